@@ -1,0 +1,2 @@
+//! The command `covary`.
+fn main() {}

@@ -1,0 +1,182 @@
+use super::pattern::{Pattern, Patterns};
+use crate::{Error, Matrix};
+
+/// A table of numbers with gaps, checked once: row-major, NaN where a cell is missing, rows grouped
+/// by their [`Pattern`] of gaps.
+///
+/// ```
+/// use covary::{Dataset, Matrix};
+/// let table = Dataset::new(Matrix::from_rows(&[[1.0, f64::NAN], [2.0, 4.0], [3.0, f64::NAN]]))?;
+/// assert_eq!(table.n_gaps(), 2);
+/// assert_eq!(table.patterns().map(|p| p.rows.to_vec()).collect::<Vec<_>>(), [vec![0, 2], vec![1]]);
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dataset {
+    values: Matrix,
+    column_names: Vec<String>,
+    row_labels: Option<Vec<String>>,
+    patterns: Patterns,
+    observed: Vec<usize>,
+}
+
+impl Dataset {
+    /// Takes a table whose missing cells are NaN; columns are named `x1, x2, …`.
+    ///
+    /// # Errors
+    /// [`Error::EmptyTable`] without rows or columns, [`Error::Infinite`] at the first ±∞.
+    pub fn new(values: Matrix) -> Result<Self, Error> {
+        let names = (1..=values.n_columns()).map(|j| format!("x{j}")).collect();
+        Self::with_names(values, names)
+    }
+
+    /// Takes a table whose missing cells are NaN, and its column names.
+    ///
+    /// # Errors
+    /// As [`Dataset::new`], and [`Error::WrongLength`] unless there is one name per column.
+    pub fn with_names(values: Matrix, column_names: Vec<String>) -> Result<Self, Error> {
+        let (rows, columns) = (values.n_rows(), values.n_columns());
+        if rows == 0 || columns == 0 {
+            return Err(Error::EmptyTable { rows, columns });
+        }
+        check_length("column names", columns, column_names.len())?;
+        if let Some(at) = values.as_slice().iter().position(|v| v.is_infinite()) {
+            return Err(Error::Infinite {
+                row: at / columns + 1,
+                column: column_names[at % columns].clone(),
+                value: values.as_slice()[at],
+            });
+        }
+        let patterns = Patterns::new(values.as_slice(), columns);
+        let mut observed = vec![rows; columns];
+        for p in 0..patterns.len() {
+            let pattern = patterns.get(p);
+            for &j in pattern.gaps {
+                observed[j as usize] -= pattern.rows.len();
+            }
+        }
+        Ok(Self { values, column_names, row_labels: None, patterns, observed })
+    }
+
+    /// Adds a label to every row.
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] unless there is one label per row.
+    pub fn with_row_labels(mut self, labels: Vec<String>) -> Result<Self, Error> {
+        check_length("row labels", self.n_rows(), labels.len())?;
+        self.row_labels = Some(labels);
+        Ok(self)
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.values.n_rows()
+    }
+
+    /// Number of columns.
+    pub fn n_columns(&self) -> usize {
+        self.values.n_columns()
+    }
+
+    /// The cells; NaN where missing.
+    pub fn values(&self) -> &Matrix {
+        &self.values
+    }
+
+    /// Row `i`; NaN where missing.
+    pub fn row(&self, i: usize) -> &[f64] {
+        self.values.row(i)
+    }
+
+    /// Column names in order.
+    pub fn column_names(&self) -> &[String] {
+        &self.column_names
+    }
+
+    /// Row labels, if any were given.
+    pub fn row_labels(&self) -> Option<&[String]> {
+        self.row_labels.as_deref()
+    }
+
+    /// The groups of rows with the same gaps, in order of first appearance.
+    pub fn patterns(&self) -> impl Iterator<Item = Pattern<'_>> {
+        (0..self.patterns.len()).map(|p| self.patterns.get(p))
+    }
+
+    /// Number of different patterns of gaps.
+    pub fn n_patterns(&self) -> usize {
+        self.patterns.len()
+    }
+
+    /// Pattern `p`, counted in order of first appearance.
+    pub(crate) fn pattern(&self, p: usize) -> Pattern<'_> {
+        self.patterns.get(p)
+    }
+
+    /// Observed cells per column.
+    pub fn n_observed_by_column(&self) -> &[usize] {
+        &self.observed
+    }
+
+    /// Observed cells in the whole table.
+    pub fn n_observed(&self) -> usize {
+        self.observed.iter().sum()
+    }
+
+    /// Missing cells in the whole table.
+    pub fn n_gaps(&self) -> usize {
+        self.n_rows() * self.n_columns() - self.n_observed()
+    }
+
+    /// Whether no cell is missing.
+    pub fn is_complete(&self) -> bool {
+        self.n_gaps() == 0
+    }
+
+    /// Rows with at least one observed cell; the others say nothing and change nothing.
+    pub fn n_informative_rows(&self) -> usize {
+        self.patterns().filter(|p| p.n_observed() > 0).map(|p| p.rows.len()).sum()
+    }
+
+    /// The table without its wholly missing rows, copied.
+    pub(crate) fn without_empty_rows(&self) -> Result<Self, Error> {
+        let kept: Vec<usize> =
+            (0..self.n_rows()).filter(|&i| !self.row(i).iter().all(|v| v.is_nan())).collect();
+        let values = Matrix::from_fn(kept.len(), self.n_columns(), |i, j| self.values[(kept[i], j)]);
+        Self::with_names(values, self.column_names.clone())
+    }
+
+    /// Mean of each column over its observed cells; NaN for an empty column.
+    pub fn observed_means(&self) -> Vec<f64> {
+        // Around the first observed value of each column, so that a large common offset costs no
+        // digits.
+        let origin: Vec<f64> = (0..self.n_columns())
+            .map(|j| {
+                (0..self.n_rows()).map(|i| self.values[(i, j)]).find(|v| !v.is_nan()).unwrap_or(f64::NAN)
+            })
+            .collect();
+        let mut sums = vec![0.0; self.n_columns()];
+        for row in self.values.rows() {
+            for ((s, v), o) in sums.iter_mut().zip(row).zip(&origin) {
+                *s += if v.is_nan() { 0.0 } else { v - o };
+            }
+        }
+        sums.iter().zip(&self.observed).zip(&origin).map(|((s, &n), o)| o + s / n as f64).collect()
+    }
+
+    /// Variance of each column over its observed cells (divisor: their number) about `means`.
+    pub fn observed_variances(&self, means: &[f64]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.n_columns()];
+        for row in self.values.rows() {
+            for ((s, v), m) in sums.iter_mut().zip(row).zip(means) {
+                let y = v - m;
+                *s += if y.is_nan() { 0.0 } else { y * y };
+            }
+        }
+        sums.iter().zip(&self.observed).map(|(s, &n)| s / n as f64).collect()
+    }
+}
+
+fn check_length(what: &'static str, expected: usize, got: usize) -> Result<(), Error> {
+    if expected == got { Ok(()) } else { Err(Error::WrongLength { what, expected, got }) }
+}

@@ -1,0 +1,189 @@
+use super::Dataset;
+use crate::linalg::add_gram_lower;
+use crate::{Error, Matrix};
+use rayon::prelude::*;
+
+/// Rows centred and multiplied at a time: the block stays in the second-level cache.
+const BLOCK_CELLS: usize = 64 * 1024;
+/// Pieces a table is cut into, whatever the number of threads, so that the sums have one order.
+const MAX_PIECES: usize = 16;
+
+/// Number of rows, their mean, and their scatter about it: a value that merges exactly.
+///
+/// ```text
+/// δ = m_b − m_a     n = n_a + n_b     m = m_a + δ n_b/n
+/// M = M_a + M_b + δ δᵀ n_a n_b / n                                  (spec §4.4)
+/// ```
+///
+/// ```
+/// use covary::{CentralMoments, Matrix};
+/// let rows = Matrix::from_rows(&[[1.0, 5.0], [2.0, 3.0], [6.0, 1.0]]);
+/// let mut halves = CentralMoments::new(2);
+/// halves.add(&rows.as_slice()[..2]);
+/// let mut rest = CentralMoments::new(2);
+/// rest.add(&rows.as_slice()[2..]);
+/// halves.merge(&rest);
+/// assert_eq!(halves.mean(), [3.0, 3.0]);
+/// assert!((halves.covariance()[(0, 1)] - (-10.0 / 3.0)).abs() < 1e-15);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct CentralMoments {
+    n_rows: usize,
+    mean: Vec<f64>,
+    /// Lower triangle of the scatter.
+    scatter: Matrix,
+}
+
+impl CentralMoments {
+    /// No rows yet.
+    pub fn new(n_columns: usize) -> Self {
+        Self { n_rows: 0, mean: vec![0.0; n_columns], scatter: Matrix::zeros(n_columns, n_columns) }
+    }
+
+    /// Of a complete table, in one pass.
+    ///
+    /// # Errors
+    /// [`Error::HasGaps`] if a cell is missing.
+    pub fn of(data: &Dataset) -> Result<Self, Error> {
+        if !data.is_complete() {
+            return Err(Error::HasGaps { method: "a covariance matrix", gaps: data.n_gaps() });
+        }
+        let d = data.n_columns();
+        let piece = data.n_rows().div_ceil(MAX_PIECES).max(BLOCK_CELLS.div_ceil(d));
+        let mut parts: Vec<Self> = data
+            .values()
+            .as_slice()
+            .par_chunks(piece * d)
+            .map(|rows| {
+                let mut part = Self::new(d);
+                part.add(rows);
+                part
+            })
+            .collect();
+        crate::parallel::merge_tree(&mut parts, |a, b| a.merge(b));
+        Ok(parts.swap_remove(0))
+    }
+
+    /// From a covariance (or correlation) matrix that somebody else computed from `n_rows` rows,
+    /// with divisor `n_rows`. The mean is taken as zero.
+    ///
+    /// # Errors
+    /// [`Error::NotCovariance`] unless the matrix is square, finite, symmetric and has a
+    /// non-negative diagonal; [`Error::TooFewRows`] below two rows.
+    pub fn from_covariance(covariance: &Matrix, n_rows: usize) -> Result<Self, Error> {
+        let d = covariance.n_columns();
+        let bad = |why: String| Err(Error::NotCovariance { what: "the matrix given", why });
+        if covariance.n_rows() != d || d == 0 {
+            return bad(format!("it has {} rows and {d} columns", covariance.n_rows()));
+        }
+        if n_rows < 2 {
+            return Err(Error::TooFewRows { rows: n_rows });
+        }
+        for i in 0..d {
+            for j in 0..=i {
+                let (a, b) = (covariance[(i, j)], covariance[(j, i)]);
+                if !a.is_finite() || !b.is_finite() {
+                    return bad(format!("entry ({}, {}) is {a}", i + 1, j + 1));
+                }
+                if (a - b).abs() > 1e-8 * (a.abs() + b.abs()) {
+                    return bad(format!(
+                        "entries ({0}, {1}) = {a} and ({1}, {0}) = {b} differ",
+                        i + 1,
+                        j + 1
+                    ));
+                }
+            }
+            if covariance[(i, i)] < 0.0 {
+                return bad(format!("variance {} is {}", i + 1, covariance[(i, i)]));
+            }
+        }
+        let mut scatter = covariance.clone();
+        scatter.as_mut_slice().iter_mut().for_each(|v| *v *= n_rows as f64);
+        Ok(Self { n_rows, mean: vec![0.0; d], scatter })
+    }
+
+    /// Adds rows, given row-major.
+    ///
+    /// # Panics
+    /// If the length of `rows` is not a multiple of the number of columns.
+    pub fn add(&mut self, rows: &[f64]) {
+        let d = self.mean.len();
+        assert_eq!(rows.len() % d, 0, "whole rows of {d} numbers");
+        let block_rows = BLOCK_CELLS.div_ceil(d);
+        let mut centred = Vec::with_capacity(block_rows * d);
+        for block in rows.chunks(block_rows * d) {
+            let n = block.len() / d;
+            let first = &block[..d];
+            let mut mean = vec![0.0; d];
+            for row in block.chunks_exact(d) {
+                for ((m, v), o) in mean.iter_mut().zip(row).zip(first) {
+                    *m += v - o;
+                }
+            }
+            mean.iter_mut().zip(first).for_each(|(m, o)| *m = o + *m / n as f64);
+            centred.clear();
+            for row in block.chunks_exact(d) {
+                centred.extend(row.iter().zip(&mean).map(|(v, m)| v - m));
+            }
+            add_gram_lower(self.scatter.view_mut(), faer::MatRef::from_row_major_slice(&centred, n, d));
+            self.absorb_mean(n, &mean);
+        }
+    }
+
+    /// Adds the rows that `other` has seen.
+    pub fn merge(&mut self, other: &Self) {
+        if other.n_rows == 0 {
+            return;
+        }
+        for (s, o) in self.scatter.as_mut_slice().iter_mut().zip(other.scatter.as_slice()) {
+            *s += o;
+        }
+        self.absorb_mean(other.n_rows, &other.mean);
+    }
+
+    fn absorb_mean(&mut self, n_b: usize, mean_b: &[f64]) {
+        let (na, nb) = (self.n_rows as f64, n_b as f64);
+        let n = na + nb;
+        let delta: Vec<f64> = mean_b.iter().zip(&self.mean).map(|(b, a)| b - a).collect();
+        if self.n_rows > 0 {
+            for i in 0..delta.len() {
+                let f = delta[i] * na * nb / n;
+                for (s, dj) in self.scatter.row_mut(i)[..=i].iter_mut().zip(&delta) {
+                    *s += f * dj;
+                }
+            }
+        }
+        self.mean.iter_mut().zip(&delta).for_each(|(m, dj)| *m += dj * (nb / n));
+        self.n_rows += n_b;
+    }
+
+    /// Rows seen.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Number of columns.
+    pub fn n_columns(&self) -> usize {
+        self.mean.len()
+    }
+
+    /// Mean of the rows seen.
+    pub fn mean(&self) -> &[f64] {
+        &self.mean
+    }
+
+    /// `Σ (t − m)(t − m)ᵀ` over the rows seen.
+    pub fn scatter(&self) -> Matrix {
+        let mut full = self.scatter.clone();
+        full.mirror_lower();
+        full
+    }
+
+    /// Covariance with divisor `n_rows`.
+    pub fn covariance(&self) -> Matrix {
+        let mut s = self.scatter();
+        let n = self.n_rows as f64;
+        s.as_mut_slice().iter_mut().for_each(|v| *v /= n);
+        s
+    }
+}

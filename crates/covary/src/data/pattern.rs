@@ -1,0 +1,92 @@
+use std::collections::HashMap;
+
+/// Rows that have the same gaps.
+#[derive(Debug, Clone, Copy)]
+pub struct Pattern<'a> {
+    /// Columns missing in these rows, rising.
+    pub gaps: &'a [u32],
+    /// The rows, rising.
+    pub rows: &'a [usize],
+    n_columns: usize,
+}
+
+impl Pattern<'_> {
+    /// Columns present in these rows, rising.
+    pub fn observed(&self) -> Vec<usize> {
+        let mut gaps = self.gaps.iter().map(|&g| g as usize).peekable();
+        (0..self.n_columns).filter(|j| gaps.next_if_eq(j).is_none()).collect()
+    }
+
+    /// How many columns are present.
+    pub fn n_observed(&self) -> usize {
+        self.n_columns - self.gaps.len()
+    }
+}
+
+/// All patterns of a table, in order of first appearance, in four flat arrays: a table may well
+/// have as many patterns as rows.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Patterns {
+    n_columns: usize,
+    rows: Vec<usize>,
+    row_end: Vec<usize>,
+    gaps: Vec<u32>,
+    gap_end: Vec<usize>,
+}
+
+impl Patterns {
+    pub(crate) fn new(values: &[f64], n_columns: usize) -> Self {
+        let words = n_columns.div_ceil(64);
+        let n_rows = values.len() / n_columns;
+        let mut ids: HashMap<Vec<u64>, usize> = HashMap::new();
+        let mut key = vec![0_u64; words];
+        let mut pattern_of = Vec::with_capacity(n_rows);
+        let mut counts: Vec<usize> = Vec::new();
+        let (mut gaps, mut gap_end) = (Vec::new(), Vec::new());
+        for row in values.chunks_exact(n_columns) {
+            for (word, cells) in key.iter_mut().zip(row.chunks(64)) {
+                *word = cells.iter().enumerate().fold(0, |w, (j, v)| w | (u64::from(v.is_nan()) << j));
+            }
+            let id = match ids.get(&key) {
+                Some(&id) => id,
+                None => {
+                    let id = counts.len();
+                    ids.insert(key.clone(), id);
+                    counts.push(0);
+                    gaps.extend((0..n_columns as u32).filter(|&j| row[j as usize].is_nan()));
+                    gap_end.push(gaps.len());
+                    id
+                }
+            };
+            counts[id] += 1;
+            pattern_of.push(id);
+        }
+        // Counting sort keeps the rows of each pattern in order.
+        let mut next: Vec<usize> = counts
+            .iter()
+            .scan(0, |end, c| {
+                *end += c;
+                Some(*end - c)
+            })
+            .collect();
+        let mut rows = vec![0; n_rows];
+        for (i, id) in pattern_of.into_iter().enumerate() {
+            rows[next[id]] = i;
+            next[id] += 1;
+        }
+        Self { n_columns, rows, row_end: next, gaps, gap_end }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.row_end.len()
+    }
+
+    pub(crate) fn get(&self, p: usize) -> Pattern<'_> {
+        let start = |ends: &[usize]| if p == 0 { 0 } else { ends[p - 1] };
+        Pattern {
+            gaps: &self.gaps[start(&self.gap_end)..self.gap_end[p]],
+            rows: &self.rows[start(&self.row_end)..self.row_end[p]],
+            n_columns: self.n_columns,
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What can go wrong, as values: each names the thing, its value, the bound, and the way out.
+
+/// Why a table, a request or a fit was refused.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No rows or no columns.
+    #[error(
+        "the table has {rows} rows and {columns} columns: nothing to learn from; give at least two rows and one column"
+    )]
+    EmptyTable {
+        /// Rows given.
+        rows: usize,
+        /// Columns given.
+        columns: usize,
+    },
+    /// A buffer does not match its stated shape.
+    #[error("{what}: expected {expected}, got {got}")]
+    WrongLength {
+        /// What was counted.
+        what: &'static str,
+        /// The count that fits.
+        expected: usize,
+        /// The count that came.
+        got: usize,
+    },
+    /// A cell is plus or minus infinity.
+    #[error(
+        "row {row}, column `{column}` is {value}: infinite values have no density; correct the cell or leave it empty"
+    )]
+    Infinite {
+        /// Row, counted from 1.
+        row: usize,
+        /// Name of the column.
+        column: String,
+        /// The offending value.
+        value: f64,
+    },
+    /// Fewer rows with an observed cell than a covariance needs.
+    #[error("only {rows} row(s) hold an observed value: a covariance needs at least 2")]
+    TooFewRows {
+        /// Rows with at least one observed cell.
+        rows: usize,
+    },
+    /// A column without any observed cell.
+    #[error(
+        "column `{column}` has no observed value, so nothing can be learned about it; drop it or fill it first"
+    )]
+    EmptyColumn {
+        /// Name of the column.
+        column: String,
+    },
+    /// A column without variance where the noise family gives each column its own noise.
+    #[error(
+        "column `{column}` is constant: its own noise variance would be zero and the likelihood unbounded; drop the column or use isotropic noise"
+    )]
+    ConstantColumn {
+        /// Name of the column.
+        column: String,
+    },
+    /// Every column is constant.
+    #[error("all {columns} columns are constant: there is no variance to explain")]
+    AllConstant {
+        /// Number of columns.
+        columns: usize,
+    },
+    /// More components than the table has room for.
+    #[error(
+        "{asked} components are too many: {rows} rows and {columns} columns leave room for at most {max} plus noise"
+    )]
+    TooManyComponents {
+        /// Components asked for.
+        asked: usize,
+        /// Rows with an observed cell.
+        rows: usize,
+        /// Columns.
+        columns: usize,
+        /// Largest possible number.
+        max: usize,
+    },
+    /// The components explain the data exactly, so the likelihood has no maximum.
+    #[error(
+        "{asked} components leave no noise (the data have rank {rank}), so the likelihood is unbounded; ask for fewer than {rank} components, or set a noise floor or a prior"
+    )]
+    DegenerateNoise {
+        /// Components asked for.
+        asked: usize,
+        /// Numerical rank of the centred data.
+        rank: usize,
+    },
+    /// A factor model with more parameters than the covariance has entries.
+    #[error(
+        "{asked} factors cannot be identified from {columns} columns (degrees of freedom {degrees_of_freedom}); at most {max} can"
+    )]
+    NotIdentified {
+        /// Factors asked for.
+        asked: usize,
+        /// Columns.
+        columns: usize,
+        /// `((d − q)² − (d + q)) / 2`.
+        degrees_of_freedom: i64,
+        /// Largest number of factors with non-negative degrees of freedom.
+        max: usize,
+    },
+    /// A road that needs a complete table met a gap.
+    #[error(
+        "{method} needs a complete table and this one has {gaps} gaps; use `em`, which is exact with gaps"
+    )]
+    HasGaps {
+        /// The road asked for.
+        method: &'static str,
+        /// Missing cells.
+        gaps: usize,
+    },
+    /// A road that cannot fit what was asked.
+    #[error("{method} does not fit {what}; use {instead}")]
+    Unsupported {
+        /// The road asked for.
+        method: &'static str,
+        /// What it cannot do.
+        what: &'static str,
+        /// What can.
+        instead: &'static str,
+    },
+    /// A number out of its range.
+    #[error("{name} is {value}; it must be {bound}")]
+    OutOfRange {
+        /// Name of the option.
+        name: &'static str,
+        /// Value given.
+        value: f64,
+        /// The range in words.
+        bound: &'static str,
+    },
+    /// A matrix that should be a covariance is not.
+    #[error("{what} is not a covariance matrix: {why}")]
+    NotCovariance {
+        /// What was given.
+        what: &'static str,
+        /// The property it lacks.
+        why: String,
+    },
+    /// The number of columns differs from the model's.
+    #[error(
+        "the model has {expected} columns and the table {got}; give the columns the model was fitted to, in their order"
+    )]
+    ColumnCount {
+        /// Columns of the model.
+        expected: usize,
+        /// Columns of the table.
+        got: usize,
+    },
+    /// A decomposition did not converge; only reachable with numbers near the limits of f64.
+    #[error("{what} did not converge: rescale the data to moderate numbers")]
+    Numerical {
+        /// The decomposition.
+        what: &'static str,
+    },
+}

@@ -1,0 +1,466 @@
+//! Exact maximum likelihood of probabilistic PCA on complete tables (spec §2 and §3.4).
+//!
+//! ```text
+//! σ² = 1/(d−q) Σ_{i>q} λᵢ        W = U_q (Λ_q − σ² I)^½        λ, U: eigenpairs of S (divisor N)
+//! ```
+
+use super::Estimator;
+use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination, Warning};
+use crate::linalg::{Eigen, canonical_signs, eigen, gemm, krylov, thin_svd, top_eigenpairs};
+use crate::model::{LinearGaussian, Noise};
+use crate::parallel::merge_tree;
+use crate::spec::{NoiseFamily, Prior, constant_columns};
+use crate::{CentralMoments, Dataset, Error, Matrix, Spec};
+use faer::{MatMut, MatRef};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Closed form, complete tables, isotropic noise.
+///
+/// ```
+/// use covary::{data::{simulate, Shape}, infer::Spectral, Density, Estimator, Spec};
+/// let (table, truth) = simulate::ppca(Shape { rows: 500, columns: 8, n_components: 2 }, /* seed */ 1);
+/// let fit = Spectral::default().fit(&table, &Spec::ppca(2))?;
+/// assert!(fit.model.score(&table)? >= truth.score(&table)?);   // maximum likelihood beats the truth on its own data
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spectral {
+    /// Eigensolver; [`Solver::Auto`] picks the cheapest accurate one.
+    pub solver: Solver,
+    /// Seed of the start of [`Solver::Krylov`].
+    pub seed: u64,
+}
+
+impl Default for Spectral {
+    fn default() -> Self {
+        Self { solver: Solver::Auto, seed: 0 }
+    }
+}
+
+/// How the leading eigenpairs of the covariance are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Solver {
+    /// By size, then by what the spectrum turns out to be: the others below.
+    Auto,
+    /// Eigenpairs of the d × d covariance: tall tables.
+    Covariance,
+    /// Eigenpairs of the n × n Gram matrix: wide tables.
+    Gram,
+    /// Singular values of the centred table: keeps eigenvalues below 1e-8 of the largest accurate,
+    /// which squaring loses. Copies the table.
+    Svd,
+    /// Block Krylov iteration on the table itself: few components of a large table. Its answer
+    /// comes with a bound on its error; the exact road is taken when the bound is too large.
+    Krylov,
+}
+
+/// Leading eigenpairs of a sample covariance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spectrum {
+    /// Rows behind it.
+    pub n_rows: usize,
+    /// Column means.
+    pub mean: Vec<f64>,
+    /// Leading eigenvalues of S (divisor N), falling.
+    pub eigenvalues: Vec<f64>,
+    /// Their eigenvectors as columns, d × k, signs by the library's rule.
+    pub axes: Matrix,
+    /// `tr S`.
+    pub total_variance: f64,
+    /// Sum of the eigenvalues beyond those listed, from the eigenvalues themselves where the solver
+    /// found them all, else from the trace.
+    pub discarded_variance: f64,
+    /// The solver that found them (never `Auto`).
+    pub solver: Solver,
+    /// Bound on the angle, in radians, between these axes and the exact principal subspace; 0 for
+    /// the exact solvers.
+    pub angle_bound: f64,
+    /// Standard deviation each column was divided by; all 1 unless asked to standardise.
+    scale: Vec<f64>,
+}
+
+/// Below this share of the largest eigenvalue the squared roads have lost the digits that matter.
+const ILL_CONDITIONED: f64 = 1e-8;
+/// Largest angle to the exact subspace (radians) accepted from the iterative solver: 6e-8 degrees.
+const MAX_ANGLE: f64 = 1e-9;
+/// Cells centred at a time: a block stays in cache.
+const BLOCK_CELLS: usize = 64 * 1024;
+const MAX_PIECES: usize = 16;
+
+impl Spectral {
+    /// The `k` leading eigenpairs of the covariance of a complete table, each column divided by its
+    /// standard deviation if `standardize`.
+    ///
+    /// ```
+    /// use covary::{Dataset, Matrix, infer::Spectral};
+    /// let table = Dataset::new(Matrix::from_rows(&[[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]))?;
+    /// let spectrum = Spectral::default().spectrum(&table, 1, false)?;
+    /// assert!((spectrum.eigenvalues[0] - 4.0 / 3.0).abs() < 1e-12 && spectrum.discarded_variance < 1e-12);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::HasGaps`] if a cell of an otherwise observed row is missing, [`Error::TooFewRows`]
+    /// below two rows.
+    pub fn spectrum(&self, data: &Dataset, k: usize, standardize: bool) -> Result<Spectrum, Error> {
+        let compact;
+        let data = if data.is_complete() {
+            data
+        } else {
+            compact = data.without_empty_rows()?;
+            &compact
+        };
+        if !data.is_complete() {
+            return Err(Error::HasGaps { method: "spectral", gaps: data.n_gaps() });
+        }
+        let (n, d) = (data.n_rows(), data.n_columns());
+        if n < 2 {
+            return Err(Error::TooFewRows { rows: n });
+        }
+        let k = k.min(d);
+        let solver = match self.solver {
+            Solver::Auto => cheapest(n, d, k),
+            chosen => chosen,
+        };
+        let found = match solver {
+            Solver::Covariance => from_moments(&CentralMoments::of(data)?, k, standardize, self.seed)?,
+            Solver::Svd => Centred::new(data, standardize).svd(k)?,
+            Solver::Gram => Centred::new(data, standardize).gram(k, self.seed)?,
+            Solver::Krylov | Solver::Auto => {
+                let centred = Centred::new(data, standardize);
+                match centred.krylov(k, self.seed)? {
+                    Some(found) => found,
+                    None if d <= n => from_moments(&CentralMoments::of(data)?, k, standardize, self.seed)?,
+                    None => centred.gram(k, self.seed)?,
+                }
+            }
+        };
+        let tail = found.noise_variance(k);
+        let smallest = found.eigenvalues.last().copied().unwrap_or(tail).min(tail);
+        let largest = found.eigenvalues.first().copied().unwrap_or(0.0);
+        if self.solver == Solver::Auto && k > 0 && smallest < ILL_CONDITIONED * largest {
+            return Centred::new(data, standardize).svd(k);
+        }
+        Ok(found)
+    }
+
+    /// Fits from mean and covariance alone.
+    ///
+    /// # Errors
+    /// As [`Estimator::fit`].
+    pub fn fit_moments(&self, moments: &CentralMoments, spec: &Spec) -> Result<Fit, Error> {
+        check_family(spec)?;
+        spec.check_shape(moments.n_rows(), moments.n_columns())?;
+        from_moments(moments, spec.n_components, spec.standardize, self.seed)?.fit(spec)
+    }
+}
+
+impl Estimator for Spectral {
+    fn fit_observed(&self, data: &Dataset, spec: &Spec, _: &mut dyn Observer) -> Result<Fit, Error> {
+        check_family(spec)?;
+        spec.check(data)?;
+        let spectrum = self.spectrum(data, spec.n_components, spec.standardize)?;
+        let mut fit = spectrum.fit(spec)?;
+        fit.report.warnings.extend(Warning::constant_columns(data, &constant_columns(data)));
+        Ok(fit)
+    }
+}
+
+fn check_family(spec: &Spec) -> Result<(), Error> {
+    let unsupported = |what, instead| Err(Error::Unsupported { method: "spectral", what, instead });
+    match (spec.noise, &spec.prior) {
+        (NoiseFamily::Diagonal, _) => unsupported("diagonal noise", "`newton` or `em`"),
+        (_, Prior::Flat) => Ok(()),
+        _ => unsupported("a prior", "`em`"),
+    }
+}
+
+/// Rough flop counts decide; the iterative road is charged for its thinner products.
+fn cheapest(n: usize, d: usize, k: usize) -> Solver {
+    let (nf, df) = (n as f64, d as f64);
+    let small = nf.min(df);
+    let exact = nf * df * small + 5.0 * small.powi(3);
+    let b = krylov::block_width(k, n.min(d)) as f64;
+    let passes = 7.0;
+    let iterative = passes * 4.0 * nf * df * b / 0.6;
+    match (small >= 256.0 && b * 4.0 < small && iterative < exact, d <= n) {
+        (true, _) => Solver::Krylov,
+        (false, true) => Solver::Covariance,
+        (false, false) => Solver::Gram,
+    }
+}
+
+impl Spectrum {
+    /// σ² of the model with the `q` leading components.
+    ///
+    /// # Panics
+    /// If `q` exceeds the number of listed eigenvalues.
+    pub fn noise_variance(&self, q: usize) -> f64 {
+        let d = self.mean.len();
+        let tail = self.discarded_variance + self.eigenvalues[q..].iter().sum::<f64>();
+        if q < d { tail.max(0.0) / (d - q) as f64 } else { 0.0 }
+    }
+
+    /// Number of eigenvalues above rounding, among those listed.
+    pub fn rank(&self) -> usize {
+        let size = self.n_rows.max(self.mean.len()) as f64;
+        let largest = self.eigenvalues.first().copied().unwrap_or(0.0);
+        self.eigenvalues.iter().filter(|&&l| l > f64::EPSILON * size * largest).count()
+    }
+
+    /// Probabilistic PCA with `spec.n_components` of these components.
+    ///
+    /// # Errors
+    /// [`Error::DegenerateNoise`] if they leave no variance for the noise and no floor was set.
+    pub fn fit(&self, spec: &Spec) -> Result<Fit, Error> {
+        let (q, d, n) = (spec.n_components, self.mean.len(), self.n_rows as f64);
+        let lambda = &self.eigenvalues[..q];
+        let ml = self.noise_variance(q);
+        let floor = spec.noise_floor.map(|f| f * self.total_variance / d as f64);
+        // Rounding leaves about ε‖S‖ in eigenvalues that should be zero.
+        let rounding = f64::EPSILON * n.max(d as f64) * lambda.first().copied().unwrap_or(0.0);
+        let mut warnings = Vec::new();
+        let sigma2 = match floor {
+            Some(floor) if ml < floor => {
+                warnings.push(Warning::NoiseAtFloor { columns: vec!["all columns".to_owned()] });
+                floor
+            }
+            None if ml * (d - q) as f64 <= rounding => {
+                return Err(Error::DegenerateNoise { asked: q, rank: self.rank() });
+            }
+            _ => ml,
+        };
+        // ℓ = −N/2 [d ln 2π + Σ_{i≤q} (ln vᵢ + λᵢ/vᵢ) + (d−q) ln σ² + Σ_{i>q} λᵢ/σ²], vᵢ = max(λᵢ, σ²)
+        let v: Vec<f64> = lambda.iter().map(|l| l.max(sigma2)).collect();
+        let inside: f64 = lambda.iter().zip(&v).map(|(l, v)| v.ln() + l / v).sum();
+        let outside = (d - q) as f64 * (sigma2.ln() + ml / sigma2);
+        let units: f64 = self.scale.iter().map(|s| s.ln()).sum();
+        let ln_2pi = (2.0 * std::f64::consts::PI).ln();
+        let value = -0.5 * n * (d as f64 * ln_2pi + inside + outside) - n * units;
+
+        let mut w = self.axes.first_columns(q);
+        w.scale_columns(&v.iter().map(|v| (v - sigma2).sqrt()).collect::<Vec<_>>());
+        w.scale_rows(&self.scale);
+        let noise = if spec.standardize {
+            Noise::Diagonal(self.scale.iter().map(|s| s * s * sigma2).collect())
+        } else {
+            Noise::Isotropic(sigma2)
+        };
+        let model = LinearGaussian::new(w, self.mean.clone(), noise)?.canonical();
+        let objective = Objective { kind: ObjectiveKind::LogLikelihood, value };
+        let report =
+            FitReport { objective, trace: vec![value], termination: Termination::ClosedForm, warnings };
+        Ok(Fit { model, report })
+    }
+}
+
+fn from_moments(moments: &CentralMoments, k: usize, standardize: bool, seed: u64) -> Result<Spectrum, Error> {
+    let mut s = moments.covariance();
+    let variances: Vec<f64> = (0..s.n_rows()).map(|j| s[(j, j)]).collect();
+    let scale = scales(&variances, standardize);
+    let inverse: Vec<f64> = scale.iter().map(|s| 1.0 / s).collect();
+    s.scale_rows(&inverse);
+    s.scale_columns(&inverse);
+    let total_variance = s.trace();
+    let (found, discarded_variance) = leading(&s, k, total_variance, seed)?;
+    Ok(Spectrum {
+        n_rows: moments.n_rows(),
+        mean: moments.mean().to_vec(),
+        eigenvalues: found.values,
+        axes: found.vectors,
+        total_variance,
+        discarded_variance,
+        solver: Solver::Covariance,
+        angle_bound: 0.0,
+        scale,
+    })
+}
+
+/// Standard deviations to divide by; a constant column keeps its scale.
+fn scales(variances: &[f64], standardize: bool) -> Vec<f64> {
+    let of = |v: &f64| if standardize && *v > 0.0 { v.sqrt() } else { 1.0 };
+    variances.iter().map(of).collect()
+}
+
+/// The `k` leading eigenpairs of a symmetric matrix and the sum of the other eigenvalues. For few
+/// pairs of a large matrix the iteration is tried first: 20 of 1000 took 1/15 of the time here.
+fn leading(s: &Matrix, k: usize, trace: f64, seed: u64) -> Result<(Eigen, f64), Error> {
+    let m = s.n_rows();
+    if m >= 256 && 8 * krylov::block_width(k, m) <= m {
+        let apply = |x: MatRef<'_, f64>, out: MatMut<'_, f64>| gemm(out, false, s.view(), x);
+        if let Some(found) = top_eigenpairs(apply, m, k, MAX_ANGLE, seed)? {
+            let rest = trace - found.eigen.values.iter().sum::<f64>();
+            return Ok((found.eigen, rest));
+        }
+    }
+    let all = eigen(s)?;
+    let values: Vec<f64> = all.values.iter().map(|v| v.max(0.0)).collect();
+    let rest = values[k..].iter().sum();
+    Ok((Eigen { values: values[..k].to_vec(), vectors: all.vectors.first_columns(k) }, rest))
+}
+
+/// A complete table seen centred and scaled, a block of rows at a time, without a copy of the whole.
+struct Centred<'a> {
+    data: &'a Dataset,
+    mean: Vec<f64>,
+    scale: Vec<f64>,
+    inverse: Vec<f64>,
+    total_variance: f64,
+}
+
+impl<'a> Centred<'a> {
+    fn new(data: &'a Dataset, standardize: bool) -> Self {
+        let mean = data.observed_means();
+        let variances = data.observed_variances(&mean);
+        let scale = scales(&variances, standardize);
+        let total_variance = variances.iter().zip(&scale).map(|(v, s)| v / (s * s)).sum();
+        let inverse = scale.iter().map(|s| 1.0 / s).collect();
+        Self { data, mean, scale, inverse, total_variance }
+    }
+
+    fn spectrum(&self, found: Eigen, discarded_variance: f64, solver: Solver, angle_bound: f64) -> Spectrum {
+        Spectrum {
+            n_rows: self.data.n_rows(),
+            mean: self.mean.clone(),
+            eigenvalues: found.values,
+            axes: found.vectors,
+            total_variance: self.total_variance,
+            discarded_variance: discarded_variance.max(0.0),
+            solver,
+            angle_bound,
+            scale: self.scale.clone(),
+        }
+    }
+
+    /// Some columns of some rows, centred and scaled, row-major.
+    fn block(&self, rows: Range<usize>, columns: Range<usize>, out: &mut Vec<f64>) {
+        out.clear();
+        let (mean, inverse) = (&self.mean[columns.clone()], &self.inverse[columns.clone()]);
+        for i in rows {
+            let row = &self.data.row(i)[columns.clone()];
+            out.extend(row.iter().zip(mean).zip(inverse).map(|((v, m), s)| (v - m) * s));
+        }
+    }
+
+    /// Sums `work` over fixed pieces of `0..n`, in parallel, in one fixed order.
+    fn sum(
+        n: usize,
+        least: usize,
+        shape: (usize, usize),
+        work: impl Fn(Range<usize>, &mut Matrix) + Sync,
+    ) -> Matrix {
+        let piece = n.div_ceil(MAX_PIECES).max(least);
+        let mut parts: Vec<Matrix> = (0..n.div_ceil(piece))
+            .into_par_iter()
+            .map(|p| {
+                let mut part = Matrix::zeros(shape.0, shape.1);
+                work(p * piece..((p + 1) * piece).min(n), &mut part);
+                part
+            })
+            .collect();
+        merge_tree(&mut parts, |a, b| {
+            a.as_mut_slice().iter_mut().zip(b.as_slice()).for_each(|(a, b)| *a += b);
+        });
+        parts.swap_remove(0)
+    }
+
+    fn block_rows(&self) -> usize {
+        (BLOCK_CELLS / self.data.n_columns()).max(64)
+    }
+
+    /// `Yᵀ (f Y_b)` summed over blocks of rows, where `right` gives the right factor of each block.
+    fn transpose_times<'m>(
+        &self,
+        width: usize,
+        right: impl Fn(&[f64], Range<usize>, &'_ mut Vec<f64>) + Sync + 'm,
+    ) -> Matrix {
+        let (n, d) = (self.data.n_rows(), self.data.n_columns());
+        let step = self.block_rows();
+        Self::sum(n, step, (d, width), |rows, part| {
+            let (mut y, mut r) = (Vec::new(), Vec::new());
+            for start in rows.clone().step_by(step) {
+                let block = start..(start + step).min(rows.end);
+                let m = block.len();
+                self.block(block.clone(), 0..d, &mut y);
+                right(&y, block, &mut r);
+                let y = MatRef::from_row_major_slice(&y, m, d);
+                gemm(part.view_mut(), true, y.transpose(), MatRef::from_row_major_slice(&r, m, width));
+            }
+        })
+    }
+
+    fn svd(&self, k: usize) -> Result<Spectrum, Error> {
+        let (n, d) = (self.data.n_rows(), self.data.n_columns());
+        let mut y = Vec::with_capacity(n * d);
+        self.block(0..n, 0..d, &mut y);
+        let svd = thin_svd(&Matrix::from_vec(n, d, y)?)?;
+        let mut values: Vec<f64> = svd.s.iter().map(|s| s * s / n as f64).collect();
+        values.resize(d, 0.0);
+        let rest = values[k..].iter().sum();
+        let mut vectors =
+            Matrix::from_fn(d, k, |i, j| if j < svd.v.n_columns() { svd.v[(i, j)] } else { 0.0 });
+        canonical_signs(&mut vectors);
+        values.truncate(k);
+        Ok(self.spectrum(Eigen { values, vectors }, rest, Solver::Svd, 0.0))
+    }
+
+    fn gram(&self, k: usize, seed: u64) -> Result<Spectrum, Error> {
+        let (n, d) = (self.data.n_rows(), self.data.n_columns());
+        let panel = (BLOCK_CELLS / n).clamp(64, 512);
+        let mut gram = Self::sum(d, panel, (n, n), |columns, part| {
+            let mut y = Vec::new();
+            for start in columns.clone().step_by(panel) {
+                let block = start..(start + panel).min(columns.end);
+                let m = block.len();
+                self.block(0..n, block, &mut y);
+                let y = MatRef::from_row_major_slice(&y, n, m);
+                crate::linalg::add_gram_lower(part.view_mut(), y.transpose());
+            }
+        });
+        gram.mirror_lower();
+        gram.as_mut_slice().iter_mut().for_each(|v| *v /= n as f64);
+        let k_in = k.min(n);
+        let (found, rest) = leading(&gram, k_in, gram.trace(), seed)?;
+        // u = Yᵀ a / √(N λ); a direction without variance has no axis and stays zero.
+        let a = &found.vectors;
+        let mut axes = self.transpose_times(k_in, |_, rows, out| {
+            out.clear();
+            out.extend_from_slice(&a.as_slice()[rows.start * k_in..rows.end * k_in]);
+        });
+        let rounding = f64::EPSILON * n.max(d) as f64 * found.values.first().copied().unwrap_or(0.0);
+        let length: Vec<f64> = found
+            .values
+            .iter()
+            .map(|&l| if l > rounding { 1.0 / (n as f64 * l).sqrt() } else { 0.0 })
+            .collect();
+        axes.scale_columns(&length);
+        let mut vectors = Matrix::from_fn(d, k, |i, j| if j < k_in { axes[(i, j)] } else { 0.0 });
+        canonical_signs(&mut vectors);
+        let mut values = found.values;
+        values.resize(k, 0.0);
+        Ok(self.spectrum(Eigen { values, vectors }, rest, Solver::Gram, 0.0))
+    }
+
+    /// One pass over the table per application: `S X = 1/N Σ_blocks Yᵀ (Y X)`.
+    fn krylov(&self, k: usize, seed: u64) -> Result<Option<Spectrum>, Error> {
+        let (n, d) = (self.data.n_rows(), self.data.n_columns());
+        let apply = |x: MatRef<'_, f64>, mut out: MatMut<'_, f64>| {
+            let b = x.ncols();
+            let sum = self.transpose_times(b, |y, rows, r| {
+                let m = rows.len();
+                r.resize(m * b, 0.0);
+                let yx = MatMut::from_row_major_slice_mut(r, m, b);
+                gemm(yx, false, MatRef::from_row_major_slice(y, m, d), x);
+            });
+            for i in 0..d {
+                for j in 0..b {
+                    out[(i, j)] = sum[(i, j)] / n as f64;
+                }
+            }
+        };
+        let Some(found) = top_eigenpairs(apply, d, k, MAX_ANGLE, seed)? else { return Ok(None) };
+        let rest = self.total_variance - found.eigen.values.iter().sum::<f64>();
+        Ok(Some(self.spectrum(found.eigen, rest, Solver::Krylov, found.angle_bound)))
+    }
+}

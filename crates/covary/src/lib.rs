@@ -1,0 +1,48 @@
+//! Linear-Gaussian latent-variable models, exact with missing data.
+//!
+//! ```text
+//! t = W x + μ + ε      x ~ N(0, I_q)      ε ~ N(0, Ψ)      t: one row of d columns, any of them missing
+//! ```
+//!
+//! PCA, probabilistic PCA and factor analysis are this one sentence with different Ψ. A [`Spec`]
+//! says *what* to fit, an [`Estimator`] *how*, and a [`LinearGaussian`] is what comes out: scores,
+//! reconstructions, densities, draws and filled gaps are its methods, whichever road led to it.
+//!
+//! ```
+//! use covary::{data::{simulate, Shape}, infer::Em, Density, Estimator, Spec};
+//!
+//! let (whole, _) = simulate::ppca(Shape { rows: 300, columns: 8, n_components: 2 }, /* seed */ 1);
+//! let table = simulate::hide(&whole, 0.2, /* seed */ 2);
+//! let fit = Em::default().fit(&table, &Spec::ppca(2))?;
+//! let filled = fit.predictive().impute(&table)?;
+//!
+//! let covered = filled.cells().iter().filter(|cell| {
+//!     let (low, high) = cell.interval(0.95).unwrap();
+//!     (low..high).contains(&whole.values()[(cell.row, cell.column)])
+//! });
+//! let share = covered.count() as f64 / table.n_gaps() as f64;
+//! assert!((share - 0.95).abs() < 0.03);
+//! # Ok::<(), covary::Error>(())
+//! ```
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`data`] | [`Dataset`], [`CentralMoments`], simulated tables |
+//! | [`model`] | [`LinearGaussian`] and the traits [`Density`] and [`model::Given`] |
+//! | [`spec`] | [`Spec`], priors |
+//! | [`infer`] | the roads: [`infer::Spectral`], [`infer::Em`], … |
+
+pub mod data;
+mod error;
+pub mod infer;
+mod linalg;
+pub mod model;
+mod parallel;
+pub mod spec;
+
+pub use data::{CentralMoments, Dataset};
+pub use error::Error;
+pub use infer::{Estimator, Fit, Method};
+pub use linalg::Matrix;
+pub use model::{Coordinates, Density, LinearGaussian, Noise, Reconstruction};
+pub use spec::Spec;

@@ -1,0 +1,216 @@
+use crate::Error;
+use std::ops::{Index, IndexMut};
+
+/// A dense row-major matrix of `f64`.
+///
+/// ```
+/// use covary::Matrix;
+/// let a = Matrix::from_rows(&[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]);
+/// assert_eq!(a.t_dot(&a)[(0, 1)], 1.0 * 2.0 + 3.0 * 4.0 + 5.0 * 6.0);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matrix {
+    n_rows: usize,
+    n_columns: usize,
+    values: Vec<f64>,
+}
+
+impl Matrix {
+    /// All zeros.
+    pub fn zeros(n_rows: usize, n_columns: usize) -> Self {
+        Self { n_rows, n_columns, values: vec![0.0; n_rows * n_columns] }
+    }
+
+    /// Ones on the diagonal.
+    pub fn identity(n: usize) -> Self {
+        Self::from_fn(n, n, |i, j| f64::from(u8::from(i == j)))
+    }
+
+    /// The given numbers on the diagonal.
+    pub fn diagonal(d: &[f64]) -> Self {
+        Self::from_fn(d.len(), d.len(), |i, j| if i == j { d[i] } else { 0.0 })
+    }
+
+    /// Entry `(i, j)` is `f(i, j)`.
+    pub fn from_fn(n_rows: usize, n_columns: usize, mut f: impl FnMut(usize, usize) -> f64) -> Self {
+        let mut values = Vec::with_capacity(n_rows * n_columns);
+        for i in 0..n_rows {
+            for j in 0..n_columns {
+                values.push(f(i, j));
+            }
+        }
+        Self { n_rows, n_columns, values }
+    }
+
+    /// From rows of equal length.
+    ///
+    /// # Panics
+    /// If the rows differ in length.
+    pub fn from_rows<R: AsRef<[f64]>>(rows: &[R]) -> Self {
+        let n_columns = rows.first().map_or(0, |r| r.as_ref().len());
+        let mut values = Vec::with_capacity(rows.len() * n_columns);
+        for row in rows {
+            assert_eq!(row.as_ref().len(), n_columns, "rows of one matrix have one length");
+            values.extend_from_slice(row.as_ref());
+        }
+        Self { n_rows: rows.len(), n_columns, values }
+    }
+
+    /// Takes a row-major buffer as it is.
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] if the buffer does not hold `n_rows × n_columns` numbers.
+    pub fn from_vec(n_rows: usize, n_columns: usize, values: Vec<f64>) -> Result<Self, Error> {
+        if values.len() != n_rows * n_columns {
+            return Err(Error::WrongLength {
+                what: "numbers in the matrix",
+                expected: n_rows * n_columns,
+                got: values.len(),
+            });
+        }
+        Ok(Self { n_rows, n_columns, values })
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Number of columns.
+    pub fn n_columns(&self) -> usize {
+        self.n_columns
+    }
+
+    /// Row `i`.
+    pub fn row(&self, i: usize) -> &[f64] {
+        &self.values[i * self.n_columns..][..self.n_columns]
+    }
+
+    /// Row `i`, to write.
+    pub fn row_mut(&mut self, i: usize) -> &mut [f64] {
+        &mut self.values[i * self.n_columns..][..self.n_columns]
+    }
+
+    /// The rows in order.
+    pub fn rows(&self) -> impl Iterator<Item = &[f64]> {
+        (0..self.n_rows).map(|i| self.row(i))
+    }
+
+    /// Column `j`, copied.
+    pub fn column(&self, j: usize) -> Vec<f64> {
+        (0..self.n_rows).map(|i| self[(i, j)]).collect()
+    }
+
+    /// All numbers, row by row.
+    pub fn as_slice(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// All numbers, row by row, to write.
+    pub fn as_mut_slice(&mut self) -> &mut [f64] {
+        &mut self.values
+    }
+
+    /// Gives the buffer back.
+    pub fn into_vec(self) -> Vec<f64> {
+        self.values
+    }
+
+    /// The transpose.
+    #[must_use]
+    pub fn transpose(&self) -> Self {
+        Self::from_fn(self.n_columns, self.n_rows, |i, j| self[(j, i)])
+    }
+
+    /// The first `k` columns.
+    #[must_use]
+    pub fn first_columns(&self, k: usize) -> Self {
+        Self::from_fn(self.n_rows, k, |i, j| self[(i, j)])
+    }
+
+    /// `A B`.
+    #[must_use]
+    pub fn dot(&self, other: &Self) -> Self {
+        let mut out = Self::zeros(self.n_rows, other.n_columns);
+        super::gemm(out.view_mut(), false, self.view(), other.view());
+        out
+    }
+
+    /// `Aᵀ B`.
+    #[must_use]
+    pub fn t_dot(&self, other: &Self) -> Self {
+        let mut out = Self::zeros(self.n_columns, other.n_columns);
+        super::gemm(out.view_mut(), false, self.view().transpose(), other.view());
+        out
+    }
+
+    /// `A Bᵀ`.
+    #[must_use]
+    pub fn dot_t(&self, other: &Self) -> Self {
+        let mut out = Self::zeros(self.n_rows, other.n_rows);
+        super::gemm(out.view_mut(), false, self.view(), other.view().transpose());
+        out
+    }
+
+    /// Sum of the diagonal.
+    pub fn trace(&self) -> f64 {
+        (0..self.n_rows.min(self.n_columns)).map(|i| self[(i, i)]).sum()
+    }
+
+    /// Multiplies row `i` by `factor[i]`.
+    pub fn scale_rows(&mut self, factor: &[f64]) {
+        for (i, f) in factor.iter().enumerate() {
+            self.row_mut(i).iter_mut().for_each(|v| *v *= f);
+        }
+    }
+
+    /// Multiplies column `j` by `factor[j]`.
+    pub fn scale_columns(&mut self, factor: &[f64]) {
+        for i in 0..self.n_rows {
+            for (v, f) in self.row_mut(i).iter_mut().zip(factor) {
+                *v *= f;
+            }
+        }
+    }
+
+    /// Replaces the matrix by the mean of itself and its transpose.
+    pub fn symmetrize(&mut self) {
+        for i in 0..self.n_rows {
+            for j in 0..i {
+                let mean = 0.5 * (self[(i, j)] + self[(j, i)]);
+                self[(i, j)] = mean;
+                self[(j, i)] = mean;
+            }
+        }
+    }
+
+    /// Copies the lower triangle onto the upper one.
+    pub(crate) fn mirror_lower(&mut self) {
+        for i in 0..self.n_rows {
+            for j in 0..i {
+                self[(j, i)] = self[(i, j)];
+            }
+        }
+    }
+
+    pub(crate) fn view(&self) -> faer::MatRef<'_, f64> {
+        faer::MatRef::from_row_major_slice(&self.values, self.n_rows, self.n_columns)
+    }
+
+    pub(crate) fn view_mut(&mut self) -> faer::MatMut<'_, f64> {
+        faer::MatMut::from_row_major_slice_mut(&mut self.values, self.n_rows, self.n_columns)
+    }
+}
+
+impl Index<(usize, usize)> for Matrix {
+    type Output = f64;
+    fn index(&self, (i, j): (usize, usize)) -> &f64 {
+        &self.values[i * self.n_columns + j]
+    }
+}
+
+impl IndexMut<(usize, usize)> for Matrix {
+    fn index_mut(&mut self, (i, j): (usize, usize)) -> &mut f64 {
+        &mut self.values[i * self.n_columns + j]
+    }
+}

@@ -1,0 +1,161 @@
+//! A thin layer over faer: decompositions in canonical order and sign.
+//!
+//! faer types appear in no public signature. Everything here runs on the calling thread.
+
+pub(crate) mod krylov;
+mod matrix;
+mod orient;
+pub(crate) mod packed;
+
+pub(crate) use krylov::top_eigenpairs;
+pub use matrix::Matrix;
+pub(crate) use orient::canonical_signs;
+
+use crate::Error;
+use faer::linalg::matmul::{matmul, triangular};
+use faer::{Accum, Par, Side};
+use triangular::BlockStructure as Block;
+
+/// `aᵀ b`
+#[inline(always)]
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// `out ← A B`, or `out ← out + A B`; views may be transposed.
+pub(crate) fn gemm(
+    out: faer::MatMut<'_, f64>,
+    accumulate: bool,
+    a: faer::MatRef<'_, f64>,
+    b: faer::MatRef<'_, f64>,
+) {
+    let beta = if accumulate { Accum::Add } else { Accum::Replace };
+    matmul(out, beta, a, b, 1.0, Par::Seq);
+}
+
+/// Adds `Aᵀ A` to the lower triangle of `out`; the upper triangle is left alone.
+pub(crate) fn add_gram_lower(out: faer::MatMut<'_, f64>, a: faer::MatRef<'_, f64>) {
+    triangular::matmul(
+        out,
+        Block::TriangularLower,
+        Accum::Add,
+        a.transpose(),
+        Block::Rectangular,
+        a,
+        Block::Rectangular,
+        1.0,
+        Par::Seq,
+    );
+}
+
+/// Eigenpairs of a symmetric matrix, largest first; `vectors` holds them as columns, with the sign
+/// rule of [`canonical_signs`].
+#[derive(Debug, Clone)]
+pub(crate) struct Eigen {
+    pub(crate) values: Vec<f64>,
+    pub(crate) vectors: Matrix,
+}
+
+/// All eigenpairs of the symmetric matrix whose lower triangle is given.
+pub(crate) fn eigen(a: &Matrix) -> Result<Eigen, Error> {
+    let n = a.n_rows();
+    let e = a
+        .view()
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|_| Error::Numerical { what: "the symmetric eigenproblem" })?;
+    let values = (0..n).map(|i| e.S()[n - 1 - i]).collect();
+    let mut vectors = Matrix::from_fn(n, n, |i, j| e.U()[(i, n - 1 - j)]);
+    canonical_signs(&mut vectors);
+    Ok(Eigen { values, vectors })
+}
+
+/// Thin singular value decomposition `A = U diag(s) Vᵀ`, largest first; signs as faer gives them.
+#[derive(Debug, Clone)]
+pub(crate) struct Svd {
+    pub(crate) u: Matrix,
+    pub(crate) s: Vec<f64>,
+    pub(crate) v: Matrix,
+}
+
+pub(crate) fn thin_svd(a: &Matrix) -> Result<Svd, Error> {
+    let k = a.n_rows().min(a.n_columns());
+    let svd =
+        a.view().thin_svd().map_err(|_| Error::Numerical { what: "the singular value decomposition" })?;
+    Ok(Svd {
+        u: Matrix::from_fn(a.n_rows(), k, |i, j| svd.U()[(i, j)]),
+        s: (0..k).map(|i| svd.S()[i]).collect(),
+        v: Matrix::from_fn(a.n_columns(), k, |i, j| svd.V()[(i, j)]),
+    })
+}
+
+/// Lower Cholesky factor `A = L Lᵀ`.
+#[derive(Debug, Clone)]
+pub(crate) struct Cholesky {
+    lower: Matrix,
+}
+
+impl Cholesky {
+    /// Factorises the symmetric matrix whose lower triangle is given; `None` if it is not positive
+    /// definite to working precision.
+    pub(crate) fn new(a: &Matrix) -> Option<Self> {
+        let llt = a.view().llt(Side::Lower).ok()?;
+        let lower =
+            Matrix::from_fn(a.n_rows(), a.n_rows(), |i, j| if j <= i { llt.L()[(i, j)] } else { 0.0 });
+        Some(Self { lower })
+    }
+
+    pub(crate) fn lower(&self) -> &Matrix {
+        &self.lower
+    }
+
+    /// `ln |A|`, never through the determinant itself.
+    pub(crate) fn ln_det(&self) -> f64 {
+        2.0 * (0..self.lower.n_rows()).map(|i| self.lower[(i, i)].ln()).sum::<f64>()
+    }
+
+    /// `L⁻¹ b` in place.
+    pub(crate) fn solve_lower(&self, b: &mut [f64]) {
+        for i in 0..b.len() {
+            let row = self.lower.row(i);
+            let mut s = b[i];
+            for k in 0..i {
+                s -= row[k] * b[k];
+            }
+            b[i] = s / row[i];
+        }
+    }
+
+    /// `L⁻ᵀ b` in place.
+    pub(crate) fn solve_upper(&self, b: &mut [f64]) {
+        for i in (0..b.len()).rev() {
+            let bi = b[i] / self.lower[(i, i)];
+            b[i] = bi;
+            for k in 0..i {
+                b[k] -= self.lower[(i, k)] * bi;
+            }
+        }
+    }
+
+    /// `A⁻¹ b` in place.
+    pub(crate) fn solve(&self, b: &mut [f64]) {
+        self.solve_lower(b);
+        self.solve_upper(b);
+    }
+
+    /// `A⁻¹ B`.
+    pub(crate) fn solve_matrix(&self, b: &Matrix) -> Matrix {
+        let mut columns = b.transpose();
+        for j in 0..columns.n_rows() {
+            self.solve(columns.row_mut(j));
+        }
+        columns.transpose()
+    }
+
+    /// `A⁻¹`, symmetric to the last bit.
+    pub(crate) fn inverse(&self) -> Matrix {
+        let n = self.lower.n_rows();
+        let mut inverse = self.solve_matrix(&Matrix::identity(n));
+        inverse.symmetrize();
+        inverse
+    }
+}

@@ -1,0 +1,25 @@
+use super::Matrix;
+
+/// Sign rule (spec §1.3): in each column the first entry whose size is within 1e-6 of the largest
+/// is positive. The slack makes exact ties deterministic. Returns the flips, one ±1 per column.
+pub(crate) fn canonical_signs(columns: &mut Matrix) -> Vec<f64> {
+    let (n, k) = (columns.n_rows(), columns.n_columns());
+    let mut largest = vec![0.0_f64; k];
+    for row in columns.rows() {
+        for (m, v) in largest.iter_mut().zip(row) {
+            *m = m.max(v.abs());
+        }
+    }
+    let mut flips = vec![0.0; k];
+    for i in 0..n {
+        for j in 0..k {
+            let v = columns[(i, j)];
+            if flips[j] == 0.0 && v != 0.0 && v.abs() >= (1.0 - 1e-6) * largest[j] {
+                flips[j] = v.signum();
+            }
+        }
+    }
+    flips.iter_mut().filter(|f| **f == 0.0).for_each(|f| *f = 1.0);
+    columns.scale_columns(&flips);
+    flips
+}

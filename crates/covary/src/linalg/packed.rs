@@ -1,0 +1,30 @@
+//! Symmetric matrices as their lower triangle, row by row: entry `(i, j ≤ i)` at `i(i+1)/2 + j`.
+
+use super::Matrix;
+
+/// Numbers in the triangle of a `k × k` matrix.
+pub(crate) const fn len(k: usize) -> usize {
+    k * (k + 1) / 2
+}
+
+/// `out ← out + s · x xᵀ`.
+#[inline(always)]
+pub(crate) fn add_outer(out: &mut [f64], x: &[f64], s: f64) {
+    let mut rest = out;
+    for (i, xi) in x.iter().enumerate() {
+        let (row, tail) = rest.split_at_mut(i + 1);
+        let f = s * xi;
+        for (o, xj) in row.iter_mut().zip(x) {
+            *o += f * xj;
+        }
+        rest = tail;
+    }
+}
+
+/// The full symmetric matrix.
+pub(crate) fn unpack(packed: &[f64], k: usize) -> Matrix {
+    Matrix::from_fn(k, k, |i, j| {
+        let (i, j) = if i >= j { (i, j) } else { (j, i) };
+        packed[i * (i + 1) / 2 + j]
+    })
+}

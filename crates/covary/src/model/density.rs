@@ -1,0 +1,204 @@
+use crate::data::Pattern;
+use crate::{Dataset, Error, Matrix};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use statrs::distribution::{ContinuousCDF, Normal};
+
+/// A distribution over rows that any of their gaps can be integrated out of.
+///
+/// Implementors say how rows relate given a set of observed columns; everything about whole tables
+/// is provided.
+pub trait Density: Sync {
+    /// Number of columns of a row.
+    fn n_columns(&self) -> usize;
+
+    /// Factorise once for this set of observed columns (rising) …
+    fn given(&self, observed: &[usize]) -> Box<dyn Given + '_>;
+
+    /// Fresh rows.
+    fn sample(&self, n_rows: usize, rng: &mut dyn Rng) -> Matrix;
+
+    /// Log-density of every row in nats, gaps integrated out; 0 for a row of only gaps.
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] if the table has other columns than the model.
+    fn log_density(&self, data: &Dataset) -> Result<Vec<f64>, Error> {
+        by_pattern(self, data, |given, pattern| {
+            pattern.rows.iter().map(|&i| given.log_density(data.row(i))).collect()
+        })
+    }
+
+    /// Log-likelihood of the table in nats: the sum of [`log_density`](Self::log_density).
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] if the table has other columns than the model.
+    fn log_likelihood(&self, data: &Dataset) -> Result<f64, Error> {
+        Ok(self.log_density(data)?.iter().sum())
+    }
+
+    /// Average log-density of the rows of `data`, gaps integrated out.
+    ///
+    /// ```text
+    /// score = 1/n Σᵢ ln N(tᵢₒ | μₒ, Wₒ Wₒᵀ + Ψₒ)          o: the observed columns of row i
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] if the table has other columns than the model.
+    fn score(&self, data: &Dataset) -> Result<f64, Error> {
+        Ok(self.log_likelihood(data)? / data.n_rows() as f64)
+    }
+
+    /// Every gap filled by its conditional mean, with its standard deviation; observed cells are
+    /// returned as they came.
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] if the table has other columns than the model.
+    fn impute(&self, data: &Dataset) -> Result<Imputed, Error> {
+        let completed = by_pattern(self, data, |given, pattern| {
+            let rows: Vec<&[f64]> = pattern.rows.iter().map(|&i| data.row(i)).collect();
+            given.complete_rows(&rows)
+        })?;
+        let mut values = data.values().clone();
+        let mut cells = Vec::with_capacity(data.n_gaps());
+        for (row, Completed { mean, variance }) in completed.into_iter().enumerate() {
+            let gaps = (0..self.n_columns()).filter(|&j| data.row(row)[j].is_nan());
+            for ((column, mean), variance) in gaps.zip(mean).zip(variance) {
+                values[(row, column)] = mean;
+                cells.push(FilledCell { row, column, mean, sd: variance.sqrt() });
+            }
+        }
+        Ok(Imputed { values, cells })
+    }
+
+    /// `m` completed tables, gaps filled by independent joint draws (spec §5.4). Row `i` of table
+    /// `k` has its own random stream, so that neither threads nor other rows reach it.
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] if the table has other columns than the model.
+    fn multiple_impute(&self, data: &Dataset, m: usize, seed: u64) -> Result<Vec<Matrix>, Error> {
+        let draws = by_pattern(self, data, |given, pattern| {
+            let draws_of = |&i: &usize| -> Vec<Vec<f64>> {
+                let draw = |k| {
+                    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                    rng.set_stream((k * data.n_rows() + i) as u64);
+                    given.draw(data.row(i), &mut rng)
+                };
+                (0..m).map(draw).collect()
+            };
+            pattern.rows.iter().map(draws_of).collect()
+        })?;
+        let mut tables = vec![data.values().clone(); m];
+        for (i, draws) in draws.into_iter().enumerate() {
+            for (table, draw) in tables.iter_mut().zip(draws) {
+                table.row_mut(i).copy_from_slice(&draw);
+            }
+        }
+        Ok(tables)
+    }
+}
+
+/// Runs `ask` once per pattern of gaps, in parallel, and puts its answers, one per row of the
+/// pattern, back in the order of the rows.
+fn by_pattern<D: Density + ?Sized, T: Send>(
+    density: &D,
+    data: &Dataset,
+    ask: impl Fn(&dyn Given, Pattern<'_>) -> Vec<T> + Sync,
+) -> Result<Vec<T>, Error> {
+    check_columns(density.n_columns(), data)?;
+    Ok(rows_by_pattern(data, |pattern| ask(&*density.given(&pattern.observed()), pattern)))
+}
+
+/// Runs `answer` once per pattern, in parallel; it returns one value per row of the pattern, and
+/// they come back in the order of the rows.
+pub(crate) fn rows_by_pattern<T: Send>(
+    data: &Dataset,
+    answer: impl Fn(Pattern<'_>) -> Vec<T> + Sync,
+) -> Vec<T> {
+    let answers: Vec<Vec<T>> =
+        (0..data.n_patterns()).into_par_iter().map(|p| answer(data.pattern(p))).collect();
+    let mut out: Vec<Option<T>> = (0..data.n_rows()).map(|_| None).collect();
+    for (pattern, answers) in data.patterns().zip(answers) {
+        for (&i, answer) in pattern.rows.iter().zip(answers) {
+            out[i] = Some(answer);
+        }
+    }
+    out.into_iter().map(|a| a.expect("every row is in one pattern")).collect()
+}
+
+pub(crate) fn check_columns(expected: usize, data: &Dataset) -> Result<(), Error> {
+    let got = data.n_columns();
+    if expected == got { Ok(()) } else { Err(Error::ColumnCount { expected, got }) }
+}
+
+/// … then ask row by row. A row is given whole; its cells at the gaps are not read.
+pub trait Given {
+    /// Log-density of the observed cells in nats.
+    fn log_density(&self, row: &[f64]) -> f64;
+
+    /// Mean and variance of every gap, for several rows.
+    fn complete_rows(&self, rows: &[&[f64]]) -> Vec<Completed>;
+
+    /// The row with its gaps filled by one joint draw.
+    fn draw(&self, row: &[f64], rng: &mut dyn Rng) -> Vec<f64>;
+
+    /// Mean and variance of every gap of one row.
+    fn complete(&self, row: &[f64]) -> Completed {
+        self.complete_rows(&[row]).pop().expect("one answer per row")
+    }
+}
+
+/// Mean and variance of the gaps of a row, in the order of its missing columns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Completed {
+    /// Conditional means.
+    pub mean: Vec<f64>,
+    /// Conditional variances of the data values (noise included).
+    pub variance: Vec<f64>,
+}
+
+/// One filled gap.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FilledCell {
+    /// Row, from 0.
+    pub row: usize,
+    /// Column, from 0.
+    pub column: usize,
+    /// Conditional mean.
+    pub mean: f64,
+    /// Conditional standard deviation.
+    pub sd: f64,
+}
+
+impl FilledCell {
+    /// Central interval that holds the value with probability `level` under the model.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] unless `0 < level < 1`.
+    pub fn interval(&self, level: f64) -> Result<(f64, f64), Error> {
+        if !(level > 0.0 && level < 1.0) {
+            return Err(Error::OutOfRange { name: "interval", value: level, bound: "between 0 and 1" });
+        }
+        let z = Normal::standard().inverse_cdf(0.5 + 0.5 * level);
+        Ok((self.mean - z * self.sd, self.mean + z * self.sd))
+    }
+}
+
+/// A completed table and what is known about each filled cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imputed {
+    values: Matrix,
+    cells: Vec<FilledCell>,
+}
+
+impl Imputed {
+    /// The completed table; observed cells bit for bit as they came.
+    pub fn values(&self) -> &Matrix {
+        &self.values
+    }
+
+    /// The filled cells, row by row.
+    pub fn cells(&self) -> &[FilledCell] {
+        &self.cells
+    }
+}

@@ -1,0 +1,16 @@
+//! What comes out of every fit: [`LinearGaussian`], and the questions any [`Density`] answers.
+
+mod conditional;
+mod density;
+mod linear_gaussian;
+mod noise;
+mod orient;
+mod outliers;
+mod scores;
+
+pub use conditional::Conditional;
+pub use density::{Completed, Density, FilledCell, Given, Imputed};
+pub use linear_gaussian::LinearGaussian;
+pub use noise::Noise;
+pub use outliers::Outlyingness;
+pub use scores::{Coordinates, Posterior, Reconstruction};

@@ -1,0 +1,195 @@
+//! Scores of rows and rows from scores.
+
+use super::density::{check_columns, rows_by_pattern};
+use super::{Conditional, Density, LinearGaussian};
+use crate::linalg::{Cholesky, thin_svd};
+use crate::{Dataset, Error, Matrix};
+use rayon::prelude::*;
+
+/// Which coordinates [`LinearGaussian::transform`] returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Coordinates {
+    /// Posterior mean `E[x | t]` ("regression" scores of factor analysis): shrunk towards 0 as far
+    /// as the row is uncertain.
+    #[default]
+    Posterior,
+    /// Orthogonal projection `U_qᵀ (t − μ)` on the principal axes, in the units of the data: the
+    /// scores of classical PCA. A gap enters by its conditional mean.
+    Projection,
+    /// [`Projection`](Self::Projection) divided by the standard deviation along each axis.
+    Whitened,
+    /// Weighted least squares `(WᵀΨ⁻¹W)⁻¹ WᵀΨ⁻¹ (t − μ)`: unbiased given x (Bartlett 1937); the
+    /// zero-noise limit of the posterior mean for isotropic noise. Directions the observed cells do
+    /// not determine get 0.
+    Bartlett,
+}
+
+/// Which reconstruction [`LinearGaussian::reconstruct`] returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reconstruction {
+    /// `μ + W E[x | t]`: the noise-free part of the row, shrunk as far as it is uncertain.
+    #[default]
+    PosteriorMean,
+    /// `μ + U Uᵀ (t − μ)`: the orthogonal projection of classical PCA; a gap enters by its
+    /// conditional mean.
+    Orthogonal,
+}
+
+/// Posterior distributions of the scores of all rows.
+#[derive(Debug, Clone)]
+pub struct Posterior {
+    /// Posterior means, n × q.
+    pub mean: Matrix,
+    /// For each row, the index of its covariance in `covariances`.
+    pub pattern_of_row: Vec<usize>,
+    /// Posterior covariances, one per pattern of gaps.
+    pub covariances: Vec<Matrix>,
+}
+
+impl Posterior {
+    /// Posterior covariance of the scores of row `i`.
+    pub fn covariance(&self, i: usize) -> &Matrix {
+        &self.covariances[self.pattern_of_row[i]]
+    }
+}
+
+impl LinearGaussian {
+    /// Scores of every row, n × q.
+    ///
+    /// ```
+    /// # use covary::{data::simulate, data::Shape, Coordinates, Estimator, Spec, infer::Spectral};
+    /// let (table, _) = simulate::ppca(Shape { rows: 200, columns: 6, n_components: 2 }, 7);
+    /// let model = Spectral::default().fit(&table, &Spec::ppca(2))?.model;
+    /// let z = model.transform(&table, Coordinates::Whitened)?;
+    /// let variance = z.column(0).iter().map(|v| v * v).sum::<f64>() / 200.0;
+    /// assert!((variance - 1.0).abs() < 1e-9);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] if the table has other columns than the model.
+    pub fn transform(&self, data: &Dataset, coordinates: Coordinates) -> Result<Matrix, Error> {
+        match coordinates {
+            Coordinates::Posterior => self.scores_by_pattern(data, |given, row, _| given.posterior_mean(row)),
+            Coordinates::Bartlett => self
+                .scores_by_pattern(data, |given, row, signal| signal.times(&given.weighted_projection(row))),
+            Coordinates::Projection => self.projection(data, &self.components()),
+            Coordinates::Whitened => {
+                let mut z = self.projection(data, &self.components())?;
+                let inverse: Vec<f64> = self.explained_variance().iter().map(|v| 1.0 / v.sqrt()).collect();
+                z.scale_columns(&inverse);
+                Ok(z)
+            }
+        }
+    }
+
+    /// Posterior mean and covariance of the scores of every row.
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] if the table has other columns than the model.
+    pub fn posterior(&self, data: &Dataset) -> Result<Posterior, Error> {
+        let mean = self.transform(data, Coordinates::Posterior)?;
+        let covariances = (0..data.n_patterns())
+            .into_par_iter()
+            .map(|p| self.condition(&data.pattern(p).observed()).posterior_covariance())
+            .collect();
+        let mut pattern_of_row = vec![0; data.n_rows()];
+        for (p, pattern) in data.patterns().enumerate() {
+            pattern.rows.iter().for_each(|&i| pattern_of_row[i] = p);
+        }
+        Ok(Posterior { mean, pattern_of_row, covariances })
+    }
+
+    /// Every row as the model sees it, n × d, observed cells too ("denoised").
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] if the table has other columns than the model.
+    pub fn reconstruct(&self, data: &Dataset, how: Reconstruction) -> Result<Matrix, Error> {
+        let mut out = match how {
+            Reconstruction::PosteriorMean => {
+                self.transform(data, Coordinates::Posterior)?.dot_t(self.loadings())
+            }
+            Reconstruction::Orthogonal => {
+                let axes = self.components();
+                self.projection(data, &axes)?.dot(&axes)
+            }
+        };
+        self.add_mean(&mut out);
+        Ok(out)
+    }
+
+    /// Rows from scores: `W x + μ`, the noise-free inverse of the posterior coordinates.
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] unless `scores` has q columns.
+    pub fn decode(&self, scores: &Matrix) -> Result<Matrix, Error> {
+        if scores.n_columns() != self.n_components() {
+            return Err(Error::WrongLength {
+                what: "scores per row",
+                expected: self.n_components(),
+                got: scores.n_columns(),
+            });
+        }
+        let mut out = scores.dot_t(self.loadings());
+        self.add_mean(&mut out);
+        Ok(out)
+    }
+
+    fn add_mean(&self, rows: &mut Matrix) {
+        for i in 0..rows.n_rows() {
+            rows.row_mut(i).iter_mut().zip(self.mean()).for_each(|(v, m)| *v += m);
+        }
+    }
+
+    fn projection(&self, data: &Dataset, axes: &Matrix) -> Result<Matrix, Error> {
+        let mut centred = self.impute(data)?.values().clone();
+        for i in 0..centred.n_rows() {
+            centred.row_mut(i).iter_mut().zip(self.mean()).for_each(|(v, m)| *v -= m);
+        }
+        Ok(centred.dot_t(axes))
+    }
+
+    fn scores_by_pattern(
+        &self,
+        data: &Dataset,
+        answer: impl Fn(&Conditional<'_>, &[f64], &SignalInverse) -> Vec<f64> + Sync,
+    ) -> Result<Matrix, Error> {
+        check_columns(self.n_columns(), data)?;
+        let rows = rows_by_pattern(data, |pattern| {
+            let given = self.condition(&pattern.observed());
+            let signal = SignalInverse::new(given.factor());
+            pattern.rows.iter().map(|&i| answer(&given, data.row(i), &signal)).collect()
+        });
+        Matrix::from_vec(data.n_rows(), self.n_components(), rows.concat())
+    }
+}
+
+/// `(G − I)⁺` with `G = L Lᵀ`, `G − I = W_Oᵀ Ψ_O⁻¹ W_O`: it turns `W_Oᵀ Ψ_O⁻¹ y` into least-squares
+/// scores and drops the directions that the observed cells do not determine.
+pub(super) struct SignalInverse(Matrix);
+
+impl SignalInverse {
+    pub(super) fn new(factor: &Cholesky) -> Self {
+        if factor.lower().n_rows() == 0 {
+            return Self(Matrix::zeros(0, 0));
+        }
+        // L = U S Vᵀ, so G = U S² Uᵀ; directions with S² = 1 carry no signal.
+        let svd = thin_svd(factor.lower()).expect("a Cholesky factor is finite");
+        let mut half = svd.u;
+        let largest = svd.s[0] * svd.s[0];
+        let root: Vec<f64> = svd
+            .s
+            .iter()
+            .map(|s| {
+                let signal = s * s - 1.0;
+                if signal > 1e-12 * largest { 1.0 / signal.sqrt() } else { 0.0 }
+            })
+            .collect();
+        half.scale_columns(&root);
+        Self(half.dot_t(&half))
+    }
+
+    pub(super) fn times(&self, b: &[f64]) -> Vec<f64> {
+        self.0.rows().map(|row| row.iter().zip(b).map(|(a, b)| a * b).sum()).collect()
+    }
+}

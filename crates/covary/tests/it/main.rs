@@ -1,0 +1,4 @@
+//! What a doubting statistician would ask: one binary, one module per kind of question.
+
+mod common;
+mod golden_ppca;
