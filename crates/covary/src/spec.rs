@@ -166,17 +166,19 @@ impl Spec {
         if let Some(j) = observed.iter().position(|&n| n == 0) {
             return Err(Error::EmptyColumn { column: data.column_names()[j].clone() });
         }
-        self.check_shape(rows, data.n_columns())?;
-        // A column is constant when all its observed cells equal the first of them.
-        let constant = constant_columns(data);
-        if constant.len() == data.n_columns() {
+        self.check_shape(rows, data.n_columns())
+    }
+
+    /// Checks the variances of the columns, once they are known; returns the constant columns.
+    pub(crate) fn check_variances(&self, variances: &[f64], names: &[String]) -> Result<Vec<String>, Error> {
+        let constant: Vec<String> =
+            variances.iter().zip(names).filter(|(v, _)| **v == 0.0).map(|(_, name)| name.clone()).collect();
+        if constant.len() == variances.len() {
             return Err(Error::AllConstant { columns: constant.len() });
         }
         match (self.noise, constant.first()) {
-            (NoiseFamily::Diagonal, Some(&j)) => {
-                Err(Error::ConstantColumn { column: data.column_names()[j].clone() })
-            }
-            _ => Ok(()),
+            (NoiseFamily::Diagonal, Some(column)) => Err(Error::ConstantColumn { column: column.clone() }),
+            _ => Ok(constant),
         }
     }
 
@@ -194,19 +196,4 @@ impl Spec {
         }
         self.prior.check(asked, columns)
     }
-}
-
-/// Columns whose observed cells are all equal.
-pub(crate) fn constant_columns(data: &Dataset) -> Vec<usize> {
-    let mut first = vec![f64::NAN; data.n_columns()];
-    let mut varies = vec![false; data.n_columns()];
-    for row in data.values().rows() {
-        for ((f, v), varies) in first.iter_mut().zip(row).zip(&mut varies) {
-            if f.is_nan() {
-                *f = *v;
-            }
-            *varies |= !v.is_nan() && v != f;
-        }
-    }
-    (0..varies.len()).filter(|&j| !varies[j]).collect()
 }

@@ -6,10 +6,11 @@
 
 use super::Estimator;
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination, Warning};
+use crate::linalg::rows::center;
 use crate::linalg::{Eigen, canonical_signs, gemm, krylov, leading_eigenpairs, thin_svd, top_eigenpairs};
 use crate::model::{LinearGaussian, Noise};
 use crate::parallel::merge_tree;
-use crate::spec::{NoiseFamily, constant_columns};
+use crate::spec::NoiseFamily;
 use crate::{CentralMoments, Dataset, Error, Matrix, Spec};
 use faer::{MatMut, MatRef};
 use rayon::prelude::*;
@@ -76,6 +77,8 @@ pub struct Spectrum {
     /// Bound on the angle, in radians, between these axes and the exact principal subspace; 0 for
     /// the exact solvers.
     pub angle_bound: f64,
+    /// Variance of each column in the units of the data.
+    pub variances: Vec<f64>,
     /// Standard deviation each column was divided by; all 1 unless asked to standardise.
     scale: Vec<f64>,
 }
@@ -161,8 +164,11 @@ impl Estimator for Spectral {
         check_family(spec)?;
         spec.check(data)?;
         let spectrum = self.spectrum(data, spec.n_components, spec.standardize)?;
+        let columns = spec.check_variances(&spectrum.variances, data.column_names())?;
         let mut fit = spectrum.fit(spec)?;
-        fit.report.warnings.extend(Warning::constant_columns(data, &constant_columns(data)));
+        if !columns.is_empty() {
+            fit.report.warnings.push(Warning::ConstantColumns { columns });
+        }
         Ok(fit)
     }
 }
@@ -274,6 +280,7 @@ fn from_moments(moments: &CentralMoments, k: usize, standardize: bool, seed: u64
         discarded_variance,
         solver: Solver::Covariance,
         angle_bound: 0.0,
+        variances,
         scale,
     })
 }
@@ -287,7 +294,7 @@ fn scales(variances: &[f64], standardize: bool) -> Vec<f64> {
 /// A complete table seen centred and scaled, a block of rows at a time, without a copy of the whole.
 struct Centred<'a> {
     data: &'a Dataset,
-    mean: Vec<f64>,
+    mean: &'a [f64],
     scale: Vec<f64>,
     inverse: Vec<f64>,
     total_variance: f64,
@@ -295,9 +302,8 @@ struct Centred<'a> {
 
 impl<'a> Centred<'a> {
     fn new(data: &'a Dataset, standardize: bool) -> Self {
-        let mean = data.observed_means();
-        let variances = data.observed_variances(&mean);
-        let scale = scales(&variances, standardize);
+        let (mean, variances) = (data.observed_means(), data.observed_variances());
+        let scale = scales(variances, standardize);
         let total_variance = variances.iter().zip(&scale).map(|(v, s)| v / (s * s)).sum();
         let inverse = scale.iter().map(|s| 1.0 / s).collect();
         Self { data, mean, scale, inverse, total_variance }
@@ -306,24 +312,28 @@ impl<'a> Centred<'a> {
     fn spectrum(&self, found: Eigen, discarded_variance: f64, solver: Solver, angle_bound: f64) -> Spectrum {
         Spectrum {
             n_rows: self.data.n_rows(),
-            mean: self.mean.clone(),
+            mean: self.mean.to_vec(),
             eigenvalues: found.values,
             axes: found.vectors,
             total_variance: self.total_variance,
             discarded_variance: discarded_variance.max(0.0),
             solver,
             angle_bound,
+            variances: self.data.observed_variances().to_vec(),
             scale: self.scale.clone(),
         }
     }
 
     /// Some columns of some rows, centred and scaled, row-major.
     fn block(&self, rows: Range<usize>, columns: Range<usize>, out: &mut Vec<f64>) {
-        out.clear();
         let (mean, inverse) = (&self.mean[columns.clone()], &self.inverse[columns.clone()]);
-        for i in rows {
-            let row = &self.data.row(i)[columns.clone()];
-            out.extend(row.iter().zip(mean).zip(inverse).map(|((v, m), s)| (v - m) * s));
+        out.resize(rows.len() * columns.len(), 0.0);
+        if columns.len() == self.data.n_columns() {
+            let d = columns.len();
+            return center(&self.data.values().as_slice()[rows.start * d..rows.end * d], mean, inverse, out);
+        }
+        for (i, out) in rows.zip(out.chunks_exact_mut(columns.len())) {
+            center(&self.data.row(i)[columns.clone()], mean, inverse, out);
         }
     }
 

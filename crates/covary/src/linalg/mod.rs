@@ -7,6 +7,7 @@ pub(crate) mod lanes;
 mod matrix;
 mod orient;
 pub(crate) mod packed;
+pub(crate) mod rows;
 
 pub(crate) use krylov::top_eigenpairs;
 pub use matrix::Matrix;
