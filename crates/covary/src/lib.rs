@@ -31,10 +31,12 @@
 //! | [`model`] | [`LinearGaussian`] and the traits [`Density`] and [`model::Given`] |
 //! | [`spec`] | [`Spec`], priors |
 //! | [`infer`] | the roads: [`infer::Spectral`], [`infer::Em`], … |
+//! | [`io`] | tables from and to CSV, observed cells byte for byte |
 
 pub mod data;
 mod error;
 pub mod infer;
+pub mod io;
 mod linalg;
 pub mod model;
 mod parallel;
