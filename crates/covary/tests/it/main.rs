@@ -1,4 +1,5 @@
 //! What a doubting statistician would ask: one binary, one module per kind of question.
 
 mod common;
+mod golden_em;
 mod golden_ppca;
