@@ -71,7 +71,7 @@ pub(crate) struct Impute {
     #[arg(long, value_name = "CELLS.csv")]
     cells: Option<PathBuf>,
 
-    /// Seed of the choice of hidden cells for `--components auto`.
+    /// Seed of everything left to chance: which cells `--components auto` hides, and random starts.
     #[arg(long, default_value_t = 0)]
     seed: u64,
 
@@ -79,11 +79,12 @@ pub(crate) struct Impute {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     threads: Option<usize>,
 
-    /// Most iterations of a fit.
+    /// Most iterations of a fit; 2000 if not given.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     max_iter: Option<usize>,
 
-    /// When to stop: see the guide of the method; smaller is later.
+    /// Stop when the log-likelihood is expected to rise by less than this many nats; 1e-6 if not
+    /// given.
     #[arg(long, value_name = "TOL", value_parser = positive)]
     tol: Option<f64>,
 
@@ -254,6 +255,7 @@ impl Impute {
             Method::Em(em) => Method::Em(Em {
                 max_iterations: self.max_iter.unwrap_or(em.max_iterations),
                 tolerance: self.tol.unwrap_or(em.tolerance),
+                seed: self.seed,
                 ..em
             }),
             other => other,
