@@ -48,3 +48,7 @@ pub use infer::{Estimator, Fit, Method};
 pub use linalg::Matrix;
 pub use model::{Coordinates, Density, LinearGaussian, Noise, Reconstruction};
 pub use spec::Spec;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
