@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn numbers_are_rounded_to_two_digits_of_their_deviation() {
-        assert_eq!(rounded(3.141_59, 0.012), "3.142");
+        assert_eq!(rounded(2.345_67, 0.012), "2.346");
         assert_eq!(rounded(1065.3, 170.0), "1065");
         assert_eq!(rounded(0.5, 2.0), "0.5");
         assert_eq!(rounded(1.234e-9, 1e-10), "1.234e-9");

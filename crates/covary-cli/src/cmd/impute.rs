@@ -300,13 +300,12 @@ impl Impute {
             row.extend([cell.mean, cell.sd, lower, upper].map(|v| rounded(v, cell.sd)));
             rows.push(row);
         }
-        let mut text = format!("\n{}\n", aligned(&rows, &[1]));
-        match filled.cells().len().saturating_sub(LISTED) {
-            0 => {}
-            more if self.cells.is_some() => text += &format!("  … and {more} more\n"),
-            more => text += &format!("  … and {more} more; --cells FILE writes them all\n"),
-        }
-        Ok(text)
+        let more = match filled.cells().len().saturating_sub(LISTED) {
+            0 => String::new(),
+            more if self.cells.is_some() => format!("  … and {more} more\n"),
+            more => format!("  … and {more} more; --cells FILE writes them all\n"),
+        };
+        Ok(format!("\n{}\n{more}", aligned(&rows, &[1])))
     }
 }
 

@@ -175,11 +175,8 @@ fn an_output_file_has_the_permissions_of_any_other_and_keeps_its_own() {
 #[test]
 fn a_closed_pipe_is_success() {
     // Far more than a pipe holds, and a reader that leaves at once.
-    let mut table = "x,y,note\n".to_owned();
-    for i in 0..4000 {
-        table += &format!("{i},{},{}\n", 2 * i + i % 7, "n".repeat(100));
-    }
-    table += "5,,n\n";
+    let row = |i: i32| format!("{i},{},{}\n", 2 * i + i % 7, "n".repeat(100));
+    let table = format!("x,y,note\n{}5,,n\n", (0..4000).map(row).collect::<String>());
     let folder = tempfile::tempdir().expect("a temporary folder");
     let data = folder.path().join("long.csv");
     fs::write(&data, table).expect("writable");
