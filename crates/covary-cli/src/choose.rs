@@ -1,8 +1,10 @@
 //! `--components auto`.
 
+use crate::voice::count;
 use covary::data::simulate;
 use covary::infer::Observer;
 use covary::{Dataset, Density, Error, Estimator, Method, Spec};
+use std::fmt;
 
 /// Most components tried.
 const MOST: usize = 8;
@@ -17,6 +19,26 @@ pub(crate) struct Choice {
     pub(crate) most: usize,
     /// Cells hidden to judge by.
     pub(crate) hidden: usize,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { n_components, most, hidden } = *self;
+        match most {
+            0 => write!(f, "no room for a component: gaps take the mean of their column"),
+            1 => write!(f, "chose 1 component: there is no room for more"),
+            _ => write!(
+                f,
+                "chose {}: the fewest of 1 to {most} that predict {} as well as the best",
+                count(n_components, "component"),
+                count(hidden, "hidden cell"),
+            ),
+        }?;
+        match n_components {
+            MOST => write!(f, "; more may do better, such as --components {}", MOST + MOST / 2),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The fewest components that predict hidden cells as well as any number tried: a tenth of the

@@ -9,12 +9,12 @@ mod voice;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Linear-Gaussian models of tables with gaps: learn how columns move together, then fill what is missing.
+/// Linear-Gaussian models of tables with gaps: how columns move together, and what is missing.
 ///
-/// Data go to standard output or to -o, words for people to standard error. Exit status: 0 done,
-/// 1 failed, 2 wrong call.
+/// Data go to standard output or to -o, words for people to standard error.
+/// Exit status: 0 done, 1 failed, 2 wrong call.
 #[derive(Parser)]
-#[command(name = "covary", version, max_term_width = 100)]
+#[command(name = "covary", version, verbatim_doc_comment)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,

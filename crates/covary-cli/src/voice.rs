@@ -87,7 +87,7 @@ pub(crate) fn aligned(rows: &[Vec<String>], left: &[usize]) -> String {
 /// `value` to the digits that `sd` leaves meaningful: two of the standard deviation's own.
 pub(crate) fn rounded(value: f64, sd: f64) -> String {
     let last = sd.log10().floor() - 1.0;
-    if (-6.0..=0.0).contains(&last) && value.abs() < 1e9 {
+    if (-9.0..=0.0).contains(&last) && value.abs() < 1e9 {
         format!("{value:.0$}", -last as usize)
     } else if last.is_finite() && last > 0.0 && value.abs() < 1e9 {
         format!("{value:.0}")
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(rounded(2.345_67, 0.012), "2.346");
         assert_eq!(rounded(1065.3, 170.0), "1065");
         assert_eq!(rounded(0.5, 2.0), "0.5");
-        assert_eq!(rounded(1.234e-9, 1e-10), "1.234e-9");
+        assert_eq!(rounded(1.234e-12, 1e-13), "1.234e-12");
         assert_eq!(rounded(7.0, 0.0), "7.000e0");
     }
 

@@ -18,41 +18,45 @@ const LISTED: usize = 12;
 
 /// Fill the gaps of a table, with an interval for every filled cell.
 ///
-/// Columns that move together tell of each other: a linear-Gaussian model is fitted to the observed
-/// cells alone (no row is dropped, no gap is guessed first), and every gap is filled with its mean
-/// given the observed cells of its row. The interval is where the model expects the true value; it
-/// takes the fitted model as known.
+/// Columns that move together tell of each other: a linear-Gaussian model is fitted to the
+/// observed cells alone (no row is dropped, no gap is guessed first), and every gap is filled
+/// with its mean given the observed cells of its row. The interval is where the model expects
+/// the true value; it takes the fitted model as known.
 ///
-/// Observed cells leave byte for byte as they came. Columns that hold anything but numbers and gaps
-/// are passed through, and so is a column without a name.
+/// Observed cells leave byte for byte as they came. Columns that hold anything but numbers
+/// and gaps are passed through, and so is a column without a name.
+// Help breaks its lines where they are typed here: clap's own wrapping costs a dependency.
 #[derive(Args)]
+#[command(verbatim_doc_comment)]
 #[command(after_help = "\
 Examples:
   covary impute examples/wine_gaps.csv -o filled.csv
-  covary impute examples/wine_gaps.csv --model fa --components 3 --interval 0.9 --cells cells.csv -o filled.csv")]
+  covary impute examples/wine_gaps.csv --model fa --components 3 --cells cells.csv -o filled.csv")]
 pub(crate) struct Impute {
-    /// Table to fill: CSV whose first line names the columns; `-` reads standard input. Empty
-    /// cells, NA, NaN and null are gaps.
+    /// Table to fill: CSV whose first line names the columns; `-` reads standard input.
+    /// Empty cells, NA, NaN and null are gaps.
+    #[arg(verbatim_doc_comment)]
     data: PathBuf,
 
-    /// Where the filled table goes; standard output if not given. Written beside its target and
-    /// renamed, so a failure leaves an older file as it was.
-    #[arg(short, long, value_name = "OUT")]
+    /// Where the filled table goes; standard output if not given. Written beside its target
+    /// and renamed, so a failure leaves an older file as it was.
+    #[arg(short, long, verbatim_doc_comment, value_name = "OUT")]
     output: Option<PathBuf>,
 
     /// What to fit.
-    #[arg(long, value_enum, default_value_t = Model::Ppca)]
+    #[arg(long, verbatim_doc_comment, value_enum, default_value_t = Model::Ppca)]
     model: Model,
 
-    /// How many components: a number, or `auto` for the fewest that predict hidden cells as well
-    /// as any number up to 8.
-    #[arg(long, value_name = "N|auto", default_value = "auto")]
+    /// How many components: a number, or `auto` for the fewest that predict hidden cells as
+    /// well as any number up to 8.
+    #[arg(long, verbatim_doc_comment, value_name = "N|auto", default_value = "auto")]
     components: Components,
 
-    /// Give every column unit variance before fitting, so that units do not matter; results are
-    /// in the table's own units either way.
+    /// Give every column unit variance before fitting, so that units do not matter; results
+    /// are in the table's own units either way.
     #[arg(
         long,
+        verbatim_doc_comment,
         value_name = "true|false",
         num_args = 0..=1,
         require_equals = true,
@@ -64,32 +68,33 @@ pub(crate) struct Impute {
     standardize: bool,
 
     /// Probability that an interval holds the true value.
-    #[arg(long, value_name = "LEVEL", default_value_t = 0.95, value_parser = probability)]
+    #[arg(long, verbatim_doc_comment, value_name = "LEVEL", default_value_t = 0.95, value_parser = probability)]
     interval: f64,
 
-    /// Also write every filled cell: row (data rows from 1), column, mean, sd, lower, upper.
-    #[arg(long, value_name = "CELLS.csv")]
+    /// Also list the filled cells: row (data rows from 1), column, mean, sd, lower, upper.
+    #[arg(long, verbatim_doc_comment, value_name = "CELLS.csv")]
     cells: Option<PathBuf>,
 
-    /// Seed of everything left to chance: which cells `--components auto` hides, and random starts.
-    #[arg(long, default_value_t = 0)]
+    /// Seed of everything left to chance: which cells `--components auto` hides, and random
+    /// starts.
+    #[arg(long, verbatim_doc_comment, default_value_t = 0)]
     seed: u64,
 
     /// Threads to use; all processors if not given. The numbers do not depend on it.
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
     threads: Option<usize>,
 
     /// Most iterations of a fit; 2000 if not given.
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
     max_iter: Option<usize>,
 
-    /// Stop when the log-likelihood is expected to rise by less than this many nats; 1e-6 if not
-    /// given.
-    #[arg(long, value_name = "TOL", value_parser = positive)]
+    /// Stop when the log-likelihood is expected to rise by less than this many nats; 1e-6
+    /// if not given.
+    #[arg(long, verbatim_doc_comment, value_name = "TOL", value_parser = positive)]
     tol: Option<f64>,
 
     /// Say nothing unless something fails.
-    #[arg(short, long)]
+    #[arg(short, long, verbatim_doc_comment)]
     quiet: bool,
 }
 
@@ -232,12 +237,7 @@ impl Impute {
                 let mut progress = voice.progress("choosing components");
                 let choice = choose::n_components(data, &spec, &method, self.seed, &mut progress)?;
                 drop(progress);
-                voice.say(&format!(
-                    "chose {}: the fewest of 1 to {} that predict {} as well as the best",
-                    count(choice.n_components, "component"),
-                    choice.most,
-                    count(choice.hidden, "hidden cell"),
-                ));
+                voice.say(&choice.to_string());
                 choice.n_components
             }
         };

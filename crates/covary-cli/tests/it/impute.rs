@@ -250,3 +250,10 @@ fn the_shipped_gaps_are_the_shipped_wine_with_a_tenth_of_the_cells_removed() {
     }
     assert_eq!((whole.lines().count(), gaps.lines().count(), removed), (179, 179, 228));
 }
+
+#[test]
+fn a_table_without_room_for_a_component_is_filled_with_means() {
+    let said = run(&["-"], "x\n1\n2\n\"\"\n6\n");
+    assert_eq!((said.code, said.out.as_str()), (Some(0), "x\n1\n2\n3.0\n6\n"), "{}", said.err);
+    assert!(said.err.contains("no room for a component"), "{}", said.err);
+}

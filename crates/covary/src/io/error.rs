@@ -70,7 +70,7 @@ pub enum Error {
     },
     /// Nothing to fit.
     #[error(
-        "row {row}, column `{column}`: `{text}` is not a number, and no other column holds only numbers and gaps; use a point for decimals and leave unknown cells empty"
+        "row {row}, column `{column}`: `{text}` is not a number, and no other column holds only numbers and gaps; separate cells by commas, use a point for decimals and leave unknown cells empty"
     )]
     NoNumericColumn {
         /// The row of the first cell that is not a number, in the first column that has one.

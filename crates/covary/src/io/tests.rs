@@ -97,7 +97,7 @@ fn what_is_wrong_is_said_with_its_place_and_the_way_out() {
     );
     check_error(
         "x,y\na,1\n2,b\n",
-        "row 1, column `x`: `a` is not a number, and no other column holds only numbers and gaps; use a point for decimals and leave unknown cells empty",
+        "row 1, column `x`: `a` is not a number, and no other column holds only numbers and gaps; separate cells by commas, use a point for decimals and leave unknown cells empty",
     );
     for infinite in ["inf", "-Infinity", "1e999"] {
         check_error(
