@@ -31,10 +31,12 @@
 //! | [`model`] | [`LinearGaussian`] and the traits [`Density`] and [`model::Given`] |
 //! | [`spec`] | [`Spec`], priors |
 //! | [`infer`] | the roads: [`infer::Spectral`], [`infer::Em`], … |
+//! | [`io`] | tables from and to CSV, observed cells byte for byte |
 
 pub mod data;
 mod error;
 pub mod infer;
+pub mod io;
 mod linalg;
 pub mod model;
 mod parallel;
@@ -46,3 +48,7 @@ pub use infer::{Estimator, Fit, Method};
 pub use linalg::Matrix;
 pub use model::{Coordinates, Density, LinearGaussian, Noise, Reconstruction};
 pub use spec::Spec;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,4 +1,4 @@
-//! Roads to a [`LinearGaussian`]: one file per algorithm, all behind [`Estimator`].
+//! Roads to a [`LinearGaussian`](crate::LinearGaussian): one file per algorithm, all behind [`Estimator`].
 //!
 //! A new algorithm is a new file here (an options struct and its `impl Estimator`), one arm of
 //! [`Method`], and one line in the contract test's list.

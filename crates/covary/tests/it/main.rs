@@ -1,5 +1,6 @@
 //! What a doubting statistician would ask: one binary, one module per kind of question.
 
+mod architecture;
 mod common;
 mod golden_em;
 mod golden_ppca;
