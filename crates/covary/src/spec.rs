@@ -89,6 +89,17 @@ impl Spec {
         })
     }
 
+    /// Refuses a factor model with more parameters than the covariance of that many columns has
+    /// entries (spec §6.1).
+    pub(crate) fn check_identified(&self, columns: usize) -> Result<(), Error> {
+        let degrees_of_freedom = factor_degrees_of_freedom(columns, self.n_components);
+        if degrees_of_freedom >= 0 {
+            return Ok(());
+        }
+        let max = (0..self.n_components).rfind(|&q| factor_degrees_of_freedom(columns, q) >= 0).unwrap_or(0);
+        Err(Error::NotIdentified { asked: self.n_components, columns, degrees_of_freedom, max })
+    }
+
     /// Checks the request against the table, once, at the top of every fit.
     pub(crate) fn check(&self, data: &Dataset) -> Result<(), Error> {
         let rows = data.n_informative_rows();
@@ -153,6 +164,12 @@ impl Spec {
             }
         }
     }
+}
+
+/// Entries of a d × d covariance less the parameters of q factors: `((d − q)² − (d + q)) / 2`.
+pub(crate) fn factor_degrees_of_freedom(columns: usize, factors: usize) -> i64 {
+    let (d, q) = (columns as i64, factors as i64);
+    ((d - q).pow(2) - (d + q)) / 2
 }
 
 /// Columns whose observed cells are all equal.

@@ -35,13 +35,22 @@ pub(crate) fn gemm(
 
 /// Adds `Aᵀ A` to the lower triangle of `out`; the upper triangle is left alone.
 pub(crate) fn add_gram_lower(out: faer::MatMut<'_, f64>, a: faer::MatRef<'_, f64>) {
+    add_product_lower(out, a.transpose(), a);
+}
+
+/// Adds `A B`, known to be symmetric, to the lower triangle of `out`; the upper one is left alone.
+pub(crate) fn add_product_lower(
+    out: faer::MatMut<'_, f64>,
+    a: faer::MatRef<'_, f64>,
+    b: faer::MatRef<'_, f64>,
+) {
     triangular::matmul(
         out,
         Block::TriangularLower,
         Accum::Add,
-        a.transpose(),
-        Block::Rectangular,
         a,
+        Block::Rectangular,
+        b,
         Block::Rectangular,
         1.0,
         Par::Seq,

@@ -1,4 +1,6 @@
 //! What a doubting statistician would ask: one binary, one module per kind of question.
 
 mod common;
+mod factor_analysis;
+mod golden_fa;
 mod golden_ppca;

@@ -1,0 +1,1 @@
+//! Factor analysis: what a doubting statistician would ask.
