@@ -6,12 +6,14 @@
 mod conditional_maximization;
 mod em;
 mod factor_problem;
+mod factor_report;
 mod newton;
 mod report;
 mod spectral;
 
 pub use conditional_maximization::ConditionalMaximization;
 pub use em::{Acceleration, Em, Init, LatentMoments};
+pub use factor_report::{FactorReport, Rmsea};
 pub use newton::Newton;
 pub use report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 pub use spectral::{Solver, Spectral, Spectrum};

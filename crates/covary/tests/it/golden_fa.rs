@@ -1,7 +1,8 @@
 //! Factor analysis against the golden cases of the spec.
 
 use crate::common::{Golden, dataset, flat, matrix, noise};
-use covary::infer::{ConditionalMaximization, Newton, Termination, Warning};
+use covary::infer::{ConditionalMaximization, FactorReport, Newton, Termination, Warning};
+use covary::model::{Rotated, Rotation, RotationSearch, rotate};
 use covary::{CentralMoments, Coordinates, Dataset, Density, Estimator, LinearGaussian, Matrix, Spec};
 
 fn size(case: &Golden, key: &str) -> usize {
@@ -21,6 +22,8 @@ fn factor_analysis_at_given_parameters() {
     case.check("regression_cov", posterior.covariance(0).as_slice(), case.expected("regression_cov"));
     let bartlett = model.transform(&data, Coordinates::Bartlett).unwrap();
     case.check("bartlett", bartlett.as_slice(), case.expected("scores_bartlett"));
+    let communality: Vec<f64> = model.loadings().rows().map(|w| w.iter().map(|v| v * v).sum()).collect();
+    case.check("communality", &communality, case.expected("communality"));
     let (canonical, rotation) = model.canonical_with_rotation();
     case.check("canonical_W", canonical.loadings().as_slice(), case.expected("canonical_W"));
     case.check("R", rotation.as_slice(), case.expected("canonical_rotation_R"));
@@ -68,6 +71,11 @@ fn check_ml(name: &str) {
         case.check("W", fit.model.loadings().as_slice(), case.expected("W"));
         case.check_one("n_params", fit.model.n_parameters() as f64, case.expected("n_params"));
         case.check_one("dof", fit.model.degrees_of_freedom() as f64, case.expected("dof"));
+        let report = FactorReport::new(&fit, &moments).unwrap();
+        case.check("communality", &report.communalities, case.expected("communality"));
+        case.check_one("F", report.discrepancy.unwrap(), case.expected("discrepancy_F"));
+        case.check_one("chi_square", report.chi_square.unwrap(), case.expected("chi_square_bartlett"));
+        assert_eq!(report.p_value.is_some(), at_bound.is_empty());
         let bound = fit.report.warnings.iter().find_map(|w| match w {
             Warning::NoiseAtFloor { columns } => Some(columns.clone()),
             _ => None,
@@ -103,4 +111,29 @@ fn conditional_maximization_step_by_step() {
         case.check_one("loglik", fit.report.objective.value, &want["loglik"]);
         case.check_one("loglik by rows", fit.model.log_likelihood(&data).unwrap(), &want["loglik"]);
     }
+}
+
+#[test]
+fn rotations_to_simple_structure() {
+    let case = Golden::open("rotations");
+    let a = matrix(case.input("A"));
+    let check = |rotation: Rotation, key: &str, transform: &str| -> Rotated {
+        let got = rotate(&a, &rotation, &RotationSearch::default()).unwrap();
+        let want = case.expected(key);
+        case.check(key, got.loadings.as_slice(), &want["loadings"]);
+        case.check(key, got.transform.as_slice(), &want[transform]);
+        if want["phi"].is_array() {
+            case.check(key, got.factor_correlations.as_slice(), &want["phi"]);
+        } else {
+            assert_eq!(got.factor_correlations, Matrix::identity(3));
+        }
+        got
+    };
+    check(Rotation::Varimax { kaiser: false }, "varimax_raw", "rotation");
+    check(Rotation::Varimax { kaiser: true }, "varimax_kaiser", "rotation");
+    let quartimax = check(Rotation::Quartimax, "quartimax_raw", "rotation");
+    let fourth: f64 = quartimax.loadings.as_slice().iter().map(|v| v.powi(4)).sum();
+    case.check_one("quartimax criterion", fourth, &case.expected("quartimax_raw")["criterion"]);
+    check(Rotation::Promax { power: 4.0 }, "promax_power4_kaiser", "transform");
+    check(Rotation::Oblimin { gamma: 0.0 }, "oblimin_gamma0_raw", "transform");
 }
