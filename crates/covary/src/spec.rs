@@ -156,6 +156,17 @@ impl Spec {
         })
     }
 
+    /// Refuses a factor model with more parameters than the covariance of that many columns has
+    /// entries (spec §6.1).
+    pub(crate) fn check_identified(&self, columns: usize) -> Result<(), Error> {
+        let degrees_of_freedom = factor_degrees_of_freedom(columns, self.n_components);
+        if degrees_of_freedom >= 0 {
+            return Ok(());
+        }
+        let max = (0..self.n_components).rfind(|&q| factor_degrees_of_freedom(columns, q) >= 0).unwrap_or(0);
+        Err(Error::NotIdentified { asked: self.n_components, columns, degrees_of_freedom, max })
+    }
+
     /// Checks the request against the table, once, at the top of every fit.
     pub(crate) fn check(&self, data: &Dataset) -> Result<(), Error> {
         let rows = data.n_informative_rows();
@@ -182,6 +193,17 @@ impl Spec {
         }
     }
 
+    /// Refuses a request that a road for complete tables of one noise family cannot answer.
+    pub(crate) fn check_road(&self, method: &'static str, family: NoiseFamily) -> Result<(), Error> {
+        let what = match self.noise {
+            noise if noise == family && self.prior.is_flat() => return Ok(()),
+            noise if noise == family => "a prior",
+            NoiseFamily::Isotropic => "isotropic noise",
+            NoiseFamily::Diagonal => "diagonal noise",
+        };
+        Err(Error::Unsupported { method, what, instead: "`em`" })
+    }
+
     /// The part of [`check`](Self::check) that needs only the size of the table.
     pub(crate) fn check_shape(&self, rows: usize, columns: usize) -> Result<(), Error> {
         let asked = self.n_components;
@@ -196,4 +218,10 @@ impl Spec {
         }
         self.prior.check(asked, columns)
     }
+}
+
+/// Entries of a d × d covariance less the parameters of q factors: `((d − q)² − (d + q)) / 2`.
+pub(crate) fn factor_degrees_of_freedom(columns: usize, factors: usize) -> i64 {
+    let (d, q) = (columns as i64, factors as i64);
+    ((d - q).pow(2) - (d + q)) / 2
 }

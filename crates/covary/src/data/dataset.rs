@@ -3,6 +3,7 @@ use crate::linalg::rows::{ColumnSums, add_column_sums};
 use crate::parallel::merge_tree;
 use crate::{Error, Matrix};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 /// Cells one task looks at.
@@ -167,12 +168,20 @@ impl Dataset {
         self.patterns().filter(|p| p.n_observed() > 0).map(|p| p.rows.len()).sum()
     }
 
-    /// The table without its wholly missing rows, copied.
-    pub(crate) fn without_empty_rows(&self) -> Result<Self, Error> {
-        let kept: Vec<usize> =
-            (0..self.n_rows()).filter(|&i| !self.row(i).iter().all(|v| v.is_nan())).collect();
+    /// The table without its wholly missing rows (copied only if there are any), for a road that
+    /// needs the others complete.
+    pub(crate) fn complete_rows(&self, method: &'static str) -> Result<Cow<'_, Self>, Error> {
+        if self.is_complete() {
+            return Ok(Cow::Borrowed(self));
+        }
+        let mut kept: Vec<usize> =
+            self.patterns().filter(|p| p.gaps.is_empty()).flat_map(|p| p.rows.to_vec()).collect();
+        if kept.len() < self.n_informative_rows() {
+            return Err(Error::HasGaps { method, gaps: self.n_gaps() });
+        }
+        kept.sort_unstable();
         let values = Matrix::from_fn(kept.len(), self.n_columns(), |i, j| self.values[(kept[i], j)]);
-        Self::with_names(values, self.column_names.clone())
+        Ok(Cow::Owned(Self::with_names(values, self.column_names.clone())?))
     }
 
     /// Mean of each column over its observed cells; NaN for an empty column.

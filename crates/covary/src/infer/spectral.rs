@@ -107,16 +107,7 @@ impl Spectral {
     /// [`Error::HasGaps`] if a cell of an otherwise observed row is missing, [`Error::TooFewRows`]
     /// below two rows.
     pub fn spectrum(&self, data: &Dataset, k: usize, standardize: bool) -> Result<Spectrum, Error> {
-        let compact;
-        let data = if data.is_complete() {
-            data
-        } else {
-            compact = data.without_empty_rows()?;
-            &compact
-        };
-        if !data.is_complete() {
-            return Err(Error::HasGaps { method: "spectral", gaps: data.n_gaps() });
-        }
+        let data = &*data.complete_rows("spectral")?;
         let (n, d) = (data.n_rows(), data.n_columns());
         if n < 2 {
             return Err(Error::TooFewRows { rows: n });
@@ -153,7 +144,7 @@ impl Spectral {
     /// # Errors
     /// As [`Estimator::fit`].
     pub fn fit_moments(&self, moments: &CentralMoments, spec: &Spec) -> Result<Fit, Error> {
-        check_family(spec)?;
+        spec.check_road("spectral", NoiseFamily::Isotropic)?;
         spec.check_shape(moments.n_rows(), moments.n_columns())?;
         from_moments(moments, spec.n_components, spec.standardize, self.seed)?.fit(spec)
     }
@@ -161,7 +152,7 @@ impl Spectral {
 
 impl Estimator for Spectral {
     fn fit_observed(&self, data: &Dataset, spec: &Spec, _: &mut dyn Observer) -> Result<Fit, Error> {
-        check_family(spec)?;
+        spec.check_road("spectral", NoiseFamily::Isotropic)?;
         spec.check(data)?;
         let spectrum = self.spectrum(data, spec.n_components, spec.standardize)?;
         let columns = spec.check_variances(&spectrum.variances, data.column_names())?;
@@ -170,15 +161,6 @@ impl Estimator for Spectral {
             fit.report.warnings.push(Warning::ConstantColumns { columns });
         }
         Ok(fit)
-    }
-}
-
-fn check_family(spec: &Spec) -> Result<(), Error> {
-    let unsupported = |what, instead| Err(Error::Unsupported { method: "spectral", what, instead });
-    match spec.noise {
-        NoiseFamily::Diagonal => unsupported("diagonal noise", "`newton` or `em`"),
-        NoiseFamily::Isotropic if !spec.prior.is_flat() => unsupported("a prior", "`em`"),
-        NoiseFamily::Isotropic => Ok(()),
     }
 }
 

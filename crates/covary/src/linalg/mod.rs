@@ -15,7 +15,10 @@ pub(crate) use orient::canonical_signs;
 
 use crate::Error;
 use faer::linalg::matmul::{matmul, triangular};
+use faer::linalg::solvers::DenseSolveCore;
 use faer::{Accum, Par, Side};
+use rand::Rng;
+use rand_distr::{Distribution, StandardNormal};
 use triangular::BlockStructure as Block;
 
 /// `aᵀ b`
@@ -37,13 +40,22 @@ pub(crate) fn gemm(
 
 /// Adds `Aᵀ A` to the lower triangle of `out`; the upper triangle is left alone.
 pub(crate) fn add_gram_lower(out: faer::MatMut<'_, f64>, a: faer::MatRef<'_, f64>) {
+    add_product_lower(out, a.transpose(), a);
+}
+
+/// Adds `A B`, known to be symmetric, to the lower triangle of `out`; the upper one is left alone.
+pub(crate) fn add_product_lower(
+    out: faer::MatMut<'_, f64>,
+    a: faer::MatRef<'_, f64>,
+    b: faer::MatRef<'_, f64>,
+) {
     triangular::matmul(
         out,
         Block::TriangularLower,
         Accum::Add,
-        a.transpose(),
-        Block::Rectangular,
         a,
+        Block::Rectangular,
+        b,
         Block::Rectangular,
         1.0,
         Par::Seq,
@@ -114,6 +126,17 @@ pub(crate) fn thin_svd(a: &Matrix) -> Result<Svd, Error> {
         s: (0..k).map(|i| svd.S()[i]).collect(),
         v: Matrix::from_fn(a.n_columns(), k, |i, j| svd.V()[(i, j)]),
     })
+}
+
+/// `A⁻¹` of a square matrix, by LU with pivoting; not finite where A is singular.
+pub(crate) fn inverse(a: &Matrix) -> Matrix {
+    let inverse = a.view().partial_piv_lu().inverse();
+    Matrix::from_fn(a.n_rows(), a.n_rows(), |i, j| inverse[(i, j)])
+}
+
+/// Independent standard normal entries.
+pub(crate) fn normal(rows: usize, columns: usize, rng: &mut impl Rng) -> Matrix {
+    Matrix::from_fn(rows, columns, |_, _| StandardNormal.sample(rng))
 }
 
 /// Lower Cholesky factor `A = L Lᵀ`.

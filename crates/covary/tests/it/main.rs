@@ -3,4 +3,6 @@
 mod architecture;
 mod common;
 mod golden_em;
+mod factor_analysis;
+mod golden_fa;
 mod golden_ppca;

@@ -1,0 +1,253 @@
+//! Maximum-likelihood factor analysis of complete data by bounded Newton steps (spec §6.3).
+
+use super::Estimator;
+use super::factor_problem::{FactorProblem, Profile};
+use super::report::{Fit, Observer, Step, Termination};
+use crate::linalg::{Cholesky, add_product_lower};
+use crate::{CentralMoments, Dataset, Error, Matrix, Spec};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+/// Factor analysis of complete data by Newton steps on ρ = ln ψ, the loadings maximised out.
+///
+/// ```text
+/// max_ρ ℓ(ρ)   subject to   ψⱼ ≥ floor · sⱼⱼ
+/// ```
+///
+/// A handful of steps reaches rounding. Columns whose noise is pushed to the floor (Heywood cases)
+/// stay there and are named in a warning. `Spec::standardize` changes nothing: factor analysis
+/// follows the units of the columns exactly.
+///
+/// ```
+/// use covary::{data::{simulate, Shape}, infer::Newton, CentralMoments, Estimator, Spec};
+/// let (table, _) = simulate::factor_analysis(Shape { rows: 500, columns: 8, n_components: 2 }, /* seed */ 1);
+/// let model = Newton::default().fit(&table, &Spec::factor_analysis(2))?.model;
+/// let (c, s) = (model.covariance(), CentralMoments::of(&table)?.covariance());
+/// assert!((0..8).all(|j| (c[(j, j)] - s[(j, j)]).abs() < 1e-8 * s[(j, j)]));   // variances are met exactly
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Newton {
+    /// Steps from each start; 4 to 12 suffice as a rule.
+    pub max_iterations: usize,
+    /// Largest slope |∂(−2ℓ/N)/∂ρⱼ| left in a free column.
+    pub tolerance: f64,
+    /// Random starts besides the main one; the best end is kept.
+    pub restarts: usize,
+    /// Seed of the random starts.
+    pub seed: u64,
+    /// Fit even when the model has more parameters than the covariance has entries.
+    pub allow_unidentified: bool,
+}
+
+impl Default for Newton {
+    fn default() -> Self {
+        Self { max_iterations: 100, tolerance: 1e-10, restarts: 4, seed: 0, allow_unidentified: false }
+    }
+}
+
+/// Longest step in any ρⱼ: a factor 4.5 in ψⱼ.
+const LONGEST_STEP: f64 = 1.5;
+/// A restart that comes this close to the main end in every ρⱼ would only repeat it.
+const JOINED: f64 = 0.05;
+/// Added to the diagonal of the approximate Hessian, which is positive semi-definite.
+const RIDGE: f64 = 1e-6;
+
+impl Newton {
+    /// Fits from mean and covariance alone: a published correlation or covariance matrix will do,
+    /// see [`CentralMoments::from_covariance`].
+    ///
+    /// ```
+    /// use covary::{infer::Newton, CentralMoments, Matrix, Spec};
+    /// // One factor through three columns is determined: w₁² = r₁₂ r₁₃ / r₂₃.
+    /// let r = Matrix::from_rows(&[[1.0, 0.6, 0.5], [0.6, 1.0, 0.4], [0.5, 0.4, 1.0]]);
+    /// let fit = Newton::default().fit_moments(&CentralMoments::from_covariance(&r, 100)?, &Spec::factor_analysis(1))?;
+    /// assert!((fit.model.loadings()[(0, 0)].powi(2) - 0.6 * 0.5 / 0.4).abs() < 1e-9);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Estimator::fit`].
+    pub fn fit_moments(&self, moments: &CentralMoments, spec: &Spec) -> Result<Fit, Error> {
+        self.solve(&FactorProblem::of_moments("newton", moments, spec, self.allow_unidentified)?, &mut ())
+    }
+
+    fn solve(&self, problem: &FactorProblem, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        let (d, q) = (problem.n_columns(), problem.n_components);
+        if q == 0 {
+            // C = Ψ = diag R, and ln|C| + tr C⁻¹R = d.
+            return problem.finish(Matrix::zeros(d, 0), &vec![1.0; d], &[d as f64], Termination::ClosedForm);
+        }
+        let main = self.climb(problem, problem.start(), None, observer)?;
+        let mut best = main;
+        if best.termination != Termination::Interrupted {
+            let others: Vec<Option<Climb>> = (0..self.restarts)
+                .into_par_iter()
+                .map(|k| {
+                    let start = random_start(d, problem.floor, self.seed, k as u64);
+                    let end = self.climb(problem, start, Some(&best.psi), &mut ())?;
+                    Ok((!end.joined).then_some(end))
+                })
+                .collect::<Result<_, Error>>()?;
+            // An end counts as better only beyond rounding, so that ties stay with the first.
+            for other in others.into_iter().flatten() {
+                if other.profile.value < best.profile.value - 1e-10 * (1.0 + best.profile.value.abs()) {
+                    best = other;
+                }
+            }
+        }
+        let loadings = best.profile.loadings(&best.psi, q);
+        problem.finish(loadings, &best.psi, &best.trace, best.termination)
+    }
+
+    /// Newton steps from one start, until flat, or near `known`.
+    fn climb(
+        &self,
+        problem: &FactorProblem,
+        mut psi: Vec<f64>,
+        known: Option<&[f64]>,
+        observer: &mut dyn Observer,
+    ) -> Result<Climb, Error> {
+        let mut profile = problem.profile(&psi)?;
+        let mut trace = vec![profile.value];
+        let mut joined = false;
+        let termination = loop {
+            let free = profile.free(&psi, problem.floor);
+            if profile.is_flat(&free, self.tolerance) {
+                break Termination::Converged;
+            }
+            joined =
+                known.is_some_and(|known| psi.iter().zip(known).all(|(a, b)| (a / b).ln().abs() < JOINED));
+            if joined {
+                break Termination::Converged;
+            }
+            if trace.len() > self.max_iterations {
+                break Termination::IterationLimit;
+            }
+            let direction = direction(&profile, &free);
+            let Some((next, at)) = search(problem, &psi, &profile, &free, &direction)? else {
+                // No step shows a gain: at the end if the slope says so too.
+                let end = profile.is_flat(&free, self.tolerance.sqrt());
+                break if end { Termination::Converged } else { Termination::IterationLimit };
+            };
+            (psi, profile) = (next, at);
+            trace.push(profile.value);
+            let step = Step { iteration: trace.len() - 1, objective: problem.log_likelihood(profile.value) };
+            if observer.step(&step).is_break() {
+                break Termination::Interrupted;
+            }
+        };
+        Ok(Climb { psi, profile, trace, termination, joined })
+    }
+}
+
+impl Estimator for Newton {
+    fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        self.solve(&FactorProblem::of_table("newton", data, spec, self.allow_unidentified)?, observer)
+    }
+}
+
+/// Where one start led.
+struct Climb {
+    psi: Vec<f64>,
+    profile: Profile,
+    trace: Vec<f64>,
+    termination: Termination,
+    /// Stopped because it came near a known end.
+    joined: bool,
+}
+
+/// `ψⱼ ~ U(0.05, 0.95)`; start `k` has its own random stream.
+fn random_start(d: usize, floor: f64, seed: u64, k: u64) -> Vec<f64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(k);
+    (0..d).map(|_| rng.random_range(0.05..0.95_f64).max(floor)).collect()
+}
+
+/// `−H⁻¹ g` over the free columns; `P∘P` replaces the Hessian where that is not positive definite.
+fn direction(profile: &Profile, free: &[usize]) -> Vec<f64> {
+    let Hessian { exact, approximate } = hessian(profile, free);
+    let finite = exact.as_slice().iter().all(|v| v.is_finite());
+    let factor = if finite { Cholesky::new(&exact) } else { None };
+    let factor = factor.unwrap_or_else(|| {
+        Cholesky::new(&approximate).expect("a Schur product of projections plus a ridge is positive definite")
+    });
+    let mut step: Vec<f64> = free.iter().map(|&i| -profile.gradient[i]).collect();
+    factor.solve(&mut step);
+    step
+}
+
+/// Lower triangles over the free columns.
+struct Hessian {
+    exact: Matrix,
+    approximate: Matrix,
+}
+
+/// Second derivatives by ρ; l runs over the kept eigenpairs and m over the rest (spec §6.3):
+///
+/// ```text
+/// Hᵢⱼ = (Σₘ θₘ vᵢₘ vⱼₘ)(Σₘ vᵢₘ vⱼₘ) + Σₗ vᵢₗ vⱼₗ Σₘ (1 − θₘ) (θₗ + θₘ)/(θₗ − θₘ) vᵢₘ vⱼₘ
+/// H ≈ P∘P,   P = Σₘ vₘ vₘᵀ                                     near a good fit
+/// ```
+///
+/// About `(2 + kept) d³` flops, half of a plain product each: only lower triangles are formed.
+fn hessian(profile: &Profile, free: &[usize]) -> Hessian {
+    let (f, k) = (free.len(), profile.kept);
+    let (theta, v) = (&profile.eigen.values, &profile.eigen.vectors);
+    let (signal, noise) = theta.split_at(k);
+    let rest = Matrix::from_fn(f, noise.len(), |i, m| v[(free[i], k + m)]);
+    // Σₘ fₘ vᵢₘ vⱼₘ
+    let weighted = |weights: &mut dyn Iterator<Item = f64>| {
+        let mut right = rest.clone();
+        right.scale_columns(&weights.collect::<Vec<_>>());
+        let mut out = Matrix::zeros(f, f);
+        add_product_lower(out.view_mut(), rest.view(), right.view().transpose());
+        out
+    };
+    let projection = weighted(&mut noise.iter().map(|_| 1.0));
+    let mut exact = weighted(&mut noise.iter().copied());
+    exact.as_mut_slice().iter_mut().zip(projection.as_slice()).for_each(|(h, p)| *h *= p);
+    for (l, &tl) in signal.iter().enumerate() {
+        let part = weighted(&mut noise.iter().map(|tm| (1.0 - tm) * (tl + tm) / (tl - tm)));
+        for i in 0..f {
+            let vi = v[(free[i], l)];
+            for j in 0..=i {
+                exact[(i, j)] += vi * v[(free[j], l)] * part[(i, j)];
+            }
+        }
+    }
+    let mut approximate = projection;
+    approximate.as_mut_slice().iter_mut().for_each(|p| *p *= *p);
+    (0..f).for_each(|i| approximate[(i, i)] += RIDGE);
+    Hessian { exact, approximate }
+}
+
+/// Backtracks along the path bent at the floor until the gain is a fair share of what the slope
+/// promises (Armijo). `None` when not even a tiny step shows one.
+fn search(
+    problem: &FactorProblem,
+    psi: &[f64],
+    profile: &Profile,
+    free: &[usize],
+    direction: &[f64],
+) -> Result<Option<(Vec<f64>, Profile)>, Error> {
+    // Rounding of the value: a smaller rise than this is none.
+    let slack = 8.0 * f64::EPSILON * (psi.len() as f64 + profile.value.abs());
+    let longest = direction.iter().fold(0.0_f64, |m, s| m.max(s.abs()));
+    let mut t = (LONGEST_STEP / longest).min(1.0);
+    while t > 1e-12 {
+        let mut next = psi.to_vec();
+        let mut promised = 0.0;
+        for (&i, s) in free.iter().zip(direction) {
+            next[i] = (psi[i] * (t * s).exp()).max(problem.floor);
+            promised += profile.gradient[i] * (next[i] / psi[i]).ln();
+        }
+        let at = problem.profile(&next)?;
+        if at.value <= profile.value + 1e-4 * promised.min(0.0) + slack {
+            return Ok(Some((next, at)));
+        }
+        t *= 0.5;
+    }
+    Ok(None)
+}
