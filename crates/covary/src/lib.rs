@@ -31,6 +31,7 @@
 //! | [`model`] | [`LinearGaussian`] and the traits [`Density`] and [`model::Given`] |
 //! | [`spec`] | [`Spec`], priors |
 //! | [`infer`] | the roads: [`infer::Spectral`], [`infer::Em`], … |
+//! | [`select`] | how many components, and how honest the intervals are |
 
 pub mod data;
 mod error;
@@ -38,6 +39,7 @@ pub mod infer;
 mod linalg;
 pub mod model;
 mod parallel;
+pub mod select;
 pub mod spec;
 
 pub use data::{CentralMoments, Dataset};

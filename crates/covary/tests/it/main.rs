@@ -2,3 +2,4 @@
 
 mod common;
 mod golden_ppca;
+mod golden_select;
