@@ -3,3 +3,4 @@
 mod common;
 mod golden_ppca;
 mod golden_select;
+mod select;
