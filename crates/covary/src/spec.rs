@@ -11,37 +11,104 @@ pub enum NoiseFamily {
     Diagonal,
 }
 
-/// A prior on the loadings and the noise that keeps weakly determined fits stable (spec §5.6).
+/// Priors that keep weakly determined fits stable (spec §5.6). The default is none: maximum
+/// likelihood. Scales are relative to the observed variance (of each column for diagonal noise or a
+/// standardised fit, the mean over columns otherwise), so that units do not matter.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum Prior {
-    /// None: maximum likelihood.
+pub struct Prior {
+    /// On W.
+    pub loadings: LoadingsPrior,
+    /// On the noise variance.
+    pub noise: Option<NoisePrior>,
+    /// On μ.
+    pub mean: Option<MeanPrior>,
+}
+
+/// A prior on the loadings.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum LoadingsPrior {
+    /// None.
     #[default]
     Flat,
-    /// Rows of W ~ N(0, ψⱼ/κ I) and ψⱼ ~ inverse-gamma(shape, rate): κ counts pseudo-rows,
-    /// `2·shape + 2` pseudo-cells whose squares sum to `2·rate`.
+    /// Rows of W ~ N(0, ψⱼ/κ I).
     Scaled {
-        /// κ; 1 is weak, 3 to 30 suit columns with fewer than about 5 q observed cells.
+        /// κ counts pseudo-rows: 1 is weak, 3 to 30 suit columns with fewer than about 5 q observed
+        /// cells.
         kappa: f64,
-        /// a₀.
-        shape: f64,
-        /// b₀ as a multiple of the mean observed variance, so that units do not matter.
-        relative_rate: f64,
     },
-    /// Column i of W ~ N(0, I/αᵢ) with fixed precisions, and the same prior on the noise.
+    /// Column i of W ~ N(0, I/αᵢ) with fixed precisions.
     Ard {
-        /// αᵢ, in units of one over the mean observed variance.
+        /// αᵢ, in units of one over the observed variance.
         relative_alpha: Vec<f64>,
-        /// a₀.
-        shape: f64,
-        /// b₀ as a multiple of the mean observed variance.
-        relative_rate: f64,
     },
 }
 
+/// Noise variance ~ inverse-gamma: `2·shape + 2` pseudo-cells whose squares sum to `2·rate`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NoisePrior {
+    /// a₀.
+    pub shape: f64,
+    /// b₀ as a multiple of the observed variance.
+    pub relative_rate: f64,
+}
+
+/// μ ~ N(center, I/precision).
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeanPrior {
+    /// In the units of the data, one per column.
+    pub center: Vec<f64>,
+    /// In units of one over the observed variance.
+    pub relative_precision: f64,
+}
+
 impl Prior {
-    /// The weak default of the spec: κ = 1, a₀ = 1, b₀ = 0.05 s̄.
+    /// The weak default of the spec: κ = 1, a₀ = 1, b₀ = 0.05 of the observed variance.
     pub fn weak() -> Self {
-        Self::Scaled { kappa: 1.0, shape: 1.0, relative_rate: 0.05 }
+        Self::scaled(1.0)
+    }
+
+    /// [`weak`](Self::weak) with `kappa` pseudo-rows.
+    pub fn scaled(kappa: f64) -> Self {
+        Self {
+            loadings: LoadingsPrior::Scaled { kappa },
+            noise: Some(NoisePrior { shape: 1.0, relative_rate: 0.05 }),
+            mean: None,
+        }
+    }
+
+    /// Whether there is no prior at all.
+    pub fn is_flat(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn check(&self, n_components: usize, n_columns: usize) -> Result<(), Error> {
+        let positive = |name, value: f64| {
+            if value.is_finite() && value > 0.0 {
+                Ok(())
+            } else {
+                Err(Error::OutOfRange { name, value, bound: "finite and above 0" })
+            }
+        };
+        let length = |what, expected, got| {
+            if expected == got { Ok(()) } else { Err(Error::WrongLength { what, expected, got }) }
+        };
+        match &self.loadings {
+            LoadingsPrior::Flat => {}
+            LoadingsPrior::Scaled { kappa } => positive("kappa", *kappa)?,
+            LoadingsPrior::Ard { relative_alpha } => {
+                length("precisions of the loadings", n_components, relative_alpha.len())?;
+                relative_alpha.iter().try_for_each(|&a| positive("relative_alpha", a))?;
+            }
+        }
+        if let Some(noise) = &self.noise {
+            positive("shape", noise.shape)?;
+            positive("relative_rate", noise.relative_rate)?;
+        }
+        if let Some(mean) = &self.mean {
+            length("centers of the mean", n_columns, mean.center.len())?;
+            positive("relative_precision", mean.relative_precision)?;
+        }
+        Ok(())
     }
 }
 
@@ -71,7 +138,7 @@ impl Spec {
             n_components,
             noise: NoiseFamily::Isotropic,
             standardize: false,
-            prior: Prior::Flat,
+            prior: Prior::default(),
             noise_floor: None,
         }
     }
@@ -120,38 +187,12 @@ impl Spec {
             let max = columns.saturating_sub(1);
             return Err(Error::TooManyComponents { asked, rows, columns, max });
         }
-        let positive = |name, value: f64| {
-            if value.is_finite() && value > 0.0 {
-                Ok(())
-            } else {
-                Err(Error::OutOfRange { name, value, bound: "finite and above 0" })
-            }
-        };
         if let Some(floor) = self.noise_floor
             && !(0.0..1.0).contains(&floor)
         {
             return Err(Error::OutOfRange { name: "noise_floor", value: floor, bound: "in [0, 1)" });
         }
-        match &self.prior {
-            Prior::Flat => Ok(()),
-            Prior::Scaled { kappa, shape, relative_rate } => {
-                positive("kappa", *kappa)?;
-                positive("shape", *shape)?;
-                positive("relative_rate", *relative_rate)
-            }
-            Prior::Ard { relative_alpha, shape, relative_rate } => {
-                if relative_alpha.len() != asked {
-                    return Err(Error::WrongLength {
-                        what: "precisions of the ARD prior",
-                        expected: asked,
-                        got: relative_alpha.len(),
-                    });
-                }
-                relative_alpha.iter().try_for_each(|&a| positive("relative_alpha", a))?;
-                positive("shape", *shape)?;
-                positive("relative_rate", *relative_rate)
-            }
-        }
+        self.prior.check(asked, columns)
     }
 }
 

@@ -113,6 +113,16 @@ impl Dataset {
         self.patterns.get(p)
     }
 
+    /// Rows `range` of the table sorted by pattern, as runs of at most `longest` rows that share
+    /// their gaps.
+    pub(crate) fn strips(
+        &self,
+        range: std::ops::Range<usize>,
+        longest: usize,
+    ) -> impl Iterator<Item = Pattern<'_>> {
+        self.patterns.strips(range, longest)
+    }
+
     /// Observed cells per column.
     pub fn n_observed_by_column(&self) -> &[usize] {
         &self.observed

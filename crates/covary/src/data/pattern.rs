@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Rows that have the same gaps.
 #[derive(Debug, Clone, Copy)]
@@ -88,5 +89,21 @@ impl Patterns {
             rows: &self.rows[start(&self.row_end)..self.row_end[p]],
             n_columns: self.n_columns,
         }
+    }
+
+    /// Rows `range` of the sorted order, as runs of at most `longest` rows of one pattern.
+    pub(crate) fn strips(&self, range: Range<usize>, longest: usize) -> impl Iterator<Item = Pattern<'_>> {
+        let mut at = range.start;
+        let mut p = self.row_end.partition_point(|&end| end <= at);
+        std::iter::from_fn(move || {
+            if at >= range.end {
+                return None;
+            }
+            let end = self.row_end[p].min(range.end).min(at + longest);
+            let strip = Pattern { rows: &self.rows[at..end], ..self.get(p) };
+            at = end;
+            p += usize::from(at == self.row_end[p]);
+            Some(strip)
+        })
     }
 }

@@ -7,10 +7,11 @@ mod em;
 mod report;
 mod spectral;
 
-pub use em::{Acceleration, Em, Init, LatentMoments};
+pub use em::{Acceleration, Em, Gradient, Init, LatentMoments};
 pub use report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 pub use spectral::{Solver, Spectral, Spectrum};
 
+use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, Spec};
 
 /// How to fit. The request is a [`Spec`], the answer a [`Fit`].
@@ -57,11 +58,9 @@ impl Method {
 
     /// The road the spec recommends (§12): closed form where there is one, EM otherwise.
     pub fn recommended(data: &Dataset, spec: &Spec) -> Self {
-        use crate::spec::{NoiseFamily, Prior};
-        match (spec.noise, &spec.prior) {
-            (NoiseFamily::Isotropic, Prior::Flat) if data.is_complete() => {
-                Self::Spectral(Spectral::default())
-            }
+        let closed_form = data.is_complete() && spec.prior.is_flat();
+        match spec.noise {
+            NoiseFamily::Isotropic if closed_form => Self::Spectral(Spectral::default()),
             _ => Self::Em(Em::default()),
         }
     }

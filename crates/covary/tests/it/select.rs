@@ -273,3 +273,26 @@ fn coverage_needs_a_known_truth() {
     assert_eq!(interval_coverage(&gappy, &filled, &[0.9]), Err(Error::NothingToCompare));
     assert!(matches!(interval_coverage(&table, &filled, &[1.0]), Err(Error::OutOfRange { .. })));
 }
+
+#[test]
+fn zz_held() {
+    use covary::infer::Em;
+    use covary::select::ChoiceRule;
+    for (rows, columns, q, share, fa) in [(200usize, 8usize, 2usize, 0.2, false), (200, 8, 2, 0.2, true), (50, 20, 4, 0.1, false), (100, 12, 3, 0.3, false), (60, 6, 1, 0.2, false)] {
+        let t = std::time::Instant::now();
+        let (mut one, mut max, mut unpaired, mut fail) = (vec![], vec![], vec![], 0);
+        for seed in 0..SEEDS {
+            let shape = Shape { rows, columns, n_components: q };
+            let whole = if fa { simulate::factor_analysis(shape, seed).0 } else { simulate::ppca(shape, seed).0 };
+            let table = simulate::hide(&whole, share, seed);
+            let spec = if fa { Spec::factor_analysis(0) } else { Spec::ppca(0) };
+            let Ok(h) = held_out_cells(&table, &spec, 0..=(q + 2).min(columns - 2), &Em::default(), &HeldOutOptions::default()) else { fail += 1; continue };
+            one.push(h.chosen(ChoiceRule::OneStandardError));
+            max.push(h.chosen(ChoiceRule::Maximum));
+            let best = h.by_n_components.iter().max_by(|a, b| a.mean.total_cmp(&b.mean)).unwrap();
+            unpaired.push(h.by_n_components.iter().find(|a| a.mean >= best.mean - best.standard_error).unwrap().n_components);
+            if seed == 0 { for a in &h.by_n_components { println!("{a:?}"); } println!("{}", h.baseline_rmse); }
+        }
+        println!("HH {rows}x{columns} q={q} fa={fa} fail={fail}\n one {one:?}\n max {max:?}\n unp {unpaired:?} {:?}", t.elapsed());
+    }
+}

@@ -1,0 +1,256 @@
+//! Exact EM, complete or with gaps, mean estimated too (spec §4 and §5).
+
+mod expectation;
+mod moments;
+mod parameters;
+mod squarem;
+mod start;
+mod stop;
+
+pub use moments::{Gradient, LatentMoments};
+
+use super::Estimator;
+use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
+use crate::model::LinearGaussian;
+use crate::spec::{LoadingsPrior, NoiseFamily, constant_columns};
+use crate::{Dataset, Error, Spec};
+use moments::Maximize;
+use parameters::{Frame, Parameters};
+use stop::Aitken;
+
+/// EM over the rows grouped by their gaps; PX-EM by default.
+///
+/// ```
+/// use covary::{data::{simulate, Shape}, infer::{Em, Spectral}, Estimator, Spec};
+/// let (table, _) = simulate::ppca(Shape { rows: 200, columns: 6, n_components: 2 }, /* seed */ 3);
+/// let em = Em::default().fit(&table, &Spec::ppca(2))?.report.objective.value;
+/// let closed = Spectral::default().fit(&table, &Spec::ppca(2))?.report.objective.value;
+/// assert!((em - closed).abs() < 1e-6);   // without gaps EM reaches the closed form
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Em {
+    /// Most iterations. The default, 2000, is far beyond what PX-EM needs on well-posed tables.
+    pub max_iterations: usize,
+    /// Stop when the estimated remaining gain is below this many nats in total (spec §4.5). A
+    /// remaining gain g leaves the parameters about √(2g) standard errors from the optimum. 0 runs
+    /// all iterations.
+    pub tolerance: f64,
+    /// Parameter expansion: lets the latent covariance move for one step and folds it back; up to
+    /// 100× fewer iterations. Ignored with a prior, for which it is not an ascent step.
+    pub parameter_expansion: bool,
+    /// Extrapolation of slow fits.
+    pub acceleration: Acceleration,
+    /// Where to start.
+    pub init: Init,
+    /// Further starts, jittered from the first, of which the best is kept: with few observed cells
+    /// the likelihood may have several maxima.
+    pub restarts: usize,
+    /// Seed of the jitter and of [`Init::Random`].
+    pub seed: u64,
+    /// Whether the mean is estimated; if not, it stays where the start puts it.
+    pub estimate_mean: bool,
+}
+
+impl Default for Em {
+    fn default() -> Self {
+        Self {
+            max_iterations: 2000,
+            tolerance: 1e-6,
+            parameter_expansion: true,
+            acceleration: Acceleration::Auto,
+            init: Init::Spectral,
+            restarts: 0,
+            seed: 0,
+            estimate_mean: true,
+        }
+    }
+}
+
+/// When to extrapolate by SQUAREM (Varadhan & Roland 2008).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Acceleration {
+    /// When most cells are gone, or as soon as the observed rate of convergence is slow.
+    Auto,
+    /// Never.
+    Never,
+    /// From the first iteration.
+    Squarem,
+}
+
+/// Where EM starts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Init {
+    /// Leading eigenpairs of the available-case covariance (spec §5.3).
+    Spectral,
+    /// Small random loadings.
+    Random,
+    /// These parameters.
+    Given(Box<LinearGaussian>),
+}
+
+/// EM counts as slow when it removes less than this share of the remaining error per step.
+const SLOW_RATE: f64 = 0.8;
+/// Steps before the rate is trusted.
+const STEPS_TO_JUDGE: usize = 8;
+
+impl Estimator for Em {
+    fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        spec.check(data)?;
+        if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
+            let value = self.tolerance;
+            return Err(Error::OutOfRange { name: "tolerance", value, bound: "finite and not negative" });
+        }
+        let frame = Frame::new(data, spec);
+        let first = start::parameters(&self.init, data, spec, &frame, self.seed)?;
+        let mut best = self.climb(data, spec, &frame, first.clone(), observer);
+        for k in 1..=self.restarts {
+            let jittered = start::jitter(&first, self.seed.wrapping_add(k as u64));
+            let other = self.climb(data, spec, &frame, jittered, observer);
+            if other.trace.last() > best.trace.last() {
+                best = other;
+            }
+        }
+        best.into_fit(data, spec, &frame)
+    }
+}
+
+impl Em {
+    fn climb(
+        &self,
+        data: &Dataset,
+        spec: &Spec,
+        frame: &Frame,
+        start: Parameters,
+        observer: &mut dyn Observer,
+    ) -> Climb {
+        let maximize = Maximize {
+            expand: self.parameter_expansion,
+            estimate_mean: self.estimate_mean,
+            prior: &spec.prior,
+            floor: spec.floor(),
+        };
+        let mut walk = Walk { data, frame, maximize, climb: Climb::at(start) };
+        let mut aitken = Aitken::new(self.tolerance);
+        let sparse = 2 * data.n_gaps() > data.n_rows() * data.n_columns();
+        let mut moments = walk.expectation();
+        let mut objective = walk.objective(&moments);
+        walk.climb.trace.push(objective);
+        aitken.push(objective);
+
+        while walk.climb.trace.len() <= self.max_iterations {
+            let accelerate = match self.acceleration {
+                Acceleration::Never => false,
+                Acceleration::Squarem => true,
+                Acceleration::Auto => {
+                    sparse || (walk.climb.trace.len() > STEPS_TO_JUDGE && aitken.rate() > SLOW_RATE)
+                }
+            };
+            let left = self.max_iterations + 1 - walk.climb.trace.len();
+            if accelerate && left >= squarem::STEPS {
+                moments = squarem::cycle(&mut walk, moments, objective);
+            } else {
+                walk.climb.parameters = walk.maximize.step(&moments);
+                moments = walk.expectation();
+            }
+            let next = walk.objective(&moments);
+            walk.climb.trace.push(next);
+            let iteration = walk.climb.trace.len() - 1;
+            if next < objective - 1e-9 * (1.0 + objective.abs()) {
+                walk.climb.warnings.push(Warning::ObjectiveFell { iteration, by: objective - next });
+            }
+            objective = next;
+            if aitken.push(objective) {
+                walk.climb.termination = Termination::Converged;
+                break;
+            }
+            if observer.step(&Step { iteration, objective }).is_break() {
+                walk.climb.termination = Termination::Interrupted;
+                break;
+            }
+        }
+        if walk.climb.termination == Termination::IterationLimit {
+            let iterations = walk.climb.trace.len() - 1;
+            let remaining = aitken.remaining();
+            walk.climb.warnings.push(Warning::StillRising { iterations, remaining });
+        }
+        walk.climb
+    }
+}
+
+/// The fixed parts of one climb, and where it stands.
+struct Walk<'a> {
+    data: &'a Dataset,
+    frame: &'a Frame,
+    maximize: Maximize<'a>,
+    climb: Climb,
+}
+
+impl Walk<'_> {
+    fn expectation(&self) -> LatentMoments {
+        LatentMoments::of(self.data, self.frame, &self.climb.parameters)
+    }
+
+    /// Log-likelihood plus log-prior, in the user's units.
+    fn objective(&self, moments: &LatentMoments) -> f64 {
+        moments.log_likelihood() + self.climb.parameters.log_prior(self.maximize.prior, self.frame)
+    }
+}
+
+/// A climb of the likelihood: where it stands and how it went.
+struct Climb {
+    parameters: Parameters,
+    trace: Vec<f64>,
+    termination: Termination,
+    warnings: Vec<Warning>,
+}
+
+impl Climb {
+    fn at(parameters: Parameters) -> Self {
+        Self { parameters, trace: Vec::new(), termination: Termination::IterationLimit, warnings: Vec::new() }
+    }
+
+    fn into_fit(self, data: &Dataset, spec: &Spec, frame: &Frame) -> Result<Fit, Error> {
+        let names = |columns: Vec<usize>| -> Vec<String> {
+            columns.iter().map(|&j| data.column_names()[j].clone()).collect()
+        };
+        let mut warnings = self.warnings;
+        warnings.extend(Warning::constant_columns(data, &constant_columns(data)));
+        let sparse: Vec<usize> =
+            (0..data.n_columns()).filter(|&j| data.n_observed_by_column()[j] <= spec.n_components).collect();
+        if !sparse.is_empty() {
+            warnings.push(Warning::SparseColumns { columns: names(sparse) });
+        }
+        let floor = spec.floor() * (1.0 + 1e-9);
+        let at_floor: Vec<usize> =
+            (0..data.n_columns()).filter(|&j| self.parameters.psi[j] <= floor).collect();
+        if !at_floor.is_empty() {
+            warnings.push(Warning::NoiseAtFloor { columns: names(at_floor) });
+        }
+        if let Some((pairs, (a, b))) = start::unseen_pairs(data) {
+            let example = (data.column_names()[a].clone(), data.column_names()[b].clone());
+            warnings.push(Warning::UnseenPairs { pairs, example });
+        }
+        let model = frame.model(&self.parameters, spec)?;
+        // Unequal ARD precisions pin the columns down; every other prior is rotation invariant.
+        let model = match &spec.prior.loadings {
+            LoadingsPrior::Ard { relative_alpha } if relative_alpha.windows(2).any(|a| a[0] != a[1]) => model,
+            _ => model.canonical(),
+        };
+        let kind =
+            if spec.prior.is_flat() { ObjectiveKind::LogLikelihood } else { ObjectiveKind::LogPosterior };
+        let value = *self.trace.last().expect("the start is in the trace");
+        let report = FitReport {
+            objective: Objective { kind, value },
+            trace: self.trace,
+            termination: self.termination,
+            warnings,
+        };
+        Ok(Fit { model, report })
+    }
+}
+
+/// Whether the noise is one number.
+fn is_isotropic(spec: &Spec) -> bool {
+    spec.noise == NoiseFamily::Isotropic
+}

@@ -1,0 +1,483 @@
+//! What the E-step leaves behind: a mergeable value, and all the M-step sees (spec §5.2).
+
+use super::expectation::Expectation;
+use super::parameters::{Frame, Parameters};
+use crate::linalg::{Cholesky, dot, packed};
+use crate::model::LinearGaussian;
+use crate::parallel::merge_tree;
+use crate::spec::{LoadingsPrior, Prior};
+use crate::{Dataset, Error, Matrix, Noise};
+use rayon::prelude::*;
+
+/// Expected sufficient statistics of rows under a model, with `z = (x, 1)` and `y = t − μ`:
+///
+/// ```text
+/// A_j = Σ_{n: j∈O_n} ⟨z zᵀ⟩      b_j = Σ_{n: j∈O_n} y_nj ẑ_n      and the observed log-likelihood
+/// ```
+///
+/// Moments of disjoint rows under the same model merge by addition, so threads, files larger than
+/// memory and machines of a cluster all use this one value.
+///
+/// ```
+/// use covary::{data::{simulate, Shape}, infer::LatentMoments, Density};
+/// let (rows, model) = simulate::ppca(Shape { rows: 50, columns: 5, n_components: 2 }, /* seed */ 1);
+/// let moments = LatentMoments::new(&model, &rows)?;
+/// assert!((moments.log_likelihood() - model.log_likelihood(&rows)?).abs() < 1e-9);
+/// let better = moments.maximize(true)?;          // one EM step never lowers the likelihood
+/// assert!(better.log_likelihood(&rows)? >= moments.log_likelihood());
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct LatentMoments {
+    pub(super) frame: Frame,
+    /// The parameters of the E-step.
+    pub(super) at: Parameters,
+    /// Packed `Σ ⟨z zᵀ⟩` over all informative rows.
+    pub(super) latent: Vec<f64>,
+    /// The part of `latent` that counts for every column …
+    pub(super) common: Vec<f64>,
+    /// … and what each column has more or less, d × packed: rows that miss few columns are added to
+    /// `common` and taken from those columns, rows that have few are added to these only.
+    pub(super) by_column: Matrix,
+    /// `Σ y ẑᵀ`, d × (q+1).
+    pub(super) cross: Matrix,
+    pub(super) errors: Errors,
+    /// `Σ ln |G_n|`
+    pub(super) ln_det: f64,
+    /// `Σ ‖x̂_n‖²`
+    pub(super) scores_squared: f64,
+}
+
+/// Where expected squared errors come from.
+#[derive(Debug, Clone)]
+pub(super) enum Errors {
+    /// Sums of squared residuals at the E-step's own parameters: free of cancellation, however
+    /// small the noise.
+    Residual {
+        /// `Σ (y − wᵀx̂)²` per column.
+        squares: Vec<f64>,
+        /// `Σ (wᵀx̂)²` per column.
+        fitted: Vec<f64>,
+        /// `Σ tr V_n`
+        posterior_trace: f64,
+    },
+    /// `Σ y²` per column: holds for any loadings, so that moments taken at different parameters can
+    /// be blended.
+    Raw(Vec<f64>),
+}
+
+impl LatentMoments {
+    /// E-step over the rows of `data` under `model`; gaps integrated out.
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] if the table has other columns than the model.
+    pub fn new(model: &LinearGaussian, data: &Dataset) -> Result<Self, Error> {
+        let d = model.mean().len();
+        if data.n_columns() != d {
+            return Err(Error::ColumnCount { expected: d, got: data.n_columns() });
+        }
+        let isotropic = matches!(model.noise(), Noise::Isotropic(_));
+        let frame = Frame::with_scale(model.mean().to_vec(), vec![1.0; d], isotropic);
+        let at = frame.parameters(model);
+        Ok(Self::of(data, &frame, &at))
+    }
+
+    pub(super) fn of(data: &Dataset, frame: &Frame, at: &Parameters) -> Self {
+        let expectation = Expectation::new(data, frame, at);
+        let mut parts: Vec<Self> = expectation
+            .pieces()
+            .into_par_iter()
+            .map(|piece| {
+                let mut part = Self::empty(frame, at);
+                expectation.add(piece, &mut part);
+                part
+            })
+            .collect();
+        merge_tree(&mut parts, Self::add_sums);
+        parts.swap_remove(0)
+    }
+
+    fn empty(frame: &Frame, at: &Parameters) -> Self {
+        let (d, q) = (at.w.n_rows(), at.w.n_columns());
+        let p = packed::len(q + 1);
+        Self {
+            frame: frame.clone(),
+            at: at.clone(),
+            latent: vec![0.0; p],
+            common: vec![0.0; p],
+            by_column: Matrix::zeros(d, p),
+            cross: Matrix::zeros(d, q + 1),
+            errors: Errors::Residual { squares: vec![0.0; d], fitted: vec![0.0; d], posterior_trace: 0.0 },
+            ln_det: 0.0,
+            scores_squared: 0.0,
+        }
+    }
+
+    /// Adds the moments of other rows under the same model.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the two were taken under different models; see
+    /// [`blend`](Self::blend).
+    pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
+        if self.at != other.at || self.frame != other.frame {
+            return Err(Error::Unsupported {
+                method: "merge",
+                what: "moments taken under different models",
+                instead: "`blend`",
+            });
+        }
+        self.add_sums(other);
+        Ok(())
+    }
+
+    fn add_sums(&mut self, other: &Self) {
+        add(&mut self.latent, &other.latent);
+        add(&mut self.common, &other.common);
+        add(self.by_column.as_mut_slice(), other.by_column.as_slice());
+        add(self.cross.as_mut_slice(), other.cross.as_slice());
+        match (&mut self.errors, &other.errors) {
+            (
+                Errors::Residual { squares, fitted, posterior_trace },
+                Errors::Residual { squares: s, fitted: f, posterior_trace: t },
+            ) => {
+                add(squares, s);
+                add(fitted, f);
+                *posterior_trace += t;
+            }
+            _ => {
+                let mut raw = self.raw_squares();
+                add(&mut raw, &other.raw_squares());
+                self.errors = Errors::Raw(raw);
+            }
+        }
+        self.ln_det += other.ln_det;
+        self.scores_squared += other.scores_squared;
+    }
+
+    /// Stepwise (online) EM (spec §4.4): replaces the per-row averages by
+    /// `(1 − γ) self + γ batch`, where `batch` was taken at newer loadings and noise but the same
+    /// mean. The number of rows becomes the batch's.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the means differ: `y` would not be the same quantity.
+    pub fn blend(&mut self, batch: &Self, gamma: f64) -> Result<(), Error> {
+        if self.at.mean != batch.at.mean || self.frame != batch.frame {
+            return Err(Error::Unsupported {
+                method: "blend",
+                what: "moments about different means",
+                instead: "a fixed mean (`estimate_mean: false`)",
+            });
+        }
+        let keep = (1.0 - gamma) * batch.n_rows() / self.n_rows();
+        let mix = |a: &mut [f64], b: &[f64]| {
+            a.iter_mut().zip(b).for_each(|(a, b)| *a = keep * *a + gamma * b);
+        };
+        let mut raw = self.raw_squares();
+        mix(&mut raw, &batch.raw_squares());
+        self.errors = Errors::Raw(raw);
+        mix(&mut self.latent, &batch.latent);
+        mix(&mut self.common, &batch.common);
+        mix(self.by_column.as_mut_slice(), batch.by_column.as_slice());
+        mix(self.cross.as_mut_slice(), batch.cross.as_slice());
+        self.ln_det = keep * self.ln_det + gamma * batch.ln_det;
+        self.scores_squared = keep * self.scores_squared + gamma * batch.scores_squared;
+        self.at = batch.at.clone();
+        Ok(())
+    }
+
+    /// Rows with at least one observed cell (a weighted count after [`blend`](Self::blend)).
+    pub fn n_rows(&self) -> f64 {
+        *self.latent.last().expect("z ends in 1")
+    }
+
+    /// `Σ ⟨x xᵀ⟩` over the rows, q × q.
+    pub fn scores_second_moment(&self) -> Matrix {
+        packed::unpack(&self.latent, self.n_components())
+    }
+
+    /// `Σ y x̂ᵀ` over the observed cells, d × q.
+    pub fn cross_moment(&self) -> Matrix {
+        let mut cross = self.cross.first_columns(self.n_components());
+        cross.scale_rows(&self.frame.scale);
+        cross
+    }
+
+    /// `Σ (t − μ)²` over the observed cells of each column.
+    pub fn squares(&self) -> Vec<f64> {
+        self.raw_squares().iter().zip(&self.frame.scale).map(|(v, s)| v * s * s).collect()
+    }
+
+    /// Log-likelihood of the rows under the model of the E-step, in nats.
+    ///
+    /// ```text
+    /// ℓ = −½ [ Σ_j N_j ln 2πψ_j + Σ_n ln |G_n| + Σ_j Σ_n r_nj²/ψ_j + Σ_n ‖x̂_n‖² ]
+    /// ```
+    pub fn log_likelihood(&self) -> f64 {
+        let two_pi = 2.0 * std::f64::consts::PI;
+        let mut sum = self.ln_det + self.scores_squared;
+        let raw;
+        let squares = match &self.errors {
+            Errors::Residual { squares, .. } => squares,
+            Errors::Raw(_) => {
+                // The residuals at the current loadings, from the normal equations.
+                raw = (0..self.at.psi.len()).map(|j| self.error_at_reference(j)).collect::<Vec<_>>();
+                &raw
+            }
+        };
+        for (j, (psi, r2)) in self.at.psi.iter().zip(squares).enumerate() {
+            let n_j = self.count(j);
+            sum += n_j * (two_pi * psi).ln() + r2 / psi + 2.0 * n_j * self.frame.scale[j].ln();
+        }
+        -0.5 * sum
+    }
+
+    /// Gradient of the log-likelihood at the model of the E-step (spec §5.1).
+    ///
+    /// ```text
+    /// ∂ℓ/∂w̃_j = (b_j − A_j w̃_j)/ψ_j      ∂ℓ/∂ψ_j = −N_j/2ψ_j + e_j/2ψ_j²
+    /// ```
+    pub fn gradient(&self) -> Gradient {
+        let (d, q) = (self.at.w.n_rows(), self.n_components());
+        let mut gradient =
+            Gradient { loadings: Matrix::zeros(d, q), mean: vec![0.0; d], noise: vec![0.0; d] };
+        for j in 0..d {
+            let (a, w, psi) = (self.normal_matrix(j), self.reference(j), self.at.psi[j]);
+            let unit = self.frame.inverse[j];
+            let slope = |i: usize| (self.cross.row(j)[i] - dot(a.row(i), &w)) / psi * unit;
+            for i in 0..q {
+                gradient.loadings[(j, i)] = slope(i);
+            }
+            gradient.mean[j] = slope(q);
+            gradient.noise[j] = 0.5 * (self.error_at_reference(j) / psi - self.count(j)) / psi * unit * unit;
+        }
+        gradient
+    }
+
+    /// One EM step, or PX-EM step if `expand`, from these moments; the result is not brought to
+    /// canonical form.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] if a noise variance vanished.
+    pub fn maximize(&self, expand: bool) -> Result<LinearGaussian, Error> {
+        self.to_model(&Maximize { expand, estimate_mean: true, prior: &Prior::default(), floor: 0.0 })
+    }
+
+    /// One EM step for loadings and noise with the mean left as it is.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] if a noise variance vanished.
+    pub fn maximize_fixed_mean(&self, expand: bool) -> Result<LinearGaussian, Error> {
+        self.to_model(&Maximize { expand, estimate_mean: false, prior: &Prior::default(), floor: 0.0 })
+    }
+
+    fn to_model(&self, how: &Maximize<'_>) -> Result<LinearGaussian, Error> {
+        let p = how.step(self);
+        let noise = if self.frame.isotropic { Noise::Isotropic(p.psi[0]) } else { Noise::Diagonal(p.psi) };
+        LinearGaussian::new(p.w, p.mean, noise)
+    }
+
+    fn n_components(&self) -> usize {
+        self.at.w.n_columns()
+    }
+
+    /// `N_j`
+    fn count(&self, j: usize) -> f64 {
+        self.common.last().expect("z ends in 1") + self.by_column.row(j).last().expect("z ends in 1")
+    }
+
+    /// `A_j`, (q+1) × (q+1).
+    fn normal_matrix(&self, j: usize) -> Matrix {
+        let sum: Vec<f64> = self.common.iter().zip(self.by_column.row(j)).map(|(a, b)| a + b).collect();
+        packed::unpack(&sum, self.n_components() + 1)
+    }
+
+    /// `(w_j, 0)`: loadings and mean of the E-step relative to `y`.
+    fn reference(&self, j: usize) -> Vec<f64> {
+        let mut w = self.at.w.row(j).to_vec();
+        w.push(0.0);
+        w
+    }
+
+    /// `e_j = Σ [(y − w̃ᵀẑ)² + wᵀ V w]` at the parameters of the E-step.
+    fn error_at_reference(&self, j: usize) -> f64 {
+        let (a, w) = (self.normal_matrix(j), self.reference(j));
+        let curvature: f64 = quadratic(&a, &w);
+        match &self.errors {
+            // Σ wᵀVw = wᵀ A w − Σ (wᵀx̂)²
+            Errors::Residual { squares, fitted, .. } => squares[j] + (curvature - fitted[j]).max(0.0),
+            Errors::Raw(y2) => y2[j] - 2.0 * dot(self.cross.row(j), &w) + curvature,
+        }
+    }
+
+    /// `Σ y²` per column.
+    fn raw_squares(&self) -> Vec<f64> {
+        match &self.errors {
+            Errors::Raw(y2) => y2.clone(),
+            Errors::Residual { .. } => (0..self.at.psi.len())
+                .map(|j| {
+                    let (a, w) = (self.normal_matrix(j), self.reference(j));
+                    self.error_at_reference(j) + 2.0 * dot(self.cross.row(j), &w) - quadratic(&a, &w)
+                })
+                .collect(),
+        }
+    }
+
+    /// `Σ_j e_j` at the parameters of the E-step. For isotropic noise the posterior part needs no
+    /// difference of large numbers: `Σ_j w_jᵀ V w_j = σ² (q − tr V)`.
+    fn total_error_at_reference(&self) -> f64 {
+        match &self.errors {
+            Errors::Residual { squares, posterior_trace, .. } => {
+                let free = self.n_components() as f64 * self.n_rows() - posterior_trace;
+                squares.iter().sum::<f64>() + self.at.psi[0] * free
+            }
+            Errors::Raw(_) => (0..self.at.psi.len()).map(|j| self.error_at_reference(j)).sum(),
+        }
+    }
+}
+
+/// Derivatives of the observed log-likelihood, in the units of the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gradient {
+    /// With respect to W, d × q.
+    pub loadings: Matrix,
+    /// With respect to μ.
+    pub mean: Vec<f64>,
+    /// With respect to each column's noise variance; their sum is the derivative with respect to an
+    /// isotropic σ².
+    pub noise: Vec<f64>,
+}
+
+/// The M-step: what may move, and under which prior.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Maximize<'a> {
+    pub(super) expand: bool,
+    pub(super) estimate_mean: bool,
+    pub(super) prior: &'a Prior,
+    /// Smallest noise variance in units of the frame.
+    pub(super) floor: f64,
+}
+
+impl Maximize<'_> {
+    /// New parameters from the moments: the exact joint maximiser in (W, μ, noise) of the expected
+    /// complete-data log-likelihood plus log-prior, then the PX fold if asked and valid.
+    pub(super) fn step(&self, m: &LatentMoments) -> Parameters {
+        let (d, q) = (m.at.w.n_rows(), m.n_components());
+        let free = q + usize::from(self.estimate_mean);
+        let mut w = Matrix::zeros(d, q);
+        let mut shift = vec![0.0; d];
+        // How far e_j moves from the E-step's parameters to the new ones.
+        let mut change = vec![0.0; d];
+        for j in 0..d {
+            let a = m.normal_matrix(j);
+            let reference = m.reference(j);
+            // The prior adds K to A and K (its centre) to b; for μ relative to the E-step's mean.
+            let ridge = |i: usize| match (&self.prior.loadings, &self.prior.mean) {
+                (_, Some(mean)) if i == q => m.at.psi[j] * mean.relative_precision,
+                (LoadingsPrior::Scaled { kappa }, _) if i < q => *kappa,
+                (LoadingsPrior::Ard { relative_alpha }, _) if i < q => m.at.psi[j] * relative_alpha[i],
+                _ => 0.0,
+            };
+            let center = |i: usize| match &self.prior.mean {
+                Some(mean) if i == q => (mean.center[j] - m.at.mean[j]) * m.frame.inverse[j],
+                _ => 0.0,
+            };
+            // Newton from the reference, exact for a quadratic: δ = (A + K)⁻¹ (b − A w̃ + K (c − w̃)).
+            // Working with the difference keeps the digits that w̃ already has.
+            let slope: Vec<f64> = (0..=q).map(|i| m.cross.row(j)[i] - dot(a.row(i), &reference)).collect();
+            let mut delta: Vec<f64> =
+                (0..free).map(|i| slope[i] + ridge(i) * (center(i) - reference[i])).collect();
+            let system = Matrix::from_fn(free, free, |i, k| a[(i, k)] + if i == k { ridge(i) } else { 0.0 });
+            solve_spd(system, &mut delta);
+            delta.resize(q + 1, 0.0);
+            // e(w̃ + δ) = e(w̃) − 2 slopeᵀδ + δᵀ A δ
+            change[j] = quadratic(&a, &delta) - 2.0 * dot(&slope, &delta);
+            for i in 0..q {
+                w[(j, i)] = reference[i] + delta[i];
+            }
+            shift[j] = delta[q];
+        }
+        let psi = self.noise(m, &w, &change);
+
+        if self.expand && self.prior.is_flat() && q > 0 {
+            self.fold(m, &mut w, &mut shift);
+        }
+        let mean = (0..d).map(|j| m.at.mean[j] + shift[j] * m.frame.scale[j]).collect();
+        Parameters { w, mean, psi }
+    }
+
+    fn noise(&self, m: &LatentMoments, w: &Matrix, change: &[f64]) -> Vec<f64> {
+        let (d, q) = (w.n_rows(), w.n_columns() as f64);
+        let squares = |j: usize| dot(w.row(j), w.row(j));
+        // Pseudo-squares and pseudo-cells of the prior (spec §5.6), given ‖W‖² and its size.
+        let prior = |norm: f64, entries: f64| {
+            let (mut extra, mut cells) = (0.0, 0.0);
+            if let LoadingsPrior::Scaled { kappa } = self.prior.loadings {
+                (extra, cells) = (kappa * norm, entries);
+            }
+            if let Some(noise) = &self.prior.noise {
+                (extra, cells) = (extra + 2.0 * noise.relative_rate, cells + 2.0 * noise.shape + 2.0);
+            }
+            (extra, cells)
+        };
+        if m.frame.isotropic {
+            let (extra, cells) = prior((0..d).map(squares).sum(), d as f64 * q);
+            let error = m.total_error_at_reference() + change.iter().sum::<f64>();
+            let n: f64 = (0..d).map(|j| m.count(j)).sum();
+            return vec![((error + extra) / (n + cells)).max(self.floor); d];
+        }
+        (0..d)
+            .map(|j| {
+                let (extra, cells) = prior(squares(j), q);
+                let error = m.error_at_reference(j) + change[j];
+                ((error + extra) / (m.count(j) + cells)).max(self.floor)
+            })
+            .collect()
+    }
+
+    /// PX fold: with the latent mean ν and covariance Σ_x = L Lᵀ that the rows ask for,
+    /// `μ ← μ + W ν`, `W ← W L` (spec §4.3, §5.2).
+    fn fold(&self, m: &LatentMoments, w: &mut Matrix, shift: &mut [f64]) {
+        let q = w.n_columns();
+        let n = m.n_rows();
+        let second = packed::unpack(&m.latent, q + 1);
+        let nu: Vec<f64> =
+            (0..q).map(|i| if self.estimate_mean { second[(q, i)] / n } else { 0.0 }).collect();
+        let sigma = Matrix::from_fn(q, q, |i, k| second[(i, k)] / n - nu[i] * nu[k]);
+        // Rounding can spoil Σ_x only when a latent direction has lost all variance; then there is
+        // nothing to fold.
+        let Some(chol) = Cholesky::new(&sigma) else { return };
+        for (j, s) in shift.iter_mut().enumerate() {
+            *s += dot(w.row(j), &nu);
+        }
+        *w = w.dot(chol.lower());
+    }
+}
+
+/// `A x = b` in place. A sum of `⟨z zᵀ⟩` is positive definite; should rounding say otherwise
+/// (a column observed in a single row), the smallest ridge that factorises is added.
+fn solve_spd(mut a: Matrix, b: &mut [f64]) {
+    let mut ridge = 1e-15 * a.trace();
+    loop {
+        if let Some(chol) = Cholesky::new(&a) {
+            chol.solve(b);
+            return;
+        }
+        if !ridge.is_finite() || ridge == 0.0 {
+            b.fill(0.0);
+            return;
+        }
+        for i in 0..a.n_rows() {
+            a[(i, i)] += ridge;
+        }
+        ridge *= 10.0;
+    }
+}
+
+/// `xᵀ A x`
+fn quadratic(a: &Matrix, x: &[f64]) -> f64 {
+    a.rows().zip(x).map(|(row, xi)| xi * dot(row, x)).sum()
+}
+
+fn add(a: &mut [f64], b: &[f64]) {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+}

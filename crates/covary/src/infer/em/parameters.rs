@@ -1,0 +1,105 @@
+//! Parameters as EM iterates them, and the frame that ties them to the user's units.
+
+use super::is_isotropic;
+use crate::model::{LinearGaussian, Noise};
+use crate::spec::{LoadingsPrior, NoisePrior, Prior};
+use crate::{Dataset, Error, Matrix, Spec};
+use statrs::function::gamma::ln_gamma;
+
+/// Columns are divided by `scale` while fitting: each by its own standard deviation for diagonal
+/// noise and for standardised fits, all by one number otherwise, so that floors, priors and step
+/// lengths are free of units. Means stay in the user's units.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Frame {
+    pub(super) mean: Vec<f64>,
+    pub(super) scale: Vec<f64>,
+    pub(super) inverse: Vec<f64>,
+    pub(super) isotropic: bool,
+}
+
+impl Frame {
+    pub(super) fn new(data: &Dataset, spec: &Spec) -> Self {
+        let mean = data.observed_means();
+        let variances = data.observed_variances(&mean);
+        let pooled = (variances.iter().sum::<f64>() / variances.len() as f64).sqrt();
+        let own = spec.standardize || !is_isotropic(spec);
+        let scale: Vec<f64> =
+            variances.iter().map(|v| if own && *v > 0.0 { v.sqrt() } else { pooled }).collect();
+        Self::with_scale(mean, scale, is_isotropic(spec))
+    }
+
+    pub(super) fn with_scale(mean: Vec<f64>, scale: Vec<f64>, isotropic: bool) -> Self {
+        let inverse = scale.iter().map(|s| 1.0 / s).collect();
+        Self { mean, scale, inverse, isotropic }
+    }
+
+    /// The parameters in the user's units.
+    pub(super) fn model(&self, p: &Parameters, spec: &Spec) -> Result<LinearGaussian, Error> {
+        let noise = if self.isotropic && !spec.standardize {
+            Noise::Isotropic(p.psi[0] * self.scale[0] * self.scale[0])
+        } else {
+            Noise::Diagonal(p.psi.iter().zip(&self.scale).map(|(v, s)| v * s * s).collect())
+        };
+        let mut w = p.w.clone();
+        w.scale_rows(&self.scale);
+        LinearGaussian::new(w, p.mean.clone(), noise)
+    }
+
+    /// A model in the user's units as parameters of this frame.
+    pub(super) fn parameters(&self, model: &LinearGaussian) -> Parameters {
+        let mut w = model.loadings().clone();
+        w.scale_rows(&self.inverse);
+        let psi = model.noise_variances().iter().zip(&self.inverse).map(|(v, s)| v * s * s).collect();
+        Parameters { w, mean: model.mean().to_vec(), psi }
+    }
+}
+
+/// `W` and `ψ` in units of [`Frame::scale`], the mean in the user's.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Parameters {
+    pub(super) w: Matrix,
+    pub(super) mean: Vec<f64>,
+    /// One variance per column, all equal for isotropic noise.
+    pub(super) psi: Vec<f64>,
+}
+
+impl Parameters {
+    /// `ln p(W, μ, ψ)` with every constant, as a density in the user's units (spec §5.6).
+    pub(super) fn log_prior(&self, prior: &Prior, frame: &Frame) -> f64 {
+        let q = self.w.n_columns() as f64;
+        let ln_scale: Vec<f64> = frame.scale.iter().map(|s| s.ln()).collect();
+        let units: f64 = ln_scale.iter().sum();
+        // ln N(x | 0, 1/precision)
+        let normal = |x: f64, precision: f64| {
+            0.5 * (precision.ln() - (2.0 * std::f64::consts::PI).ln() - precision * x * x)
+        };
+        let mut sum = 0.0;
+        match &prior.loadings {
+            LoadingsPrior::Flat => {}
+            LoadingsPrior::Scaled { kappa } => {
+                let rows = self.w.rows().zip(&self.psi);
+                sum += rows.flat_map(|(w, psi)| w.iter().map(move |&w| normal(w, kappa / psi))).sum::<f64>();
+                sum -= q * units;
+            }
+            LoadingsPrior::Ard { relative_alpha } => {
+                let entries = self.w.rows().flat_map(|w| w.iter().zip(relative_alpha));
+                sum += entries.map(|(&w, &a)| normal(w, a)).sum::<f64>() - q * units;
+            }
+        }
+        if let Some(NoisePrior { shape, relative_rate: rate }) = &prior.noise {
+            let noise =
+                |psi: &f64| shape * rate.ln() - ln_gamma(*shape) - (shape + 1.0) * psi.ln() - rate / psi;
+            sum += if frame.isotropic {
+                noise(&self.psi[0]) - 2.0 * ln_scale[0]
+            } else {
+                self.psi.iter().map(noise).sum::<f64>() - 2.0 * units
+            };
+        }
+        if let Some(mean) = &prior.mean {
+            let offsets = self.mean.iter().zip(&mean.center).zip(&frame.inverse);
+            sum +=
+                offsets.map(|((m, c), s)| normal((m - c) * s, mean.relative_precision)).sum::<f64>() - units;
+        }
+        sum
+    }
+}

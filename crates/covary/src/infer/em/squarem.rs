@@ -1,0 +1,59 @@
+//! SQUAREM: squared extrapolation of a fixed-point map (Varadhan & Roland 2008, scheme S3).
+
+use super::Walk;
+use super::moments::LatentMoments;
+use super::parameters::Parameters;
+
+/// E-steps of one cycle.
+pub(super) const STEPS: usize = 3;
+
+/// From θ₀ (with its moments), two EM steps θ₁, θ₂, then
+/// ```text
+/// r = θ₁ − θ₀     v = (θ₂ − θ₁) − r     α = −‖r‖/‖v‖     θ = θ₀ − 2α r + α² v
+/// ```
+/// in the coordinates (W, μ, ln ψ) of the frame. The extrapolated point is kept if its objective is
+/// no worse than that of θ₁; otherwise the cycle ends at θ₂. Returns the moments where it ends.
+pub(super) fn cycle(walk: &mut Walk<'_>, moments: LatentMoments, _objective: f64) -> LatentMoments {
+    let theta0 = walk.climb.parameters.clone();
+    walk.climb.parameters = walk.maximize.step(&moments);
+    let theta1 = walk.climb.parameters.clone();
+    let moments1 = walk.expectation();
+    let objective1 = walk.objective(&moments1);
+    let theta2 = walk.maximize.step(&moments1);
+
+    let coordinates = |p: &Parameters| -> Vec<f64> {
+        let mean = p.mean.iter().zip(&walk.frame.mean).zip(&walk.frame.inverse);
+        p.w.as_slice()
+            .iter()
+            .copied()
+            .chain(mean.map(|((m, o), s)| (m - o) * s))
+            .chain(p.psi.iter().map(|v| v.ln()))
+            .collect()
+    };
+    let (t0, t1, t2) = (coordinates(&theta0), coordinates(&theta1), coordinates(&theta2));
+    let r: Vec<f64> = t1.iter().zip(&t0).map(|(a, b)| a - b).collect();
+    let v: Vec<f64> = t2.iter().zip(&t1).zip(&r).map(|((c, b), r)| c - b - r).collect();
+    let norm = |x: &[f64]| x.iter().map(|v| v * v).sum::<f64>().sqrt();
+    let alpha = -(norm(&r) / norm(&v));
+    if alpha.is_finite() && alpha < -1.0 {
+        let t: Vec<f64> = (0..t0.len()).map(|i| t0[i] - 2.0 * alpha * r[i] + alpha * alpha * v[i]).collect();
+        walk.climb.parameters = from_coordinates(walk, &theta2, &t);
+        let moments = walk.expectation();
+        if walk.objective(&moments) >= objective1 {
+            return moments;
+        }
+    }
+    walk.climb.parameters = theta2;
+    walk.expectation()
+}
+
+fn from_coordinates(walk: &Walk<'_>, like: &Parameters, t: &[f64]) -> Parameters {
+    let mut p = like.clone();
+    let (d, n_loadings) = (p.mean.len(), p.w.as_slice().len());
+    p.w.as_mut_slice().copy_from_slice(&t[..n_loadings]);
+    for j in 0..d {
+        p.mean[j] = walk.frame.mean[j] + t[n_loadings + j] * walk.frame.scale[j];
+        p.psi[j] = t[n_loadings + d + j].exp().max(walk.maximize.floor);
+    }
+    p
+}

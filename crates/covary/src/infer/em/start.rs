@@ -1,0 +1,163 @@
+//! Where EM starts (spec §5.3).
+
+use super::Init;
+use super::parameters::{Frame, Parameters};
+use crate::linalg::{add_gram_lower, krylov, leading_eigenpairs};
+use crate::parallel::merge_tree;
+use crate::{Dataset, Error, Matrix, Spec};
+use faer::MatRef;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+use rayon::prelude::*;
+
+const MAX_PIECES: usize = 16;
+/// Share of a mean variance below which a starting loading or noise is not taken.
+const LEAST_SIGNAL: f64 = 1e-2;
+const LEAST_NOISE: f64 = 1e-3;
+
+pub(super) fn parameters(
+    init: &Init,
+    data: &Dataset,
+    spec: &Spec,
+    frame: &Frame,
+    seed: u64,
+) -> Result<Parameters, Error> {
+    let (d, q) = (data.n_columns(), spec.n_components);
+    match init {
+        Init::Given(model) => {
+            if model.mean().len() != d || model.n_components() != q {
+                return Err(Error::WrongLength {
+                    what: "loadings of the start",
+                    expected: d * q,
+                    got: model.mean().len() * model.n_components(),
+                });
+            }
+            let mut p = frame.parameters(model);
+            if frame.isotropic {
+                let pooled = p.psi.iter().sum::<f64>() / d as f64;
+                p.psi.fill(pooled);
+            }
+            Ok(p)
+        }
+        Init::Random => {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let mut draw = || -> f64 { StandardNormal.sample(&mut rng) };
+            let w = Matrix::from_fn(d, q, |_, _| 0.3 * draw());
+            Ok(Parameters { w, mean: frame.mean.clone(), psi: vec![0.5; d] })
+        }
+        Init::Spectral => spectral(data, q, frame, spec.floor()),
+    }
+}
+
+/// The start moved at random by a third of its own size, for restarts.
+pub(super) fn jitter(start: &Parameters, seed: u64) -> Parameters {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut p = start.clone();
+    let size = p.w.as_slice().iter().map(|v| v * v).sum::<f64>() / p.w.as_slice().len().max(1) as f64;
+    for v in p.w.as_mut_slice() {
+        let e: f64 = StandardNormal.sample(&mut rng);
+        *v += 0.3 * size.sqrt() * e;
+    }
+    p
+}
+
+/// Leading eigenpairs of the available-case covariance: each entry from the rows that have both
+/// columns, 0 where none has. For very wide tables, where d² is the larger cost, of the covariance
+/// of the mean-filled table.
+fn spectral(data: &Dataset, q: usize, frame: &Frame, floor: f64) -> Result<Parameters, Error> {
+    let d = data.n_columns();
+    let variances: Vec<f64> =
+        data.observed_variances(&frame.mean).iter().zip(&frame.inverse).map(|(v, s)| v * s * s).collect();
+    let total: f64 = variances.iter().sum();
+    let mean_variance = total / d as f64;
+    let pairs = Pairs::of(data, frame);
+    let s = pairs.covariance();
+    let found = leading_eigenpairs(&s, q, krylov::START_ANGLE, 0)?;
+    let explained: f64 = found.values.iter().sum();
+    let sigma2 = ((total - explained) / (d - q) as f64).max(LEAST_NOISE * mean_variance);
+    let mut w = found.vectors;
+    let lengths: Vec<f64> =
+        found.values.iter().map(|l| (l - sigma2).max(LEAST_SIGNAL * mean_variance).sqrt()).collect();
+    w.scale_columns(&lengths);
+    let psi = if frame.isotropic {
+        vec![sigma2.max(floor); d]
+    } else {
+        variances.iter().map(|v| (0.5 * v).max(floor)).collect()
+    };
+    Ok(Parameters { w, mean: frame.mean.clone(), psi })
+}
+
+/// Pairs of columns that no row has together: how many, and the first.
+pub(super) fn unseen_pairs(data: &Dataset) -> Option<(usize, (usize, usize))> {
+    if data.is_complete() {
+        return None;
+    }
+    let counts = Pairs::counts(data);
+    let d = data.n_columns();
+    let mut unseen = (0..d).flat_map(|j| (0..j).map(move |i| (i, j))).filter(|&(i, j)| counts[(j, i)] == 0.0);
+    let first = unseen.next()?;
+    Some((1 + unseen.count(), first))
+}
+
+/// Sums over the rows that have both columns of a pair; lower triangles.
+struct Pairs {
+    products: Matrix,
+    counts: Matrix,
+}
+
+impl Pairs {
+    fn of(data: &Dataset, frame: &Frame) -> Self {
+        let products = Self::gram(data, |row, out| {
+            let cells = row.iter().zip(&frame.mean).zip(&frame.inverse);
+            out.extend(cells.map(|((t, m), s)| if t.is_nan() { 0.0 } else { (t - m) * s }));
+        });
+        Self { products, counts: Self::counts(data) }
+    }
+
+    fn counts(data: &Dataset) -> Matrix {
+        if data.is_complete() {
+            return Matrix::from_fn(data.n_columns(), data.n_columns(), |_, _| data.n_rows() as f64);
+        }
+        Self::gram(data, |row, out| out.extend(row.iter().map(|t| f64::from(u8::from(!t.is_nan())))))
+    }
+
+    fn gram(data: &Dataset, load: impl Fn(&[f64], &mut Vec<f64>) + Sync) -> Matrix {
+        let (n, d) = (data.n_rows(), data.n_columns());
+        let step = (64 * 1024 / d).max(64);
+        let piece = n.div_ceil(MAX_PIECES).max(step);
+        let mut parts: Vec<Matrix> = (0..n.div_ceil(piece))
+            .into_par_iter()
+            .map(|p| {
+                let mut part = Matrix::zeros(d, d);
+                let mut block = Vec::with_capacity(step * d);
+                let rows = p * piece..((p + 1) * piece).min(n);
+                for start in rows.clone().step_by(step) {
+                    block.clear();
+                    let end = (start + step).min(rows.end);
+                    (start..end).for_each(|i| load(data.row(i), &mut block));
+                    let view = MatRef::from_row_major_slice(&block, end - start, d);
+                    add_gram_lower(part.view_mut(), view);
+                }
+                part
+            })
+            .collect();
+        merge_tree(&mut parts, |a, b| {
+            a.as_mut_slice().iter_mut().zip(b.as_slice()).for_each(|(a, b)| *a += b);
+        });
+        parts.swap_remove(0)
+    }
+
+    fn covariance(&self) -> Matrix {
+        let d = self.products.n_rows();
+        let mut s = Matrix::from_fn(d, d, |i, j| {
+            if j > i || self.counts[(i, j)] == 0.0 {
+                0.0
+            } else {
+                self.products[(i, j)] / self.counts[(i, j)]
+            }
+        });
+        s.mirror_lower();
+        s
+    }
+}

@@ -1,0 +1,49 @@
+//! The stopping rule of all EM-type fits (spec §4.5).
+
+/// Aitken's estimate of what is still to gain, from three successive values of the objective:
+/// ```text
+/// δ_k = ℓ_k − ℓ_{k−1}      c = δ_k / δ_{k−1}      g = δ_k c / (1 − c)
+/// ```
+/// Met when `g ≤ τ` and `δ ≤ √τ` twice in a row; near a saddle c ≥ 1, so it does not stop there.
+#[derive(Debug, Clone)]
+pub(super) struct Aitken {
+    tolerance: f64,
+    last: Option<f64>,
+    gain: Option<f64>,
+    rate: f64,
+    remaining: f64,
+    met: usize,
+}
+
+impl Aitken {
+    pub(super) fn new(tolerance: f64) -> Self {
+        Self { tolerance, last: None, gain: None, rate: 0.0, remaining: f64::INFINITY, met: 0 }
+    }
+
+    /// Takes the next value of the objective; true when the fit may stop.
+    pub(super) fn push(&mut self, objective: f64) -> bool {
+        let gain = self.last.map(|last| objective - last);
+        if let (Some(gain), Some(before)) = (gain, self.gain) {
+            // At rounding level the ratio of gains says nothing; a gain of nothing leaves nothing.
+            self.rate = if before > 0.0 { (gain / before).clamp(0.0, 1.0 - 1e-12) } else { 0.0 };
+            self.remaining = gain.max(0.0) * self.rate / (1.0 - self.rate);
+            // Below 1e-13 |ℓ| differences of the objective are rounding.
+            let tau = self.tolerance.max(1e-13 * objective.abs());
+            let met = self.tolerance > 0.0 && self.remaining <= tau && gain <= tau.sqrt();
+            self.met = if met { self.met + 1 } else { 0 };
+        }
+        self.gain = gain;
+        self.last = Some(objective);
+        self.met >= 2
+    }
+
+    /// Share of the error left by the last step.
+    pub(super) fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// Estimated gain still to come, in nats.
+    pub(super) fn remaining(&self) -> f64 {
+        self.remaining
+    }
+}
