@@ -27,7 +27,9 @@ impl Default for HeldOutOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChoiceRule {
     /// The smallest number of components whose mean falls short of the best by no more than one
-    /// standard error of that shortfall, so that a component must earn its place.
+    /// standard error of that shortfall, so that a component must earn its place. (The standard
+    /// error of the best mean itself, as often used, is dominated by how hard the rows are: with
+    /// three weak components in 500 rows it found them in 5 tables of 20, this rule in 17.)
     #[default]
     OneStandardError,
     /// The largest mean.
@@ -229,7 +231,9 @@ pub fn held_out_cells<E: Estimator + Sync + ?Sized>(
         .chunks(folds.len())
         .map(|by_fold| {
             let mut total = HeldOutRows::new(data.n_rows());
-            by_fold.iter().for_each(|fold| total.add(fold));
+            for fold in by_fold {
+                total.add(fold);
+            }
             total
         })
         .collect();

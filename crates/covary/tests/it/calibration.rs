@@ -3,7 +3,7 @@
 use covary::data::{Shape, simulate};
 use covary::infer::Em;
 use covary::select::interval_coverage;
-use covary::{Dataset, Density, Estimator, LinearGaussian, Spec};
+use covary::{Dataset, Estimator, LinearGaussian, Spec};
 
 const SEEDS: u64 = 20;
 
@@ -22,7 +22,6 @@ fn check_coverage(simulate: impl Fn(Shape, u64) -> (Dataset, LinearGaussian), sp
         })
         .sum::<f64>()
         / SEEDS as f64;
-    println!("share {share} mean {mean}");
     assert!((0.94..=0.96).contains(&mean), "with {share} hidden, 95 % intervals hold {mean}");
 }
 

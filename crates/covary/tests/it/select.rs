@@ -1,10 +1,10 @@
 //! Does the choice of dimension find the truth, and by fair means?
 
 use covary::data::{Shape, simulate};
-use covary::infer::{Observer, Spectral};
+use covary::infer::{Em, Observer, Spectral};
 use covary::select::{
-    Criteria, HeldOutOptions, ParallelAnalysis, folds_of_cells, held_out_cells, hold_out_at,
-    information_criteria, interval_coverage, pool,
+    ChoiceRule, Criteria, HeldOutOptions, ParallelAnalysis, choose_by_held_out_cells, folds_of_cells,
+    held_out_cells, hold_out_at, information_criteria, interval_coverage, pool,
 };
 use covary::{Dataset, Density, Error, Estimator, Fit, Matrix, Spec};
 use std::sync::Mutex;
@@ -14,6 +14,11 @@ const SEEDS: u64 = 20;
 /// The second setting of the guidance (spec §8.5), where every method does well.
 fn guidance_table(seed: u64) -> Dataset {
     simulate::ppca(Shape { rows: 200, columns: 8, n_components: 2 }, seed).0
+}
+
+/// The same with a fifth of its cells hidden.
+fn with_gaps(seed: u64) -> Dataset {
+    simulate::hide(&guidance_table(seed), 0.2, seed)
 }
 
 fn criteria(data: &Dataset) -> Criteria {
@@ -106,9 +111,8 @@ fn parallel_analysis_finds_two_components() {
 #[test]
 fn parallel_analysis_finds_two_components_despite_gaps() {
     let analysis = ParallelAnalysis::default();
-    let gappy = |seed| simulate::hide(&guidance_table(seed), 0.2, seed);
-    assert!(times_right(2, |seed| analysis.run(&gappy(seed)).unwrap().n_components) >= 16);
-    let deflated = ParallelAnalysis { deflate: true, ..analysis }.run(&gappy(0));
+    assert!(times_right(2, |seed| analysis.run(&with_gaps(seed)).unwrap().n_components) >= 16);
+    let deflated = ParallelAnalysis { deflate: true, ..analysis }.run(&with_gaps(0));
     assert!(matches!(deflated, Err(Error::Unsupported { .. })));
 }
 
@@ -122,8 +126,8 @@ fn parallel_analysis_finds_nothing_in_white_noise() {
 }
 
 #[test]
-fn parallel_analysis_of_a_wide_table_agrees_with_its_long_road() {
-    // With n < d the n × n matrix is used; a table with one gap takes the d × d road.
+fn parallel_analysis_of_a_wide_table_sees_its_nonzero_eigenvalues() {
+    // With n < d the n × n matrix is used.
     let (table, _) = simulate::ppca(Shape { rows: 20, columns: 30, n_components: 2 }, 3);
     let found = ParallelAnalysis::default().run(&table).unwrap();
     assert_eq!((found.eigenvalues.len(), found.n_components), (20, 2));
@@ -149,7 +153,7 @@ fn deflation_uncovers_a_component_in_the_shadow_of_a_strong_one() {
 
 #[test]
 fn parallel_analysis_does_not_depend_on_threads() {
-    for (table, deflate) in [(guidance_table(1), true), (simulate::hide(&guidance_table(1), 0.2, 1), false)] {
+    for (table, deflate) in [(guidance_table(1), true), (with_gaps(1), false)] {
         let analysis = ParallelAnalysis { deflate, ..ParallelAnalysis::default() };
         let run = |n| on_threads(n, || analysis.run(&table).unwrap());
         assert_eq!(run(1), run(2));
@@ -166,7 +170,9 @@ fn folds_hide_every_cell_once_and_starve_no_row_or_column() {
         .iter()
         .map(|fold| {
             let cells = hidden(&table, fold);
-            cells.iter().for_each(|&at| times[at] += 1);
+            for &at in &cells {
+                times[at] += 1;
+            }
             assert!(fold.values().rows().all(|row| row.iter().any(|v| !v.is_nan())));
             assert!(fold.n_observed_by_column().iter().all(|&n| n > n_components));
             cells.len()
@@ -235,7 +241,9 @@ fn predicting_a_hidden_cell_never_uses_it() {
     for fold in folds_of_cells(&table, 5, 2, 0).unwrap() {
         let cells = hidden(&table, &fold);
         let mut moved = table.values().clone();
-        cells.iter().for_each(|&at| moved.as_mut_slice()[at] += 1.0);
+        for &at in &cells {
+            moved.as_mut_slice()[at] += 1.0;
+        }
         let moved = Dataset::new(moved).unwrap();
         // Errors move by exactly the shift, so the predictions did not move at all.
         let predicted = truth.impute(&fold).unwrap();
@@ -275,24 +283,65 @@ fn coverage_needs_a_known_truth() {
 }
 
 #[test]
-fn zz_held() {
-    use covary::infer::Em;
-    use covary::select::ChoiceRule;
-    for (rows, columns, q, share, fa) in [(200usize, 8usize, 2usize, 0.2, false), (200, 8, 2, 0.2, true), (50, 20, 4, 0.1, false), (100, 12, 3, 0.3, false), (60, 6, 1, 0.2, false)] {
-        let t = std::time::Instant::now();
-        let (mut one, mut max, mut unpaired, mut fail) = (vec![], vec![], vec![], 0);
-        for seed in 0..SEEDS {
-            let shape = Shape { rows, columns, n_components: q };
-            let whole = if fa { simulate::factor_analysis(shape, seed).0 } else { simulate::ppca(shape, seed).0 };
-            let table = simulate::hide(&whole, share, seed);
-            let spec = if fa { Spec::factor_analysis(0) } else { Spec::ppca(0) };
-            let Ok(h) = held_out_cells(&table, &spec, 0..=(q + 2).min(columns - 2), &Em::default(), &HeldOutOptions::default()) else { fail += 1; continue };
-            one.push(h.chosen(ChoiceRule::OneStandardError));
-            max.push(h.chosen(ChoiceRule::Maximum));
-            let best = h.by_n_components.iter().max_by(|a, b| a.mean.total_cmp(&b.mean)).unwrap();
-            unpaired.push(h.by_n_components.iter().find(|a| a.mean >= best.mean - best.standard_error).unwrap().n_components);
-            if seed == 0 { for a in &h.by_n_components { println!("{a:?}"); } println!("{}", h.baseline_rmse); }
-        }
-        println!("HH {rows}x{columns} q={q} fa={fa} fail={fail}\n one {one:?}\n max {max:?}\n unp {unpaired:?} {:?}", t.elapsed());
+fn held_out_cells_find_two_components_despite_gaps() {
+    let choose = |seed| {
+        let options = HeldOutOptions { seed, ..HeldOutOptions::default() };
+        choose_by_held_out_cells(&with_gaps(seed), &Spec::ppca(0), 0..=4, &Em::default(), &options).unwrap()
+    };
+    assert!(times_right(2, choose) >= 18);
+}
+
+#[test]
+fn held_out_cells_find_no_components_in_white_noise() {
+    let choose = |seed| {
+        let (table, _) = simulate::ppca(Shape { rows: 100, columns: 8, n_components: 0 }, seed);
+        let options = HeldOutOptions::default();
+        choose_by_held_out_cells(&table, &Spec::ppca(0), 0..=2, &Em::default(), &options).unwrap()
+    };
+    assert!(times_right(0, choose) >= 18);
+}
+
+#[test]
+fn a_shortfall_is_known_better_than_a_mean() {
+    // Two weak components: the spread of the rows hides a gain that every row shares.
+    let (table, _) = simulate::rotated(200, &[2.0, 1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], 0);
+    let options = HeldOutOptions::default();
+    let scores = held_out_cells(&table, &Spec::ppca(0), 1..=3, &Em::default(), &options).unwrap();
+    let [one, two, three] = scores.by_n_components[..] else { unreachable!() };
+    assert_eq!(two.shortfall, 0.0);
+    for other in [one, three] {
+        assert!((other.shortfall - (two.mean - other.mean)).abs() < 1e-12);
+        assert!(other.shortfall_error < 0.7 * other.standard_error);
     }
+    assert_eq!(scores.chosen(ChoiceRule::OneStandardError), 2);
+    assert!(two.mean - one.mean < two.standard_error);
+}
+
+#[test]
+fn the_training_likelihood_of_a_table_with_gaps_never_falls_with_components() {
+    let table = with_gaps(1);
+    let fitted = |q| Em::default().fit(&table, &Spec::ppca(q)).unwrap().report.objective.value;
+    let by_q: Vec<f64> = (0..=4).map(fitted).collect();
+    // EM stops within its tolerance of the maximum.
+    assert!(by_q.windows(2).all(|w| w[1] >= w[0] - 1e-5));
+}
+
+#[test]
+fn held_out_scores_do_not_depend_on_threads() {
+    let table = with_gaps(3);
+    let options = HeldOutOptions::default();
+    let run = |n| {
+        on_threads(n, || held_out_cells(&table, &Spec::ppca(0), 0..=3, &Em::default(), &options).unwrap())
+    };
+    assert_eq!(run(1), run(2));
+}
+
+#[test]
+fn an_empty_range_or_one_too_large_is_refused() {
+    let (table, options) = (guidance_table(0), HeldOutOptions::default());
+    let run = |range| held_out_cells(&table, &Spec::ppca(0), range, &Em::default(), &options);
+    #[allow(clippy::reversed_empty_ranges, reason = "the point of the test")]
+    let empty = run(3..=2);
+    assert!(matches!(empty, Err(Error::OutOfRange { .. })));
+    assert!(matches!(run(1..=8), Err(Error::TooManyComponents { asked: 8, max: 7, .. })));
 }
