@@ -31,6 +31,7 @@
 //! | [`model`] | [`LinearGaussian`] and the traits [`Density`] and [`model::Given`] |
 //! | [`spec`] | [`Spec`], priors |
 //! | [`infer`] | the roads: [`infer::Spectral`], [`infer::Em`], … |
+//! | [`select`] | how many components, and how honest the intervals are |
 //! | [`io`] | tables from and to CSV, observed cells byte for byte |
 
 pub mod data;
@@ -40,6 +41,7 @@ pub mod io;
 mod linalg;
 pub mod model;
 mod parallel;
+pub mod select;
 pub mod spec;
 
 pub use data::{CentralMoments, Dataset};

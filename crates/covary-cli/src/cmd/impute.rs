@@ -234,9 +234,7 @@ impl Impute {
         let n_components = match self.components {
             Components::Number(n) => n,
             Components::Auto => {
-                let mut progress = voice.progress("choosing components");
-                let choice = choose::n_components(data, &spec, &method, self.seed, &mut progress)?;
-                drop(progress);
+                let choice = choose::n_components(data, &spec, &method, self.seed)?;
                 voice.say(&choice.to_string());
                 choice.n_components
             }

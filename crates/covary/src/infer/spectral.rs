@@ -197,35 +197,56 @@ impl Spectrum {
         self.eigenvalues.iter().filter(|&&l| l > f64::EPSILON * size * largest).count()
     }
 
+    /// Whether `q` components explain the data to rounding, which leaves about ε‖S‖ in eigenvalues
+    /// that should be zero.
+    pub(crate) fn leaves_no_noise(&self, q: usize) -> bool {
+        let d = self.mean.len();
+        let largest = self.eigenvalues[..q].first().copied().unwrap_or(0.0);
+        self.noise_variance(q) * (d - q) as f64 <= f64::EPSILON * self.n_rows.max(d) as f64 * largest
+    }
+
+    /// Log-likelihood with `q` components and noise variance σ², in the units of the table.
+    ///
+    /// ```text
+    /// ℓ = −N/2 [d ln 2π + Σ_{i≤q} (ln vᵢ + λᵢ/vᵢ) + (d−q) ln σ² + Σ_{i>q} λᵢ/σ²]      vᵢ = max(λᵢ, σ²)
+    /// ```
+    pub(crate) fn log_likelihood(&self, q: usize, sigma2: f64) -> f64 {
+        let (d, n) = (self.mean.len(), self.n_rows as f64);
+        let inside: f64 = self.eigenvalues[..q]
+            .iter()
+            .map(|&l| {
+                let v = l.max(sigma2);
+                v.ln() + l / v
+            })
+            .sum();
+        let outside = (d - q) as f64 * (sigma2.ln() + self.noise_variance(q) / sigma2);
+        let units: f64 = self.scale.iter().map(|s| s.ln()).sum();
+        let ln_2pi = (2.0 * std::f64::consts::PI).ln();
+        -0.5 * n * (d as f64 * ln_2pi + inside + outside) - n * units
+    }
+
     /// Probabilistic PCA with `spec.n_components` of these components.
     ///
     /// # Errors
     /// [`Error::DegenerateNoise`] if they leave no variance for the noise and no floor was set.
     pub fn fit(&self, spec: &Spec) -> Result<Fit, Error> {
-        let (q, d, n) = (spec.n_components, self.mean.len(), self.n_rows as f64);
+        let (q, d) = (spec.n_components, self.mean.len());
         let lambda = &self.eigenvalues[..q];
         let ml = self.noise_variance(q);
         let floor = spec.noise_floor.map(|f| f * self.total_variance / d as f64);
-        // Rounding leaves about ε‖S‖ in eigenvalues that should be zero.
-        let rounding = f64::EPSILON * n.max(d as f64) * lambda.first().copied().unwrap_or(0.0);
         let mut warnings = Vec::new();
         let sigma2 = match floor {
             Some(floor) if ml < floor => {
                 warnings.push(Warning::NoiseAtFloor { columns: vec!["all columns".to_owned()] });
                 floor
             }
-            None if ml * (d - q) as f64 <= rounding => {
+            None if self.leaves_no_noise(q) => {
                 return Err(Error::DegenerateNoise { asked: q, rank: self.rank() });
             }
             _ => ml,
         };
-        // ℓ = −N/2 [d ln 2π + Σ_{i≤q} (ln vᵢ + λᵢ/vᵢ) + (d−q) ln σ² + Σ_{i>q} λᵢ/σ²], vᵢ = max(λᵢ, σ²)
+        let value = self.log_likelihood(q, sigma2);
         let v: Vec<f64> = lambda.iter().map(|l| l.max(sigma2)).collect();
-        let inside: f64 = lambda.iter().zip(&v).map(|(l, v)| v.ln() + l / v).sum();
-        let outside = (d - q) as f64 * (sigma2.ln() + ml / sigma2);
-        let units: f64 = self.scale.iter().map(|s| s.ln()).sum();
-        let ln_2pi = (2.0 * std::f64::consts::PI).ln();
-        let value = -0.5 * n * (d as f64 * ln_2pi + inside + outside) - n * units;
 
         let mut w = self.axes.first_columns(q);
         w.scale_columns(&v.iter().map(|v| (v - sigma2).sqrt()).collect::<Vec<_>>());

@@ -83,6 +83,16 @@ pub(crate) fn eigen(a: &Matrix) -> Result<Eigen, Error> {
     Ok(Eigen { values, vectors })
 }
 
+/// All eigenvalues of the symmetric matrix whose lower triangle is given, largest first.
+pub(crate) fn eigenvalues(a: &Matrix) -> Result<Vec<f64>, Error> {
+    let mut values = a
+        .view()
+        .self_adjoint_eigenvalues(Side::Lower)
+        .map_err(|_| Error::Numerical { what: "the symmetric eigenproblem" })?;
+    values.reverse();
+    Ok(values)
+}
+
 /// Leading eigenpairs of a symmetric matrix.
 #[derive(Debug, Clone)]
 pub(crate) struct Leading {

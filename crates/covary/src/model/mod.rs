@@ -10,6 +10,7 @@ mod rotation;
 mod scores;
 
 pub use conditional::Conditional;
+pub(crate) use density::check_columns;
 pub use density::{Completed, Density, FilledCell, Given, Imputed};
 pub use linear_gaussian::LinearGaussian;
 pub use noise::Noise;

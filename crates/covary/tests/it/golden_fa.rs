@@ -32,7 +32,7 @@ fn factor_analysis_at_given_parameters() {
 /// The table with columns divided by their standard deviations.
 fn standardized(data: &Dataset) -> Dataset {
     let mean = data.observed_means();
-    let deviation: Vec<f64> = data.observed_variances(&mean).iter().map(|v| v.sqrt()).collect();
+    let deviation: Vec<f64> = data.observed_variances().iter().map(|v| v.sqrt()).collect();
     let z = |i, j| (data.values()[(i, j)] - mean[j]) / deviation[j];
     Dataset::new(Matrix::from_fn(data.n_rows(), data.n_columns(), z)).unwrap()
 }
