@@ -60,7 +60,7 @@ impl CentralMoments {
                 part
             })
             .collect();
-        crate::parallel::merge_tree(&mut parts, |a, b| a.merge(b));
+        crate::parallel::merge_tree(&mut parts, Self::merge);
         Ok(parts.swap_remove(0))
     }
 

@@ -308,6 +308,7 @@ fn promax(v: &Matrix, power: f64) -> Option<(Matrix, Matrix)> {
 }
 
 /// The orthogonal matrix nearest to `m`.
+#[allow(clippy::needless_pass_by_value, reason = "a retraction consumes the point it replaces")]
 fn polar(m: Matrix) -> Result<Matrix, Error> {
     let svd = thin_svd(&m)?;
     Ok(svd.u.dot_t(&svd.v))

@@ -149,7 +149,7 @@ impl Em {
             };
             let left = self.max_iterations + 1 - walk.climb.trace.len();
             if accelerate && left >= squarem::STEPS {
-                moments = squarem::cycle(&mut walk, moments, objective);
+                moments = squarem::cycle(&mut walk, &moments);
             } else {
                 walk.climb.parameters = walk.maximize.step(&moments);
                 moments = walk.expectation();

@@ -131,25 +131,23 @@ impl LatentMoments {
     }
 
     fn add_sums(&mut self, other: &Self) {
+        if let (
+            Errors::Residual { squares, fitted, posterior_trace },
+            Errors::Residual { squares: s, fitted: f, posterior_trace: t },
+        ) = (&mut self.errors, &other.errors)
+        {
+            add(squares, s);
+            add(fitted, f);
+            *posterior_trace += t;
+        } else {
+            let mut raw = self.raw_squares();
+            add(&mut raw, &other.raw_squares());
+            self.errors = Errors::Raw(raw);
+        }
         add(&mut self.latent, &other.latent);
         add(&mut self.common, &other.common);
         add(self.by_column.as_mut_slice(), other.by_column.as_slice());
         add(self.cross.as_mut_slice(), other.cross.as_slice());
-        match (&mut self.errors, &other.errors) {
-            (
-                Errors::Residual { squares, fitted, posterior_trace },
-                Errors::Residual { squares: s, fitted: f, posterior_trace: t },
-            ) => {
-                add(squares, s);
-                add(fitted, f);
-                *posterior_trace += t;
-            }
-            _ => {
-                let mut raw = self.raw_squares();
-                add(&mut raw, &other.raw_squares());
-                self.errors = Errors::Raw(raw);
-            }
-        }
         self.ln_det += other.ln_det;
         self.scores_squared += other.scores_squared;
     }
