@@ -7,6 +7,8 @@
 
 use covary::{Dataset, Estimator, Matrix, Method, Spec};
 use std::error::Error;
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -15,10 +17,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: fit_timing FILE ROWS COLUMNS METHOD FAMILY Q THREADS REPEATS".into());
     };
     let (n, d, q) = (rows.parse()?, columns.parse()?, q.parse()?);
-    let bytes = std::fs::read(file)?;
-    let values =
-        bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().expect("eight bytes"))).collect();
-    drop(bytes);
+    // Read in small pieces: a second copy of the table would hide the memory of the fit.
+    let mut reader = BufReader::new(File::open(file)?);
+    let mut values = Vec::with_capacity(n * d);
+    let mut cell = [0; 8];
+    while reader.read_exact(&mut cell).is_ok() {
+        values.push(f64::from_le_bytes(cell));
+    }
     let spec = if family == "fa" { Spec::factor_analysis(q) } else { Spec::ppca(q) };
     // The table is grouped by its gaps when it is read, so that belongs to the fit.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.parse()?).build()?;
@@ -34,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let fit = pool.install(|| method.fit(&table, &spec))?;
         wall = wall.min(start.0.elapsed().as_secs_f64());
         cpu = cpu.min(processor_seconds() - start.1);
-        matrix = Some(table.values().clone());
+        matrix = Some(table.into_values());
         last = Some(fit);
     }
     let fit = last.ok_or("at least one repeat")?;

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// Cells one task looks at.
-const CHECKED_CELLS: usize = 64 * 1024;
+/// Fewest cells of a piece.
+const PIECE_CELLS: usize = 64 * 1024;
 /// Pieces a table is cut into, whatever the number of threads, so that the sums have one order.
 const MAX_PIECES: usize = 16;
 
@@ -58,16 +58,14 @@ impl Dataset {
             return Err(Error::EmptyTable { rows, columns });
         }
         check_length("column names", columns, column_names.len())?;
-        let infinite = |cells: &[f64]| cells.iter().fold(false, |found, v| found | v.is_infinite());
-        if values.as_slice().par_chunks(CHECKED_CELLS).any(infinite) {
+        let Some(patterns) = Patterns::new(values.as_slice(), columns) else {
             let at = values.as_slice().iter().position(|v| v.is_infinite()).expect("one was just seen");
             return Err(Error::Infinite {
                 row: at / columns + 1,
                 column: column_names[at % columns].clone(),
                 value: values.as_slice()[at],
             });
-        }
-        let patterns = Patterns::new(values.as_slice(), columns);
+        };
         let mut observed = vec![rows; columns];
         for p in 0..patterns.len() {
             let pattern = patterns.get(p);
@@ -101,6 +99,11 @@ impl Dataset {
     /// The cells; NaN where missing.
     pub fn values(&self) -> &Matrix {
         &self.values
+    }
+
+    /// Gives the cells back.
+    pub fn into_values(self) -> Matrix {
+        self.values
     }
 
     /// Row `i`; NaN where missing.
@@ -217,7 +220,7 @@ impl Dataset {
 
     fn column_sums(&self, origin: &[f64]) -> ColumnSums {
         let d = self.n_columns();
-        let piece = self.n_rows().div_ceil(MAX_PIECES).max(CHECKED_CELLS.div_ceil(d));
+        let piece = self.n_rows().div_ceil(MAX_PIECES).max(PIECE_CELLS.div_ceil(d));
         let mut parts: Vec<ColumnSums> = self
             .values
             .as_slice()

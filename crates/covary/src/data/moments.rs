@@ -115,9 +115,9 @@ impl CentralMoments {
         for block in rows.chunks(block_rows * d) {
             let n = block.len() / d;
             let first = &block[..d];
-            let mut sums = rows::ColumnSums::new(d);
-            rows::add_column_sums(block, first, &mut sums);
-            let mean: Vec<f64> = sums.sum.iter().zip(first).map(|(s, o)| o + s / n as f64).collect();
+            let mut mean = vec![0.0; d];
+            rows::add_rows(block, first, &mut mean);
+            mean.iter_mut().zip(first).for_each(|(m, o)| *m = o + *m / n as f64);
             let centred = &mut centred[..block.len()];
             rows::center(block, &mean, &ones, centred);
             add_gram_lower(self.scatter.view_mut(), faer::MatRef::from_row_major_slice(centred, n, d));

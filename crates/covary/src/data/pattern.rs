@@ -40,24 +40,33 @@ pub(crate) struct Patterns {
 }
 
 impl Patterns {
-    pub(crate) fn new(values: &[f64], n_columns: usize) -> Self {
+    /// Groups the rows; `None` if a cell is infinite. One pass over the table serves both.
+    pub(crate) fn new(values: &[f64], n_columns: usize) -> Option<Self> {
         let words = n_columns.div_ceil(64);
         let n_rows = values.len() / n_columns;
         // One bit per cell, set at the gaps.
         let mut masks = vec![0_u64; n_rows * words];
-        masks.par_chunks_mut(MASK_ROWS * words).zip(values.par_chunks(MASK_ROWS * n_columns)).for_each(
-            |(masks, rows)| {
+        let finite = masks
+            .par_chunks_mut(MASK_ROWS * words)
+            .zip(values.par_chunks(MASK_ROWS * n_columns))
+            .map(|(masks, rows)| {
+                let mut finite = true;
                 for (mask, row) in masks.chunks_exact_mut(words).zip(rows.chunks_exact(n_columns)) {
                     // Most rows of most tables are complete: look before building the mask.
-                    if row.iter().fold(false, |gap, v| gap | v.is_nan()) {
+                    if !row.iter().fold(true, |all, v| all & v.is_finite()) {
+                        finite &= !row.iter().any(|v| v.is_infinite());
                         for (word, cells) in mask.iter_mut().zip(row.chunks(64)) {
                             let bit = |(j, v): (usize, &f64)| u64::from(v.is_nan()) << j;
                             *word = cells.iter().enumerate().map(bit).fold(0, |w, b| w | b);
                         }
                     }
                 }
-            },
-        );
+                finite
+            })
+            .reduce(|| true, |a, b| a & b);
+        if !finite {
+            return None;
+        }
         let mut ids: HashMap<&[u64], usize> = HashMap::new();
         let mut pattern_of = Vec::with_capacity(n_rows);
         let mut counts: Vec<usize> = Vec::new();
@@ -86,7 +95,7 @@ impl Patterns {
             rows[next[id]] = i;
             next[id] += 1;
         }
-        Self { n_columns, rows, row_end: next, gaps, gap_end }
+        Some(Self { n_columns, rows, row_end: next, gaps, gap_end })
     }
 
     pub(crate) fn len(&self) -> usize {

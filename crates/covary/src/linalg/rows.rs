@@ -33,6 +33,32 @@ impl WithSimd for Center<'_> {
     }
 }
 
+/// Adds every row, less `origin`, to `sum`.
+pub(crate) fn add_rows(rows: &[f64], origin: &[f64], sum: &mut [f64]) {
+    Arch::new().dispatch(AddRows { rows, origin, sum });
+}
+
+struct AddRows<'a> {
+    rows: &'a [f64],
+    origin: &'a [f64],
+    sum: &'a mut [f64],
+}
+
+impl WithSimd for AddRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let d = self.origin.len();
+        let (origin, sum) = (&self.origin[..d], &mut self.sum[..d]);
+        for row in self.rows.chunks_exact(d) {
+            for j in 0..d {
+                sum[j] += row[j] - origin[j];
+            }
+        }
+    }
+}
+
 /// As [`center`], with 0 at the gaps.
 pub(crate) fn center_observed(rows: &[f64], mean: &[f64], inverse: &[f64], out: &mut [f64]) {
     center(rows, mean, inverse, out);
