@@ -65,6 +65,16 @@ pub struct Rotated {
 impl Rotated {
     /// Scores that go with the rotated loadings, `R⁻¹ x` for every row of `scores`.
     ///
+    /// ```
+    /// use covary::{model::{rotate, Rotation, RotationSearch}, Matrix};
+    /// let a = Matrix::from_rows(&[[0.8, 0.3], [0.7, 0.1], [0.4, 0.6], [0.2, 0.7]]);
+    /// let turned = rotate(&a, &Rotation::Oblimin { gamma: 0.0 }, &RotationSearch::default())?;
+    /// let x = Matrix::from_rows(&[[1.0, -2.0]]);
+    /// let (before, after) = (x.dot_t(&a), turned.scores(&x)?.dot_t(&turned.loadings));
+    /// assert!((before[(0, 3)] - after[(0, 3)]).abs() < 1e-12);   // the rows they describe are the same
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::WrongLength`] unless `scores` has q columns.
     pub fn scores(&self, scores: &Matrix) -> Result<Matrix, Error> {
