@@ -122,14 +122,15 @@ impl FactorProblem {
         }
     }
 
-    /// The likelihood at `psi`, loadings maximised out.
-    pub(super) fn profile(&self, psi: &[f64]) -> Result<Profile, Error> {
+    /// The likelihood at `psi`, loadings maximised out. Where the step before could not do with the
+    /// leading eigenpairs this one does not try.
+    pub(super) fn profile(&self, psi: &[f64], before: Option<&Profile>) -> Result<Profile, Error> {
         let inverse: Vec<f64> = psi.iter().map(|v| 1.0 / v.sqrt()).collect();
         let mut whitened = self.correlation.clone();
         whitened.scale_rows(&inverse);
         whitened.scale_columns(&inverse);
         let ln_psi = psi.iter().map(|v| v.ln()).sum::<f64>();
-        if self.is_large() {
+        if self.is_large() && !before.is_some_and(Profile::has_all_pairs) {
             let apply = |x: MatRef<'_, f64>, out: MatMut<'_, f64>| gemm(out, false, whitened.view(), x);
             let found = top_eigenpairs(apply, psi.len(), self.n_components, MAX_ANGLE, 0)?;
             if let Some(found) = found {
@@ -140,7 +141,7 @@ impl FactorProblem {
     }
 
     /// Whether the few leading eigenpairs are cheaper by iteration than all of them at once.
-    fn is_large(&self) -> bool {
+    pub(super) fn is_large(&self) -> bool {
         let d = self.n_columns();
         self.n_components > 0 && d >= LARGE && 8 * krylov::block_width(self.n_components, d) <= d
     }
@@ -259,6 +260,11 @@ impl Profile {
             eigen.vectors.rows().enumerate().map(|(i, v)| 1.0 + explained(v) - whitened[(i, i)]).collect();
         let rounding = rounding(ln_psi, whitened.trace());
         Self { value, gradient, eigen, kept, next, rounding }
+    }
+
+    /// Whether all eigenpairs are known, not only the leading ones.
+    pub(super) fn has_all_pairs(&self) -> bool {
+        self.eigen.values.len() == self.gradient.len()
     }
 
     /// The best loadings given `psi`: `W = Ψ^½ V_q (Θ_q − I)₊^½`.

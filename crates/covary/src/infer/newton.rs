@@ -37,7 +37,8 @@ pub struct Newton {
     /// end is doubtful: a variance at its floor, or a last factor that stands out little
     /// (θ_q < 4 θ_{q+1}). Simulated tables fitted with their own number of factors never ended
     /// higher from 60 other starts (0 of 1000); with one or two factors too many 3 in 10 did, all
-    /// of them doubtful by this rule, and 10 starts found the best end in 4 of 5 of those.
+    /// of them doubtful by this rule, and 10 starts found the best end in 4 of 5 of those. From 256
+    /// columns on, where a climb can take seconds, there is one start only.
     pub restarts: usize,
     /// Seed of the random starts.
     pub seed: u64,
@@ -112,7 +113,7 @@ impl Newton {
         known: Option<&[f64]>,
         observer: &mut dyn Observer,
     ) -> Result<Climb, Error> {
-        let mut profile = problem.profile(&psi)?;
+        let mut profile = problem.profile(&psi, None)?;
         let mut trace = vec![profile.value];
         let termination = loop {
             let free = profile.free(&psi, problem.floor);
@@ -159,12 +160,12 @@ struct Climb {
 
 impl Climb {
     /// Whether another start may end higher: a variance sits at its floor, or the last factor
-    /// stands out little from what is left.
+    /// stands out little from what is left. Never for large problems, where starts are dear.
     fn is_doubtful(&self, problem: &FactorProblem) -> bool {
         let last = self.profile.eigen.values[problem.n_components - 1];
         let weak = last < CLEAR * self.profile.next;
         let at_floor = self.psi.iter().any(|p| *p <= problem.floor);
-        (weak || at_floor) && self.termination != Termination::Interrupted
+        (weak || at_floor) && self.termination != Termination::Interrupted && !problem.is_large()
     }
 }
 
@@ -212,7 +213,7 @@ fn projection(profile: &Profile, free: &[usize]) -> Matrix {
 /// About `(1 + kept) d³` flops. `None` where it is not finite or not all eigenpairs are known.
 fn hessian(profile: &Profile, free: &[usize], projection: &Matrix) -> Option<Matrix> {
     let (theta, v) = (&profile.eigen.values, &profile.eigen.vectors);
-    if theta.len() < v.n_rows() {
+    if !profile.has_all_pairs() {
         return None;
     }
     let (f, k) = (free.len(), profile.kept);
@@ -258,7 +259,7 @@ fn search(
             next[i] = (psi[i] * (t * s).exp()).max(problem.floor);
             promised += profile.gradient[i] * (next[i] / psi[i]).ln();
         }
-        let at = problem.profile(&next)?;
+        let at = problem.profile(&next, Some(profile))?;
         if at.value <= profile.value + 1e-4 * promised.min(0.0) + profile.rounding {
             return Ok(Some((next, at)));
         }
