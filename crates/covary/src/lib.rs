@@ -28,9 +28,9 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`data`] | [`Dataset`], [`CentralMoments`], simulated tables |
-//! | [`model`] | [`LinearGaussian`] and the traits [`Density`] and [`model::Given`] |
+//! | [`model`] | [`LinearGaussian`], the traits [`Density`] and [`model::Given`], rotations |
 //! | [`spec`] | [`Spec`], priors |
-//! | [`infer`] | the roads: [`infer::Spectral`], [`infer::Em`], … |
+//! | [`infer`] | the roads: [`infer::Spectral`], [`infer::Newton`], [`infer::Em`], … |
 //! | [`select`] | how many components, and how honest the intervals are |
 //! | [`io`] | tables from and to CSV, observed cells byte for byte |
 

@@ -221,6 +221,7 @@ impl Spec {
 }
 
 /// Entries of a d × d covariance less the parameters of q factors: `((d − q)² − (d + q)) / 2`.
+#[allow(clippy::cast_possible_wrap, reason = "counts of columns that fit in memory")]
 pub(crate) fn factor_degrees_of_freedom(columns: usize, factors: usize) -> i64 {
     let (d, q) = (columns as i64, factors as i64);
     ((d - q).pow(2) - (d + q)) / 2

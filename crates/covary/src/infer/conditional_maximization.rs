@@ -47,7 +47,7 @@ impl Estimator for ConditionalMaximization {
         let problem = FactorProblem::of_table("cm", data, spec, self.allow_unidentified)?;
         let q = problem.n_components;
         let mut psi = self.start(&problem)?;
-        let mut profile = problem.profile(&psi)?;
+        let mut profile = problem.profile(&psi, None)?;
         let mut trace = vec![profile.value];
         let (loadings, termination) = loop {
             let loadings = profile.loadings(&psi, q);
@@ -64,7 +64,7 @@ impl Estimator for ConditionalMaximization {
             if trace.len() > self.max_iterations {
                 break (loadings, Termination::IterationLimit);
             }
-            profile = problem.profile(&psi)?;
+            profile = problem.profile(&psi, Some(&profile))?;
         };
         problem.finish(loadings, &psi, &trace, termination)
     }

@@ -5,14 +5,25 @@
 //! maps back to the user's units.
 
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Termination, Warning};
-use crate::linalg::{Cholesky, Eigen, eigen};
+use crate::linalg::{
+    Cholesky, Eigen, eigen, gemm,
+    krylov::{self, Krylov},
+    top_eigenpairs,
+};
 use crate::model::{LinearGaussian, Noise};
 use crate::spec::{NoiseFamily, factor_degrees_of_freedom};
 use crate::{CentralMoments, Dataset, Error, Matrix, Spec};
+use faer::{MatMut, MatRef};
 
 /// Smallest relative noise variance, whatever floor was asked for: below it the rounding of the
 /// large eigenvalues of Ψ^-½ R Ψ^-½ hides the small ones.
 const LEAST_FLOOR: f64 = 1e-9;
+
+/// Columns from which only the leading eigenpairs are sought. They give value and gradient; the steps
+/// then use the approximate Hessian, which is close when d ≫ q.
+const LARGE: usize = 256;
+/// Largest angle to the leading subspace (radians) accepted from the iteration.
+const MAX_ANGLE: f64 = 1e-12;
 
 pub(super) struct FactorProblem {
     pub(super) correlation: Matrix,
@@ -100,26 +111,28 @@ impl FactorProblem {
         }
     }
 
-    /// The likelihood at `psi`, loadings maximised out.
-    pub(super) fn profile(&self, psi: &[f64]) -> Result<Profile, Error> {
+    /// The likelihood at `psi`, loadings maximised out. Where the step before could not do with the
+    /// leading eigenpairs this one does not try.
+    pub(super) fn profile(&self, psi: &[f64], before: Option<&Profile>) -> Result<Profile, Error> {
         let inverse: Vec<f64> = psi.iter().map(|v| 1.0 / v.sqrt()).collect();
         let mut whitened = self.correlation.clone();
         whitened.scale_rows(&inverse);
         whitened.scale_columns(&inverse);
-        let eigen = eigen(&whitened)?;
-        let theta = &eigen.values;
-        let kept = theta[..self.n_components].iter().take_while(|t| **t > 1.0).count();
-        let (signal, rest) = theta.split_at(kept);
-        let value = psi.iter().map(|v| v.ln()).sum::<f64>()
-            + signal.iter().map(|t| t.ln() + 1.0).sum::<f64>()
-            + rest.iter().sum::<f64>();
-        let misfit: Vec<f64> = rest.iter().map(|t| 1.0 - t).collect();
-        let gradient = eigen
-            .vectors
-            .rows()
-            .map(|v| v[kept..].iter().zip(&misfit).map(|(v, f)| f * v * v).sum())
-            .collect();
-        Ok(Profile { value, gradient, eigen, kept })
+        let ln_psi = psi.iter().map(|v| v.ln()).sum::<f64>();
+        if self.is_large() && !before.is_some_and(Profile::has_all_pairs) {
+            let apply = |x: MatRef<'_, f64>, out: MatMut<'_, f64>| gemm(out, false, whitened.view(), x);
+            let found = top_eigenpairs(apply, psi.len(), self.n_components, MAX_ANGLE, 0)?;
+            if let Some(found) = found {
+                return Ok(Profile::from_leading(ln_psi, &whitened, found));
+            }
+        }
+        Ok(Profile::from_all(ln_psi, eigen(&whitened)?, self.n_components))
+    }
+
+    /// Whether the few leading eigenpairs are cheaper by iteration than all of them at once.
+    pub(super) fn is_large(&self) -> bool {
+        let d = self.n_columns();
+        self.n_components > 0 && d >= LARGE && 8 * krylov::block_width(self.n_components, d) <= d
     }
 
     /// Log-likelihood in nats and in the user's units of `value = ln|C| + tr C⁻¹R`.
@@ -173,6 +186,16 @@ fn rise_to_come(trace: &[f64]) -> f64 {
     if before > last && before.is_finite() { last * last / (before - last) } else { last }
 }
 
+/// A few ε times the size of what is added up.
+fn rounding(ln_psi: f64, trace: f64) -> f64 {
+    8.0 * f64::EPSILON * (1.0 + ln_psi.abs() + trace)
+}
+
+/// How many of the first q eigenvalues exceed 1 and so carry a factor.
+fn kept(leading: &[f64]) -> usize {
+    leading.iter().take_while(|t| **t > 1.0).count()
+}
+
 /// The likelihood as a function of ρ = ln ψ, loadings maximised out (spec §6.3). With θ, v the
 /// eigenpairs of `Ψ^-½ R Ψ^-½` and `kept` the number of θ > 1 among the first q:
 ///
@@ -183,11 +206,47 @@ pub(super) struct Profile {
     pub(super) value: f64,
     /// `gᵢ = Σ_{m>kept} (1 − θₘ) v²ᵢₘ = (Cᵢᵢ − Rᵢᵢ) / ψᵢ`, the derivative of `value` by ρᵢ.
     pub(super) gradient: Vec<f64>,
+    /// All eigenpairs, or the q leading ones of a large problem.
     pub(super) eigen: Eigen,
     pub(super) kept: usize,
+    /// `θ_{q+1}`, or a bound on it.
+    pub(super) next: f64,
+    /// What rounding may have done to `value`.
+    pub(super) rounding: f64,
 }
 
 impl Profile {
+    fn from_all(ln_psi: f64, eigen: Eigen, n_components: usize) -> Self {
+        let kept = kept(&eigen.values[..n_components]);
+        let (signal, rest) = eigen.values.split_at(kept);
+        let value = ln_psi + signal.iter().map(|t| t.ln() + 1.0).sum::<f64>() + rest.iter().sum::<f64>();
+        let misfit: Vec<f64> = rest.iter().map(|t| 1.0 - t).collect();
+        let slope = |v: &[f64]| v[kept..].iter().zip(&misfit).map(|(v, f)| f * v * v).sum();
+        let gradient = eigen.vectors.rows().map(slope).collect();
+        let next = eigen.values[n_components];
+        let rounding = rounding(ln_psi, eigen.values.iter().sum());
+        Self { value, gradient, eigen, kept, next, rounding }
+    }
+
+    /// What the leading pairs say is enough: the others enter through trace and diagonal.
+    fn from_leading(ln_psi: f64, whitened: &Matrix, found: Krylov) -> Self {
+        let Krylov { eigen, next, .. } = found;
+        let kept = kept(&eigen.values);
+        let signal = &eigen.values[..kept];
+        let value = ln_psi + signal.iter().map(|t| t.ln() + 1.0 - t).sum::<f64>() + whitened.trace();
+        let excess: Vec<f64> = signal.iter().map(|t| t - 1.0).collect();
+        let explained = |v: &[f64]| v.iter().zip(&excess).map(|(v, e)| e * v * v).sum::<f64>();
+        let gradient =
+            eigen.vectors.rows().enumerate().map(|(i, v)| 1.0 + explained(v) - whitened[(i, i)]).collect();
+        let rounding = rounding(ln_psi, whitened.trace());
+        Self { value, gradient, eigen, kept, next, rounding }
+    }
+
+    /// Whether all eigenpairs are known, not only the leading ones.
+    pub(super) fn has_all_pairs(&self) -> bool {
+        self.eigen.values.len() == self.gradient.len()
+    }
+
     /// The best loadings given `psi`: `W = Ψ^½ V_q (Θ_q − I)₊^½`.
     pub(super) fn loadings(&self, psi: &[f64], n_components: usize) -> Matrix {
         let mut w = self.eigen.vectors.first_columns(n_components);

@@ -180,6 +180,7 @@ impl LinearGaussian {
     /// What the covariance leaves free: `d(d+1)/2` less
     /// [`n_covariance_parameters`](Self::n_covariance_parameters). Negative when the model has more
     /// parameters than a covariance has entries. For diagonal noise `((d − q)² − (d + q)) / 2`.
+    #[allow(clippy::cast_possible_wrap, reason = "counts of matrix entries that fit in memory")]
     pub fn degrees_of_freedom(&self) -> i64 {
         let d = self.mean.len();
         (d * (d + 1) / 2) as i64 - self.n_covariance_parameters() as i64

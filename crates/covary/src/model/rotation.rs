@@ -65,6 +65,16 @@ pub struct Rotated {
 impl Rotated {
     /// Scores that go with the rotated loadings, `R⁻¹ x` for every row of `scores`.
     ///
+    /// ```
+    /// use covary::{model::{rotate, Rotation, RotationSearch}, Matrix};
+    /// let a = Matrix::from_rows(&[[0.8, 0.3], [0.7, 0.1], [0.4, 0.6], [0.2, 0.7]]);
+    /// let turned = rotate(&a, &Rotation::Oblimin { gamma: 0.0 }, &RotationSearch::default())?;
+    /// let x = Matrix::from_rows(&[[1.0, -2.0]]);
+    /// let (before, after) = (x.dot_t(&a), turned.scores(&x)?.dot_t(&turned.loadings));
+    /// assert!((before[(0, 3)] - after[(0, 3)]).abs() < 1e-12);   // the rows they describe are the same
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::WrongLength`] unless `scores` has q columns.
     pub fn scores(&self, scores: &Matrix) -> Result<Matrix, Error> {
@@ -144,7 +154,7 @@ pub fn rotate(loadings: &Matrix, rotation: &Rotation, search: &RotationSearch) -
                 return out("gamma", gamma, "finite and at most 0.8");
             }
             Cholesky::new(&unit.t_dot(&unit)).ok_or(DEPENDENT)?;
-            let t = best(q, search, |t| oblimin(&unit, t, gamma / d), |t| Ok(unit_columns(&t)))?;
+            let t = best(q, search, |t| oblimin(&unit, t, gamma / d), |t| Ok(unit_columns(t)))?;
             Ok(Rotated::new(loadings, &inverse(&t).transpose(), &t.t_dot(&t)))
         }
     }
@@ -158,7 +168,7 @@ const DEPENDENT: Error = Error::Unsupported {
 
 /// Steps from one start.
 const MAX_STEPS: usize = 5000;
-/// Slope at which a start has reached its end; rounding leaves about 1e-14.
+/// Slope at which the search ends; rounding leaves about 1e-14.
 const FLAT: f64 = 1e-11;
 /// Slope below which differences of the criterion drown in rounding and the slope itself is watched.
 const NEAR: f64 = 1e-5;
@@ -185,7 +195,7 @@ fn best(
     q: usize,
     search: &RotationSearch,
     slope: impl Fn(&Matrix) -> Slope,
-    retract: impl Fn(Matrix) -> Result<Matrix, Error>,
+    retract: impl Fn(&Matrix) -> Result<Matrix, Error>,
 ) -> Result<Matrix, Error> {
     let mut lowest: Option<(Matrix, f64)> = None;
     for k in 0..=search.random_starts {
@@ -194,27 +204,31 @@ fn best(
         } else {
             let mut rng = ChaCha8Rng::seed_from_u64(search.seed);
             rng.set_stream(k as u64);
-            polar(normal(q, q, &mut rng))?
+            polar(&normal(q, q, &mut rng))?
         };
-        let (t, value) = descend(start, &slope, &retract)?;
-        // Beyond rounding only, so that ties stay with the first.
-        if lowest.as_ref().is_none_or(|(_, low)| value < low - 1e-10 * (1.0 + low.abs())) {
+        let (t, value) = descend(start, NEAR, &slope, &retract)?;
+        // Beyond what a slope of NEAR leaves open, so that ties stay with the first.
+        if lowest.as_ref().is_none_or(|(_, low)| value < low - 1e-8 * (1.0 + low.abs())) {
             lowest = Some((t, value));
         }
     }
-    Ok(lowest.expect("there is at least one start").0)
+    // Only the winner is worth the long way to the last digit.
+    let (t, _) = lowest.expect("there is at least one start");
+    Ok(descend(t, FLAT, &slope, &retract)?.0)
 }
 
-/// Gradient projection: `T ← retract(T − α G_p)` (Jennrich 2001, 2002), α doubled and halved.
+/// Gradient projection: `T ← retract(T − α G_p)` (Jennrich 2001, 2002), α doubled and halved,
+/// until the slope is below `flat`.
 fn descend(
     mut t: Matrix,
+    flat: f64,
     slope: impl Fn(&Matrix) -> Slope,
-    retract: impl Fn(Matrix) -> Result<Matrix, Error>,
+    retract: impl Fn(&Matrix) -> Result<Matrix, Error>,
 ) -> Result<(Matrix, f64), Error> {
     let mut now = slope(&t);
     let mut step = 1.0;
     for _ in 0..MAX_STEPS {
-        if now.norm < FLAT {
+        if now.norm < flat {
             break;
         }
         if now.norm > NEAR {
@@ -223,7 +237,7 @@ fn descend(
         loop {
             let mut moved = t.clone();
             moved.as_mut_slice().iter_mut().zip(now.gradient.as_slice()).for_each(|(t, g)| *t -= step * g);
-            let trial = retract(moved)?;
+            let trial = retract(&moved)?;
             let then = slope(&trial);
             let lower = if now.norm > NEAR {
                 then.value < now.value - 0.5 * step * now.norm * now.norm
@@ -308,9 +322,8 @@ fn promax(v: &Matrix, power: f64) -> Option<(Matrix, Matrix)> {
 }
 
 /// The orthogonal matrix nearest to `m`.
-#[allow(clippy::needless_pass_by_value, reason = "a retraction consumes the point it replaces")]
-fn polar(m: Matrix) -> Result<Matrix, Error> {
-    let svd = thin_svd(&m)?;
+fn polar(m: &Matrix) -> Result<Matrix, Error> {
+    let svd = thin_svd(m)?;
     Ok(svd.u.dot_t(&svd.v))
 }
 

@@ -2,7 +2,9 @@
 
 use crate::common::{assert_close, shared_data};
 use covary::data::{Shape, simulate};
-use covary::infer::{FactorReport, Fit, Newton, Spectral, Step, Termination, Warning};
+use covary::infer::{
+    ConditionalMaximization, FactorReport, Fit, Newton, Spectral, Step, Termination, Warning,
+};
 use covary::model::{Rotation, RotationSearch, rotate};
 use covary::{
     CentralMoments, Coordinates, Dataset, Density, Error, Estimator, LinearGaussian, Matrix, Method, Spec,
@@ -156,10 +158,14 @@ fn factor_analysis_follows_the_units_of_the_columns() {
 
 #[test]
 fn without_factors_the_noise_is_the_variance() {
-    let moments = CentralMoments::of(&toy(2)).unwrap();
+    let data = toy(2);
+    let moments = CentralMoments::of(&data).unwrap();
     let fit = Newton::default().fit_moments(&moments, &Spec::factor_analysis(0)).unwrap();
     let s = moments.covariance();
-    assert_eq!(fit.model.noise_variances(), (0..9).map(|j| s[(j, j)]).collect::<Vec<_>>());
+    let variances: Vec<f64> = (0..9).map(|j| s[(j, j)]).collect();
+    assert_eq!(fit.model.noise_variances(), variances);
+    let by_turns = ConditionalMaximization::default().fit(&data, &Spec::factor_analysis(0)).unwrap();
+    assert_close("cm", &by_turns.model.noise_variances(), &variances, 1e-12);
     assert_close("ℓ", &[value(&fit)], &[fit.model.log_likelihood_of_moments(&moments).unwrap()], 1e-12);
 }
 
@@ -298,4 +304,13 @@ fn degenerate_loadings_are_rotated_or_refused_but_never_panic() {
         let zeros = rotate(&Matrix::zeros(4, 2), &oblique, &search).unwrap();
         assert_eq!(zeros.loadings, Matrix::zeros(4, 2));
     }
+}
+
+#[test]
+fn many_columns_are_fitted_from_the_leading_eigenpairs() {
+    let table = |rows| simulate::factor_analysis(Shape { rows, columns: 260, n_components: 3 }, 9).0;
+    check_optimum(&table(150), 3, &mut [0, 0]);
+    check_optimum(&table(1000), 3, &mut [0, 0]);
+    // One factor more than there are: the iterative eigensolver gives up and all pairs are found.
+    check_optimum(&table(150), 4, &mut [0, 0]);
 }
