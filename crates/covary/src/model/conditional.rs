@@ -1,4 +1,5 @@
 use super::linear_gaussian::latent_precision;
+use super::scores::SignalInverse;
 use super::{Completed, Given, LinearGaussian};
 use crate::Matrix;
 use crate::linalg::{Cholesky, dot};
@@ -58,6 +59,12 @@ impl<'a> Conditional<'a> {
     /// `V`, the posterior covariance of the scores: the same for every row.
     pub fn posterior_covariance(&self) -> Matrix {
         self.factor.inverse()
+    }
+
+    /// Covariance of the least-squares ([`Bartlett`](super::Coordinates::Bartlett)) scores given x,
+    /// `(W_Oᵀ Ψ_O⁻¹ W_O)⁺`: the same for every row.
+    pub fn least_squares_covariance(&self) -> Matrix {
+        SignalInverse::new(&self.factor).into_matrix()
     }
 
     /// Covariance of the gaps given the observed cells, in the order of [`gaps`](Self::gaps):

@@ -189,6 +189,10 @@ impl SignalInverse {
         Self(half.dot_t(&half))
     }
 
+    pub(super) fn into_matrix(self) -> Matrix {
+        self.0
+    }
+
     pub(super) fn times(&self, b: &[f64]) -> Vec<f64> {
         self.0.rows().map(|row| row.iter().zip(b).map(|(a, b)| a * b).sum()).collect()
     }

@@ -22,8 +22,14 @@ fn factor_analysis_at_given_parameters() {
     case.check("regression_cov", posterior.covariance(0).as_slice(), case.expected("regression_cov"));
     let bartlett = model.transform(&data, Coordinates::Bartlett).unwrap();
     case.check("bartlett", bartlett.as_slice(), case.expected("scores_bartlett"));
+    let all: Vec<usize> = (0..data.n_columns()).collect();
+    let covariance = model.condition(&all).least_squares_covariance();
+    case.check("bartlett_cov", covariance.as_slice(), case.expected("bartlett_cov"));
     let communality: Vec<f64> = model.loadings().rows().map(|w| w.iter().map(|v| v * v).sum()).collect();
     case.check("communality", &communality, case.expected("communality"));
+    let share: Vec<f64> =
+        communality.iter().zip(model.noise_variances()).map(|(h, psi)| h / (h + psi)).collect();
+    case.check("communality_share", &share, case.expected("communality_share"));
     let (canonical, rotation) = model.canonical_with_rotation();
     case.check("canonical_W", canonical.loadings().as_slice(), case.expected("canonical_W"));
     case.check("R", rotation.as_slice(), case.expected("canonical_rotation_R"));
@@ -129,11 +135,24 @@ fn rotations_to_simple_structure() {
         }
         got
     };
-    check(Rotation::Varimax { kaiser: false }, "varimax_raw", "rotation");
+    let varimax = check(Rotation::Varimax { kaiser: false }, "varimax_raw", "rotation").loadings;
+    let spread = |k: usize| {
+        let squares: Vec<f64> = varimax.column(k).iter().map(|v| v * v).collect();
+        let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
+        mean(&squares.iter().map(|s| s * s).collect::<Vec<_>>()) - mean(&squares).powi(2)
+    };
+    let criterion = (0..3).map(spread).sum();
+    case.check_one("varimax criterion", criterion, &case.expected("varimax_raw")["criterion"]);
     check(Rotation::Varimax { kaiser: true }, "varimax_kaiser", "rotation");
     let quartimax = check(Rotation::Quartimax, "quartimax_raw", "rotation");
     let fourth: f64 = quartimax.loadings.as_slice().iter().map(|v| v.powi(4)).sum();
     case.check_one("quartimax criterion", fourth, &case.expected("quartimax_raw")["criterion"]);
     check(Rotation::Promax { power: 4.0 }, "promax_power4_kaiser", "transform");
-    check(Rotation::Oblimin { gamma: 0.0 }, "oblimin_gamma0_raw", "transform");
+    let oblimin = check(Rotation::Oblimin { gamma: 0.0 }, "oblimin_gamma0_raw", "transform").loadings;
+    let crossings = |l: &[f64]| -> f64 {
+        let total: f64 = l.iter().map(|v| v * v).sum();
+        l.iter().map(|v| v * v * (total - v * v)).sum()
+    };
+    let criterion = 0.25 * oblimin.rows().map(crossings).sum::<f64>();
+    case.check_one("oblimin criterion", criterion, &case.expected("oblimin_gamma0_raw")["criterion"]);
 }

@@ -1,6 +1,6 @@
 //! PCA and PPCA against the golden cases of the spec.
 
-use crate::common::{Golden, dataset, flat, matrix, noise};
+use crate::common::{Golden, assert_close, dataset, flat, matrix, noise};
 use covary::infer::{Solver, Spectral};
 use covary::{
     CentralMoments, Coordinates, Dataset, Density, Estimator, LinearGaussian, Reconstruction, Spec,
@@ -86,6 +86,16 @@ fn ppca_at_given_parameters() {
 }
 
 #[test]
+fn precision_is_the_inverse_of_covariance() {
+    let case = Golden::open("ppca_given");
+    let model =
+        LinearGaussian::new(matrix(case.input("W")), flat(case.input("mu")), noise(case.input("sigma2")))
+            .unwrap();
+    let identity = model.precision().dot(&model.covariance());
+    assert_close("C⁻¹ C", identity.as_slice(), covary::Matrix::identity(6).as_slice(), 1e-12);
+}
+
+#[test]
 fn ppca_at_given_parameters_with_tiny_noise() {
     check_given("ppca_given_tiny_noise");
 }
@@ -111,6 +121,11 @@ fn check_ml(case: &Golden, data: &Dataset, want: &serde_json::Value) {
         case.check_one("sigma2", fit.model.noise().variance(0), &want["sigma2"]);
         case.check_one("loglik", fit.report.objective.value, &want["loglik"]);
         case.check_one("loglik by rows", fit.model.log_likelihood(data).unwrap(), &want["loglik"]);
+        case.check("mu", fit.model.mean(), case.expected("mu"));
+        case.check("C", fit.model.covariance().as_slice(), &want["model_covariance"]);
+        let posterior = fit.model.posterior(data).unwrap();
+        case.check("posterior_mean", posterior.mean.as_slice(), &want["posterior_mean"]);
+        case.check("posterior_cov", posterior.covariance(0).as_slice(), &want["posterior_cov"]);
     }
 }
 
