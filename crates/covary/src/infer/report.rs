@@ -120,8 +120,6 @@ pub enum Warning {
     },
     /// A factor model with zero degrees of freedom: it fits any covariance.
     Saturated,
-    /// The iterative eigensolver did not reach its bound and the exact road was taken instead.
-    ExactFallback,
 }
 
 impl fmt::Display for Warning {
@@ -156,12 +154,6 @@ impl fmt::Display for Warning {
             ),
             Self::Saturated => {
                 write!(f, "zero degrees of freedom: the model fits any covariance and cannot be tested")
-            }
-            Self::ExactFallback => {
-                write!(
-                    f,
-                    "the leading components are not separated from the next; the exact eigensolver was used"
-                )
             }
         }
     }

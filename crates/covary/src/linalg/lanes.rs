@@ -9,6 +9,14 @@ pub(crate) const LANES: usize = 8;
 /// One entry of eight matrices.
 pub(crate) type Lane = [f64; LANES];
 
+/// `s ← s − x y` in one rounding; a single instruction wherever AVX2 or NEON is found.
+#[inline(always)]
+fn subtract_product(s: &mut Lane, x: &Lane, y: &Lane) {
+    for l in 0..LANES {
+        s[l] = (-x[l]).mul_add(y[l], s[l]);
+    }
+}
+
 /// Replaces eight packed lower triangles (see [`super::packed`]) by those of the inverses, and
 /// returns `ln |A|` of each. The matrices must satisfy `A ⪰ I`, as `I + WᵀΨ⁻¹W` does.
 #[inline(always)]
@@ -25,9 +33,7 @@ pub(crate) fn invert(a: &mut [Lane], q: usize) -> Lane {
             let mut s = a[at(i, j)];
             for k in 0..j {
                 let (x, y) = (&a[row_i + k], &a[row_j + k]);
-                for l in 0..LANES {
-                    s[l] -= x[l] * y[l];
-                }
+                subtract_product(&mut s, x, y);
             }
             if j < i {
                 let pivot = &a[at(j, j)];
@@ -57,9 +63,7 @@ pub(crate) fn invert(a: &mut [Lane], q: usize) -> Lane {
             let mut s = [0.0; LANES];
             for k in j..i {
                 let (x, y) = (&a[at(i, k)], &a[at(k, j)]);
-                for l in 0..LANES {
-                    s[l] -= x[l] * y[l];
-                }
+                subtract_product(&mut s, x, y);
             }
             let pivot = &a[at(i, i)];
             for l in 0..LANES {
@@ -76,7 +80,7 @@ pub(crate) fn invert(a: &mut [Lane], q: usize) -> Lane {
             for k in i..q {
                 let (x, y) = (&a[at(k, i)], &a[at(k, j)]);
                 for l in 0..LANES {
-                    s[l] += x[l] * y[l];
+                    s[l] = x[l].mul_add(y[l], s[l]);
                 }
             }
             a[at(i, j)] = s;

@@ -9,3 +9,4 @@ mod golden_fa;
 mod golden_ppca;
 mod golden_select;
 mod select;
+mod spectral;
