@@ -3,7 +3,7 @@
 use super::Init;
 use super::parameters::{Frame, Parameters};
 use crate::linalg::rows::{center_observed, observed};
-use crate::linalg::{add_gram_lower, krylov, leading_eigenpairs};
+use crate::linalg::{add_gram_lower, dot, krylov, leading_eigenpairs};
 use crate::parallel::merge_tree;
 use crate::{Dataset, Error, Matrix, Spec};
 use faer::MatRef;
@@ -18,6 +18,9 @@ const MAX_PIECES: usize = 16;
 /// Share of a mean variance below which a starting loading or noise is not taken.
 const LEAST_SIGNAL: f64 = 1e-2;
 const LEAST_NOISE: f64 = 1e-3;
+/// Share of a column's variance that a factor start leaves to its noise.
+const LEAST_SHARE: f64 = 0.05;
+const FACTOR_ROUNDS: usize = 10;
 
 pub(super) fn parameters(
     init: &Init,
@@ -74,8 +77,10 @@ fn spectral(data: &Dataset, q: usize, frame: &Frame, floor: f64) -> Result<Param
         data.observed_variances().iter().zip(&frame.inverse).map(|(v, s)| v * s * s).collect();
     let total: f64 = variances.iter().sum();
     let mean_variance = total / d as f64;
-    let pairs = Pairs::of(data, frame);
-    let s = pairs.covariance();
+    let s = Pairs::of(data, frame).covariance();
+    if !frame.isotropic {
+        return principal_factors(&s, q, frame, floor);
+    }
     let found = leading_eigenpairs(&s, q, krylov::START_ANGLE, 0)?;
     let explained: f64 = found.values.iter().sum();
     let sigma2 = ((total - explained) / (d - q) as f64).max(LEAST_NOISE * mean_variance);
@@ -83,11 +88,32 @@ fn spectral(data: &Dataset, q: usize, frame: &Frame, floor: f64) -> Result<Param
     let lengths: Vec<f64> =
         found.values.iter().map(|l| (l - sigma2).max(LEAST_SIGNAL * mean_variance).sqrt()).collect();
     w.scale_columns(&lengths);
-    let psi = if frame.isotropic {
-        vec![sigma2.max(floor); d]
-    } else {
-        variances.iter().map(|v| (0.5 * v).max(floor)).collect()
-    };
+    Ok(Parameters { w, mean: frame.mean.clone(), psi: vec![sigma2.max(floor); d] })
+}
+
+/// A few rounds of `W = Ψ^½ V_q (Θ_q − I)₊^½`, `ψ = diag(S − W Wᵀ)` (spec §6.2) from ψ = s/2: each
+/// costs one small eigenproblem, and at 20000×50, q = 5, 20 % gaps they save 5 of 27 passes over
+/// the data.
+fn principal_factors(s: &Matrix, q: usize, frame: &Frame, floor: f64) -> Result<Parameters, Error> {
+    let d = s.n_rows();
+    let mut psi: Vec<f64> = (0..d).map(|j| (0.5 * s[(j, j)]).max(floor)).collect();
+    let mut w = Matrix::zeros(d, q);
+    for _ in 0..FACTOR_ROUNDS {
+        let deviation: Vec<f64> = psi.iter().map(|v| v.sqrt()).collect();
+        let inverse: Vec<f64> = deviation.iter().map(|v| 1.0 / v).collect();
+        let mut whitened = s.clone();
+        whitened.scale_rows(&inverse);
+        whitened.scale_columns(&inverse);
+        let found = leading_eigenpairs(&whitened, q, krylov::START_ANGLE, 0)?;
+        w = found.vectors;
+        let lengths: Vec<f64> = found.values.iter().map(|t| (t - 1.0).max(LEAST_SIGNAL).sqrt()).collect();
+        w.scale_columns(&lengths);
+        w.scale_rows(&deviation);
+        for j in 0..d {
+            let v = s[(j, j)];
+            psi[j] = (v - dot(w.row(j), w.row(j))).max(LEAST_SHARE * v).max(floor);
+        }
+    }
     Ok(Parameters { w, mean: frame.mean.clone(), psi })
 }
 
