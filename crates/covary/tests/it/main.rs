@@ -1,5 +1,6 @@
 //! What a doubting statistician would ask: one binary, one module per kind of question.
 
+mod agreement;
 mod architecture;
 mod calibration;
 mod common;
