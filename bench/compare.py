@@ -37,7 +37,7 @@ CASES = {
     "pca-2000x5000": (2000, 5000, 20, 0.0, "ppca", "spectral", ["sklearn-covariance_eigh", "sklearn-arpack"], 1.0),
     "gaps-20000x100": (20_000, 100, 10, 0.1, "ppca", "em", ["vbpca_py", "vbpca_py-own-stop", "ppca-rs", "rustypca"], 30.0),
     "gaps-5000x200": (5000, 200, 10, 0.3, "ppca", "em", ["vbpca_py", "vbpca_py-own-stop", "ppca-rs", "rustypca"], 30.0),
-    "fa-20000x50": (20_000, 50, 5, 0.0, "fa", "em", ["psych", "factanal", "statsmodels", "sklearn-fa-lapack", "sklearn-fa-randomized"], 3.0),
+    "fa-20000x50": (20_000, 50, 5, 0.0, "fa", "newton", ["psych", "factanal", "statsmodels", "sklearn-fa-lapack", "sklearn-fa-randomized"], 3.0),
     "fa-gaps-20000x50": (20_000, 50, 5, 0.2, "fa", "em", ["rustypca", "mofapy2"], 20.0),
 }
 MEMORY = {  # name: rows, columns, q, gaps, method, share of the input allowed

@@ -16,14 +16,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [file, rows, columns, method, family, q, threads, repeats] = args.as_slice() else {
         return Err("usage: fit_timing FILE ROWS COLUMNS METHOD FAMILY Q THREADS REPEATS".into());
     };
-    let (n, d, q): (usize, usize, usize) = (rows.parse()?, columns.parse()?, q.parse()?);
-    // Streamed: a second copy of the table here would hide that much of the fit in the peak.
+    let (n, d, q) = (rows.parse()?, columns.parse()?, q.parse()?);
+    // Read in small pieces: a second copy of the table would hide the memory of the fit.
     let mut reader = BufReader::new(File::open(file)?);
-    let mut values = vec![0.0; n * d];
-    let mut word = [0; 8];
-    for value in &mut values {
-        reader.read_exact(&mut word)?;
-        *value = f64::from_le_bytes(word);
+    let mut values = Vec::with_capacity(n * d);
+    let mut cell = [0; 8];
+    while reader.read_exact(&mut cell).is_ok() {
+        values.push(f64::from_le_bytes(cell));
     }
     let spec = if family == "fa" { Spec::factor_analysis(q) } else { Spec::ppca(q) };
     // The table is grouped by its gaps when it is read, so that belongs to the fit.
@@ -40,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let fit = pool.install(|| method.fit(&table, &spec))?;
         wall = wall.min(start.0.elapsed().as_secs_f64());
         cpu = cpu.min(processor_seconds() - start.1);
-        matrix = Some(table.values().clone());
+        matrix = Some(table.into_values());
         last = Some(fit);
     }
     let fit = last.ok_or("at least one repeat")?;

@@ -150,6 +150,43 @@ pub enum Error {
         /// Columns of the table.
         got: usize,
     },
+    /// A column with too few observed cells to hide any of them.
+    #[error(
+        "column `{column}` has {observed} observed cells and {needed} must stay visible for {n_components} components; ask for fewer components or drop the column"
+    )]
+    TooSparse {
+        /// Name of the column.
+        column: String,
+        /// Its observed cells.
+        observed: usize,
+        /// Cells that must stay visible: one more than components.
+        needed: usize,
+        /// Largest number of components asked for.
+        n_components: usize,
+    },
+    /// Fewer cells to hide than folds to hide them in.
+    #[error(
+        "only {cells} cells can be hidden without emptying a row or starving a column, too few for {folds} folds; ask for fewer folds or components"
+    )]
+    TooFewToHide {
+        /// Cells that can be hidden.
+        cells: usize,
+        /// Folds asked for.
+        folds: usize,
+    },
+    /// A visible cell that the full table does not hold.
+    #[error(
+        "row {row}, column `{column}` is visible but not the same in the full table; hide cells of that table, do not change them"
+    )]
+    NotInFullTable {
+        /// Row, counted from 1.
+        row: usize,
+        /// Name of the column.
+        column: String,
+    },
+    /// Filled cells without a known truth.
+    #[error("no filled cell has a known value to compare with; give the table before its cells were hidden")]
+    NothingToCompare,
     /// A decomposition did not converge; only reachable with numbers near the limits of f64.
     #[error("{what} did not converge: rescale the data to moderate numbers")]
     Numerical {

@@ -28,16 +28,20 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`data`] | [`Dataset`], [`CentralMoments`], simulated tables |
-//! | [`model`] | [`LinearGaussian`] and the traits [`Density`] and [`model::Given`] |
+//! | [`model`] | [`LinearGaussian`], the traits [`Density`] and [`model::Given`], rotations |
 //! | [`spec`] | [`Spec`], priors |
-//! | [`infer`] | the roads: [`infer::Spectral`], [`infer::Em`], … |
+//! | [`infer`] | the roads: [`infer::Spectral`], [`infer::Newton`], [`infer::Em`], … |
+//! | [`select`] | how many components, and how honest the intervals are |
+//! | [`io`] | tables from and to CSV, observed cells byte for byte |
 
 pub mod data;
 mod error;
 pub mod infer;
+pub mod io;
 mod linalg;
 pub mod model;
 mod parallel;
+pub mod select;
 pub mod spec;
 
 pub use data::{CentralMoments, Dataset};
@@ -46,3 +50,7 @@ pub use infer::{Estimator, Fit, Method};
 pub use linalg::Matrix;
 pub use model::{Coordinates, Density, LinearGaussian, Noise, Reconstruction};
 pub use spec::Spec;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -156,6 +156,17 @@ impl Spec {
         })
     }
 
+    /// Refuses a factor model with more parameters than the covariance of that many columns has
+    /// entries (spec §6.1).
+    pub(crate) fn check_identified(&self, columns: usize) -> Result<(), Error> {
+        let degrees_of_freedom = factor_degrees_of_freedom(columns, self.n_components);
+        if degrees_of_freedom >= 0 {
+            return Ok(());
+        }
+        let max = (0..self.n_components).rfind(|&q| factor_degrees_of_freedom(columns, q) >= 0).unwrap_or(0);
+        Err(Error::NotIdentified { asked: self.n_components, columns, degrees_of_freedom, max })
+    }
+
     /// Checks the request against the table, once, at the top of every fit.
     pub(crate) fn check(&self, data: &Dataset) -> Result<(), Error> {
         let rows = data.n_informative_rows();
@@ -166,18 +177,31 @@ impl Spec {
         if let Some(j) = observed.iter().position(|&n| n == 0) {
             return Err(Error::EmptyColumn { column: data.column_names()[j].clone() });
         }
-        self.check_shape(rows, data.n_columns())?;
-        // A column is constant when all its observed cells equal the first of them.
-        let constant = constant_columns(data);
-        if constant.len() == data.n_columns() {
+        self.check_shape(rows, data.n_columns())
+    }
+
+    /// Checks the variances of the columns, once they are known; returns the constant columns.
+    pub(crate) fn check_variances(&self, variances: &[f64], names: &[String]) -> Result<Vec<String>, Error> {
+        let constant: Vec<String> =
+            variances.iter().zip(names).filter(|(v, _)| **v == 0.0).map(|(_, name)| name.clone()).collect();
+        if constant.len() == variances.len() {
             return Err(Error::AllConstant { columns: constant.len() });
         }
         match (self.noise, constant.first()) {
-            (NoiseFamily::Diagonal, Some(&j)) => {
-                Err(Error::ConstantColumn { column: data.column_names()[j].clone() })
-            }
-            _ => Ok(()),
+            (NoiseFamily::Diagonal, Some(column)) => Err(Error::ConstantColumn { column: column.clone() }),
+            _ => Ok(constant),
         }
+    }
+
+    /// Refuses a request that a road for complete tables of one noise family cannot answer.
+    pub(crate) fn check_road(&self, method: &'static str, family: NoiseFamily) -> Result<(), Error> {
+        let what = match self.noise {
+            noise if noise == family && self.prior.is_flat() => return Ok(()),
+            noise if noise == family => "a prior",
+            NoiseFamily::Isotropic => "isotropic noise",
+            NoiseFamily::Diagonal => "diagonal noise",
+        };
+        Err(Error::Unsupported { method, what, instead: "`em`" })
     }
 
     /// The part of [`check`](Self::check) that needs only the size of the table.
@@ -196,17 +220,9 @@ impl Spec {
     }
 }
 
-/// Columns whose observed cells are all equal.
-pub(crate) fn constant_columns(data: &Dataset) -> Vec<usize> {
-    let mut first = vec![f64::NAN; data.n_columns()];
-    let mut varies = vec![false; data.n_columns()];
-    for row in data.values().rows() {
-        for ((f, v), varies) in first.iter_mut().zip(row).zip(&mut varies) {
-            if f.is_nan() {
-                *f = *v;
-            }
-            *varies |= !v.is_nan() && v != f;
-        }
-    }
-    (0..varies.len()).filter(|&j| !varies[j]).collect()
+/// Entries of a d × d covariance less the parameters of q factors: `((d − q)² − (d + q)) / 2`.
+#[allow(clippy::cast_possible_wrap, reason = "counts of columns that fit in memory")]
+pub(crate) fn factor_degrees_of_freedom(columns: usize, factors: usize) -> i64 {
+    let (d, q) = (columns as i64, factors as i64);
+    ((d - q).pow(2) - (d + q)) / 2
 }

@@ -1,5 +1,15 @@
 use super::pattern::{Pattern, Patterns};
+use crate::linalg::rows::{ColumnSums, add_column_sums};
+use crate::parallel::merge_tree;
 use crate::{Error, Matrix};
+use rayon::prelude::*;
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+/// Fewest cells of a piece.
+const PIECE_CELLS: usize = 64 * 1024;
+/// Pieces a table is cut into, whatever the number of threads, so that the sums have one order.
+const MAX_PIECES: usize = 16;
 
 /// A table of numbers with gaps, checked once: row-major, NaN where a cell is missing, rows grouped
 /// by their [`Pattern`] of gaps.
@@ -18,6 +28,14 @@ pub struct Dataset {
     row_labels: Option<Vec<String>>,
     patterns: Patterns,
     observed: Vec<usize>,
+    columns: OnceLock<Columns>,
+}
+
+/// Mean and variance of each column over its observed cells.
+#[derive(Debug, Clone, PartialEq)]
+struct Columns {
+    means: Vec<f64>,
+    variances: Vec<f64>,
 }
 
 impl Dataset {
@@ -40,14 +58,14 @@ impl Dataset {
             return Err(Error::EmptyTable { rows, columns });
         }
         check_length("column names", columns, column_names.len())?;
-        if let Some(at) = values.as_slice().iter().position(|v| v.is_infinite()) {
+        let Some(patterns) = Patterns::new(values.as_slice(), columns) else {
+            let at = values.as_slice().iter().position(|v| v.is_infinite()).expect("one was just seen");
             return Err(Error::Infinite {
                 row: at / columns + 1,
                 column: column_names[at % columns].clone(),
                 value: values.as_slice()[at],
             });
-        }
-        let patterns = Patterns::new(values.as_slice(), columns);
+        };
         let mut observed = vec![rows; columns];
         for p in 0..patterns.len() {
             let pattern = patterns.get(p);
@@ -55,7 +73,7 @@ impl Dataset {
                 observed[j as usize] -= pattern.rows.len();
             }
         }
-        Ok(Self { values, column_names, row_labels: None, patterns, observed })
+        Ok(Self { values, column_names, row_labels: None, patterns, observed, columns: OnceLock::new() })
     }
 
     /// Adds a label to every row.
@@ -81,6 +99,11 @@ impl Dataset {
     /// The cells; NaN where missing.
     pub fn values(&self) -> &Matrix {
         &self.values
+    }
+
+    /// Gives the cells back.
+    pub fn into_values(self) -> Matrix {
+        self.values
     }
 
     /// Row `i`; NaN where missing.
@@ -148,42 +171,72 @@ impl Dataset {
         self.patterns().filter(|p| p.n_observed() > 0).map(|p| p.rows.len()).sum()
     }
 
-    /// The table without its wholly missing rows, copied.
-    pub(crate) fn without_empty_rows(&self) -> Result<Self, Error> {
-        let kept: Vec<usize> =
-            (0..self.n_rows()).filter(|&i| !self.row(i).iter().all(|v| v.is_nan())).collect();
+    /// The table without its wholly missing rows (copied only if there are any), for a road that
+    /// needs the others complete.
+    pub(crate) fn complete_rows(&self, method: &'static str) -> Result<Cow<'_, Self>, Error> {
+        if self.is_complete() {
+            return Ok(Cow::Borrowed(self));
+        }
+        let mut kept: Vec<usize> =
+            self.patterns().filter(|p| p.gaps.is_empty()).flat_map(|p| p.rows.to_vec()).collect();
+        if kept.len() < self.n_informative_rows() {
+            return Err(Error::HasGaps { method, gaps: self.n_gaps() });
+        }
+        kept.sort_unstable();
         let values = Matrix::from_fn(kept.len(), self.n_columns(), |i, j| self.values[(kept[i], j)]);
-        Self::with_names(values, self.column_names.clone())
+        Ok(Cow::Owned(Self::with_names(values, self.column_names.clone())?))
     }
 
     /// Mean of each column over its observed cells; NaN for an empty column.
-    pub fn observed_means(&self) -> Vec<f64> {
-        // Around the first observed value of each column, so that a large common offset costs no
-        // digits.
-        let origin: Vec<f64> = (0..self.n_columns())
-            .map(|j| {
-                (0..self.n_rows()).map(|i| self.values[(i, j)]).find(|v| !v.is_nan()).unwrap_or(f64::NAN)
-            })
-            .collect();
-        let mut sums = vec![0.0; self.n_columns()];
-        for row in self.values.rows() {
-            for ((s, v), o) in sums.iter_mut().zip(row).zip(&origin) {
-                *s += if v.is_nan() { 0.0 } else { v - o };
-            }
-        }
-        sums.iter().zip(&self.observed).zip(&origin).map(|((s, &n), o)| o + s / n as f64).collect()
+    pub fn observed_means(&self) -> &[f64] {
+        &self.columns().means
     }
 
-    /// Variance of each column over its observed cells (divisor: their number) about `means`.
-    pub fn observed_variances(&self, means: &[f64]) -> Vec<f64> {
-        let mut sums = vec![0.0; self.n_columns()];
-        for row in self.values.rows() {
-            for ((s, v), m) in sums.iter_mut().zip(row).zip(means) {
-                let y = v - m;
-                *s += if y.is_nan() { 0.0 } else { y * y };
+    /// Variance of each column over its observed cells (divisor: their number); exactly 0 for a
+    /// constant column, NaN for an empty one.
+    pub fn observed_variances(&self) -> &[f64] {
+        &self.columns().variances
+    }
+
+    /// Columns whose observed cells are all equal.
+    pub fn constant_columns(&self) -> Vec<usize> {
+        (0..self.n_columns()).filter(|&j| self.observed_variances()[j] == 0.0).collect()
+    }
+
+    /// Two passes in fixed pieces: means about the first observed values, so that a large common
+    /// offset costs no digits, then squares about the means.
+    fn columns(&self) -> &Columns {
+        self.columns.get_or_init(|| {
+            let first = |j: usize| (0..self.n_rows()).map(|i| self.values[(i, j)]).find(|v| !v.is_nan());
+            let origin: Vec<f64> = (0..self.n_columns()).map(|j| first(j).unwrap_or(f64::NAN)).collect();
+            let about_origin = self.column_sums(&origin);
+            let mean = |j: usize| origin[j] + about_origin.sum[j] / about_origin.count[j];
+            let means: Vec<f64> = (0..self.n_columns()).map(mean).collect();
+            let about_mean = self.column_sums(&means);
+            let variances = about_mean.squares.iter().zip(&about_mean.count).map(|(s, n)| s / n).collect();
+            Columns { means, variances }
+        })
+    }
+
+    fn column_sums(&self, origin: &[f64]) -> ColumnSums {
+        let d = self.n_columns();
+        let piece = self.n_rows().div_ceil(MAX_PIECES).max(PIECE_CELLS.div_ceil(d));
+        let mut parts: Vec<ColumnSums> = self
+            .values
+            .as_slice()
+            .par_chunks(piece * d)
+            .map(|rows| {
+                let mut sums = ColumnSums::new(d);
+                add_column_sums(rows, origin, &mut sums);
+                sums
+            })
+            .collect();
+        merge_tree(&mut parts, |a, b| {
+            for (a, b) in [(&mut a.count, &b.count), (&mut a.sum, &b.sum), (&mut a.squares, &b.squares)] {
+                a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
             }
-        }
-        sums.iter().zip(&self.observed).map(|(s, &n)| s / n as f64).collect()
+        });
+        parts.swap_remove(0)
     }
 }
 

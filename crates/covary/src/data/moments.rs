@@ -1,5 +1,5 @@
 use super::Dataset;
-use crate::linalg::add_gram_lower;
+use crate::linalg::{add_gram_lower, rows};
 use crate::{Error, Matrix};
 use rayon::prelude::*;
 
@@ -60,7 +60,7 @@ impl CentralMoments {
                 part
             })
             .collect();
-        crate::parallel::merge_tree(&mut parts, |a, b| a.merge(b));
+        crate::parallel::merge_tree(&mut parts, Self::merge);
         Ok(parts.swap_remove(0))
     }
 
@@ -110,22 +110,17 @@ impl CentralMoments {
         let d = self.mean.len();
         assert_eq!(rows.len() % d, 0, "whole rows of {d} numbers");
         let block_rows = BLOCK_CELLS.div_ceil(d);
-        let mut centred = Vec::with_capacity(block_rows * d);
+        let ones = vec![1.0; d];
+        let mut centred = vec![0.0; (block_rows * d).min(rows.len())];
         for block in rows.chunks(block_rows * d) {
             let n = block.len() / d;
             let first = &block[..d];
             let mut mean = vec![0.0; d];
-            for row in block.chunks_exact(d) {
-                for ((m, v), o) in mean.iter_mut().zip(row).zip(first) {
-                    *m += v - o;
-                }
-            }
+            rows::add_rows(block, first, &mut mean);
             mean.iter_mut().zip(first).for_each(|(m, o)| *m = o + *m / n as f64);
-            centred.clear();
-            for row in block.chunks_exact(d) {
-                centred.extend(row.iter().zip(&mean).map(|(v, m)| v - m));
-            }
-            add_gram_lower(self.scatter.view_mut(), faer::MatRef::from_row_major_slice(&centred, n, d));
+            let centred = &mut centred[..block.len()];
+            rows::center(block, &mean, &ones, centred);
+            add_gram_lower(self.scatter.view_mut(), faer::MatRef::from_row_major_slice(centred, n, d));
             self.absorb_mean(n, &mean);
         }
     }

@@ -1,5 +1,9 @@
+use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
+
+/// Rows whose masks one task builds.
+const MASK_ROWS: usize = 1024;
 
 /// Rows that have the same gaps.
 #[derive(Debug, Clone, Copy)]
@@ -36,29 +40,45 @@ pub(crate) struct Patterns {
 }
 
 impl Patterns {
-    pub(crate) fn new(values: &[f64], n_columns: usize) -> Self {
+    /// Groups the rows; `None` if a cell is infinite. One pass over the table serves both.
+    pub(crate) fn new(values: &[f64], n_columns: usize) -> Option<Self> {
         let words = n_columns.div_ceil(64);
         let n_rows = values.len() / n_columns;
-        let mut ids: HashMap<Vec<u64>, usize> = HashMap::new();
-        let mut key = vec![0_u64; words];
+        // One bit per cell, set at the gaps.
+        let mut masks = vec![0_u64; n_rows * words];
+        let finite = masks
+            .par_chunks_mut(MASK_ROWS * words)
+            .zip(values.par_chunks(MASK_ROWS * n_columns))
+            .map(|(masks, rows)| {
+                let mut finite = true;
+                for (mask, row) in masks.chunks_exact_mut(words).zip(rows.chunks_exact(n_columns)) {
+                    // Most rows of most tables are complete: look before building the mask.
+                    if !row.iter().fold(true, |all, v| all & v.is_finite()) {
+                        finite &= !row.iter().any(|v| v.is_infinite());
+                        for (word, cells) in mask.iter_mut().zip(row.chunks(64)) {
+                            let bit = |(j, v): (usize, &f64)| u64::from(v.is_nan()) << j;
+                            *word = cells.iter().enumerate().map(bit).fold(0, |w, b| w | b);
+                        }
+                    }
+                }
+                finite
+            })
+            .reduce(|| true, |a, b| a & b);
+        if !finite {
+            return None;
+        }
+        let mut ids: HashMap<&[u64], usize> = HashMap::new();
         let mut pattern_of = Vec::with_capacity(n_rows);
         let mut counts: Vec<usize> = Vec::new();
         let (mut gaps, mut gap_end) = (Vec::new(), Vec::new());
-        for row in values.chunks_exact(n_columns) {
-            for (word, cells) in key.iter_mut().zip(row.chunks(64)) {
-                *word = cells.iter().enumerate().fold(0, |w, (j, v)| w | (u64::from(v.is_nan()) << j));
-            }
-            let id = match ids.get(&key) {
-                Some(&id) => id,
-                None => {
-                    let id = counts.len();
-                    ids.insert(key.clone(), id);
-                    counts.push(0);
-                    gaps.extend((0..n_columns as u32).filter(|&j| row[j as usize].is_nan()));
-                    gap_end.push(gaps.len());
-                    id
-                }
-            };
+        for mask in masks.chunks_exact(words) {
+            let id = *ids.entry(mask).or_insert_with(|| {
+                let set = |j: &u32| mask[*j as usize / 64] >> (j % 64) & 1 == 1;
+                gaps.extend((0..n_columns as u32).filter(set));
+                gap_end.push(gaps.len());
+                counts.push(0);
+                counts.len() - 1
+            });
             counts[id] += 1;
             pattern_of.push(id);
         }
@@ -75,7 +95,7 @@ impl Patterns {
             rows[next[id]] = i;
             next[id] += 1;
         }
-        Self { n_columns, rows, row_end: next, gaps, gap_end }
+        Some(Self { n_columns, rows, row_end: next, gaps, gap_end })
     }
 
     pub(crate) fn len(&self) -> usize {

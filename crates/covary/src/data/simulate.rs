@@ -1,12 +1,11 @@
 //! Toy tables with known truth, from a seed.
 
 use super::Dataset;
-use crate::linalg::thin_svd;
+use crate::linalg::{normal, thin_svd};
 use crate::model::{LinearGaussian, Noise};
 use crate::{Density, Matrix};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, StandardNormal};
 
 /// Size of a simulated table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,8 +89,4 @@ fn draw(
     let truth = LinearGaussian::new(loadings, mean, noise).expect("the parameters above are valid");
     let table = Dataset::new(truth.sample(rows, &mut rng)).expect("draws are finite");
     (table, truth.canonical())
-}
-
-fn normal(rows: usize, columns: usize, rng: &mut ChaCha8Rng) -> Matrix {
-    Matrix::from_fn(rows, columns, |_, _| StandardNormal.sample(rng))
 }

@@ -1,13 +1,20 @@
-//! Roads to a [`LinearGaussian`]: one file per algorithm, all behind [`Estimator`].
+//! Roads to a [`LinearGaussian`](crate::LinearGaussian): one file per algorithm, all behind [`Estimator`].
 //!
 //! A new algorithm is a new file here (an options struct and its `impl Estimator`), one arm of
 //! [`Method`], and one line in the contract test's list.
 
+mod conditional_maximization;
 mod em;
+mod factor_problem;
+mod factor_report;
+mod newton;
 mod report;
 mod spectral;
 
+pub use conditional_maximization::ConditionalMaximization;
 pub use em::{Acceleration, Em, Gradient, Init, LatentMoments};
+pub use factor_report::{FactorReport, Rmsea};
+pub use newton::Newton;
 pub use report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 pub use spectral::{Solver, Spectral, Spectrum};
 
@@ -38,6 +45,10 @@ pub trait Estimator {
 pub enum Method {
     /// [`Spectral`]: closed form, complete tables.
     Spectral(Spectral),
+    /// [`Newton`]: factor analysis, complete tables.
+    Newton(Newton),
+    /// [`ConditionalMaximization`]: factor analysis, complete tables, one variance at a time.
+    ConditionalMaximization(ConditionalMaximization),
     /// [`Em`]: exact with gaps.
     Em(Em),
 }
@@ -47,20 +58,31 @@ impl Method {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Spectral(_) => "spectral",
+            Self::Newton(_) => "newton",
+            Self::ConditionalMaximization(_) => "cm",
             Self::Em(_) => "em",
         }
     }
 
     /// The road of that name with its default options.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Spectral(Spectral::default()), Self::Em(Em::default())].into_iter().find(|m| m.name() == name)
+        [
+            Self::Spectral(Spectral::default()),
+            Self::Newton(Newton::default()),
+            Self::ConditionalMaximization(ConditionalMaximization::default()),
+            Self::Em(Em::default()),
+        ]
+        .into_iter()
+        .find(|m| m.name() == name)
     }
 
-    /// The road the spec recommends (§12): closed form where there is one, EM otherwise.
+    /// The road the spec recommends (§12): closed form where there is one, Newton for
+    /// factor analysis of a complete table, EM otherwise.
     pub fn recommended(data: &Dataset, spec: &Spec) -> Self {
-        let closed_form = data.is_complete() && spec.prior.is_flat();
+        let unpenalised = data.is_complete() && spec.prior.is_flat();
         match spec.noise {
-            NoiseFamily::Isotropic if closed_form => Self::Spectral(Spectral::default()),
+            NoiseFamily::Isotropic if unpenalised => Self::Spectral(Spectral::default()),
+            NoiseFamily::Diagonal if unpenalised => Self::Newton(Newton::default()),
             _ => Self::Em(Em::default()),
         }
     }
@@ -70,6 +92,8 @@ impl Estimator for Method {
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         match self {
             Self::Spectral(m) => m.fit_observed(data, spec, observer),
+            Self::Newton(m) => m.fit_observed(data, spec, observer),
+            Self::ConditionalMaximization(m) => m.fit_observed(data, spec, observer),
             Self::Em(m) => m.fit_observed(data, spec, observer),
         }
     }

@@ -1,6 +1,5 @@
 //! How a fit went and how it ended, as data.
 
-use crate::Dataset;
 use crate::model::{Density, LinearGaussian};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -123,14 +122,6 @@ pub enum Warning {
     Saturated,
     /// The iterative eigensolver did not reach its bound and the exact road was taken instead.
     ExactFallback,
-}
-
-impl Warning {
-    /// The names of constant columns as a warning, if there are any.
-    pub(crate) fn constant_columns(data: &Dataset, columns: &[usize]) -> Option<Self> {
-        let columns: Vec<String> = columns.iter().map(|&j| data.column_names()[j].clone()).collect();
-        (!columns.is_empty()).then_some(Self::ConstantColumns { columns })
-    }
 }
 
 impl fmt::Display for Warning {

@@ -6,10 +6,11 @@
 
 use super::Estimator;
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination, Warning};
+use crate::linalg::rows::center;
 use crate::linalg::{Eigen, canonical_signs, gemm, krylov, leading_eigenpairs, thin_svd, top_eigenpairs};
 use crate::model::{LinearGaussian, Noise};
 use crate::parallel::merge_tree;
-use crate::spec::{NoiseFamily, constant_columns};
+use crate::spec::NoiseFamily;
 use crate::{CentralMoments, Dataset, Error, Matrix, Spec};
 use faer::{MatMut, MatRef};
 use rayon::prelude::*;
@@ -76,6 +77,8 @@ pub struct Spectrum {
     /// Bound on the angle, in radians, between these axes and the exact principal subspace; 0 for
     /// the exact solvers.
     pub angle_bound: f64,
+    /// Variance of each column in the units of the data.
+    pub variances: Vec<f64>,
     /// Standard deviation each column was divided by; all 1 unless asked to standardise.
     scale: Vec<f64>,
 }
@@ -104,16 +107,7 @@ impl Spectral {
     /// [`Error::HasGaps`] if a cell of an otherwise observed row is missing, [`Error::TooFewRows`]
     /// below two rows.
     pub fn spectrum(&self, data: &Dataset, k: usize, standardize: bool) -> Result<Spectrum, Error> {
-        let compact;
-        let data = if data.is_complete() {
-            data
-        } else {
-            compact = data.without_empty_rows()?;
-            &compact
-        };
-        if !data.is_complete() {
-            return Err(Error::HasGaps { method: "spectral", gaps: data.n_gaps() });
-        }
+        let data = &*data.complete_rows("spectral")?;
         let (n, d) = (data.n_rows(), data.n_columns());
         if n < 2 {
             return Err(Error::TooFewRows { rows: n });
@@ -150,7 +144,7 @@ impl Spectral {
     /// # Errors
     /// As [`Estimator::fit`].
     pub fn fit_moments(&self, moments: &CentralMoments, spec: &Spec) -> Result<Fit, Error> {
-        check_family(spec)?;
+        spec.check_road("spectral", NoiseFamily::Isotropic)?;
         spec.check_shape(moments.n_rows(), moments.n_columns())?;
         from_moments(moments, spec.n_components, spec.standardize, self.seed)?.fit(spec)
     }
@@ -158,21 +152,15 @@ impl Spectral {
 
 impl Estimator for Spectral {
     fn fit_observed(&self, data: &Dataset, spec: &Spec, _: &mut dyn Observer) -> Result<Fit, Error> {
-        check_family(spec)?;
+        spec.check_road("spectral", NoiseFamily::Isotropic)?;
         spec.check(data)?;
         let spectrum = self.spectrum(data, spec.n_components, spec.standardize)?;
+        let columns = spec.check_variances(&spectrum.variances, data.column_names())?;
         let mut fit = spectrum.fit(spec)?;
-        fit.report.warnings.extend(Warning::constant_columns(data, &constant_columns(data)));
+        if !columns.is_empty() {
+            fit.report.warnings.push(Warning::ConstantColumns { columns });
+        }
         Ok(fit)
-    }
-}
-
-fn check_family(spec: &Spec) -> Result<(), Error> {
-    let unsupported = |what, instead| Err(Error::Unsupported { method: "spectral", what, instead });
-    match spec.noise {
-        NoiseFamily::Diagonal => unsupported("diagonal noise", "`newton` or `em`"),
-        NoiseFamily::Isotropic if !spec.prior.is_flat() => unsupported("a prior", "`em`"),
-        NoiseFamily::Isotropic => Ok(()),
     }
 }
 
@@ -209,35 +197,56 @@ impl Spectrum {
         self.eigenvalues.iter().filter(|&&l| l > f64::EPSILON * size * largest).count()
     }
 
+    /// Whether `q` components explain the data to rounding, which leaves about ε‖S‖ in eigenvalues
+    /// that should be zero.
+    pub(crate) fn leaves_no_noise(&self, q: usize) -> bool {
+        let d = self.mean.len();
+        let largest = self.eigenvalues[..q].first().copied().unwrap_or(0.0);
+        self.noise_variance(q) * (d - q) as f64 <= f64::EPSILON * self.n_rows.max(d) as f64 * largest
+    }
+
+    /// Log-likelihood with `q` components and noise variance σ², in the units of the table.
+    ///
+    /// ```text
+    /// ℓ = −N/2 [d ln 2π + Σ_{i≤q} (ln vᵢ + λᵢ/vᵢ) + (d−q) ln σ² + Σ_{i>q} λᵢ/σ²]      vᵢ = max(λᵢ, σ²)
+    /// ```
+    pub(crate) fn log_likelihood(&self, q: usize, sigma2: f64) -> f64 {
+        let (d, n) = (self.mean.len(), self.n_rows as f64);
+        let inside: f64 = self.eigenvalues[..q]
+            .iter()
+            .map(|&l| {
+                let v = l.max(sigma2);
+                v.ln() + l / v
+            })
+            .sum();
+        let outside = (d - q) as f64 * (sigma2.ln() + self.noise_variance(q) / sigma2);
+        let units: f64 = self.scale.iter().map(|s| s.ln()).sum();
+        let ln_2pi = (2.0 * std::f64::consts::PI).ln();
+        -0.5 * n * (d as f64 * ln_2pi + inside + outside) - n * units
+    }
+
     /// Probabilistic PCA with `spec.n_components` of these components.
     ///
     /// # Errors
     /// [`Error::DegenerateNoise`] if they leave no variance for the noise and no floor was set.
     pub fn fit(&self, spec: &Spec) -> Result<Fit, Error> {
-        let (q, d, n) = (spec.n_components, self.mean.len(), self.n_rows as f64);
+        let (q, d) = (spec.n_components, self.mean.len());
         let lambda = &self.eigenvalues[..q];
         let ml = self.noise_variance(q);
         let floor = spec.noise_floor.map(|f| f * self.total_variance / d as f64);
-        // Rounding leaves about ε‖S‖ in eigenvalues that should be zero.
-        let rounding = f64::EPSILON * n.max(d as f64) * lambda.first().copied().unwrap_or(0.0);
         let mut warnings = Vec::new();
         let sigma2 = match floor {
             Some(floor) if ml < floor => {
                 warnings.push(Warning::NoiseAtFloor { columns: vec!["all columns".to_owned()] });
                 floor
             }
-            None if ml * (d - q) as f64 <= rounding => {
+            None if self.leaves_no_noise(q) => {
                 return Err(Error::DegenerateNoise { asked: q, rank: self.rank() });
             }
             _ => ml,
         };
-        // ℓ = −N/2 [d ln 2π + Σ_{i≤q} (ln vᵢ + λᵢ/vᵢ) + (d−q) ln σ² + Σ_{i>q} λᵢ/σ²], vᵢ = max(λᵢ, σ²)
+        let value = self.log_likelihood(q, sigma2);
         let v: Vec<f64> = lambda.iter().map(|l| l.max(sigma2)).collect();
-        let inside: f64 = lambda.iter().zip(&v).map(|(l, v)| v.ln() + l / v).sum();
-        let outside = (d - q) as f64 * (sigma2.ln() + ml / sigma2);
-        let units: f64 = self.scale.iter().map(|s| s.ln()).sum();
-        let ln_2pi = (2.0 * std::f64::consts::PI).ln();
-        let value = -0.5 * n * (d as f64 * ln_2pi + inside + outside) - n * units;
 
         let mut w = self.axes.first_columns(q);
         w.scale_columns(&v.iter().map(|v| (v - sigma2).sqrt()).collect::<Vec<_>>());
@@ -274,6 +283,7 @@ fn from_moments(moments: &CentralMoments, k: usize, standardize: bool, seed: u64
         discarded_variance,
         solver: Solver::Covariance,
         angle_bound: 0.0,
+        variances,
         scale,
     })
 }
@@ -287,7 +297,7 @@ fn scales(variances: &[f64], standardize: bool) -> Vec<f64> {
 /// A complete table seen centred and scaled, a block of rows at a time, without a copy of the whole.
 struct Centred<'a> {
     data: &'a Dataset,
-    mean: Vec<f64>,
+    mean: &'a [f64],
     scale: Vec<f64>,
     inverse: Vec<f64>,
     total_variance: f64,
@@ -295,9 +305,8 @@ struct Centred<'a> {
 
 impl<'a> Centred<'a> {
     fn new(data: &'a Dataset, standardize: bool) -> Self {
-        let mean = data.observed_means();
-        let variances = data.observed_variances(&mean);
-        let scale = scales(&variances, standardize);
+        let (mean, variances) = (data.observed_means(), data.observed_variances());
+        let scale = scales(variances, standardize);
         let total_variance = variances.iter().zip(&scale).map(|(v, s)| v / (s * s)).sum();
         let inverse = scale.iter().map(|s| 1.0 / s).collect();
         Self { data, mean, scale, inverse, total_variance }
@@ -306,24 +315,28 @@ impl<'a> Centred<'a> {
     fn spectrum(&self, found: Eigen, discarded_variance: f64, solver: Solver, angle_bound: f64) -> Spectrum {
         Spectrum {
             n_rows: self.data.n_rows(),
-            mean: self.mean.clone(),
+            mean: self.mean.to_vec(),
             eigenvalues: found.values,
             axes: found.vectors,
             total_variance: self.total_variance,
             discarded_variance: discarded_variance.max(0.0),
             solver,
             angle_bound,
+            variances: self.data.observed_variances().to_vec(),
             scale: self.scale.clone(),
         }
     }
 
     /// Some columns of some rows, centred and scaled, row-major.
     fn block(&self, rows: Range<usize>, columns: Range<usize>, out: &mut Vec<f64>) {
-        out.clear();
         let (mean, inverse) = (&self.mean[columns.clone()], &self.inverse[columns.clone()]);
-        for i in rows {
-            let row = &self.data.row(i)[columns.clone()];
-            out.extend(row.iter().zip(mean).zip(inverse).map(|((v, m), s)| (v - m) * s));
+        out.resize(rows.len() * columns.len(), 0.0);
+        if columns.len() == self.data.n_columns() {
+            let d = columns.len();
+            return center(&self.data.values().as_slice()[rows.start * d..rows.end * d], mean, inverse, out);
+        }
+        for (i, out) in rows.zip(out.chunks_exact_mut(columns.len())) {
+            center(&self.data.row(i)[columns.clone()], mean, inverse, out);
         }
     }
 

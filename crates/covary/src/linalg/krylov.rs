@@ -11,6 +11,8 @@ pub(crate) struct Krylov {
     pub(crate) eigen: Eigen,
     /// Bound on the angle, in radians, between the found and the true leading subspace.
     pub(crate) angle_bound: f64,
+    /// Upper bound on the first eigenvalue that was not asked for.
+    pub(crate) next: f64,
 }
 
 /// Passes over the operator before the search is given up: beyond this the exact road is cheaper.
@@ -84,7 +86,7 @@ pub(crate) fn top_eigenpairs(
             let mut vectors = Matrix::from_fn(n, k, |i, j| u[(i, j)]);
             canonical_signs(&mut vectors);
             let eigen = Eigen { values: ritz.values[..k].to_vec(), vectors };
-            return Ok(Some(Krylov { eigen, angle_bound }));
+            return Ok(Some(Krylov { eigen, angle_bound, next }));
         }
 
         // Twice is enough; the second time mends what the first left in a nearly dependent block.

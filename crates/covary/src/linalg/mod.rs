@@ -7,6 +7,7 @@ pub(crate) mod lanes;
 mod matrix;
 mod orient;
 pub(crate) mod packed;
+pub(crate) mod rows;
 
 pub(crate) use krylov::top_eigenpairs;
 pub use matrix::Matrix;
@@ -14,7 +15,10 @@ pub(crate) use orient::canonical_signs;
 
 use crate::Error;
 use faer::linalg::matmul::{matmul, triangular};
+use faer::linalg::solvers::DenseSolveCore;
 use faer::{Accum, Par, Side};
+use rand::Rng;
+use rand_distr::{Distribution, StandardNormal};
 use triangular::BlockStructure as Block;
 
 /// `aᵀ b`
@@ -36,13 +40,22 @@ pub(crate) fn gemm(
 
 /// Adds `Aᵀ A` to the lower triangle of `out`; the upper triangle is left alone.
 pub(crate) fn add_gram_lower(out: faer::MatMut<'_, f64>, a: faer::MatRef<'_, f64>) {
+    add_product_lower(out, a.transpose(), a);
+}
+
+/// Adds `A B`, known to be symmetric, to the lower triangle of `out`; the upper one is left alone.
+pub(crate) fn add_product_lower(
+    out: faer::MatMut<'_, f64>,
+    a: faer::MatRef<'_, f64>,
+    b: faer::MatRef<'_, f64>,
+) {
     triangular::matmul(
         out,
         Block::TriangularLower,
         Accum::Add,
-        a.transpose(),
-        Block::Rectangular,
         a,
+        Block::Rectangular,
+        b,
         Block::Rectangular,
         1.0,
         Par::Seq,
@@ -68,6 +81,16 @@ pub(crate) fn eigen(a: &Matrix) -> Result<Eigen, Error> {
     let mut vectors = Matrix::from_fn(n, n, |i, j| e.U()[(i, n - 1 - j)]);
     canonical_signs(&mut vectors);
     Ok(Eigen { values, vectors })
+}
+
+/// All eigenvalues of the symmetric matrix whose lower triangle is given, largest first.
+pub(crate) fn eigenvalues(a: &Matrix) -> Result<Vec<f64>, Error> {
+    let mut values = a
+        .view()
+        .self_adjoint_eigenvalues(Side::Lower)
+        .map_err(|_| Error::Numerical { what: "the symmetric eigenproblem" })?;
+    values.reverse();
+    Ok(values)
 }
 
 /// Leading eigenpairs of a symmetric matrix.
@@ -113,6 +136,17 @@ pub(crate) fn thin_svd(a: &Matrix) -> Result<Svd, Error> {
         s: (0..k).map(|i| svd.S()[i]).collect(),
         v: Matrix::from_fn(a.n_columns(), k, |i, j| svd.V()[(i, j)]),
     })
+}
+
+/// `A⁻¹` of a square matrix, by LU with pivoting; not finite where A is singular.
+pub(crate) fn inverse(a: &Matrix) -> Matrix {
+    let inverse = a.view().partial_piv_lu().inverse();
+    Matrix::from_fn(a.n_rows(), a.n_rows(), |i, j| inverse[(i, j)])
+}
+
+/// Independent standard normal entries.
+pub(crate) fn normal(rows: usize, columns: usize, rng: &mut impl Rng) -> Matrix {
+    Matrix::from_fn(rows, columns, |_, _| StandardNormal.sample(rng))
 }
 
 /// Lower Cholesky factor `A = L Lᵀ`.

@@ -1,10 +1,36 @@
 //! Symmetric matrices as their lower triangle, row by row: entry `(i, j ≤ i)` at `i(i+1)/2 + j`.
 
 use super::Matrix;
+use super::lanes::LANES;
 
 /// Numbers in the triangle of a `k × k` matrix.
 pub(crate) const fn len(k: usize) -> usize {
     k * (k + 1) / 2
+}
+
+/// [`len`] rounded up to whole vector registers: loops over padded triangles have no remainder.
+pub(crate) const fn padded_len(k: usize) -> usize {
+    len(k).next_multiple_of(LANES)
+}
+
+/// `a ← a + b` for padded triangles.
+#[inline(always)]
+pub(crate) fn add(a: &mut [f64], b: &[f64]) {
+    for (a, b) in a.chunks_exact_mut(LANES).zip(b.chunks_exact(LANES)) {
+        for l in 0..LANES {
+            a[l] += b[l];
+        }
+    }
+}
+
+/// `a ← a − b` for padded triangles.
+#[inline(always)]
+pub(crate) fn subtract(a: &mut [f64], b: &[f64]) {
+    for (a, b) in a.chunks_exact_mut(LANES).zip(b.chunks_exact(LANES)) {
+        for l in 0..LANES {
+            a[l] -= b[l];
+        }
+    }
 }
 
 /// `out ← out + s · x xᵀ`.

@@ -1,6 +1,6 @@
 use super::{Conditional, Density, Given, Noise};
 use crate::linalg::Cholesky;
-use crate::{Error, Matrix};
+use crate::{CentralMoments, Error, Matrix};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -124,6 +124,43 @@ impl LinearGaussian {
         latent_precision(&self.loadings, &self.noise, &all)
     }
 
+    /// Log-likelihood in nats of complete rows known by their moments alone.
+    ///
+    /// ```text
+    /// ℓ = −N/2 [d ln 2π + ln|C| + tr C⁻¹ (S + (m − μ)(m − μ)ᵀ)]
+    /// ```
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, CentralMoments, Density};
+    /// let (table, truth) = simulate::ppca(Shape { rows: 40, columns: 5, n_components: 2 }, /* seed */ 1);
+    /// let by_moments = truth.log_likelihood_of_moments(&CentralMoments::of(&table)?)?;
+    /// assert!((by_moments - truth.log_likelihood(&table)?).abs() < 1e-9);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] if the moments have other columns than the model.
+    pub fn log_likelihood_of_moments(&self, moments: &CentralMoments) -> Result<f64, Error> {
+        let d = self.mean.len();
+        if moments.n_columns() != d {
+            return Err(Error::ColumnCount { expected: d, got: moments.n_columns() });
+        }
+        let mut s = moments.covariance();
+        let shift: Vec<f64> = moments.mean().iter().zip(&self.mean).map(|(a, b)| a - b).collect();
+        for i in 0..d {
+            s.row_mut(i).iter_mut().zip(&shift).for_each(|(s, x)| *s += shift[i] * x);
+        }
+        // tr C⁻¹S = Σ sⱼⱼ/ψⱼ − tr G⁻¹ BᵀSB with B = Ψ⁻¹W;   ln|C| = Σ ln ψⱼ + ln|G|
+        let psi = self.noise_variances();
+        let mut b = self.loadings.clone();
+        b.scale_rows(&psi.iter().map(|v| 1.0 / v).collect::<Vec<_>>());
+        let g = self.latent_precision();
+        let explained = g.solve_matrix(&b.t_dot(&s.dot(&b))).trace();
+        let spread: f64 = (0..d).map(|j| psi[j].ln() + s[(j, j)] / psi[j]).sum();
+        let ln_2pi = (2.0 * std::f64::consts::PI).ln();
+        Ok(-0.5 * moments.n_rows() as f64 * (d as f64 * ln_2pi + spread + g.ln_det() - explained))
+    }
+
     /// Total variance `tr C`.
     pub fn total_variance(&self) -> f64 {
         self.loadings.as_slice().iter().map(|w| w * w).sum::<f64>()
@@ -138,6 +175,15 @@ impl LinearGaussian {
             Noise::Diagonal(_) => d,
         };
         (d * q + noise).saturating_sub(q * q.saturating_sub(1) / 2)
+    }
+
+    /// What the covariance leaves free: `d(d+1)/2` less
+    /// [`n_covariance_parameters`](Self::n_covariance_parameters). Negative when the model has more
+    /// parameters than a covariance has entries. For diagonal noise `((d − q)² − (d + q)) / 2`.
+    #[allow(clippy::cast_possible_wrap, reason = "counts of matrix entries that fit in memory")]
+    pub fn degrees_of_freedom(&self) -> i64 {
+        let d = self.mean.len();
+        (d * (d + 1) / 2) as i64 - self.n_covariance_parameters() as i64
     }
 
     /// Free parameters of covariance and mean together.

@@ -6,11 +6,14 @@ mod linear_gaussian;
 mod noise;
 mod orient;
 mod outliers;
+mod rotation;
 mod scores;
 
 pub use conditional::Conditional;
+pub(crate) use density::check_columns;
 pub use density::{Completed, Density, FilledCell, Given, Imputed};
 pub use linear_gaussian::LinearGaussian;
 pub use noise::Noise;
 pub use outliers::Outlyingness;
+pub use rotation::{Rotated, Rotation, RotationSearch, rotate};
 pub use scores::{Coordinates, Posterior, Reconstruction};

@@ -223,7 +223,7 @@ fn a_ridge_has_one_likelihood() {
 
 /// The observed variance that relative prior scales refer to.
 fn mean_variance(data: &Dataset) -> f64 {
-    let variances = data.observed_variances(&data.observed_means());
+    let variances = data.observed_variances();
     variances.iter().sum::<f64>() / variances.len() as f64
 }
 

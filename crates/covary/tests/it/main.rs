@@ -1,5 +1,11 @@
 //! What a doubting statistician would ask: one binary, one module per kind of question.
 
+mod architecture;
+mod calibration;
 mod common;
+mod factor_analysis;
 mod golden_em;
+mod golden_fa;
 mod golden_ppca;
+mod golden_select;
+mod select;

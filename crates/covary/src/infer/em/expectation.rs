@@ -51,6 +51,42 @@ struct Strip<'a> {
     rows: &'a [usize],
 }
 
+/// The parts of a block's work that are loops, not matrix products.
+#[derive(Clone, Copy)]
+enum Stage {
+    Load,
+    Posterior,
+    Residual,
+}
+
+/// A stage with its arguments: everything below `with_simd` is inlined into a function compiled for
+/// the instruction set found at run time.
+struct Kernel<'k, 'a> {
+    step: &'k Expectation<'a>,
+    stage: Stage,
+    strips: &'k [Strip<'k>],
+    scratch: &'k mut Scratch,
+    out: &'k mut LatentMoments,
+}
+
+impl pulp::WithSimd for Kernel<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { step, stage, strips, scratch: s, out } = self;
+        match stage {
+            Stage::Load => step.load(strips, &mut s.y),
+            Stage::Posterior => {
+                step.latent_precisions(strips, &mut s.g);
+                out.ln_det += step.invert(strips, &mut s.g, &mut s.lanes);
+                step.posteriors(strips, s, out);
+            }
+            Stage::Residual => step.residuals(strips, &s.y, &mut s.fit, out),
+        }
+    }
+}
+
 /// Buffers of one thread.
 #[derive(Default)]
 struct Scratch {
@@ -69,7 +105,7 @@ impl<'a> Expectation<'a> {
         let inverse: Vec<f64> = at.psi.iter().map(|v| 1.0 / v).collect();
         let mut weighted = at.w.clone();
         weighted.scale_rows(&inverse);
-        let p = packed::len(q);
+        let p = packed::padded_len(q);
         let mut identity = vec![0.0; p];
         for i in 0..q {
             identity[packed::len(i + 1) - 1] = 1.0;
@@ -131,22 +167,23 @@ impl<'a> Expectation<'a> {
         s.fit.resize(n * d, 0.0);
         s.b.resize(n * q, 0.0);
         s.z.resize(n * (q + 1), 0.0);
-        s.g.resize(strips.len() * packed::len(q), 0.0);
+        s.g.resize(strips.len() * packed::padded_len(q), 0.0);
 
-        self.arch.dispatch(|| self.load(strips, &mut s.y));
+        self.run(Stage::Load, strips, s, out);
         let y = MatRef::from_row_major_slice(&s.y, n, d);
         gemm(MatMut::from_row_major_slice_mut(&mut s.b, n, q), false, y, self.weighted.view());
-        self.arch.dispatch(|| {
-            self.latent_precisions(strips, &mut s.g);
-            out.ln_det += self.invert(strips, &mut s.g, &mut s.lanes);
-            self.posteriors(strips, s, out);
-        });
+        self.run(Stage::Posterior, strips, s, out);
         let z = MatRef::from_row_major_slice(&s.z, n, q + 1);
         let x = z.subcols(0, q);
         gemm(MatMut::from_row_major_slice_mut(&mut s.fit, n, d), false, x, self.at.w.view().transpose());
-        self.arch.dispatch(|| self.residuals(strips, &s.y, &mut s.fit, out));
-        let y = MatRef::from_row_major_slice(&s.y, n, d);
+        self.run(Stage::Residual, strips, s, out);
+        let (y, z) = (MatRef::from_row_major_slice(&s.y, n, d), MatRef::from_row_major_slice(&s.z, n, q + 1));
         gemm(out.cross.view_mut(), true, y.transpose(), z);
+    }
+
+    /// Runs a stage compiled for the widest vectors this machine has.
+    fn run(&self, stage: Stage, strips: &[Strip<'_>], scratch: &mut Scratch, out: &mut LatentMoments) {
+        self.arch.dispatch(Kernel { step: self, stage, strips, scratch, out });
     }
 
     /// `y = (t − μ) / scale`, 0 at the gaps.
@@ -175,22 +212,29 @@ impl<'a> Expectation<'a> {
         }
         let d = self.at.w.n_rows();
         for (strip, g) in strips.iter().zip(g.chunks_exact_mut(p)) {
+            // One register of the triangle at a time, over all its columns: the sum never leaves it.
             if strip.gaps.is_empty() || (self.subtract && 2 * strip.gaps.len() <= d) {
-                g.copy_from_slice(&self.complete);
-                for &j in strip.gaps {
-                    let outer = &self.outer.row(j as usize)[..p];
-                    for i in 0..p {
-                        g[i] -= outer[i];
+                for (c, g) in g.chunks_exact_mut(LANES).enumerate() {
+                    let mut sum = lane(&self.complete, c);
+                    for &j in strip.gaps {
+                        let outer = lane(self.outer.row(j as usize), c);
+                        for l in 0..LANES {
+                            sum[l] -= outer[l];
+                        }
                     }
+                    g.copy_from_slice(&sum);
                 }
             } else {
-                g.copy_from_slice(&self.identity);
-                for_observed(strip.gaps, d, |j| {
-                    let outer = &self.outer.row(j)[..p];
-                    for i in 0..p {
-                        g[i] += outer[i];
-                    }
-                });
+                for (c, g) in g.chunks_exact_mut(LANES).enumerate() {
+                    let mut sum = lane(&self.identity, c);
+                    for_observed(strip.gaps, d, |j| {
+                        let outer = lane(self.outer.row(j), c);
+                        for l in 0..LANES {
+                            sum[l] += outer[l];
+                        }
+                    });
+                    g.copy_from_slice(&sum);
+                }
             }
         }
     }
@@ -202,6 +246,7 @@ impl<'a> Expectation<'a> {
         if p == 0 {
             return 0.0;
         }
+        // Padding rides along; `invert` reads the triangle only.
         lanes.resize(p, [0.0; LANES]);
         let mut sum = 0.0;
         for (strips, g) in strips.chunks(LANES).zip(g.chunks_mut(LANES * p)) {
@@ -233,17 +278,17 @@ impl<'a> Expectation<'a> {
         let Errors::Residual { posterior_trace, .. } = &mut out.errors else {
             unreachable!("an E-step fills residual moments")
         };
-        let pz = p + q + 1;
-        s.moment.resize(pz, 0.0);
+        let triangle = packed::len(q);
+        s.moment.resize(packed::padded_len(q + 1), 0.0);
         let mut at = 0;
         for (k, strip) in strips.iter().enumerate() {
             let v = &s.g[k * p..][..p];
             let m = strip.rows.len();
-            let moment = &mut s.moment[..pz];
-            for i in 0..p {
+            let moment = s.moment.as_mut_slice();
+            for i in 0..triangle {
                 moment[i] = m as f64 * v[i];
             }
-            moment[p..].fill(0.0);
+            moment[triangle..].fill(0.0);
             *posterior_trace += m as f64 * (0..q).map(|i| v[packed::len(i + 1) - 1]).sum::<f64>();
             for _ in 0..m {
                 let b = &s.b[at * q..][..q];
@@ -254,17 +299,14 @@ impl<'a> Expectation<'a> {
                 packed::add_outer(moment, z, 1.0);
                 at += 1;
             }
-            add(&mut out.latent, moment);
+            packed::add(&mut out.latent, moment);
             if 2 * strip.gaps.len() <= d {
-                add(&mut out.common, moment);
+                packed::add(&mut out.common, moment);
                 for &j in strip.gaps {
-                    let column = &mut out.by_column.row_mut(j as usize)[..pz];
-                    for i in 0..pz {
-                        column[i] -= moment[i];
-                    }
+                    packed::subtract(out.by_column.row_mut(j as usize), moment);
                 }
             } else {
-                for_observed(strip.gaps, d, |j| add(out.by_column.row_mut(j), moment));
+                for_observed(strip.gaps, d, |j| packed::add(out.by_column.row_mut(j), moment));
             }
         }
     }
@@ -289,6 +331,12 @@ impl<'a> Expectation<'a> {
             }
         }
     }
+}
+
+/// Register `c` of a padded triangle.
+#[inline(always)]
+fn lane(triangle: &[f64], c: usize) -> Lane {
+    triangle[c * LANES..][..LANES].try_into().expect("padded to whole registers")
 }
 
 /// Calls `visit` with every column that is not among the (rising) gaps.
@@ -316,14 +364,5 @@ fn symmetric_times(a: &[f64], b: &[f64], out: &mut [f64]) {
         }
         out[i] = sum;
         row_start += i + 1;
-    }
-}
-
-#[inline(always)]
-fn add(a: &mut [f64], b: &[f64]) {
-    let n = b.len();
-    let a = &mut a[..n];
-    for i in 0..n {
-        a[i] += b[i];
     }
 }

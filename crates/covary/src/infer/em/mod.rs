@@ -12,7 +12,7 @@ pub use moments::{Gradient, LatentMoments};
 use super::Estimator;
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 use crate::model::LinearGaussian;
-use crate::spec::{LoadingsPrior, NoiseFamily, constant_columns};
+use crate::spec::{LoadingsPrior, NoiseFamily};
 use crate::{Dataset, Error, Spec};
 use moments::Maximize;
 use parameters::{Frame, Parameters};
@@ -97,6 +97,7 @@ const STEPS_TO_JUDGE: usize = 8;
 impl Estimator for Em {
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         spec.check(data)?;
+        spec.check_variances(data.observed_variances(), data.column_names())?;
         if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
             let value = self.tolerance;
             return Err(Error::OutOfRange { name: "tolerance", value, bound: "finite and not negative" });
@@ -148,7 +149,7 @@ impl Em {
             };
             let left = self.max_iterations + 1 - walk.climb.trace.len();
             if accelerate && left >= squarem::STEPS {
-                moments = squarem::cycle(&mut walk, moments, objective);
+                moments = squarem::cycle(&mut walk, &moments);
             } else {
                 walk.climb.parameters = walk.maximize.step(&moments);
                 moments = walk.expectation();
@@ -215,7 +216,10 @@ impl Climb {
             columns.iter().map(|&j| data.column_names()[j].clone()).collect()
         };
         let mut warnings = self.warnings;
-        warnings.extend(Warning::constant_columns(data, &constant_columns(data)));
+        let columns = names(data.constant_columns());
+        if !columns.is_empty() {
+            warnings.push(Warning::ConstantColumns { columns });
+        }
         let sparse: Vec<usize> =
             (0..data.n_columns()).filter(|&j| data.n_observed_by_column()[j] <= spec.n_components).collect();
         if !sparse.is_empty() {

@@ -32,7 +32,7 @@ pub struct LatentMoments {
     pub(super) frame: Frame,
     /// The parameters of the E-step.
     pub(super) at: Parameters,
-    /// Packed `Σ ⟨z zᵀ⟩` over all informative rows.
+    /// Packed (and padded) `Σ ⟨z zᵀ⟩` over all informative rows.
     pub(super) latent: Vec<f64>,
     /// The part of `latent` that counts for every column …
     pub(super) common: Vec<f64>,
@@ -99,7 +99,7 @@ impl LatentMoments {
 
     fn empty(frame: &Frame, at: &Parameters) -> Self {
         let (d, q) = (at.w.n_rows(), at.w.n_columns());
-        let p = packed::len(q + 1);
+        let p = packed::padded_len(q + 1);
         Self {
             frame: frame.clone(),
             at: at.clone(),
@@ -131,25 +131,23 @@ impl LatentMoments {
     }
 
     fn add_sums(&mut self, other: &Self) {
+        if let (
+            Errors::Residual { squares, fitted, posterior_trace },
+            Errors::Residual { squares: s, fitted: f, posterior_trace: t },
+        ) = (&mut self.errors, &other.errors)
+        {
+            add(squares, s);
+            add(fitted, f);
+            *posterior_trace += t;
+        } else {
+            let mut raw = self.raw_squares();
+            add(&mut raw, &other.raw_squares());
+            self.errors = Errors::Raw(raw);
+        }
         add(&mut self.latent, &other.latent);
         add(&mut self.common, &other.common);
         add(self.by_column.as_mut_slice(), other.by_column.as_slice());
         add(self.cross.as_mut_slice(), other.cross.as_slice());
-        match (&mut self.errors, &other.errors) {
-            (
-                Errors::Residual { squares, fitted, posterior_trace },
-                Errors::Residual { squares: s, fitted: f, posterior_trace: t },
-            ) => {
-                add(squares, s);
-                add(fitted, f);
-                *posterior_trace += t;
-            }
-            _ => {
-                let mut raw = self.raw_squares();
-                add(&mut raw, &other.raw_squares());
-                self.errors = Errors::Raw(raw);
-            }
-        }
         self.ln_det += other.ln_det;
         self.scores_squared += other.scores_squared;
     }
@@ -187,7 +185,7 @@ impl LatentMoments {
 
     /// Rows with at least one observed cell (a weighted count after [`blend`](Self::blend)).
     pub fn n_rows(&self) -> f64 {
-        *self.latent.last().expect("z ends in 1")
+        self.latent[self.last()]
     }
 
     /// `Σ ⟨x xᵀ⟩` over the rows, q × q.
@@ -280,9 +278,14 @@ impl LatentMoments {
         self.at.w.n_columns()
     }
 
+    /// Where a packed `⟨z zᵀ⟩` counts its rows: `z` ends in 1.
+    fn last(&self) -> usize {
+        packed::len(self.n_components() + 1) - 1
+    }
+
     /// `N_j`
     fn count(&self, j: usize) -> f64 {
-        self.common.last().expect("z ends in 1") + self.by_column.row(j).last().expect("z ends in 1")
+        self.common[self.last()] + self.by_column.row(j)[self.last()]
     }
 
     /// `A_j`, (q+1) × (q+1).

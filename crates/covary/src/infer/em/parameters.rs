@@ -19,8 +19,7 @@ pub(super) struct Frame {
 
 impl Frame {
     pub(super) fn new(data: &Dataset, spec: &Spec) -> Self {
-        let mean = data.observed_means();
-        let variances = data.observed_variances(&mean);
+        let (mean, variances) = (data.observed_means().to_vec(), data.observed_variances());
         let pooled = (variances.iter().sum::<f64>() / variances.len() as f64).sqrt();
         let own = spec.standardize || !is_isotropic(spec);
         let scale: Vec<f64> =

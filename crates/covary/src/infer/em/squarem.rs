@@ -13,9 +13,9 @@ pub(super) const STEPS: usize = 3;
 /// ```
 /// in the coordinates (W, μ, ln ψ) of the frame. The extrapolated point is kept if its objective is
 /// no worse than that of θ₁; otherwise the cycle ends at θ₂. Returns the moments where it ends.
-pub(super) fn cycle(walk: &mut Walk<'_>, moments: LatentMoments, _objective: f64) -> LatentMoments {
+pub(super) fn cycle(walk: &mut Walk<'_>, moments: &LatentMoments) -> LatentMoments {
     let theta0 = walk.climb.parameters.clone();
-    walk.climb.parameters = walk.maximize.step(&moments);
+    walk.climb.parameters = walk.maximize.step(moments);
     let theta1 = walk.climb.parameters.clone();
     let moments1 = walk.expectation();
     let objective1 = walk.objective(&moments1);

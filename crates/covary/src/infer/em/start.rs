@@ -2,6 +2,7 @@
 
 use super::Init;
 use super::parameters::{Frame, Parameters};
+use crate::linalg::rows::{center_observed, observed};
 use crate::linalg::{add_gram_lower, krylov, leading_eigenpairs};
 use crate::parallel::merge_tree;
 use crate::{Dataset, Error, Matrix, Spec};
@@ -11,6 +12,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
+/// Cells multiplied at a time, and pieces a table is cut into: see `data/moments.rs`.
+const BLOCK_CELLS: usize = 64 * 1024;
 const MAX_PIECES: usize = 16;
 /// Share of a mean variance below which a starting loading or noise is not taken.
 const LEAST_SIGNAL: f64 = 1e-2;
@@ -68,7 +71,7 @@ pub(super) fn jitter(start: &Parameters, seed: u64) -> Parameters {
 fn spectral(data: &Dataset, q: usize, frame: &Frame, floor: f64) -> Result<Parameters, Error> {
     let d = data.n_columns();
     let variances: Vec<f64> =
-        data.observed_variances(&frame.mean).iter().zip(&frame.inverse).map(|(v, s)| v * s * s).collect();
+        data.observed_variances().iter().zip(&frame.inverse).map(|(v, s)| v * s * s).collect();
     let total: f64 = variances.iter().sum();
     let mean_variance = total / d as f64;
     let pairs = Pairs::of(data, frame);
@@ -90,7 +93,10 @@ fn spectral(data: &Dataset, q: usize, frame: &Frame, floor: f64) -> Result<Param
 
 /// Pairs of columns that no row has together: how many, and the first.
 pub(super) fn unseen_pairs(data: &Dataset) -> Option<(usize, (usize, usize))> {
-    if data.is_complete() {
+    // Two columns whose counts exceed the number of rows must meet somewhere.
+    let mut observed = data.n_observed_by_column().to_vec();
+    observed.sort_unstable();
+    if observed.len() < 2 || observed[0] + observed[1] > data.n_rows() {
         return None;
     }
     let counts = Pairs::counts(data);
@@ -108,35 +114,32 @@ struct Pairs {
 
 impl Pairs {
     fn of(data: &Dataset, frame: &Frame) -> Self {
-        let products = Self::gram(data, |row, out| {
-            let cells = row.iter().zip(&frame.mean).zip(&frame.inverse);
-            out.extend(cells.map(|((t, m), s)| if t.is_nan() { 0.0 } else { (t - m) * s }));
-        });
-        Self { products, counts: Self::counts(data) }
+        let load = |rows: &[f64], out: &mut [f64]| center_observed(rows, &frame.mean, &frame.inverse, out);
+        Self { products: Self::gram(data, load), counts: Self::counts(data) }
     }
 
     fn counts(data: &Dataset) -> Matrix {
         if data.is_complete() {
             return Matrix::from_fn(data.n_columns(), data.n_columns(), |_, _| data.n_rows() as f64);
         }
-        Self::gram(data, |row, out| out.extend(row.iter().map(|t| f64::from(u8::from(!t.is_nan())))))
+        Self::gram(data, observed)
     }
 
-    fn gram(data: &Dataset, load: impl Fn(&[f64], &mut Vec<f64>) + Sync) -> Matrix {
+    fn gram(data: &Dataset, load: impl Fn(&[f64], &mut [f64]) + Sync) -> Matrix {
         let (n, d) = (data.n_rows(), data.n_columns());
-        let step = (64 * 1024 / d).max(64);
+        let step = BLOCK_CELLS.div_ceil(d);
         let piece = n.div_ceil(MAX_PIECES).max(step);
-        let mut parts: Vec<Matrix> = (0..n.div_ceil(piece))
-            .into_par_iter()
-            .map(|p| {
+        let mut parts: Vec<Matrix> = data
+            .values()
+            .as_slice()
+            .par_chunks(piece * d)
+            .map(|rows| {
                 let mut part = Matrix::zeros(d, d);
-                let mut block = Vec::with_capacity(step * d);
-                let rows = p * piece..((p + 1) * piece).min(n);
-                for start in rows.clone().step_by(step) {
-                    block.clear();
-                    let end = (start + step).min(rows.end);
-                    (start..end).for_each(|i| load(data.row(i), &mut block));
-                    let view = MatRef::from_row_major_slice(&block, end - start, d);
+                let mut block = vec![0.0; (step * d).min(rows.len())];
+                for rows in rows.chunks(step * d) {
+                    let block = &mut block[..rows.len()];
+                    load(rows, block);
+                    let view = MatRef::from_row_major_slice(block, rows.len() / d, d);
                     add_gram_lower(part.view_mut(), view);
                 }
                 part

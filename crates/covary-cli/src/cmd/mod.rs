@@ -1,0 +1,3 @@
+//! The verbs, one file each: flags in, calls of the library, words out.
+
+pub(crate) mod impute;

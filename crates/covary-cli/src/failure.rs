@@ -1,0 +1,36 @@
+use std::fmt::Display;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Why a verb ended without its result.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The call cannot mean anything: exit 2.
+    Call(String),
+    /// The call was right and the work failed: exit 1.
+    Work {
+        /// The file or step it is about.
+        about: String,
+        /// What happened.
+        why: String,
+    },
+}
+
+impl Failure {
+    pub(crate) fn work(about: &str, why: impl Display) -> Self {
+        Self::Work { about: about.to_owned(), why: why.to_string() }
+    }
+
+    /// Says it on standard error; a closed standard error changes nothing.
+    pub(crate) fn report(&self) -> ExitCode {
+        let mut err = std::io::stderr().lock();
+        let _ = match self {
+            Self::Call(why) => writeln!(err, "covary: {why}\n\nFor more information, try '--help'."),
+            Self::Work { about, why } => writeln!(err, "covary: {about}: {why}"),
+        };
+        ExitCode::from(match self {
+            Self::Call(_) => 2,
+            Self::Work { .. } => 1,
+        })
+    }
+}

@@ -1,0 +1,347 @@
+//! Does the choice of dimension find the truth, and by fair means?
+
+use covary::data::{Shape, simulate};
+use covary::infer::{Em, Observer, Spectral};
+use covary::select::{
+    ChoiceRule, Criteria, HeldOutOptions, ParallelAnalysis, choose_by_held_out_cells, folds_of_cells,
+    held_out_cells, hold_out_at, information_criteria, interval_coverage, pool,
+};
+use covary::{Dataset, Density, Error, Estimator, Fit, Matrix, Spec};
+use std::sync::Mutex;
+
+const SEEDS: u64 = 20;
+
+/// The second setting of the guidance (spec §8.5), where every method does well.
+fn guidance_table(seed: u64) -> Dataset {
+    simulate::ppca(Shape { rows: 200, columns: 8, n_components: 2 }, seed).0
+}
+
+/// The same with a fifth of its cells hidden.
+fn with_gaps(seed: u64) -> Dataset {
+    simulate::hide(&guidance_table(seed), 0.2, seed)
+}
+
+fn criteria(data: &Dataset) -> Criteria {
+    let spectrum = Spectral::default().spectrum(data, data.n_columns(), false).unwrap();
+    Criteria::from_spectrum(&spectrum).unwrap()
+}
+
+fn times_right(truth: usize, choose: impl Fn(u64) -> usize) -> usize {
+    (0..SEEDS).filter(|&seed| choose(seed) == truth).count()
+}
+
+/// Cells that the fold hides from the table.
+fn hidden(table: &Dataset, fold: &Dataset) -> Vec<usize> {
+    let (full, visible) = (table.values().as_slice(), fold.values().as_slice());
+    (0..full.len()).filter(|&at| visible[at].is_nan() && !full[at].is_nan()).collect()
+}
+
+fn on_threads<T: Send>(n: usize, work: impl FnOnce() -> T + Send) -> T {
+    rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap().install(work)
+}
+
+#[test]
+fn evidence_and_bic_find_two_components_in_most_tables() {
+    let chosen = |seed| criteria(&guidance_table(seed)).chosen();
+    assert!(times_right(2, |seed| chosen(seed).evidence.unwrap()) >= 18);
+    assert!(times_right(2, |seed| chosen(seed).bic) >= 18);
+    assert!(times_right(2, |seed| chosen(seed).aic) >= 14);
+}
+
+#[test]
+fn evidence_finds_no_components_in_white_noise() {
+    let white = |seed| simulate::ppca(Shape { rows: 200, columns: 8, n_components: 0 }, seed).0;
+    assert!(times_right(0, |seed| criteria(&white(seed)).chosen().evidence.unwrap()) >= 18);
+}
+
+#[test]
+fn training_likelihood_never_falls_with_the_number_of_components() {
+    for (rows, columns) in [(200, 8), (12, 20)] {
+        let (table, _) = simulate::factor_analysis(Shape { rows, columns, n_components: 2 }, 1);
+        let by_q = criteria(&table).by_n_components;
+        assert!(by_q.windows(2).all(|w| w[1].information.log_likelihood >= w[0].information.log_likelihood));
+    }
+}
+
+#[test]
+fn criteria_stop_where_no_noise_is_left() {
+    let (table, _) = simulate::ppca(Shape { rows: 6, columns: 10, n_components: 2 }, 1);
+    // Six centred rows have rank five; five components would explain them exactly.
+    let by_q = criteria(&table).by_n_components;
+    assert_eq!(by_q.len(), 5);
+    assert!(by_q.iter().all(|c| c.log_evidence.is_some_and(f64::is_finite)));
+}
+
+#[test]
+fn equal_retained_eigenvalues_have_no_evidence() {
+    // Columns ±1 in a full factorial design: all eigenvalues are exactly one.
+    let table = Matrix::from_fn(8, 3, |i, j| if (i >> j) & 1 == 0 { 1.0 } else { -1.0 });
+    let by_q = criteria(&Dataset::new(table).unwrap()).by_n_components;
+    assert!(by_q[0].log_evidence.is_some());
+    assert!(by_q[1..].iter().all(|c| c.log_evidence.is_none()));
+}
+
+#[test]
+fn aicc_needs_more_rows_than_parameters() {
+    assert_eq!(information_criteria(-10.0, 5, 6).aicc, None);
+    assert_eq!(information_criteria(-10.0, 5, 7).aicc, Some(30.0 + 60.0));
+}
+
+#[test]
+fn a_truncated_spectrum_is_refused() {
+    let spectrum = Spectral::default().spectrum(&guidance_table(0), 3, false).unwrap();
+    assert!(matches!(
+        Criteria::from_spectrum(&spectrum),
+        Err(Error::WrongLength { expected: 8, got: 3, .. })
+    ));
+}
+
+#[test]
+fn parallel_analysis_finds_two_components() {
+    let right = |standardize, deflate| {
+        let analysis = ParallelAnalysis { standardize, deflate, ..ParallelAnalysis::default() };
+        times_right(2, |seed| analysis.run(&guidance_table(seed)).unwrap().n_components)
+    };
+    assert!(right(true, false) >= 18);
+    assert!(right(true, true) >= 18 && right(false, true) >= 18);
+    // The column of largest variance sets every threshold: plain covariances miss weak components.
+    assert!(right(false, false) >= 12);
+}
+
+#[test]
+fn parallel_analysis_finds_two_components_despite_gaps() {
+    let analysis = ParallelAnalysis::default();
+    assert!(times_right(2, |seed| analysis.run(&with_gaps(seed)).unwrap().n_components) >= 16);
+    let deflated = ParallelAnalysis { deflate: true, ..analysis }.run(&with_gaps(0));
+    assert!(matches!(deflated, Err(Error::Unsupported { .. })));
+}
+
+#[test]
+fn parallel_analysis_finds_nothing_in_white_noise() {
+    let white = |seed| simulate::ppca(Shape { rows: 100, columns: 20, n_components: 0 }, seed).0;
+    for deflate in [false, true] {
+        let analysis = ParallelAnalysis { deflate, ..ParallelAnalysis::default() };
+        assert!(times_right(0, |seed| analysis.run(&white(seed)).unwrap().n_components) >= 16);
+    }
+}
+
+#[test]
+fn parallel_analysis_of_a_wide_table_sees_its_nonzero_eigenvalues() {
+    // With n < d the n × n matrix is used.
+    let (table, _) = simulate::ppca(Shape { rows: 20, columns: 30, n_components: 2 }, 3);
+    let found = ParallelAnalysis::default().run(&table).unwrap();
+    assert_eq!((found.eigenvalues.len(), found.n_components), (20, 2));
+    let spectrum = Spectral::default().spectrum(&table, 20, true).unwrap();
+    for (a, b) in found.eigenvalues.iter().zip(&spectrum.eigenvalues) {
+        assert!((a - b).abs() < 1e-12 * spectrum.eigenvalues[0]);
+    }
+}
+
+#[test]
+fn deflation_uncovers_a_component_in_the_shadow_of_a_strong_one() {
+    // One strong direction leaves the others little of the unit total.
+    let deviations = [10.0, 1.6, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+    let count = |deflate| {
+        let analysis = ParallelAnalysis { deflate, standardize: false, ..ParallelAnalysis::default() };
+        times_right(2, |seed| {
+            analysis.run(&simulate::rotated(300, &deviations, seed).0).unwrap().n_components
+        })
+    };
+    let (plain, deflated) = (count(false), count(true));
+    assert!(plain <= 5 && deflated >= 15, "plain {plain}, deflated {deflated}");
+}
+
+#[test]
+fn parallel_analysis_does_not_depend_on_threads() {
+    for (table, deflate) in [(guidance_table(1), true), (with_gaps(1), false)] {
+        let analysis = ParallelAnalysis { deflate, ..ParallelAnalysis::default() };
+        let run = |n| on_threads(n, || analysis.run(&table).unwrap());
+        assert_eq!(run(1), run(2));
+    }
+}
+
+#[test]
+fn folds_hide_every_cell_once_and_starve_no_row_or_column() {
+    let table = simulate::hide(&guidance_table(4), 0.4, 5);
+    let n_components = 3;
+    let folds = folds_of_cells(&table, 5, n_components, 0).unwrap();
+    let mut times = vec![0; table.values().as_slice().len()];
+    let sizes: Vec<usize> = folds
+        .iter()
+        .map(|fold| {
+            let cells = hidden(&table, fold);
+            for &at in &cells {
+                times[at] += 1;
+            }
+            assert!(fold.values().rows().all(|row| row.iter().any(|v| !v.is_nan())));
+            assert!(fold.n_observed_by_column().iter().all(|&n| n > n_components));
+            cells.len()
+        })
+        .collect();
+    assert!(times.iter().all(|&n| n <= 1));
+    // Only the cells of rows with one observed cell are never hidden.
+    let alone = table.values().rows().filter(|row| row.iter().filter(|v| !v.is_nan()).count() == 1).count();
+    assert_eq!(times.iter().sum::<usize>(), table.n_observed() - alone);
+    assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= table.n_rows() / 20);
+    let again = |seed| folds_of_cells(&table, 5, n_components, seed).unwrap();
+    assert!(folds.iter().zip(again(0)).all(|(a, b)| same_cells(a, &b)));
+    assert!(folds.iter().zip(again(1)).all(|(a, b)| !same_cells(a, &b)));
+}
+
+#[test]
+fn tables_too_sparse_to_hide_cells_are_refused() {
+    let nan = f64::NAN;
+    let sparse = Dataset::new(Matrix::from_rows(&[[1.0, 2.0], [3.0, nan], [4.0, nan]])).unwrap();
+    let refused = folds_of_cells(&sparse, 2, 1, 0);
+    assert!(matches!(refused, Err(Error::TooSparse { observed: 1, needed: 2, .. })));
+    let lonely = Dataset::new(Matrix::from_rows(&[[1.0, nan], [nan, 3.0], [2.0, nan], [nan, 5.0]])).unwrap();
+    assert!(matches!(folds_of_cells(&lonely, 2, 0, 0), Err(Error::TooFewToHide { cells: 0, folds: 2 })));
+    assert!(matches!(folds_of_cells(&guidance_table(0), 1, 0, 0), Err(Error::OutOfRange { .. })));
+}
+
+/// Remembers the tables it was given and fits their complete rows' means and variances.
+#[derive(Default)]
+struct Witness(Mutex<Vec<Dataset>>);
+
+impl Estimator for Witness {
+    fn fit_observed(&self, data: &Dataset, _: &Spec, _: &mut dyn Observer) -> Result<Fit, Error> {
+        self.0.lock().unwrap().push(data.clone());
+        let means = data.observed_means();
+        let filled = Matrix::from_fn(data.n_rows(), data.n_columns(), |i, j| {
+            let v = data.row(i)[j];
+            if v.is_nan() { means[j] } else { v }
+        });
+        Spectral::default().fit(&Dataset::new(filled)?, &Spec::ppca(0))
+    }
+}
+
+#[test]
+fn the_estimator_never_sees_the_cells_it_is_scored_on() {
+    let table = simulate::hide(&guidance_table(2), 0.1, 3);
+    let witness = Witness::default();
+    let options = HeldOutOptions { n_folds: 4, seed: 7 };
+    let scores = held_out_cells(&table, &Spec::ppca(0), 0..=2, &witness, &options).unwrap();
+    let folds = folds_of_cells(&table, 4, 2, 7).unwrap();
+    let seen = witness.0.into_inner().unwrap();
+    assert_eq!(seen.len(), 3 * folds.len());
+    assert!(folds.iter().all(|fold| seen.iter().filter(|s| same_cells(s, fold)).count() == 3));
+    assert_eq!(scores.n_hidden, folds.iter().map(|fold| hidden(&table, fold).len()).sum::<usize>());
+    // Means and one variance are the baseline itself.
+    assert!((scores.by_n_components[0].rmse - scores.baseline_rmse).abs() < 1e-12);
+    assert!(scores.by_n_components[0].skill.abs() < 1e-12);
+}
+
+fn same_cells(a: &Dataset, b: &Dataset) -> bool {
+    a.values().as_slice().iter().zip(b.values().as_slice()).all(|(a, b)| a.to_bits() == b.to_bits())
+}
+
+#[test]
+fn predicting_a_hidden_cell_never_uses_it() {
+    let (table, truth) = simulate::ppca(Shape { rows: 10, columns: 5, n_components: 2 }, 1);
+    for fold in folds_of_cells(&table, 5, 2, 0).unwrap() {
+        let cells = hidden(&table, &fold);
+        let mut moved = table.values().clone();
+        for &at in &cells {
+            moved.as_mut_slice()[at] += 1.0;
+        }
+        let moved = Dataset::new(moved).unwrap();
+        // Errors move by exactly the shift, so the predictions did not move at all.
+        let predicted = truth.impute(&fold).unwrap();
+        let expected: f64 = cells
+            .iter()
+            .map(|&at| (moved.values().as_slice()[at] - predicted.values().as_slice()[at]).powi(2))
+            .sum();
+        let got: f64 = hold_out_at(&truth, &moved, &fold).unwrap().squared_error.iter().sum();
+        assert!((got - expected).abs() < 1e-12 * expected);
+    }
+}
+
+#[test]
+fn a_changed_visible_cell_is_refused() {
+    let (table, truth) = simulate::ppca(Shape { rows: 5, columns: 4, n_components: 1 }, 1);
+    let mut other = table.values().clone();
+    other[(2, 1)] += 1.0;
+    let refused = hold_out_at(&truth, &table, &Dataset::new(other).unwrap());
+    assert!(matches!(refused, Err(Error::NotInFullTable { row: 3, .. })));
+}
+
+#[test]
+fn pooling_needs_two_estimates_and_their_variances() {
+    assert!(matches!(pool(&[1.0], &[1.0]), Err(Error::OutOfRange { .. })));
+    assert!(matches!(pool(&[1.0, 2.0], &[1.0]), Err(Error::WrongLength { .. })));
+    assert!(matches!(pool(&[1.0, 2.0], &[1.0, -1.0]), Err(Error::OutOfRange { .. })));
+    assert_eq!(pool(&[2.0, 2.0], &[0.0, 0.0]).unwrap().degrees_of_freedom, f64::INFINITY);
+}
+
+#[test]
+fn coverage_needs_a_known_truth() {
+    let (table, truth) = simulate::ppca(Shape { rows: 5, columns: 4, n_components: 1 }, 1);
+    let gappy = simulate::hide(&table, 0.5, 1);
+    let filled = truth.impute(&gappy).unwrap();
+    assert_eq!(interval_coverage(&gappy, &filled, &[0.9]), Err(Error::NothingToCompare));
+    assert!(matches!(interval_coverage(&table, &filled, &[1.0]), Err(Error::OutOfRange { .. })));
+}
+
+#[test]
+fn held_out_cells_find_two_components_despite_gaps() {
+    let choose = |seed| {
+        let options = HeldOutOptions { seed, ..HeldOutOptions::default() };
+        choose_by_held_out_cells(&with_gaps(seed), &Spec::ppca(0), 0..=4, &Em::default(), &options).unwrap()
+    };
+    assert!(times_right(2, choose) >= 18);
+}
+
+#[test]
+fn held_out_cells_find_no_components_in_white_noise() {
+    let choose = |seed| {
+        let (table, _) = simulate::ppca(Shape { rows: 100, columns: 8, n_components: 0 }, seed);
+        let options = HeldOutOptions::default();
+        choose_by_held_out_cells(&table, &Spec::ppca(0), 0..=2, &Em::default(), &options).unwrap()
+    };
+    assert!(times_right(0, choose) >= 18);
+}
+
+#[test]
+fn a_shortfall_is_known_better_than_a_mean() {
+    // Two weak components: the spread of the rows hides a gain that every row shares.
+    let (table, _) = simulate::rotated(200, &[2.0, 1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], 0);
+    let options = HeldOutOptions::default();
+    let scores = held_out_cells(&table, &Spec::ppca(0), 1..=3, &Em::default(), &options).unwrap();
+    let [one, two, three] = scores.by_n_components[..] else { unreachable!() };
+    assert_eq!(two.shortfall, 0.0);
+    for other in [one, three] {
+        assert!((other.shortfall - (two.mean - other.mean)).abs() < 1e-12);
+        assert!(other.shortfall_error < 0.7 * other.standard_error);
+    }
+    assert_eq!(scores.chosen(ChoiceRule::OneStandardError), 2);
+    assert!(two.mean - one.mean < two.standard_error);
+}
+
+#[test]
+fn the_training_likelihood_of_a_table_with_gaps_never_falls_with_components() {
+    let table = with_gaps(1);
+    let fitted = |q| Em::default().fit(&table, &Spec::ppca(q)).unwrap().report.objective.value;
+    let by_q: Vec<f64> = (0..=4).map(fitted).collect();
+    // EM stops within its tolerance of the maximum.
+    assert!(by_q.windows(2).all(|w| w[1] >= w[0] - 1e-5));
+}
+
+#[test]
+fn held_out_scores_do_not_depend_on_threads() {
+    let table = with_gaps(3);
+    let options = HeldOutOptions::default();
+    let run = |n| {
+        on_threads(n, || held_out_cells(&table, &Spec::ppca(0), 0..=3, &Em::default(), &options).unwrap())
+    };
+    assert_eq!(run(1), run(2));
+}
+
+#[test]
+fn an_empty_range_or_one_too_large_is_refused() {
+    let (table, options) = (guidance_table(0), HeldOutOptions::default());
+    let run = |range| held_out_cells(&table, &Spec::ppca(0), range, &Em::default(), &options);
+    #[allow(clippy::reversed_empty_ranges, reason = "the point of the test")]
+    let empty = run(3..=2);
+    assert!(matches!(empty, Err(Error::OutOfRange { .. })));
+    assert!(matches!(run(1..=8), Err(Error::TooManyComponents { asked: 8, max: 7, .. })));
+}
