@@ -280,7 +280,7 @@ def worker(order):
         for turn in range(6):
             high = min(j for j in trail if trail[j][0] <= goal)
             low = max((j for j in trail if j < high), default=0)
-            if low == 0 or high - low <= max(1, high // 20) or trail[high][1] > 0.3 * budget:
+            if low == 0 or high - low <= max(1, high // 20) or (turn and trail[high][1] > 0.3 * budget):
                 break
             base = 0.0 if state == "reached" else trail[k][0] - 0.01 * NEAR
             a, b = (math.log(max(trail[j][0] - base, 1e-9)) for j in (low, high))
