@@ -45,12 +45,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let fit = last.ok_or("at least one repeat")?;
     let axes = fit.model.components();
     println!(
-        "{{\"wall\": {wall}, \"cpu\": {cpu}, \"iterations\": {}, \"loglik\": {}, \"noise\": {:?}, \"rss_above_input\": {}, \"components\": {:?}}}",
+        "{{\"wall\": {wall}, \"cpu\": {cpu}, \"iterations\": {}, \"loglik\": {}, \"noise\": {:?}, \"rss_above_input\": {}, \"components\": {:?}, \"loadings\": {:?}, \"mean\": {:?}, \"noise_variances\": {:?}}}",
         fit.report.n_iterations(),
         fit.report.objective.value,
         fit.model.noise().variance(0),
         peak_memory().saturating_sub(before),
         axes.rows().collect::<Vec<_>>(),
+        fit.model.loadings().rows().collect::<Vec<_>>(),
+        fit.model.mean(),
+        fit.model.noise_variances(),
     );
     Ok(())
 }
