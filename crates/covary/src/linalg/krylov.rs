@@ -17,6 +17,8 @@ pub(crate) struct Krylov {
 
 /// Passes over the operator before the search is given up: beyond this the exact road is cheaper.
 pub(crate) const MAX_PASSES: usize = 10;
+/// Order from which a few leading pairs are worth an iteration.
+pub(crate) const SMALLEST: usize = 128;
 /// Angle (radians) that is good enough for the start of an iteration.
 pub(crate) const START_ANGLE: f64 = 1e-2;
 /// Columns carried beyond the wanted ones; the usual oversampling of randomised range finders.

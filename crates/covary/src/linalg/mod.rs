@@ -107,7 +107,7 @@ pub(crate) struct Leading {
 /// radians.
 pub(crate) fn leading_eigenpairs(a: &Matrix, k: usize, max_angle: f64, seed: u64) -> Result<Leading, Error> {
     let n = a.n_rows();
-    if n >= 256 && 8 * krylov::block_width(k, n) <= n {
+    if n >= krylov::SMALLEST && 8 * krylov::block_width(k, n) <= n {
         let apply = |x: faer::MatRef<'_, f64>, out: faer::MatMut<'_, f64>| gemm(out, false, a.view(), x);
         if let Some(krylov::Krylov { eigen, .. }) = top_eigenpairs(apply, n, k, max_angle, seed)? {
             let rest = a.trace() - eigen.values.iter().sum::<f64>();

@@ -23,16 +23,6 @@ pub(crate) fn add(a: &mut [f64], b: &[f64]) {
     }
 }
 
-/// `a ← a − b` for padded triangles.
-#[inline(always)]
-pub(crate) fn subtract(a: &mut [f64], b: &[f64]) {
-    for (a, b) in a.chunks_exact_mut(LANES).zip(b.chunks_exact(LANES)) {
-        for l in 0..LANES {
-            a[l] -= b[l];
-        }
-    }
-}
-
 /// `out ← out + s · x xᵀ`.
 #[inline(always)]
 pub(crate) fn add_outer(out: &mut [f64], x: &[f64], s: f64) {

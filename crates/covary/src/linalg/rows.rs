@@ -78,13 +78,6 @@ impl WithSimd for ZeroGaps<'_> {
     }
 }
 
-/// `out = 1` where a cell is observed, 0 at the gaps.
-pub(crate) fn observed(rows: &[f64], out: &mut [f64]) {
-    for (v, out) in rows.iter().zip(out) {
-        *out = if v.is_nan() { 0.0 } else { 1.0 };
-    }
-}
-
 /// Adds to each column: the count of its observed cells, their sum about `origin`, and the sum of
 /// squares about it.
 pub(crate) fn add_column_sums(rows: &[f64], origin: &[f64], sums: &mut ColumnSums) {

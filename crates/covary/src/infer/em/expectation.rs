@@ -19,7 +19,10 @@ use faer::{MatMut, MatRef};
 use std::ops::Range;
 
 /// Cells of a block: its working set stays in the second-level cache.
-const BLOCK_CELLS: usize = 16 * 1024;
+const BLOCK_CELLS: usize = 32 * 1024;
+/// Strips whose moments are shared out together: at q = 10 they fit the first-level cache, and their
+/// number the bits of a `u32`.
+const BATCH: usize = 32;
 /// Pieces the rows are cut into, whatever the number of threads, so that the sums have one order.
 const MAX_PIECES: usize = 16;
 /// Above this, `G − Σ_{gaps}` would lose the digits of the identity in it; the observed columns are
@@ -96,7 +99,9 @@ struct Scratch {
     z: Vec<f64>,
     g: Vec<f64>,
     lanes: Vec<Lane>,
-    moment: Vec<f64>,
+    /// Packed `⟨z zᵀ⟩`, summed over the rows of each strip of a batch.
+    moments: Vec<f64>,
+    missing: Vec<u32>,
 }
 
 impl<'a> Expectation<'a> {
@@ -274,39 +279,72 @@ impl<'a> Expectation<'a> {
     /// that have it.
     #[inline(always)]
     fn posteriors(&self, strips: &[Strip<'_>], s: &mut Scratch, out: &mut LatentMoments) {
-        let (d, q, p) = (self.at.w.n_rows(), self.at.w.n_columns(), self.complete.len());
-        let Errors::Residual { posterior_trace, .. } = &mut out.errors else {
-            unreachable!("an E-step fills residual moments")
-        };
+        let (q, p) = (self.at.w.n_columns(), self.complete.len());
         let triangle = packed::len(q);
-        s.moment.resize(packed::padded_len(q + 1), 0.0);
+        let pz = packed::padded_len(q + 1);
+        s.moments.resize(BATCH * pz, 0.0);
         let mut at = 0;
+        for (batch, strips) in strips.chunks(BATCH).enumerate() {
+            for (k, strip) in strips.iter().enumerate() {
+                let v = &s.g[(batch * BATCH + k) * p..][..p];
+                let m = strip.rows.len() as f64;
+                let moment = &mut s.moments[k * pz..][..pz];
+                for i in 0..triangle {
+                    moment[i] = m * v[i];
+                }
+                moment[triangle..].fill(0.0);
+                *posterior_trace(out) += m * (0..q).map(|i| v[packed::len(i + 1) - 1]).sum::<f64>();
+                for _ in strip.rows {
+                    let b = &s.b[at * q..][..q];
+                    let z = &mut s.z[at * (q + 1)..][..=q];
+                    symmetric_times(v, b, &mut z[..q]);
+                    z[q] = 1.0;
+                    out.scores_squared += dot(&z[..q], &z[..q]);
+                    packed::add_outer(moment, z, 1.0);
+                    at += 1;
+                }
+            }
+            self.share(strips, s, out);
+        }
+    }
+
+    /// Adds the moments of a batch of strips to the columns that have them: to all, less those that
+    /// miss them, column by column, so that a column's sum stays in registers over the batch; or, for
+    /// strips with few columns, to these.
+    #[inline(always)]
+    fn share(&self, strips: &[Strip<'_>], s: &mut Scratch, out: &mut LatentMoments) {
+        let (d, pz) = (self.at.w.n_rows(), packed::padded_len(self.at.w.n_columns() + 1));
+        // Bit k of a column is set if strip k misses it.
+        s.missing.clear();
+        s.missing.resize(d, 0);
         for (k, strip) in strips.iter().enumerate() {
-            let v = &s.g[k * p..][..p];
-            let m = strip.rows.len();
-            let moment = s.moment.as_mut_slice();
-            for i in 0..triangle {
-                moment[i] = m as f64 * v[i];
-            }
-            moment[triangle..].fill(0.0);
-            *posterior_trace += m as f64 * (0..q).map(|i| v[packed::len(i + 1) - 1]).sum::<f64>();
-            for _ in 0..m {
-                let b = &s.b[at * q..][..q];
-                let z = &mut s.z[at * (q + 1)..][..=q];
-                symmetric_times(v, b, &mut z[..q]);
-                z[q] = 1.0;
-                out.scores_squared += dot(&z[..q], &z[..q]);
-                packed::add_outer(moment, z, 1.0);
-                at += 1;
-            }
+            let moment = &s.moments[k * pz..][..pz];
             packed::add(&mut out.latent, moment);
             if 2 * strip.gaps.len() <= d {
                 packed::add(&mut out.common, moment);
                 for &j in strip.gaps {
-                    packed::subtract(out.by_column.row_mut(j as usize), moment);
+                    s.missing[j as usize] |= 1 << k;
                 }
             } else {
                 for_observed(strip.gaps, d, |j| packed::add(out.by_column.row_mut(j), moment));
+            }
+        }
+        for (j, &missing) in s.missing.iter().enumerate().filter(|(_, bits)| **bits != 0) {
+            let (mut bits, mut n, mut starts) = (missing, 0, [0; BATCH]);
+            while bits != 0 {
+                starts[n] = bits.trailing_zeros() as usize * pz;
+                bits &= bits - 1;
+                n += 1;
+            }
+            for (c, column) in out.by_column.row_mut(j).chunks_exact_mut(LANES).enumerate() {
+                let mut sum = lane(column, 0);
+                for &start in &starts[..n] {
+                    let moment = lane(&s.moments[start..], c);
+                    for l in 0..LANES {
+                        sum[l] -= moment[l];
+                    }
+                }
+                column.copy_from_slice(&sum);
             }
         }
     }
@@ -331,6 +369,15 @@ impl<'a> Expectation<'a> {
             }
         }
     }
+}
+
+/// Where `Σ tr V` is summed.
+#[inline(always)]
+fn posterior_trace(out: &mut LatentMoments) -> &mut f64 {
+    let Errors::Residual { posterior_trace, .. } = &mut out.errors else {
+        unreachable!("an E-step fills residual moments")
+    };
+    posterior_trace
 }
 
 /// Register `c` of a padded triangle.
