@@ -125,8 +125,14 @@ impl Newton {
             if trace.len() > self.max_iterations {
                 break Termination::IterationLimit;
             }
-            let direction = direction(&profile, &free);
-            let Some((next, at)) = search(problem, &psi, &profile, &free, &direction)? else {
+            let mut found = None;
+            for direction in directions(&profile, &free) {
+                found = search(problem, &psi, &profile, &free, &direction)?;
+                if found.is_some() {
+                    break;
+                }
+            }
+            let Some((next, at)) = found else {
                 // No step shows a gain: at the end if the slope says so too.
                 let end = profile.is_flat(&free, self.tolerance.sqrt());
                 break if end { Termination::Converged } else { Termination::IterationLimit };
@@ -165,17 +171,23 @@ fn random_start(d: usize, floor: f64, seed: u64, k: u64) -> Vec<f64> {
     (0..d).map(|_| rng.random_range(0.05..0.95_f64).max(floor)).collect()
 }
 
-/// `−H⁻¹ g` over the free columns; `P∘P` replaces the Hessian where that is not positive definite.
-fn direction(profile: &Profile, free: &[usize]) -> Vec<f64> {
+/// `−H⁻¹ g` over the free columns, where the Hessian is positive definite and so this points
+/// downhill; then the same with `P∘P` for H, for a Hessian so nearly singular that rounding turned
+/// its step around.
+fn directions(profile: &Profile, free: &[usize]) -> impl Iterator<Item = Vec<f64>> {
     let Hessian { exact, approximate } = hessian(profile, free);
+    let downhill: Vec<f64> = free.iter().map(|&i| -profile.gradient[i]).collect();
     let finite = exact.as_slice().iter().all(|v| v.is_finite());
-    let factor = if finite { Cholesky::new(&exact) } else { None };
-    let factor = factor.unwrap_or_else(|| {
+    let exact = if finite { Cholesky::new(&exact) } else { None };
+    let approximate = move || {
         Cholesky::new(&approximate).expect("a Schur product of projections plus a ridge is positive definite")
-    });
-    let mut step: Vec<f64> = free.iter().map(|&i| -profile.gradient[i]).collect();
-    factor.solve(&mut step);
-    step
+    };
+    exact.into_iter().chain(std::iter::once_with(approximate)).filter_map(move |factor| {
+        let mut step = downhill.clone();
+        factor.solve(&mut step);
+        let slope: f64 = step.iter().zip(&downhill).map(|(s, g)| s * g).sum();
+        (slope.is_finite() && slope > 0.0).then_some(step)
+    })
 }
 
 /// Lower triangles over the free columns.
