@@ -149,7 +149,10 @@ impl Em {
             };
             let left = self.max_iterations + 1 - walk.climb.trace.len();
             if accelerate && left >= squarem::STEPS {
-                moments = squarem::cycle(&mut walk, &moments);
+                aitken.extrapolate(aitken.rate());
+                let (end, rate) = squarem::cycle(&mut walk, &moments);
+                moments = end;
+                aitken.extrapolate(rate);
             } else {
                 walk.climb.parameters = walk.maximize.step(&moments);
                 moments = walk.expectation();
