@@ -3,9 +3,13 @@
 mod architecture;
 mod calibration;
 mod common;
+mod contract;
+mod dense;
+mod errors;
 mod factor_analysis;
 mod golden_em;
 mod golden_fa;
 mod golden_ppca;
 mod golden_select;
+mod properties;
 mod select;
