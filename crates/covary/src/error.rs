@@ -37,7 +37,7 @@ pub enum Error {
         value: f64,
     },
     /// Fewer rows with an observed cell than a covariance needs.
-    #[error("only {rows} row(s) hold an observed value: a covariance needs at least 2")]
+    #[error("only {rows} row(s) hold an observed value: a covariance needs at least 2; add rows")]
     TooFewRows {
         /// Rows with at least one observed cell.
         rows: usize,
@@ -59,14 +59,26 @@ pub enum Error {
         column: String,
     },
     /// Every column is constant.
-    #[error("all {columns} columns are constant: there is no variance to explain")]
+    #[error(
+        "all {columns} columns are constant: there is no variance to explain; check how the table was read"
+    )]
     AllConstant {
         /// Number of columns.
         columns: usize,
     },
+    /// A column whose variance f64 cannot hold with all its digits.
+    #[error(
+        "column `{column}` has variance {variance:e}, outside 1e-280 to 1e280 where its digits are kept; multiply the column by a power of ten, or drop it"
+    )]
+    OutOfScale {
+        /// Name of the column.
+        column: String,
+        /// Its variance; 0 where the squares are too small for f64, infinite or NaN where too large.
+        variance: f64,
+    },
     /// More components than the table has room for.
     #[error(
-        "{asked} components are too many: {rows} rows and {columns} columns leave room for at most {max} plus noise"
+        "{asked} components are too many: {rows} rows and {columns} columns leave room for at most {max} plus noise; ask for {max} or fewer"
     )]
     TooManyComponents {
         /// Components asked for.

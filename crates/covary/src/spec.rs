@@ -181,7 +181,26 @@ impl Spec {
     }
 
     /// Checks the variances of the columns, once they are known; returns the constant columns.
-    pub(crate) fn check_variances(&self, variances: &[f64], names: &[String]) -> Result<Vec<String>, Error> {
+    /// `data` tells a column of one value from one whose squares are too small for f64.
+    pub(crate) fn check_variances(
+        &self,
+        variances: &[f64],
+        names: &[String],
+        data: Option<&Dataset>,
+    ) -> Result<Vec<String>, Error> {
+        let vanished = |j: usize| variances[j] == 0.0 && data.is_some_and(|d| !d.is_constant(j));
+        let out_of_scale =
+            |j: usize| Err(Error::OutOfScale { column: names[j].clone(), variance: variances[j] });
+        // Where all columns share one scale only the largest variance must be in range.
+        let largest = (0..variances.len()).max_by(|&i, &j| variances[i].total_cmp(&variances[j]));
+        let shared = self.noise == NoiseFamily::Isotropic && !self.standardize;
+        for j in 0..variances.len() {
+            let counts = !shared || Some(j) == largest;
+            let in_range = VARIANCES.contains(&variances[j]) || (variances[j] == 0.0 && !vanished(j));
+            if !variances[j].is_finite() || (counts && !in_range) {
+                return out_of_scale(j);
+            }
+        }
         let constant: Vec<String> =
             variances.iter().zip(names).filter(|(v, _)| **v == 0.0).map(|(_, name)| name.clone()).collect();
         if constant.len() == variances.len() {
@@ -219,6 +238,9 @@ impl Spec {
         self.prior.check(asked, columns)
     }
 }
+
+/// Variances whose inverses, and whose share that a noise floor leaves, are still ordinary numbers.
+const VARIANCES: std::ops::RangeInclusive<f64> = 1e-280..=1e280;
 
 /// Entries of a d × d covariance less the parameters of q factors: `((d − q)² − (d + q)) / 2`.
 #[allow(clippy::cast_possible_wrap, reason = "counts of columns that fit in memory")]

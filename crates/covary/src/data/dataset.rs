@@ -198,6 +198,13 @@ impl Dataset {
         &self.columns().variances
     }
 
+    /// Whether the observed cells of column `j` are all equal.
+    pub(crate) fn is_constant(&self, j: usize) -> bool {
+        let mut seen = (0..self.n_rows()).map(|i| self.values[(i, j)]).filter(|v| !v.is_nan());
+        let first = seen.next();
+        seen.all(|v| Some(v) == first)
+    }
+
     /// Columns whose observed cells are all equal.
     pub fn constant_columns(&self) -> Vec<usize> {
         (0..self.n_columns()).filter(|&j| self.observed_variances()[j] == 0.0).collect()

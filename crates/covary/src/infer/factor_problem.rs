@@ -48,7 +48,7 @@ impl FactorProblem {
         spec.check(data)?;
         let data = data.complete_rows(method)?;
         let names = data.column_names().to_vec();
-        Self::new(&CentralMoments::of(&data)?, names, spec, allow_unidentified)
+        Self::new(&CentralMoments::of(&data)?, names, spec, allow_unidentified, Some(&data))
     }
 
     /// Checks request and moments; columns are called `x1, x2, …`.
@@ -64,7 +64,7 @@ impl FactorProblem {
         }
         spec.check_shape(moments.n_rows(), moments.n_columns())?;
         let names = (1..=moments.n_columns()).map(|j| format!("x{j}")).collect();
-        Self::new(moments, names, spec, allow_unidentified)
+        Self::new(moments, names, spec, allow_unidentified, None)
     }
 
     fn new(
@@ -72,13 +72,14 @@ impl FactorProblem {
         names: Vec<String>,
         spec: &Spec,
         allow_unidentified: bool,
+        data: Option<&Dataset>,
     ) -> Result<Self, Error> {
         if !allow_unidentified {
             spec.check_identified(moments.n_columns())?;
         }
         let mut correlation = moments.covariance();
         let variances: Vec<f64> = (0..names.len()).map(|j| correlation[(j, j)]).collect();
-        spec.check_variances(&variances, &names)?;
+        spec.check_variances(&variances, &names, data)?;
         let inverse: Vec<f64> = variances.iter().map(|v| 1.0 / v.sqrt()).collect();
         correlation.scale_rows(&inverse);
         correlation.scale_columns(&inverse);

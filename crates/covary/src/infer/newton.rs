@@ -127,8 +127,14 @@ impl Newton {
             if trace.len() > self.max_iterations {
                 break Termination::IterationLimit;
             }
-            let direction = direction(&profile, &free);
-            let Some((next, at)) = search(problem, &psi, &profile, &free, &direction)? else {
+            let mut found = None;
+            for direction in directions(&profile, &free) {
+                found = search(problem, &psi, &profile, &free, &direction)?;
+                if found.is_some() {
+                    break;
+                }
+            }
+            let Some((next, at)) = found else {
                 // No step shows a gain: at the end if the slope says so too.
                 let end = profile.is_flat(&free, self.tolerance.sqrt());
                 break if end { Termination::Converged } else { Termination::IterationLimit };
@@ -176,20 +182,25 @@ fn random_start(d: usize, floor: f64, seed: u64, k: u64) -> Vec<f64> {
     (0..d).map(|_| rng.random_range(0.05..0.95_f64).max(floor)).collect()
 }
 
-/// `−H⁻¹ g` over the free columns; `P∘P` replaces the Hessian where that is not positive definite,
-/// and in large problems, which do not know the eigenpairs it needs.
-fn direction(profile: &Profile, free: &[usize]) -> Vec<f64> {
+/// `−H⁻¹ g` over the free columns, where the Hessian is known and positive definite and so this
+/// points downhill; then the same with `P∘P` for H: for large problems, which do not know the
+/// eigenpairs H needs, and for a Hessian so nearly singular that rounding turned its step around.
+fn directions(profile: &Profile, free: &[usize]) -> impl Iterator<Item = Vec<f64>> {
     let projection = projection(profile, free);
     let exact = hessian(profile, free, &projection).and_then(|h| Cholesky::new(&h));
-    let factor = exact.unwrap_or_else(|| {
+    let downhill: Vec<f64> = free.iter().map(|&i| -profile.gradient[i]).collect();
+    let approximate = move || {
         let mut approximate = projection;
         approximate.as_mut_slice().iter_mut().for_each(|p| *p *= *p);
-        (0..free.len()).for_each(|i| approximate[(i, i)] += RIDGE);
+        (0..approximate.n_rows()).for_each(|i| approximate[(i, i)] += RIDGE);
         Cholesky::new(&approximate).expect("a Schur product of projections plus a ridge is positive definite")
-    });
-    let mut step: Vec<f64> = free.iter().map(|&i| -profile.gradient[i]).collect();
-    factor.solve(&mut step);
-    step
+    };
+    exact.into_iter().chain(std::iter::once_with(approximate)).filter_map(move |factor| {
+        let mut step = downhill.clone();
+        factor.solve(&mut step);
+        let slope: f64 = step.iter().zip(&downhill).map(|(s, g)| s * g).sum();
+        (slope.is_finite() && slope > 0.0).then_some(step)
+    })
 }
 
 /// Lower triangle of `P = I − V Vᵀ` over the free columns, V the kept eigenvectors.
@@ -258,6 +269,9 @@ fn search(
         for (&i, s) in free.iter().zip(direction) {
             next[i] = (psi[i] * (t * s).exp()).max(problem.floor);
             promised += profile.gradient[i] * (next[i] / psi[i]).ln();
+        }
+        if next == psi {
+            return Ok(None);
         }
         let at = problem.profile(&next, Some(profile))?;
         if at.value <= profile.value + 1e-4 * promised.min(0.0) + profile.rounding {

@@ -154,9 +154,15 @@ impl Estimator for Spectral {
     fn fit_observed(&self, data: &Dataset, spec: &Spec, _: &mut dyn Observer) -> Result<Fit, Error> {
         spec.check_road("spectral", NoiseFamily::Isotropic)?;
         spec.check(data)?;
-        let spectrum = self.spectrum(data, spec.n_components, spec.standardize)?;
-        let columns = spec.check_variances(&spectrum.variances, data.column_names())?;
-        let mut fit = spectrum.fit(spec)?;
+        let found = self.spectrum(data, spec.n_components, spec.standardize);
+        // A decomposition fails on numbers near the limits of f64: name the column that holds them.
+        let variances = match &found {
+            Ok(spectrum) => &spectrum.variances,
+            Err(Error::Numerical { .. }) => data.observed_variances(),
+            Err(other) => return Err(other.clone()),
+        };
+        let columns = spec.check_variances(variances, data.column_names(), Some(data))?;
+        let mut fit = found?.fit(spec)?;
         if !columns.is_empty() {
             fit.report.warnings.push(Warning::ConstantColumns { columns });
         }

@@ -129,6 +129,17 @@ pub(crate) struct Svd {
 
 pub(crate) fn thin_svd(a: &Matrix) -> Result<Svd, Error> {
     let k = a.n_rows().min(a.n_columns());
+    // Squares of numbers outside this range leave that of f64; a power of two costs no digit.
+    let largest = a.as_slice().iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+    if largest.is_normal() && !(1e-100..=1e100).contains(&largest) {
+        let unit = 2.0_f64.powi(largest.log2().floor() as i32 / 2);
+        // In two halves, since 2⁻ᵏ itself may overflow.
+        let mut scaled = a.clone();
+        scaled.as_mut_slice().iter_mut().for_each(|v| *v = *v / unit / unit);
+        let mut svd = thin_svd(&scaled)?;
+        svd.s.iter_mut().for_each(|s| *s = *s * unit * unit);
+        return Ok(svd);
+    }
     let svd =
         a.view().thin_svd().map_err(|_| Error::Numerical { what: "the singular value decomposition" })?;
     Ok(Svd {

@@ -314,3 +314,12 @@ fn many_columns_are_fitted_from_the_leading_eigenpairs() {
     // One factor more than there are: the iterative eigensolver gives up and all pairs are found.
     check_optimum(&table(150), 4, &mut [0, 0]);
 }
+
+/// Where rounding in the value hides the last gains, a step that moves nothing must end the climb.
+#[test]
+fn newton_ends_at_a_heywood_maximum_it_can_no_longer_measure() {
+    let (data, _) = simulate::factor_analysis(Shape { rows: 50, columns: 7, n_components: 2 }, 5);
+    let fit = Newton { restarts: 0, ..Newton::default() }.fit(&data, &Spec::factor_analysis(2)).unwrap();
+    assert_eq!(fit.report.termination, Termination::Converged);
+    assert!(fit.report.n_iterations() < 20, "{} steps", fit.report.n_iterations());
+}

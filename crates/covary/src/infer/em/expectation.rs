@@ -25,9 +25,11 @@ const BLOCK_CELLS: usize = 32 * 1024;
 const BATCH: usize = 32;
 /// Pieces the rows are cut into, whatever the number of threads, so that the sums have one order.
 const MAX_PIECES: usize = 16;
-/// Above this, `G − Σ_{gaps}` would lose the digits of the identity in it; the observed columns are
-/// added up instead.
-const MAX_SUBTRACTED: f64 = 1e8;
+/// Above this, `G − Σ_{gaps}` would lose the digits of the identity in it, and `G⁻¹` those of small
+/// residuals: the observed columns are added up instead, and `x̂` is refined.
+const ILL_CONDITIONED: f64 = 1e8;
+/// Passes that bring `x̂` to working precision up to a condition of about 1e14.
+const REFINED_PASSES: usize = 4;
 
 /// One E-step: the table, the parameters, and what all blocks share.
 pub(super) struct Expectation<'a> {
@@ -42,7 +44,8 @@ pub(super) struct Expectation<'a> {
     complete: Vec<f64>,
     /// Packed identity.
     identity: Vec<f64>,
-    subtract: bool,
+    /// Whether no digits of `G` are at stake.
+    well_conditioned: bool,
     block_rows: usize,
     arch: pulp::Arch,
 }
@@ -58,8 +61,11 @@ struct Strip<'a> {
 #[derive(Clone, Copy)]
 enum Stage {
     Load,
-    Posterior,
+    Factor,
+    Solve,
+    Misfit,
     Residual,
+    Share,
 }
 
 /// A stage with its arguments: everything below `with_simd` is inlined into a function compiled for
@@ -79,13 +85,15 @@ impl pulp::WithSimd for Kernel<'_, '_> {
     fn with_simd<S: pulp::Simd>(self, _: S) {
         let Self { step, stage, strips, scratch: s, out } = self;
         match stage {
-            Stage::Load => step.load(strips, &mut s.y),
-            Stage::Posterior => {
-                step.latent_precisions(strips, &mut s.g);
+            Stage::Load => step.load(strips, s),
+            Stage::Factor => {
+                step.latent_precisions(strips, s);
                 out.ln_det += step.invert(strips, &mut s.g, &mut s.lanes);
-                step.posteriors(strips, s, out);
             }
+            Stage::Solve => step.solve(strips, s),
+            Stage::Misfit => misfit(strips, &s.y, &mut s.fit),
             Stage::Residual => step.residuals(strips, &s.y, &mut s.fit, out),
+            Stage::Share => step.second_moments(strips, s, out),
         }
     }
 }
@@ -102,6 +110,8 @@ struct Scratch {
     /// Packed `⟨z zᵀ⟩`, summed over the rows of each strip of a batch.
     moments: Vec<f64>,
     missing: Vec<u32>,
+    columns: Vec<usize>,
+    change: Vec<f64>,
 }
 
 impl<'a> Expectation<'a> {
@@ -130,7 +140,7 @@ impl<'a> Expectation<'a> {
             outer,
             complete,
             identity,
-            subtract: largest < MAX_SUBTRACTED,
+            well_conditioned: largest < ILL_CONDITIONED,
             block_rows: (BLOCK_CELLS / d).clamp(32, 256),
             arch: pulp::Arch::new(),
         }
@@ -175,13 +185,23 @@ impl<'a> Expectation<'a> {
         s.g.resize(strips.len() * packed::padded_len(q), 0.0);
 
         self.run(Stage::Load, strips, s, out);
-        let y = MatRef::from_row_major_slice(&s.y, n, d);
-        gemm(MatMut::from_row_major_slice_mut(&mut s.b, n, q), false, y, self.weighted.view());
-        self.run(Stage::Posterior, strips, s, out);
-        let z = MatRef::from_row_major_slice(&s.z, n, q + 1);
-        let x = z.subcols(0, q);
-        gemm(MatMut::from_row_major_slice_mut(&mut s.fit, n, d), false, x, self.at.w.view().transpose());
+        self.run(Stage::Factor, strips, s, out);
+        // x̂ ← x̂ + V (WᵀΨ⁻¹(y − W x̂) − x̂), from x̂ = 0: once is the posterior mean, and where V has
+        // lost digits the next passes restore those of x̂.
+        let passes = if self.well_conditioned { 1 } else { REFINED_PASSES };
+        for pass in 0..passes {
+            let misfit = if pass == 0 { &s.y } else { &s.fit };
+            let misfit = MatRef::from_row_major_slice(misfit, n, d);
+            gemm(MatMut::from_row_major_slice_mut(&mut s.b, n, q), false, misfit, self.weighted.view());
+            self.run(Stage::Solve, strips, s, out);
+            let x = MatRef::from_row_major_slice(&s.z, n, q + 1).subcols(0, q);
+            gemm(MatMut::from_row_major_slice_mut(&mut s.fit, n, d), false, x, self.at.w.view().transpose());
+            if pass + 1 < passes {
+                self.run(Stage::Misfit, strips, s, out);
+            }
+        }
         self.run(Stage::Residual, strips, s, out);
+        self.run(Stage::Share, strips, s, out);
         let (y, z) = (MatRef::from_row_major_slice(&s.y, n, d), MatRef::from_row_major_slice(&s.z, n, q + 1));
         gemm(out.cross.view_mut(), true, y.transpose(), z);
     }
@@ -191,13 +211,15 @@ impl<'a> Expectation<'a> {
         self.arch.dispatch(Kernel { step: self, stage, strips, scratch, out });
     }
 
-    /// `y = (t − μ) / scale`, 0 at the gaps.
+    /// `y = (t − μ) / scale`, 0 at the gaps; `ẑ = (0, 1)`.
     #[inline(always)]
-    fn load(&self, strips: &[Strip<'_>], y: &mut [f64]) {
-        let d = self.at.w.n_rows();
+    fn load(&self, strips: &[Strip<'_>], s: &mut Scratch) {
+        let (d, q) = (self.at.w.n_rows(), self.at.w.n_columns());
+        s.z.fill(0.0);
+        s.z.chunks_exact_mut(q + 1).for_each(|z| z[q] = 1.0);
         let (mean, inverse) = (&self.at.mean[..d], &self.frame.inverse[..d]);
         let rows = strips.iter().flat_map(|s| s.rows.iter().map(move |&i| (i, s.gaps)));
-        for ((i, gaps), y) in rows.zip(y.chunks_exact_mut(d)) {
+        for ((i, gaps), y) in rows.zip(s.y.chunks_exact_mut(d)) {
             let t = &self.data.row(i)[..d];
             for j in 0..d {
                 y[j] = (t[j] - mean[j]) * inverse[j];
@@ -208,39 +230,24 @@ impl<'a> Expectation<'a> {
         }
     }
 
-    /// Packed `G = I + W_Oᵀ Ψ_O⁻¹ W_O` of every strip.
+    /// Packed `G = I + W_Oᵀ Ψ_O⁻¹ W_O` of every strip, from whichever of its observed and missing
+    /// columns are fewer.
     #[inline(always)]
-    fn latent_precisions(&self, strips: &[Strip<'_>], g: &mut [f64]) {
-        let p = self.complete.len();
-        if p == 0 {
-            return;
-        }
-        let d = self.at.w.n_rows();
-        for (strip, g) in strips.iter().zip(g.chunks_exact_mut(p)) {
-            // One register of the triangle at a time, over all its columns: the sum never leaves it.
-            if strip.gaps.is_empty() || (self.subtract && 2 * strip.gaps.len() <= d) {
-                for (c, g) in g.chunks_exact_mut(LANES).enumerate() {
-                    let mut sum = lane(&self.complete, c);
-                    for &j in strip.gaps {
-                        let outer = lane(self.outer.row(j as usize), c);
-                        for l in 0..LANES {
-                            sum[l] -= outer[l];
-                        }
-                    }
-                    g.copy_from_slice(&sum);
-                }
+    fn latent_precisions(&self, strips: &[Strip<'_>], s: &mut Scratch) {
+        let (d, p) = (self.at.w.n_rows(), self.complete.len());
+        for (k, strip) in strips.iter().enumerate() {
+            s.columns.clear();
+            let few = strip.gaps.is_empty() || (self.well_conditioned && 2 * strip.gaps.len() <= d);
+            let (base, sign) = if few {
+                s.columns.extend(strip.gaps.iter().map(|&j| j as usize * p));
+                (&self.complete, -1.0)
             } else {
-                for (c, g) in g.chunks_exact_mut(LANES).enumerate() {
-                    let mut sum = lane(&self.identity, c);
-                    for_observed(strip.gaps, d, |j| {
-                        let outer = lane(self.outer.row(j), c);
-                        for l in 0..LANES {
-                            sum[l] += outer[l];
-                        }
-                    });
-                    g.copy_from_slice(&sum);
-                }
-            }
+                for_observed(strip.gaps, d, |j| s.columns.push(j * p));
+                (&self.identity, 1.0)
+            };
+            let g = &mut s.g[k * p..][..p];
+            g.copy_from_slice(base);
+            add_rows(g, sign, self.outer.as_slice(), &s.columns);
         }
     }
 
@@ -275,15 +282,37 @@ impl<'a> Expectation<'a> {
         sum
     }
 
-    /// Posterior means of the rows into `z`, and the second moments of each strip to the columns
-    /// that have it.
+    /// `x̂ ← x̂ + V (b − x̂)` for every row.
     #[inline(always)]
-    fn posteriors(&self, strips: &[Strip<'_>], s: &mut Scratch, out: &mut LatentMoments) {
+    fn solve(&self, strips: &[Strip<'_>], s: &mut Scratch) {
+        let (q, p) = (self.at.w.n_columns(), self.complete.len());
+        s.change.resize(q, 0.0);
+        let mut row = 0;
+        for (k, strip) in strips.iter().enumerate() {
+            let v = &s.g[k * p..][..p];
+            for _ in strip.rows {
+                let b = &mut s.b[row * q..][..q];
+                let x = &mut s.z[row * (q + 1)..][..q];
+                for i in 0..q {
+                    b[i] -= x[i];
+                }
+                symmetric_times(v, b, &mut s.change);
+                for i in 0..q {
+                    x[i] += s.change[i];
+                }
+                row += 1;
+            }
+        }
+    }
+
+    /// The second moments of every strip, to the columns that have it.
+    #[inline(always)]
+    fn second_moments(&self, strips: &[Strip<'_>], s: &mut Scratch, out: &mut LatentMoments) {
         let (q, p) = (self.at.w.n_columns(), self.complete.len());
         let triangle = packed::len(q);
         let pz = packed::padded_len(q + 1);
         s.moments.resize(BATCH * pz, 0.0);
-        let mut at = 0;
+        let mut row = 0;
         for (batch, strips) in strips.chunks(BATCH).enumerate() {
             for (k, strip) in strips.iter().enumerate() {
                 let v = &s.g[(batch * BATCH + k) * p..][..p];
@@ -295,13 +324,10 @@ impl<'a> Expectation<'a> {
                 moment[triangle..].fill(0.0);
                 *posterior_trace(out) += m * (0..q).map(|i| v[packed::len(i + 1) - 1]).sum::<f64>();
                 for _ in strip.rows {
-                    let b = &s.b[at * q..][..q];
-                    let z = &mut s.z[at * (q + 1)..][..=q];
-                    symmetric_times(v, b, &mut z[..q]);
-                    z[q] = 1.0;
+                    let z = &s.z[row * (q + 1)..][..=q];
                     out.scores_squared += dot(&z[..q], &z[..q]);
                     packed::add_outer(moment, z, 1.0);
-                    at += 1;
+                    row += 1;
                 }
             }
             self.share(strips, s, out);
@@ -336,16 +362,7 @@ impl<'a> Expectation<'a> {
                 bits &= bits - 1;
                 n += 1;
             }
-            for (c, column) in out.by_column.row_mut(j).chunks_exact_mut(LANES).enumerate() {
-                let mut sum = lane(column, 0);
-                for &start in &starts[..n] {
-                    let moment = lane(&s.moments[start..], c);
-                    for l in 0..LANES {
-                        sum[l] -= moment[l];
-                    }
-                }
-                column.copy_from_slice(&sum);
-            }
+            add_rows(out.by_column.row_mut(j), -1.0, &s.moments, &starts[..n]);
         }
     }
 
@@ -371,6 +388,19 @@ impl<'a> Expectation<'a> {
     }
 }
 
+/// `fit ← y − fit`, 0 at the gaps.
+#[inline(always)]
+fn misfit(strips: &[Strip<'_>], y: &[f64], fit: &mut [f64]) {
+    fit.iter_mut().zip(y).for_each(|(fit, y)| *fit = y - *fit);
+    let gaps: Vec<&[u32]> = strips.iter().flat_map(|s| s.rows.iter().map(|_| s.gaps)).collect();
+    let d = y.len() / gaps.len();
+    for (gaps, fit) in gaps.iter().zip(fit.chunks_exact_mut(d)) {
+        for &j in *gaps {
+            fit[j as usize] = 0.0;
+        }
+    }
+}
+
 /// Where `Σ tr V` is summed.
 #[inline(always)]
 fn posterior_trace(out: &mut LatentMoments) -> &mut f64 {
@@ -380,10 +410,41 @@ fn posterior_trace(out: &mut LatentMoments) -> &mut f64 {
     posterior_trace
 }
 
-/// Register `c` of a padded triangle.
+/// `sum ← sum + sign Σ rows`, for padded rows that begin at `starts` in `table`. A few registers of
+/// the sum are carried over all rows at a time: enough independent additions to hide their latency.
 #[inline(always)]
-fn lane(triangle: &[f64], c: usize) -> Lane {
-    triangle[c * LANES..][..LANES].try_into().expect("padded to whole registers")
+fn add_rows(sum: &mut [f64], sign: f64, table: &[f64], starts: &[usize]) {
+    const WIDE: usize = 4;
+    let registers = sum.len() / LANES;
+    let mut c = 0;
+    while c + WIDE <= registers {
+        add_registers::<WIDE>(sum, sign, table, starts, c * LANES);
+        c += WIDE;
+    }
+    while c < registers {
+        add_registers::<1>(sum, sign, table, starts, c * LANES);
+        c += 1;
+    }
+}
+
+#[inline(always)]
+fn add_registers<const R: usize>(sum: &mut [f64], sign: f64, table: &[f64], starts: &[usize], at: usize) {
+    let sum = &mut sum[at..][..R * LANES];
+    let mut carried = [[0.0; LANES]; R];
+    for (carried, sum) in carried.iter_mut().zip(sum.chunks_exact(LANES)) {
+        carried.copy_from_slice(sum);
+    }
+    for &start in starts {
+        let row = &table[start + at..][..R * LANES];
+        for r in 0..R {
+            for l in 0..LANES {
+                carried[r][l] = sign.mul_add(row[r * LANES + l], carried[r][l]);
+            }
+        }
+    }
+    for (carried, sum) in carried.iter().zip(sum.chunks_exact_mut(LANES)) {
+        sum.copy_from_slice(carried);
+    }
 }
 
 /// Calls `visit` with every column that is not among the (rising) gaps.

@@ -97,7 +97,7 @@ const STEPS_TO_JUDGE: usize = 8;
 impl Estimator for Em {
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         spec.check(data)?;
-        spec.check_variances(data.observed_variances(), data.column_names())?;
+        spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
         if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
             let value = self.tolerance;
             return Err(Error::OutOfRange { name: "tolerance", value, bound: "finite and not negative" });
@@ -149,7 +149,10 @@ impl Em {
             };
             let left = self.max_iterations + 1 - walk.climb.trace.len();
             if accelerate && left >= squarem::STEPS {
-                moments = squarem::cycle(&mut walk, &moments);
+                aitken.extrapolate(aitken.rate());
+                let (end, rate) = squarem::cycle(&mut walk, &moments);
+                moments = end;
+                aitken.extrapolate(rate);
             } else {
                 walk.climb.parameters = walk.maximize.step(&moments);
                 moments = walk.expectation();

@@ -12,8 +12,10 @@ pub(super) const STEPS: usize = 3;
 /// r = θ₁ − θ₀     v = (θ₂ − θ₁) − r     α = −‖r‖/‖v‖     θ = θ₀ − 2α r + α² v
 /// ```
 /// in the coordinates (W, μ, ln ψ) of the frame. The extrapolated point is kept if its objective is
-/// no worse than that of θ₁; otherwise the cycle ends at θ₂. Returns the moments where it ends.
-pub(super) fn cycle(walk: &mut Walk<'_>, moments: &LatentMoments) -> LatentMoments {
+/// no worse than that of θ₁; otherwise the cycle ends at θ₂. Returns the moments where it ends, and
+/// the rate ρ² at which plain steps would gain here: an error e that shrinks to ρe per step has
+/// `r = (ρ − 1) e`, `v = (ρ − 1)² e`, hence `|α| = 1/(1 − ρ)`.
+pub(super) fn cycle(walk: &mut Walk<'_>, moments: &LatentMoments) -> (LatentMoments, f64) {
     let theta0 = walk.climb.parameters.clone();
     walk.climb.parameters = walk.maximize.step(moments);
     let theta1 = walk.climb.parameters.clone();
@@ -35,16 +37,17 @@ pub(super) fn cycle(walk: &mut Walk<'_>, moments: &LatentMoments) -> LatentMomen
     let v: Vec<f64> = t2.iter().zip(&t1).zip(&r).map(|((c, b), r)| c - b - r).collect();
     let norm = |x: &[f64]| x.iter().map(|v| v * v).sum::<f64>().sqrt();
     let alpha = -(norm(&r) / norm(&v));
+    let rate = if alpha < -1.0 { (1.0 + 1.0 / alpha).powi(2) } else { 0.0 };
     if alpha.is_finite() && alpha < -1.0 {
         let t: Vec<f64> = (0..t0.len()).map(|i| t0[i] - 2.0 * alpha * r[i] + alpha * alpha * v[i]).collect();
         walk.climb.parameters = from_coordinates(walk, &theta2, &t);
         let moments = walk.expectation();
         if walk.objective(&moments) >= objective1 {
-            return moments;
+            return (moments, rate);
         }
     }
     walk.climb.parameters = theta2;
-    walk.expectation()
+    (walk.expectation(), rate)
 }
 
 fn from_coordinates(walk: &Walk<'_>, like: &Parameters, t: &[f64]) -> Parameters {

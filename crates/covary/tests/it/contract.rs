@@ -1,0 +1,754 @@
+//! Does *every* road behave? One list of estimators × one list of laws (spec §11).
+//!
+//! A new estimator is one line in [`roads`]; a new law is one function and one line in [`laws`].
+
+use crate::common::assert_close;
+use crate::dense::{self, Gaussian};
+use covary::data::{Shape, simulate};
+use covary::infer::{
+    Acceleration, ConditionalMaximization, Em, Fit, Init, LatentMoments, Newton, ObjectiveKind, Solver,
+    Spectral, Warning,
+};
+use covary::spec::{NoiseFamily, Prior};
+use covary::{
+    CentralMoments, Coordinates, Dataset, Density, Estimator, LinearGaussian, Matrix, Method, Noise,
+    Reconstruction, Spec,
+};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// An estimator, what to ask of it, and what it promises.
+pub(crate) struct Road {
+    pub(crate) name: &'static str,
+    pub(crate) method: Method,
+    /// What to fit with so many components.
+    pub(crate) spec: fn(usize) -> Spec,
+    pub(crate) gaps: Gaps,
+    /// How it fares when the noise is 1e-10 of the signal.
+    tiny_noise: TinyNoise,
+}
+
+/// Whether a road takes tables with gaps.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Gaps {
+    Exact,
+    Refused,
+}
+
+/// What a road promises at a noise variance of 1e-10.
+#[derive(Clone, Copy, PartialEq)]
+enum TinyNoise {
+    /// Six digits of it.
+    Exact,
+    /// The order of magnitude: asked to square the table, it loses the digits squaring loses.
+    Squared,
+    /// Finite numbers that never fall, but not the limit: plain EM crawls (spec §4.3), and a prior or
+    /// a floor holds the noise up.
+    Stable,
+}
+
+use Gaps::{Exact as AnyGaps, Refused as NoGaps};
+
+/// Every road, one line each.
+pub(crate) fn roads() -> Vec<Road> {
+    let spectral = |solver| Method::Spectral(Spectral { solver, ..Spectral::default() });
+    let em = |parameter_expansion, acceleration| {
+        Method::Em(Em { parameter_expansion, acceleration, ..Em::default() })
+    };
+    let (px, plain) = (em(true, Acceleration::Auto), em(false, Acceleration::Never));
+    let squarem = em(true, Acceleration::Squarem);
+    let newton = Method::Newton(Newton::default());
+    let cm = Method::ConditionalMaximization(ConditionalMaximization::default());
+    let ppca: fn(usize) -> Spec = Spec::ppca;
+    let fa: fn(usize) -> Spec = Spec::factor_analysis;
+    let weak = |q| Spec { prior: Prior::weak(), ..Spec::ppca(q) };
+    let road = |name, method, spec, gaps, tiny_noise| Road { name, method, spec, gaps, tiny_noise };
+    vec![
+        road("spectral", spectral(Solver::Auto), ppca, NoGaps, TinyNoise::Exact),
+        road("spectral by covariance", spectral(Solver::Covariance), ppca, NoGaps, TinyNoise::Squared),
+        road("spectral by Gram matrix", spectral(Solver::Gram), ppca, NoGaps, TinyNoise::Squared),
+        road("spectral by SVD", spectral(Solver::Svd), ppca, NoGaps, TinyNoise::Exact),
+        road("spectral by Krylov", spectral(Solver::Krylov), ppca, NoGaps, TinyNoise::Squared),
+        road("PX-EM", px.clone(), ppca, AnyGaps, TinyNoise::Exact),
+        road("plain EM", plain.clone(), ppca, AnyGaps, TinyNoise::Stable),
+        road("SQUAREM", squarem.clone(), ppca, AnyGaps, TinyNoise::Exact),
+        road("EM with a weak prior", px.clone(), weak, AnyGaps, TinyNoise::Stable),
+        road("PX-EM, diagonal noise", px, fa, AnyGaps, TinyNoise::Stable),
+        road("plain EM, diagonal noise", plain, fa, AnyGaps, TinyNoise::Stable),
+        road("SQUAREM, diagonal noise", squarem, fa, AnyGaps, TinyNoise::Stable),
+        road("Newton", newton, fa, NoGaps, TinyNoise::Stable),
+        road("conditional maximisation", cm, fa, NoGaps, TinyNoise::Stable),
+    ]
+}
+
+impl Road {
+    pub(crate) fn is_isotropic(&self) -> bool {
+        (self.spec)(0).noise == NoiseFamily::Isotropic
+    }
+
+    fn is_flat(&self) -> bool {
+        (self.spec)(0).prior.is_flat()
+    }
+
+    fn fit(&self, data: &Dataset, q: usize) -> Fit {
+        self.method.fit(data, &(self.spec)(q)).expect("a well-posed table")
+    }
+
+    /// The same road walked to its end: parameters at 1e-9 need more than the likelihood, flat to
+    /// rounding there, can tell, so that the steps of EM are counted instead.
+    fn to_the_end(&self) -> Self {
+        let method = match self.method.clone() {
+            Method::Em(em) => {
+                // Plain EM crawls, most of all with diagonal noise (spec §12).
+                let crawls = !em.parameter_expansion && !self.is_isotropic();
+                let max_iterations = if crawls { 8000 } else { 1500 };
+                Method::Em(Em { tolerance: 0.0, max_iterations, ..em })
+            }
+            Method::ConditionalMaximization(cm) => {
+                Method::ConditionalMaximization(ConditionalMaximization { tolerance: 1e-12, ..cm })
+            }
+            other => other,
+        };
+        Self { method, ..*self }
+    }
+
+    /// As far as two walks that differ in rounding stay together: extrapolation spreads them, and
+    /// conditional maximisation visits the columns in order, so that only their ends compare.
+    fn settled(&self) -> Self {
+        let spreads = match &self.method {
+            Method::Em(em) => em.acceleration != Acceleration::Never && self.is_flat(),
+            method => matches!(method, Method::ConditionalMaximization(_)),
+        };
+        if spreads { self.to_the_end() } else { Self { method: self.method.clone(), ..*self } }
+    }
+
+    /// A table of the road's own family: 60 × 9 with two clear components.
+    fn table(&self, seed: u64) -> Dataset {
+        let shape = Shape { rows: 60, columns: 9, n_components: 2 };
+        if self.is_isotropic() {
+            simulate::ppca(shape, seed).0
+        } else {
+            simulate::factor_analysis(shape, seed).0
+        }
+    }
+
+    /// The table as far as the road takes it: with gaps if it can.
+    fn own_table(&self, seed: u64) -> Dataset {
+        match self.gaps {
+            Gaps::Exact => simulate::hide(&self.table(seed), 0.15, seed + 50),
+            Gaps::Refused => self.table(seed),
+        }
+    }
+}
+
+/// Holds every road to one law and names those that break it.
+fn check_every_road(law: fn(&Road)) {
+    let broken: Vec<&str> = roads()
+        .iter()
+        .filter(|road| catch_unwind(AssertUnwindSafe(|| law(road))).is_err())
+        .map(|road| road.name)
+        .collect();
+    assert!(broken.is_empty(), "broken by {broken:?}");
+}
+
+macro_rules! laws {
+    ($($law:ident),* $(,)?) => {
+        $(#[test]
+        fn $law() {
+            check_every_road(law::$law);
+        })*
+    };
+}
+
+laws![
+    log_density_is_the_dense_gaussian,
+    the_objective_never_falls,
+    the_objective_is_that_of_the_model,
+    the_gradient_vanishes_at_the_limit,
+    all_roads_of_a_family_meet,
+    one_component_less_than_columns_gives_the_sample_covariance,
+    without_components_the_answer_is_exact,
+    turning_the_data_turns_ppca,
+    shifting_and_stretching_the_data_shifts_and_stretches_the_model,
+    factor_analysis_follows_column_units_and_ppca_does_not,
+    standardised_ppca_follows_column_units,
+    the_order_of_rows_does_not_matter,
+    the_order_of_columns_does_not_matter,
+    rows_of_only_gaps_change_nothing,
+    em_from_turned_loadings_ends_at_the_same_model,
+    scores_at_the_optimum_have_unit_second_moment,
+    gaps_are_filled_by_the_dense_conditional,
+    draws_of_gaps_have_the_moments_of_the_conditional,
+    a_hidden_cell_is_predicted_without_its_value,
+    any_sharding_gives_the_same_step,
+    an_offset_of_a_million_costs_no_digits,
+    tiny_noise_is_found_or_held_at_a_stated_floor,
+    the_likelihood_never_falls_with_components,
+    factor_analysis_is_never_worse_than_ppca,
+    a_factor_optimum_meets_the_variances,
+    a_probabilistic_round_trip_keeps_the_distribution,
+    threads_and_repetition_leave_no_trace,
+    the_same_seed_gives_the_same_numbers,
+    reconstruction_is_transform_then_decode,
+];
+
+fn dataset(values: Matrix) -> Dataset {
+    Dataset::new(values).expect("a valid table")
+}
+
+/// Loadings, mean and noise: the fitted parameters themselves, in canonical form.
+#[track_caller]
+fn assert_same_model(got: &LinearGaussian, want: &LinearGaussian, tolerance: f64) {
+    assert_close("mean", got.mean(), want.mean(), tolerance);
+    assert_close("noise", &got.noise_variances(), &want.noise_variances(), tolerance);
+    assert_close("loadings", got.loadings().as_slice(), want.loadings().as_slice(), tolerance);
+}
+
+/// The same model of other rows: `t → A t + b` applied to the parameters.
+fn moved(model: &LinearGaussian, a: &Matrix, b: &[f64], noise: Noise) -> LinearGaussian {
+    let mean = Matrix::from_vec(model.mean().len(), 1, model.mean().to_vec()).expect("one column");
+    let mean = a.dot(&mean).into_vec().iter().zip(b).map(|(m, b)| m + b).collect();
+    LinearGaussian::new(a.dot(model.loadings()), mean, noise).expect("valid parameters").canonical()
+}
+
+/// Bits of everything a fit returns.
+fn bits(fit: &Fit) -> Vec<u64> {
+    let model = &fit.model;
+    [model.loadings().as_slice(), model.mean(), &model.noise_variances(), &fit.report.trace]
+        .concat()
+        .iter()
+        .map(|v| v.to_bits())
+        .collect()
+}
+
+fn on_threads<T: Send>(n: usize, work: impl FnOnce() -> T + Send) -> T {
+    rayon::ThreadPoolBuilder::new().num_threads(n).build().expect("a thread pool").install(work)
+}
+
+mod law {
+    use super::*;
+
+    pub(super) fn log_density_is_the_dense_gaussian(road: &Road) {
+        let fit = road.fit(&road.own_table(1), 2);
+        let rows = simulate::hide(&road.table(2), 0.4, 3);
+        let dense = Gaussian::of(&fit.model);
+        let want: Vec<f64> = (0..rows.n_rows()).map(|i| dense.log_density(rows.row(i))).collect();
+        assert_close("ln p", &fit.model.log_density(&rows).unwrap(), &want, 1e-10);
+    }
+
+    pub(super) fn the_objective_never_falls(road: &Road) {
+        for seed in 0..4 {
+            for q in [0, 1, 2, 4] {
+                let fit = road.fit(&road.own_table(seed), q);
+                let trace = &fit.report.trace;
+                assert!(trace.iter().all(|v| v.is_finite()), "{trace:?}");
+                for pair in trace.windows(2) {
+                    assert!(pair[1] >= pair[0] - 1e-9 * (1.0 + pair[0].abs()), "q = {q}: {pair:?}");
+                }
+            }
+        }
+    }
+
+    pub(super) fn the_objective_is_that_of_the_model(road: &Road) {
+        let data = road.own_table(1);
+        let fit = road.fit(&data, 2);
+        assert_eq!(fit.report.trace.last(), Some(&fit.report.objective.value));
+        let dense = Gaussian::of(&fit.model).log_likelihood(&data);
+        if road.is_flat() {
+            assert_eq!(fit.report.objective.kind, ObjectiveKind::LogLikelihood);
+            assert_close("ℓ", &[fit.report.objective.value], &[dense], 1e-10);
+        } else {
+            assert_eq!(fit.report.objective.kind, ObjectiveKind::LogPosterior);
+        }
+    }
+
+    /// Of ℓ, or of ℓ + ln p(W, σ²) with the weak prior of spec §5.6.
+    pub(super) fn the_gradient_vanishes_at_the_limit(road: &Road) {
+        let data = road.own_table(1);
+        let model = road.to_the_end().fit(&data, 2).model;
+        let mut gradient = LatentMoments::new(&model, &data).unwrap().gradient();
+        if !road.is_flat() {
+            let (s2, variances) = (model.noise().variance(0), data.observed_variances());
+            let b0 = 0.05 * variances.iter().sum::<f64>() / variances.len() as f64;
+            let w = model.loadings().as_slice();
+            for (g, w) in gradient.loadings.as_mut_slice().iter_mut().zip(w) {
+                *g -= w / s2;
+            }
+            let squares: f64 = w.iter().map(|w| w * w).sum();
+            gradient.noise[0] += (0.5 * squares / s2 - 0.5 * w.len() as f64 - 2.0 + b0 / s2) / s2;
+        }
+        assert_close("∂W", gradient.loadings.as_slice(), &[0.0; 18], 1e-6);
+        assert_close("∂μ", &gradient.mean, &[0.0; 9], 1e-6);
+        if road.is_isotropic() {
+            assert_close("∂σ²", &[gradient.noise.iter().sum()], &[0.0], 1e-6);
+        } else {
+            assert_close("∂ψ", &gradient.noise, &[0.0; 9], 1e-6);
+        }
+    }
+
+    /// Against the recommended road for complete tables: a fit that may miss cells and misses none is
+    /// the complete fit.
+    pub(super) fn all_roads_of_a_family_meet(road: &Road) {
+        if !road.is_flat() {
+            return;
+        }
+        for seed in 1..4 {
+            let data = road.table(seed);
+            let spec = (road.spec)(2);
+            let want = Method::recommended(&data, &spec).fit(&data, &spec).unwrap();
+            let got = road.to_the_end().fit(&data, 2);
+            assert_same_model(&got.model, &want.model, 1e-7);
+            assert_close("ℓ", &[got.report.objective.value], &[want.report.objective.value], 1e-10);
+            // And where it stops of its own accord it is within its own tolerance.
+            let stopped = road.fit(&data, 2).report;
+            let short = want.report.objective.value - stopped.objective.value;
+            assert!(short < 1e-6 || !stopped.converged(), "{short:e} nats short");
+        }
+    }
+
+    pub(super) fn one_component_less_than_columns_gives_the_sample_covariance(road: &Road) {
+        if !road.is_isotropic() || !road.is_flat() {
+            return;
+        }
+        let (data, _) = simulate::rotated(50, &[4.0, 2.0, 1.0, 0.4], 1);
+        let model = road.to_the_end().fit(&data, 3).model;
+        let want = dense::moments(data.values());
+        assert_close("C = S", model.covariance().as_slice(), want.covariance.as_slice(), 1e-8);
+        assert_close("μ", model.mean(), &want.mean, 1e-8);
+    }
+
+    /// To the last digits that the order of summation leaves.
+    pub(super) fn without_components_the_answer_is_exact(road: &Road) {
+        let data = road.own_table(1);
+        let model = road.to_the_end().fit(&data, 0).model;
+        let (mean, variances) = (data.observed_means(), data.observed_variances());
+        let want = if road.is_isotropic() {
+            let counts = data.n_observed_by_column();
+            let squares: f64 = variances.iter().zip(counts).map(|(v, n)| v * *n as f64).sum();
+            let cells = data.n_observed() as f64;
+            let s2 = if road.is_flat() {
+                squares / cells
+            } else {
+                (squares + 0.1 * variances.iter().sum::<f64>() / 9.0) / (cells + 4.0)
+            };
+            vec![s2; 9]
+        } else {
+            variances.to_vec()
+        };
+        assert_close("μ", model.mean(), mean, 1e-14);
+        assert_close("ψ", &model.noise_variances(), &want, 1e-14);
+        assert_eq!(model.n_components(), 0);
+    }
+
+    pub(super) fn turning_the_data_turns_ppca(road: &Road) {
+        if !road.is_isotropic() {
+            return;
+        }
+        let data = road.table(1);
+        let turn = dense::orthogonal(9, 4);
+        let turned = dataset(data.values().dot_t(&turn));
+        let (plain, fit) = (road.settled().fit(&data, 2), road.settled().fit(&turned, 2));
+        let want = moved(&plain.model, &turn, &[0.0; 9], plain.model.noise().clone());
+        assert_same_model(&fit.model, &want, 1e-9);
+        assert_close("ℓ", &[fit.report.objective.value], &[plain.report.objective.value], 1e-9);
+    }
+
+    pub(super) fn shifting_and_stretching_the_data_shifts_and_stretches_the_model(road: &Road) {
+        let data = road.own_table(1);
+        let (a, b) = (-2.5, [3.0, -1.0, 0.5, 7.0, -20.0, 0.0, 1.0, 2.0, 11.0]);
+        let other = dataset(Matrix::from_fn(60, 9, |i, j| a * data.values()[(i, j)] + b[j]));
+        let (plain, fit) = (road.settled().fit(&data, 2), road.settled().fit(&other, 2));
+        let noise = match plain.model.noise() {
+            Noise::Isotropic(s2) => Noise::Isotropic(a * a * s2),
+            Noise::Diagonal(psi) => Noise::Diagonal(psi.iter().map(|p| a * a * p).collect()),
+        };
+        assert_same_model(&fit.model, &moved(&plain.model, &Matrix::diagonal(&[a; 9]), &b, noise), 1e-9);
+        let of = |fit: &Fit, data: &Dataset| fit.model.log_likelihood(data).unwrap();
+        let want = of(&plain, &data) - data.n_observed() as f64 * a.abs().ln();
+        assert_close("ℓ", &[of(&fit, &other)], &[want], 1e-9);
+    }
+
+    const UNITS: [f64; 9] = [1e-3, 2.0, 1.0, 1e3, 0.5, 7.0, 1e-4, 3.0, 10.0];
+
+    /// Fits the table in its own and in other units; the second answer is mapped back.
+    fn in_other_units(road: &Road, spec: &Spec) -> (LinearGaussian, LinearGaussian) {
+        let data = road.own_table(1);
+        let mut values = data.values().clone();
+        values.scale_columns(&UNITS);
+        let fit = |data: &Dataset| road.settled().method.fit(data, spec).unwrap().model;
+        let (plain, other) = (fit(&data), fit(&dataset(values)));
+        let back: Vec<f64> = UNITS.iter().map(|u| 1.0 / u).collect();
+        let psi = other.noise_variances().iter().zip(&back).map(|(p, u)| p * u * u).collect();
+        let other = moved(&other, &Matrix::diagonal(&back), &[0.0; 9], Noise::Diagonal(psi));
+        (plain, other)
+    }
+
+    pub(super) fn factor_analysis_follows_column_units_and_ppca_does_not(road: &Road) {
+        let (plain, other) = in_other_units(road, &(road.spec)(2));
+        if road.is_isotropic() {
+            let (a, b) = (plain.noise_variances(), other.noise_variances());
+            assert!(a.iter().zip(&b).any(|(a, b)| (a / b).ln().abs() > 0.1), "{a:?} and {b:?}");
+        } else {
+            assert_same_model(&other, &plain, 1e-9);
+        }
+    }
+
+    pub(super) fn standardised_ppca_follows_column_units(road: &Road) {
+        let spec = Spec { standardize: true, ..(road.spec)(2) };
+        let (plain, other) = in_other_units(road, &spec);
+        assert_same_model(&other, &plain, 1e-9);
+    }
+
+    pub(super) fn the_order_of_rows_does_not_matter(road: &Road) {
+        let data = road.own_table(1);
+        let other = dataset(Matrix::from_fn(60, 9, |i, j| data.values()[((7 * i + 3) % 60, j)]));
+        let (plain, fit) = (road.settled().fit(&data, 2), road.settled().fit(&other, 2));
+        assert_same_model(&fit.model, &plain.model, 1e-9);
+        assert_close("ℓ", &[fit.report.objective.value], &[plain.report.objective.value], 1e-9);
+    }
+
+    pub(super) fn the_order_of_columns_does_not_matter(road: &Road) {
+        let data = road.own_table(1);
+        let from = |j: usize| (4 * j + 2) % 9;
+        let other = dataset(Matrix::from_fn(60, 9, |i, j| data.values()[(i, from(j))]));
+        let (plain, fit) = (road.settled().fit(&data, 2), road.settled().fit(&other, 2));
+        let permutation = Matrix::from_fn(9, 9, |i, j| f64::from(u8::from(from(i) == j)));
+        let noise = match plain.model.noise() {
+            Noise::Isotropic(s2) => Noise::Isotropic(*s2),
+            Noise::Diagonal(psi) => Noise::Diagonal((0..9).map(|j| psi[from(j)]).collect()),
+        };
+        assert_same_model(&fit.model, &moved(&plain.model, &permutation, &[0.0; 9], noise), 1e-9);
+        assert_close("ℓ", &[fit.report.objective.value], &[plain.report.objective.value], 1e-9);
+    }
+
+    pub(super) fn rows_of_only_gaps_change_nothing(road: &Road) {
+        let data = road.own_table(1);
+        // Before, among and after the others.
+        let rows: Vec<Vec<f64>> = (0..84)
+            .map(|i| if i % 7 < 2 { vec![f64::NAN; 9] } else { data.row(i / 7 * 5 + i % 7 - 2).to_vec() })
+            .collect();
+        let padded = dataset(Matrix::from_rows(&rows));
+        let (plain, fit) = (road.fit(&data, 2), road.fit(&padded, 2));
+        assert_same_model(&fit.model, &plain.model, 1e-12);
+        assert_close("ℓ", &[fit.report.objective.value], &[plain.report.objective.value], 1e-12);
+        assert_eq!(fit.model.log_density(&padded).unwrap()[0], 0.0);
+    }
+
+    pub(super) fn em_from_turned_loadings_ends_at_the_same_model(road: &Road) {
+        let Method::Em(em) = &road.method else { return };
+        let data = road.own_table(1);
+        let noise = if road.is_isotropic() { Noise::Isotropic(0.7) } else { Noise::Diagonal(vec![0.7; 9]) };
+        let start = LinearGaussian::new(dense::normal(9, 2, 5), vec![0.0; 9], noise).unwrap();
+        let turned = start.rotated(&dense::orthogonal(2, 6));
+        let fit = |start: &LinearGaussian| {
+            let em = Em { init: Init::Given(Box::new(start.clone())), ..em.clone() };
+            Road { method: Method::Em(em), ..*road }.to_the_end().fit(&data, 2)
+        };
+        let (plain, other) = (fit(&start), fit(&turned));
+        assert_same_model(&other.model, &plain.model, 1e-9);
+        // Without extrapolation every step on the way agrees, too.
+        if em.acceleration == Acceleration::Never {
+            assert_close("trace", &other.report.trace, &plain.report.trace, 1e-9);
+        }
+        // And one step keeps the turn itself: W R goes to W_new R.
+        let step = |m: &LinearGaussian| LatentMoments::new(m, &data).unwrap().maximize(false).unwrap();
+        let want = step(&start).rotated(&dense::orthogonal(2, 6));
+        assert_same_model(&step(&turned), &want, 1e-9);
+    }
+
+    pub(super) fn scores_at_the_optimum_have_unit_second_moment(road: &Road) {
+        if !road.is_flat() {
+            return;
+        }
+        let data = road.table(1);
+        let model = road.to_the_end().fit(&data, 2).model;
+        let posterior = model.posterior(&data).unwrap();
+        let outer = posterior.mean.t_dot(&posterior.mean);
+        let v = posterior.covariance(0);
+        let second = Matrix::from_fn(2, 2, |i, j| outer[(i, j)] / 60.0 + v[(i, j)]);
+        assert_close("⟨xxᵀ⟩", second.as_slice(), Matrix::identity(2).as_slice(), 1e-9);
+        let distances = model.outlyingness(&data).unwrap();
+        let mean = distances.iter().map(|o| o.mahalanobis).sum::<f64>() / 60.0;
+        assert_close("mean Δ", &[mean], &[9.0], 1e-9);
+    }
+
+    pub(super) fn gaps_are_filled_by_the_dense_conditional(road: &Road) {
+        let model = road.fit(&road.own_table(1), 2).model;
+        let mut rows = simulate::hide(&road.table(2), 0.5, 3).values().clone();
+        rows.row_mut(7).fill(f64::NAN);
+        let rows = dataset(rows);
+        let dense = Gaussian::of(&model);
+        let filled = model.impute(&rows).unwrap();
+        let mut cells = filled.cells().iter();
+        for i in 0..rows.n_rows() {
+            let want = dense.gaps(rows.row(i));
+            for (k, &j) in want.columns.iter().enumerate() {
+                let cell = cells.next().expect("one cell per gap");
+                assert_eq!((cell.row, cell.column), (i, j));
+                assert_close("mean", &[cell.mean, filled.values()[(i, j)]], &[want.mean[k]; 2], 1e-10);
+                assert_close("variance", &[cell.sd * cell.sd], &[want.covariance[(k, k)]], 1e-10);
+            }
+            let given = model.condition(&dense::observed(rows.row(i)));
+            let got = given.gap_covariance(true);
+            assert_close("covariance", got.as_slice(), want.covariance.as_slice(), 1e-10);
+            for j in dense::observed(rows.row(i)) {
+                assert_eq!(filled.values()[(i, j)].to_bits(), rows.row(i)[j].to_bits());
+            }
+        }
+        assert!(cells.next().is_none());
+    }
+
+    pub(super) fn draws_of_gaps_have_the_moments_of_the_conditional(road: &Road) {
+        let model = road.fit(&road.own_table(1), 2).model;
+        let mut row = road.table(2).row(0).to_vec();
+        for j in [1, 2, 5] {
+            row[j] = f64::NAN;
+        }
+        let want = Gaussian::of(&model).gaps(&row);
+        let draws = model.multiple_impute(&dataset(Matrix::from_rows(&[&row])), 4000, 11).unwrap();
+        let drawn = Matrix::from_fn(4000, 3, |k, m| draws[k][(0, want.columns[m])]);
+        assert_moments(&drawn, &want.mean, &want.covariance);
+        assert!(draws.iter().all(|t| t[(0, 0)] == row[0]), "observed cells stay");
+    }
+
+    /// Mean and covariance of draws within five of their standard errors.
+    fn assert_moments(drawn: &Matrix, mean: &[f64], covariance: &Matrix) {
+        let (n, got) = (drawn.n_rows() as f64, dense::moments(drawn));
+        for a in 0..mean.len() {
+            let se = (covariance[(a, a)] / n).sqrt();
+            assert!((got.mean[a] - mean[a]).abs() < 5.0 * se, "mean {a}");
+            for b in 0..mean.len() {
+                let c = covariance[(a, b)];
+                let se = ((covariance[(a, a)] * covariance[(b, b)] + c * c) / n).sqrt();
+                assert!((got.covariance[(a, b)] - c).abs() < 5.0 * se, "covariance {a}, {b}");
+            }
+        }
+    }
+
+    pub(super) fn a_hidden_cell_is_predicted_without_its_value(road: &Road) {
+        let model = road.fit(&road.own_table(1), 2).model;
+        let data = road.own_table(2);
+        for i in 0..10 {
+            for j in dense::observed(data.row(i)) {
+                let mut row = data.row(i).to_vec();
+                row[j] = f64::NAN;
+                let others = dense::observed(&row);
+                let hidden = model.impute(&dataset(Matrix::from_rows(&[&row]))).unwrap();
+                let want = hidden.cells().iter().find(|c| c.column == j).unwrap();
+                for value in [data.row(i)[j], 1e9, f64::INFINITY] {
+                    row[j] = value;
+                    let given = model.given(&others);
+                    let got = given.complete(&row);
+                    let k = (0..j).filter(|j| !others.contains(j)).count();
+                    assert_eq!(got.mean[k].to_bits(), want.mean.to_bits());
+                    assert_eq!(got.variance[k].sqrt().to_bits(), want.sd.to_bits());
+                }
+            }
+        }
+    }
+
+    pub(super) fn any_sharding_gives_the_same_step(road: &Road) {
+        let data = road.own_table(1);
+        let model = road.fit(&road.own_table(2), 2).model;
+        let whole = LatentMoments::new(&model, &data).unwrap();
+        for cuts in [vec![0, 1, 60], vec![0, 13, 14, 40, 60], (0..=60).collect()] {
+            let shards: Vec<Matrix> = cuts
+                .windows(2)
+                .map(|c| Matrix::from_rows(&(c[0]..c[1]).map(|i| data.row(i)).collect::<Vec<_>>()))
+                .collect();
+            let mut merged: Option<LatentMoments> = None;
+            for shard in shards.iter().rev() {
+                let part = LatentMoments::new(&model, &dataset(shard.clone())).unwrap();
+                match &mut merged {
+                    None => merged = Some(part),
+                    Some(sum) => sum.merge(&part).unwrap(),
+                }
+            }
+            let merged = merged.unwrap();
+            assert_close("ℓ", &[merged.log_likelihood()], &[whole.log_likelihood()], 1e-10);
+            for expand in [false, true] {
+                let (got, want) = (merged.maximize(expand).unwrap(), whole.maximize(expand).unwrap());
+                assert_same_model(&got, &want, 1e-10);
+            }
+            if data.is_complete() {
+                let mut sum = CentralMoments::new(9);
+                for shard in shards.iter().rev() {
+                    let mut part = CentralMoments::new(9);
+                    part.add(shard.as_slice());
+                    sum.merge(&part);
+                }
+                let want = dense::moments(data.values());
+                assert_close("m", sum.mean(), &want.mean, 1e-10);
+                assert_close("S", sum.covariance().as_slice(), want.covariance.as_slice(), 1e-10);
+            }
+        }
+    }
+
+    pub(super) fn an_offset_of_a_million_costs_no_digits(road: &Road) {
+        let data = road.own_table(1);
+        // Rounded to 2⁻²⁰ so that the offset itself is exact.
+        let unit = f64::from(1 << 20);
+        let at = |offset: f64| {
+            dataset(Matrix::from_fn(60, 9, |i, j| (data.values()[(i, j)] * unit).round() / unit + offset))
+        };
+        let (plain, fit) = (road.fit(&at(0.0), 2), road.fit(&at(1e6), 2));
+        assert_close("noise", &fit.model.noise_variances(), &plain.model.noise_variances(), 1e-6);
+        assert_close("W", fit.model.loadings().as_slice(), plain.model.loadings().as_slice(), 1e-6);
+        let mean: Vec<f64> = fit.model.mean().iter().map(|m| m - 1e6).collect();
+        assert_close("μ", &mean, plain.model.mean(), 1e-6);
+        assert_close("ℓ", &[fit.report.objective.value], &[plain.report.objective.value], 1e-6);
+    }
+
+    pub(super) fn tiny_noise_is_found_or_held_at_a_stated_floor(road: &Road) {
+        let w = dense::normal(9, 2, 1);
+        let truth = LinearGaussian::new(w, vec![1.0; 9], Noise::Isotropic(1e-10)).unwrap();
+        let data = dataset(truth.sample(60, &mut ChaCha8Rng::seed_from_u64(2)));
+        let fit = road.to_the_end().fit(&data, 2);
+        assert!(fit.model.log_likelihood(&data).unwrap().is_finite());
+        // The road that squares nothing is the reference: an eigenvalue is a squared singular value.
+        let reference = Spectral { solver: Solver::Svd, ..Spectral::default() };
+        let want = reference.fit(&data, &Spec::ppca(2)).unwrap();
+        let (got, s2) = (fit.model.noise().variance(0), want.model.noise().variance(0));
+        match road.tiny_noise {
+            TinyNoise::Exact => {
+                assert!((got / s2 - 1.0).abs() < 1e-6, "σ² = {got}, want {s2}");
+                assert_same_model(&fit.model, &want.model, 1e-6);
+                let by_rows = fit.model.log_likelihood(&data).unwrap();
+                assert_close("ℓ", &[by_rows], &[want.report.objective.value], 1e-6);
+            }
+            TinyNoise::Squared => assert!((got / s2 - 1.0).abs() < 1e-3, "σ² = {got}, want {s2}"),
+            TinyNoise::Stable => {
+                assert!(fit.model.noise_variances().iter().all(|p| *p >= 0.5 * s2));
+                let trace = &fit.report.trace;
+                assert!(trace.windows(2).all(|p| p[1] >= p[0] - 1e-9 * (1.0 + p[0].abs())));
+                let told = |w: &Warning| matches!(w, Warning::NoiseAtFloor { .. });
+                assert!(road.is_isotropic() || fit.report.warnings.iter().any(told), "the floor is named");
+            }
+        }
+    }
+
+    pub(super) fn the_likelihood_never_falls_with_components(road: &Road) {
+        if !road.is_flat() {
+            return;
+        }
+        let data = road.own_table(1);
+        let values: Vec<f64> =
+            (0..=4).map(|q| road.to_the_end().fit(&data, q).report.objective.value).collect();
+        assert!(values.windows(2).all(|v| v[1] >= v[0] - 1e-9 * (1.0 + v[0].abs())), "{values:?}");
+    }
+
+    pub(super) fn factor_analysis_is_never_worse_than_ppca(road: &Road) {
+        if road.is_isotropic() {
+            return;
+        }
+        for q in 0..=3 {
+            let data = road.own_table(1);
+            let factors = road.to_the_end().fit(&data, q).report.objective.value;
+            let ppca = Em { tolerance: 1e-10, ..Em::default() }.fit(&data, &Spec::ppca(q)).unwrap();
+            assert!(factors >= ppca.report.objective.value - 1e-8, "q = {q}");
+        }
+    }
+
+    /// Inside the bounds; at the floor the slope points outwards.
+    pub(super) fn a_factor_optimum_meets_the_variances(road: &Road) {
+        if road.is_isotropic() {
+            return;
+        }
+        for seed in 1..4 {
+            let data = road.table(seed);
+            let model = road.to_the_end().fit(&data, 2).model;
+            let (c, psi) = (model.covariance(), model.noise_variances());
+            let s = dense::moments(data.values()).covariance;
+            for j in 0..9 {
+                let at_floor = psi[j] <= 0.005 * s[(j, j)] * (1.0 + 1e-9);
+                let slope = (c[(j, j)] - s[(j, j)]) / psi[j];
+                assert!(slope > -1e-7 && (at_floor || slope < 1e-7), "column {j}: slope {slope}");
+            }
+        }
+    }
+
+    /// t ~ N(μ, C), then x ~ p(x | t), then t' ~ p(t' | x): t' ~ N(μ, C).
+    pub(super) fn a_probabilistic_round_trip_keeps_the_distribution(road: &Road) {
+        let model = road.fit(&road.own_table(1), 2).model;
+        let n = 4000;
+        let rows = dataset(model.sample(n, &mut ChaCha8Rng::seed_from_u64(3)));
+        let posterior = model.posterior(&rows).unwrap();
+        let spread = dense::cholesky(posterior.covariance(0));
+        let e = dense::normal(n, 2, 4).dot_t(&spread);
+        let x = Matrix::from_fn(n, 2, |i, k| posterior.mean[(i, k)] + e[(i, k)]);
+        assert_moments(&x, &[0.0, 0.0], &Matrix::identity(2));
+        let (mut back, noise) = (model.decode(&x).unwrap(), dense::normal(n, 9, 5));
+        for i in 0..n {
+            for j in 0..9 {
+                back[(i, j)] += model.noise().variance(j).sqrt() * noise[(i, j)];
+            }
+        }
+        assert_moments(&back, model.mean(), &Gaussian::of(&model).covariance);
+    }
+
+    pub(super) fn threads_and_repetition_leave_no_trace(road: &Road) {
+        // Large enough to be cut into several pieces.
+        let shape = Shape { rows: 9000, columns: 20, n_components: 3 };
+        let (whole, _) =
+            if road.is_isotropic() { simulate::ppca(shape, 1) } else { simulate::factor_analysis(shape, 1) };
+        let data = if road.gaps == Gaps::Exact { simulate::hide(&whole, 0.01, 2) } else { whole };
+        // Thirty steps walk through everything that is cut into pieces.
+        let method = match road.method.clone() {
+            Method::Em(em) => Method::Em(Em { max_iterations: 30, ..em }),
+            other => other,
+        };
+        let fit = |threads| {
+            let data = dataset(data.values().clone());
+            on_threads(threads, || {
+                let fit = method.fit(&data, &(road.spec)(3)).unwrap();
+                let drawn = fit.model.multiple_impute(&data, 1, 9).unwrap();
+                let answers = [fit.model.log_density(&data).unwrap(), drawn[0].as_slice().to_vec()].concat();
+                (bits(&fit), answers.iter().map(|v| v.to_bits()).collect::<Vec<_>>())
+            })
+        };
+        let (one, two, again) = (fit(1), fit(2), fit(2));
+        assert!(one == two, "one thread and two");
+        assert!(two == again, "run to run");
+    }
+
+    pub(super) fn the_same_seed_gives_the_same_numbers(road: &Road) {
+        let data = road.own_table(1);
+        let seeded = |seed| match road.method.clone() {
+            Method::Em(em) => Method::Em(Em { seed, init: Init::Random, restarts: 1, ..em }),
+            Method::Spectral(s) => Method::Spectral(Spectral { seed, ..s }),
+            Method::Newton(n) => Method::Newton(Newton { seed, ..n }),
+            other => other,
+        };
+        let fit = |seed| seeded(seed).fit(&data, &(road.spec)(2)).unwrap();
+        let (a, b, other) = (fit(1), fit(1), fit(2));
+        assert_eq!(bits(&a), bits(&b));
+        // Another seed is another walk to the same place.
+        assert_close("ℓ", &[other.report.objective.value], &[a.report.objective.value], 1e-6);
+        let draw = |seed| a.model.multiple_impute(&simulate::hide(&data, 0.3, 1), 2, seed).unwrap();
+        assert_eq!(draw(5), draw(5));
+        assert!(draw(5)[0] != draw(6)[0] && draw(5)[0] != draw(5)[1]);
+    }
+
+    pub(super) fn reconstruction_is_transform_then_decode(road: &Road) {
+        let data = road.own_table(1);
+        let model = road.fit(&data, 2).model;
+        let scores = model.transform(&data, Coordinates::Posterior).unwrap();
+        let shrunk = model.reconstruct(&data, Reconstruction::PosteriorMean).unwrap();
+        assert_close("μ + W x̂", model.decode(&scores).unwrap().as_slice(), shrunk.as_slice(), 1e-12);
+        // The orthogonal reconstruction is a projection: a second one changes nothing, and what is
+        // left is at right angles to the axes.
+        let once = model.reconstruct(&data, Reconstruction::Orthogonal).unwrap();
+        let twice = model.reconstruct(&dataset(once.clone()), Reconstruction::Orthogonal).unwrap();
+        assert_close("twice", twice.as_slice(), once.as_slice(), 1e-10);
+        let whole = model.impute(&data).unwrap();
+        let left = Matrix::from_fn(60, 9, |i, j| whole.values()[(i, j)] - once[(i, j)]);
+        assert_close("residual", left.dot_t(&model.components()).as_slice(), &[0.0; 120], 1e-10);
+        // Bartlett scores decode to the least-squares fit, which for isotropic noise and complete
+        // rows is that projection.
+        if road.is_isotropic() && data.is_complete() {
+            let bartlett = model.transform(&data, Coordinates::Bartlett).unwrap();
+            assert_close("least squares", model.decode(&bartlett).unwrap().as_slice(), once.as_slice(), 1e-9);
+        }
+    }
+}
