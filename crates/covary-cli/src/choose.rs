@@ -42,7 +42,7 @@ pub(crate) fn n_components(data: &Dataset, spec: &Spec, method: &Method, seed: u
     let fewest = data.n_observed_by_column().iter().copied().min().unwrap_or(0);
     let rows = data.n_informative_rows();
     // Each fold leaves four fifths of a column; half of it is room enough to hide and to fit.
-    let most = MOST.min(data.n_columns() - 1).min(rows.saturating_sub(2)).min(fewest / 2);
+    let most = MOST.min(spec.max_components(data.n_columns())).min(rows.saturating_sub(2)).min(fewest / 2);
     if most == 0 {
         return Ok(Choice { n_components: 0, most, hidden: 0 });
     }

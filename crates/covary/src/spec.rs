@@ -129,6 +129,9 @@ pub struct Spec {
     /// own: 1e-12 for isotropic noise with gaps (complete data without noise are refused), 0.005 of
     /// each column's variance for diagonal noise, which is where Heywood cases stop.
     pub noise_floor: Option<f64>,
+    /// Fit even when a factor model has more parameters than the covariance has entries: its density
+    /// is then meaningful, its loadings are one choice of many.
+    pub allow_unidentified: bool,
 }
 
 impl Spec {
@@ -140,6 +143,7 @@ impl Spec {
             standardize: false,
             prior: Prior::default(),
             noise_floor: None,
+            allow_unidentified: false,
         }
     }
 
@@ -156,15 +160,15 @@ impl Spec {
         })
     }
 
-    /// Refuses a factor model with more parameters than the covariance of that many columns has
-    /// entries (spec §6.1).
-    pub(crate) fn check_identified(&self, columns: usize) -> Result<(), Error> {
-        let degrees_of_freedom = factor_degrees_of_freedom(columns, self.n_components);
-        if degrees_of_freedom >= 0 {
-            return Ok(());
-        }
-        let max = (0..self.n_components).rfind(|&q| factor_degrees_of_freedom(columns, q) >= 0).unwrap_or(0);
-        Err(Error::NotIdentified { asked: self.n_components, columns, degrees_of_freedom, max })
+    /// The most components that so many columns can determine: one less than the columns for
+    /// isotropic noise; for diagonal noise as many as leave `((d − q)² − (d + q)) / 2 ≥ 0` degrees
+    /// of freedom (spec §6.1).
+    pub fn max_components(&self, n_columns: usize) -> usize {
+        let identified = |&q: &usize| match self.noise {
+            NoiseFamily::Isotropic => true,
+            NoiseFamily::Diagonal => factor_degrees_of_freedom(n_columns, q) >= 0,
+        };
+        (0..n_columns).rfind(identified).unwrap_or(0)
     }
 
     /// Checks the request against the table, once, at the top of every fit.
@@ -234,6 +238,12 @@ impl Spec {
             && !(0.0..1.0).contains(&floor)
         {
             return Err(Error::OutOfRange { name: "noise_floor", value: floor, bound: "in [0, 1)" });
+        }
+        let max = self.max_components(columns);
+        let determined = self.allow_unidentified || self.prior.loadings != LoadingsPrior::Flat;
+        if asked > max && !determined {
+            let degrees_of_freedom = factor_degrees_of_freedom(columns, asked);
+            return Err(Error::NotIdentified { asked, columns, degrees_of_freedom, max });
         }
         self.prior.check(asked, columns)
     }

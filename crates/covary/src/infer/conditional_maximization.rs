@@ -32,19 +32,17 @@ pub struct ConditionalMaximization {
     pub tolerance: f64,
     /// Noise variances to start from, in the units of the table; `None` starts as Newton does.
     pub start: Option<Vec<f64>>,
-    /// Fit even when the model has more parameters than the covariance has entries.
-    pub allow_unidentified: bool,
 }
 
 impl Default for ConditionalMaximization {
     fn default() -> Self {
-        Self { max_iterations: 2000, tolerance: 1e-8, start: None, allow_unidentified: false }
+        Self { max_iterations: 2000, tolerance: 1e-8, start: None }
     }
 }
 
 impl Estimator for ConditionalMaximization {
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
-        let problem = FactorProblem::of_table("cm", data, spec, self.allow_unidentified)?;
+        let problem = FactorProblem::of_table("cm", data, spec)?;
         let q = problem.n_components;
         let mut psi = self.start(&problem)?;
         let mut profile = problem.profile(&psi, None)?;

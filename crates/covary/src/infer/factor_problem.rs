@@ -38,17 +38,12 @@ pub(super) struct FactorProblem {
 
 impl FactorProblem {
     /// Checks request and table; wholly missing rows are passed over.
-    pub(super) fn of_table(
-        method: &'static str,
-        data: &Dataset,
-        spec: &Spec,
-        allow_unidentified: bool,
-    ) -> Result<Self, Error> {
+    pub(super) fn of_table(method: &'static str, data: &Dataset, spec: &Spec) -> Result<Self, Error> {
         spec.check_road(method, NoiseFamily::Diagonal)?;
         spec.check(data)?;
         let data = data.complete_rows(method)?;
         let names = data.column_names().to_vec();
-        Self::new(&CentralMoments::of(&data)?, names, spec, allow_unidentified, Some(&data))
+        Self::new(&CentralMoments::of(&data)?, names, spec, Some(&data))
     }
 
     /// Checks request and moments; columns are called `x1, x2, …`.
@@ -56,7 +51,6 @@ impl FactorProblem {
         method: &'static str,
         moments: &CentralMoments,
         spec: &Spec,
-        allow_unidentified: bool,
     ) -> Result<Self, Error> {
         spec.check_road(method, NoiseFamily::Diagonal)?;
         if moments.n_rows() < 2 {
@@ -64,19 +58,15 @@ impl FactorProblem {
         }
         spec.check_shape(moments.n_rows(), moments.n_columns())?;
         let names = (1..=moments.n_columns()).map(|j| format!("x{j}")).collect();
-        Self::new(moments, names, spec, allow_unidentified, None)
+        Self::new(moments, names, spec, None)
     }
 
     fn new(
         moments: &CentralMoments,
         names: Vec<String>,
         spec: &Spec,
-        allow_unidentified: bool,
         data: Option<&Dataset>,
     ) -> Result<Self, Error> {
-        if !allow_unidentified {
-            spec.check_identified(moments.n_columns())?;
-        }
         let mut correlation = moments.covariance();
         let variances: Vec<f64> = (0..names.len()).map(|j| correlation[(j, j)]).collect();
         spec.check_variances(&variances, &names, data)?;

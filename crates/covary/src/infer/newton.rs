@@ -42,13 +42,11 @@ pub struct Newton {
     pub restarts: usize,
     /// Seed of the random starts.
     pub seed: u64,
-    /// Fit even when the model has more parameters than the covariance has entries.
-    pub allow_unidentified: bool,
 }
 
 impl Default for Newton {
     fn default() -> Self {
-        Self { max_iterations: 100, tolerance: 1e-10, restarts: 10, seed: 0, allow_unidentified: false }
+        Self { max_iterations: 100, tolerance: 1e-10, restarts: 10, seed: 0 }
     }
 }
 
@@ -77,7 +75,7 @@ impl Newton {
     /// # Errors
     /// As [`Estimator::fit`].
     pub fn fit_moments(&self, moments: &CentralMoments, spec: &Spec) -> Result<Fit, Error> {
-        self.solve(&FactorProblem::of_moments("newton", moments, spec, self.allow_unidentified)?, &mut ())
+        self.solve(&FactorProblem::of_moments("newton", moments, spec)?, &mut ())
     }
 
     fn solve(&self, problem: &FactorProblem, observer: &mut dyn Observer) -> Result<Fit, Error> {
@@ -152,7 +150,7 @@ impl Newton {
 
 impl Estimator for Newton {
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
-        self.solve(&FactorProblem::of_table("newton", data, spec, self.allow_unidentified)?, observer)
+        self.solve(&FactorProblem::of_table("newton", data, spec)?, observer)
     }
 }
 

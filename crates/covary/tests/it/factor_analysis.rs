@@ -3,7 +3,7 @@
 use crate::common::{assert_close, shared_data};
 use covary::data::{Shape, simulate};
 use covary::infer::{
-    ConditionalMaximization, FactorReport, Fit, Newton, Spectral, Step, Termination, Warning,
+    ConditionalMaximization, Em, FactorReport, Fit, Newton, Spectral, Step, Termination, Warning,
 };
 use covary::model::{Rotation, RotationSearch, rotate};
 use covary::{
@@ -192,8 +192,10 @@ fn too_many_factors_are_refused_unless_asked_for() {
     assert!(at(3).unwrap().report.warnings.contains(&Warning::Saturated));
     let refused = at(4).unwrap_err();
     assert_eq!(refused, Error::NotIdentified { asked: 4, columns: 6, degrees_of_freedom: -3, max: 3 });
-    let bold = Newton { allow_unidentified: true, ..Newton::default() };
-    let fit = bold.fit(&data, &Spec::factor_analysis(4)).unwrap();
+    let bold = Spec { allow_unidentified: true, ..Spec::factor_analysis(4) };
+    assert_eq!(Em::default().fit(&data, &Spec::factor_analysis(4)).unwrap_err(), refused);
+    assert!(Em::default().fit(&data, &bold).is_ok());
+    let fit = Newton::default().fit(&data, &bold).unwrap();
     assert!(value(&fit) >= value(&at(3).unwrap()) - 1e-6);
     assert!(matches!(
         Newton::default().fit(&data, &Spec::ppca(2)),

@@ -12,7 +12,7 @@ pub use moments::{Gradient, LatentMoments};
 use super::Estimator;
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 use crate::model::LinearGaussian;
-use crate::spec::{LoadingsPrior, NoiseFamily};
+use crate::spec::{LoadingsPrior, NoiseFamily, factor_degrees_of_freedom};
 use crate::{Dataset, Error, Spec};
 use moments::Maximize;
 use parameters::{Frame, Parameters};
@@ -233,6 +233,10 @@ impl Climb {
             (0..data.n_columns()).filter(|&j| self.parameters.psi[j] <= floor).collect();
         if !at_floor.is_empty() {
             warnings.push(Warning::NoiseAtFloor { columns: names(at_floor) });
+        }
+        let degrees = factor_degrees_of_freedom(data.n_columns(), spec.n_components);
+        if spec.noise == NoiseFamily::Diagonal && degrees == 0 {
+            warnings.push(Warning::Saturated);
         }
         if let Some((pairs, (a, b))) = start::unseen_pairs(data) {
             let example = (data.column_names()[a].clone(), data.column_names()[b].clone());
