@@ -368,11 +368,21 @@ def build_ours():
     return found[-1]
 
 
-def ours(binary, file, n, d, q, family, method, threads=1, repeats=5):
-    args = [binary, file, n, d, method, family, q, threads, repeats]
+def ours(binary, file, n, d, q, family, method, threads=1, repeats=5, iterations=0):
+    args = [binary, file, n, d, method, family, q, threads, repeats, iterations]
     env = os.environ | THREADS | {"RAYON_NUM_THREADS": str(threads)}
     done = subprocess.run([str(a) for a in args], env=env, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout)
+
+
+def ours_swept(binary, case, x, best, repeats):
+    """Ours with the fewest iterations that reach the target: what the swept peers are given."""
+    for k in range(1, 200):
+        got = ours(binary, *case, repeats=repeats, iterations=k)
+        short = best - log_likelihood(x, *(np.array(got[key]) for key in ("loadings", "mean", "noise_variances")))
+        if short <= NEAR:
+            return {"cpu": got["cpu"], "short": short, "quality": f"{short:.1e}", "iterations": k}
+    return None
 
 
 # ---------------------------------------------------------------- the report
@@ -403,6 +413,9 @@ def compare(binary, name, folder, options):
             record["optimum_fixed_mean"] = optimum(x, w, np.nanmean(x, 0), psi, family, options.polish, True)
         record["ours"] |= {"short": order["optimum"] - value, "claimed_minus_computed": mine["loglik"] / n - value}
         record["ours"]["quality"] = f"{record['ours']['short']:.1e}"
+        if method == "em":
+            case = (file, n, d, q, family, method)
+            record["ours_swept"] = ours_swept(binary, case, x, record["optimum"], options.repeats)
     print(f"{name}: ours {mine['cpu']:.3f} s, {record['ours']['quality']}", file=sys.stderr)
     for who in peers:
         if options.peer and who not in options.peer:
@@ -429,7 +442,9 @@ def compare(binary, name, folder, options):
             if theirs["state"] != "reached":
                 reason = {"budget": "out of budget", "plateau": "own optimum is elsewhere", "own stop": "own stop"}[theirs["state"]]
                 theirs["quality"] = f"not reached ({reason}): {theirs['short']:.1e} short{steps}"
-        theirs["ratio"] = theirs["cpu"] / mine["cpu"]
+        swept = record.get("ours_swept") if "trail" in theirs else None
+        theirs["against"] = "ours_swept" if swept else "ours"
+        theirs["ratio"] = theirs["cpu"] / record[theirs["against"]]["cpu"]
         print(f"{name}: {who} {theirs['cpu']:.3f} s, {theirs['quality']}", file=sys.stderr)
         record["peers"][who] = theirs
     if name in THREADED and not options.peer:
@@ -459,9 +474,10 @@ def report(records):
         for who, p in r["peers"].items():
             bound = "≥ " if p["state"] == "budget" else ""
             mark = " *" if p["cpu"] == fastest else ""
+            us = r[p["against"]]
             lines.append(
-                f"| {r['case']} | {who}{mark} | {bound}{seconds(p['cpu'])} | {seconds(r['ours']['cpu'])} | {bound}{p['ratio']:.2f} "
-                f"| {r['required']:g} | {p['quality']} | {r['ours']['quality']}, {r['ours']['iterations']} iterations |"
+                f"| {r['case']} | {who}{mark} | {bound}{seconds(p['cpu'])} | {seconds(us['cpu'])} | {bound}{p['ratio']:.2f} "
+                f"| {r['required']:g} | {p['quality']} | {us['quality']}, {us['iterations']} iterations |"
             )
     lines += ["", "\\* fastest peer of the case. Quality: angle to the exact subspace (pca), nats per row below the optimum (others).", ""]
     lines += ["| case | wall, 1 thread | wall, 2 threads | ratio | required |", "|---|---:|---:|---:|---:|"]

@@ -1,10 +1,12 @@
 //! Times one fit on a raw table, for `bench/compare.py`: processor time, fit only, minimum of
 //! several.
 //!
-//! `fit_timing FILE ROWS COLUMNS METHOD FAMILY Q THREADS REPEATS` with FILE holding little-endian
-//! f64, row-major, NaN at the gaps. Prints one JSON object.
+//! `fit_timing FILE ROWS COLUMNS METHOD FAMILY Q THREADS REPEATS ITERATIONS` with FILE holding
+//! little-endian f64, row-major, NaN at the gaps; ITERATIONS fixes the steps of EM, 0 leaves them to
+//! its stopping rule. Prints one JSON object.
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
 
+use covary::infer::Em;
 use covary::{Dataset, Estimator, Matrix, Method, Spec};
 use std::error::Error;
 use std::fs::File;
@@ -13,8 +15,13 @@ use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [file, rows, columns, method, family, q, threads, repeats] = args.as_slice() else {
-        return Err("usage: fit_timing FILE ROWS COLUMNS METHOD FAMILY Q THREADS REPEATS".into());
+    let [file, rows, columns, method, family, q, threads, repeats, iterations] = args.as_slice() else {
+        return Err("usage: fit_timing FILE ROWS COLUMNS METHOD FAMILY Q THREADS REPEATS ITERATIONS".into());
+    };
+    let method = match (Method::from_name(method).ok_or("no such method")?, iterations.parse()?) {
+        (method, 0) => method,
+        (Method::Em(em), max_iterations) => Method::Em(Em { max_iterations, tolerance: 0.0, ..em }),
+        _ => return Err("only EM has iterations to fix".into()),
     };
     let (n, d, q) = (rows.parse()?, columns.parse()?, q.parse()?);
     // Read in small pieces: a second copy of the table would hide the memory of the fit.
@@ -35,7 +42,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..repeats.parse::<usize>()? {
         let start = (Instant::now(), processor_seconds());
         let table = Dataset::new(matrix.take().expect("put back below"))?;
-        let method = Method::from_name(method).ok_or("no such method")?;
         let fit = pool.install(|| method.fit(&table, &spec))?;
         wall = wall.min(start.0.elapsed().as_secs_f64());
         cpu = cpu.min(processor_seconds() - start.1);

@@ -1,3 +1,4 @@
+use crate::linalg::rows::mark_gaps;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -49,20 +50,7 @@ impl Patterns {
         let finite = masks
             .par_chunks_mut(MASK_ROWS * words)
             .zip(values.par_chunks(MASK_ROWS * n_columns))
-            .map(|(masks, rows)| {
-                let mut finite = true;
-                for (mask, row) in masks.chunks_exact_mut(words).zip(rows.chunks_exact(n_columns)) {
-                    // Most rows of most tables are complete: look before building the mask.
-                    if !row.iter().fold(true, |all, v| all & v.is_finite()) {
-                        finite &= !row.iter().any(|v| v.is_infinite());
-                        for (word, cells) in mask.iter_mut().zip(row.chunks(64)) {
-                            let bit = |(j, v): (usize, &f64)| u64::from(v.is_nan()) << j;
-                            *word = cells.iter().enumerate().map(bit).fold(0, |w, b| w | b);
-                        }
-                    }
-                }
-                finite
-            })
+            .map(|(masks, rows)| mark_gaps(rows, n_columns, masks))
             .reduce(|| true, |a, b| a & b);
         if !finite {
             return None;

@@ -123,3 +123,53 @@ impl WithSimd for AddColumns<'_> {
         }
     }
 }
+
+/// Sets one bit per NaN in `masks`, `⌈columns/64⌉` words per row; false if a cell is infinite.
+pub(crate) fn mark_gaps(rows: &[f64], n_columns: usize, masks: &mut [u64]) -> bool {
+    Arch::new().dispatch(MarkGaps { rows, n_columns, masks })
+}
+
+struct MarkGaps<'a> {
+    rows: &'a [f64],
+    n_columns: usize,
+    masks: &'a mut [u64],
+}
+
+impl WithSimd for MarkGaps<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> bool {
+        let words = self.n_columns.div_ceil(64);
+        let mut finite = true;
+        for (mask, row) in self.masks.chunks_exact_mut(words).zip(self.rows.chunks_exact(self.n_columns)) {
+            // Most rows of most tables are complete: look before building the mask.
+            if row.iter().fold(true, |all, v| all & v.is_finite()) {
+                continue;
+            }
+            for (word, cells) in mask.iter_mut().zip(row.chunks(64)) {
+                for (j, v) in cells.iter().enumerate() {
+                    *word |= u64::from(v.is_nan()) << j;
+                    finite &= !v.is_infinite();
+                }
+            }
+        }
+        finite
+    }
+}
+
+/// Bits clear in both of two equally long bitsets.
+pub(crate) fn count_clear_in_both(a: &[u64], b: &[u64]) -> u32 {
+    Arch::new().dispatch(ClearInBoth(a, b))
+}
+
+struct ClearInBoth<'a>(&'a [u64], &'a [u64]);
+
+impl WithSimd for ClearInBoth<'_> {
+    type Output = u32;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> u32 {
+        self.0.iter().zip(self.1).map(|(a, b)| (!(a | b)).count_ones()).sum()
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::Init;
 use super::parameters::{Frame, Parameters};
-use crate::linalg::rows::center_observed;
+use crate::linalg::rows::{center_observed, count_clear_in_both};
 use crate::linalg::{add_gram_lower, dot, krylov, leading_eigenpairs};
 use crate::parallel::merge_tree;
 use crate::{Dataset, Error, Matrix, Spec};
@@ -161,11 +161,10 @@ impl Pairs {
             .into_par_iter()
             .map(|j| {
                 let of = |k: usize| &gaps[k * words..][..words];
-                let both_seen =
-                    |k: usize| of(j).iter().zip(of(k)).map(|(a, b)| (!(a | b)).count_ones()).sum::<u32>();
                 // Bits beyond the last row are no gaps either.
-                let beyond = (64 * words - n) as f64;
-                (0..d).map(|k| if k <= j { f64::from(both_seen(k)) - beyond } else { 0.0 }).collect()
+                let beyond = (64 * words - n) as u32;
+                let count = |k: usize| f64::from(count_clear_in_both(of(j), of(k)) - beyond);
+                (0..d).map(|k| if k <= j { count(k) } else { 0.0 }).collect()
             })
             .collect();
         Matrix::from_rows(&rows)
