@@ -1,10 +1,38 @@
 //! Threads without a trace in the numbers: work is cut into pieces by the data alone, and partial
 //! results are added in one fixed tree.
 
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Most pieces that work is cut into.
+const MAX_PIECES: usize = 16;
+/// Cells worked on at a time: a block of them stays in the second-level cache.
+pub(crate) const BLOCK_CELLS: usize = 64 * 1024;
+
+/// Runs `work` over pieces of `0..n` in parallel and merges what it returns. The pieces, whole
+/// multiples of `step` but for the last, and the order of merging depend on `n` and `step` alone.
+pub(crate) fn over_pieces<T: Send>(
+    n: usize,
+    step: usize,
+    work: impl Fn(Range<usize>) -> T + Sync,
+    merge: impl Fn(&mut T, &T),
+) -> T {
+    let piece = n.div_ceil(MAX_PIECES).next_multiple_of(step);
+    let range = |p: usize| p * piece..((p + 1) * piece).min(n);
+    let mut parts: Vec<T> = (0..n.div_ceil(piece)).into_par_iter().map(|p| work(range(p))).collect();
+    merge_tree(&mut parts, merge);
+    parts.swap_remove(0)
+}
+
+/// `a ← a + b`
+pub(crate) fn add(a: &mut [f64], b: &[f64]) {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+}
+
 /// Reduces `parts` into `parts[0]` by pairs at distance 1, 2, 4, …
 ///
 /// The order of additions depends on the number of parts only, never on who finished first.
-pub(crate) fn merge_tree<T>(parts: &mut [T], merge: impl Fn(&mut T, &T)) {
+fn merge_tree<T>(parts: &mut [T], merge: impl Fn(&mut T, &T)) {
     let mut step = 1;
     while step < parts.len() {
         for i in (0..parts.len() - step).step_by(2 * step) {

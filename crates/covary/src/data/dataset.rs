@@ -1,15 +1,10 @@
 use super::pattern::{Pattern, Patterns};
 use crate::linalg::rows::{ColumnSums, add_column_sums};
-use crate::parallel::merge_tree;
+use crate::parallel::{BLOCK_CELLS, add, over_pieces};
 use crate::{Error, Matrix};
-use rayon::prelude::*;
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::OnceLock;
-
-/// Fewest cells of a piece.
-const PIECE_CELLS: usize = 64 * 1024;
-/// Pieces a table is cut into, whatever the number of threads, so that the sums have one order.
-const MAX_PIECES: usize = 16;
 
 /// A table of numbers with gaps, checked once: row-major, NaN where a cell is missing, rows grouped
 /// by their [`Pattern`] of gaps.
@@ -138,11 +133,7 @@ impl Dataset {
 
     /// Rows `range` of the table sorted by pattern, as runs of at most `longest` rows that share
     /// their gaps.
-    pub(crate) fn strips(
-        &self,
-        range: std::ops::Range<usize>,
-        longest: usize,
-    ) -> impl Iterator<Item = Pattern<'_>> {
+    pub(crate) fn strips(&self, range: Range<usize>, longest: usize) -> impl Iterator<Item = Pattern<'_>> {
         self.patterns.strips(range, longest)
     }
 
@@ -227,23 +218,16 @@ impl Dataset {
 
     fn column_sums(&self, origin: &[f64]) -> ColumnSums {
         let d = self.n_columns();
-        let piece = self.n_rows().div_ceil(MAX_PIECES).max(PIECE_CELLS.div_ceil(d));
-        let mut parts: Vec<ColumnSums> = self
-            .values
-            .as_slice()
-            .par_chunks(piece * d)
-            .map(|rows| {
-                let mut sums = ColumnSums::new(d);
-                add_column_sums(rows, origin, &mut sums);
-                sums
-            })
-            .collect();
-        merge_tree(&mut parts, |a, b| {
-            for (a, b) in [(&mut a.count, &b.count), (&mut a.sum, &b.sum), (&mut a.squares, &b.squares)] {
-                a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
-            }
-        });
-        parts.swap_remove(0)
+        let sums_of = |rows: Range<usize>| {
+            let mut sums = ColumnSums::new(d);
+            add_column_sums(&self.values.as_slice()[rows.start * d..rows.end * d], origin, &mut sums);
+            sums
+        };
+        over_pieces(self.n_rows(), BLOCK_CELLS.div_ceil(d), sums_of, |a, b| {
+            add(&mut a.count, &b.count);
+            add(&mut a.sum, &b.sum);
+            add(&mut a.squares, &b.squares);
+        })
     }
 }
 

@@ -1,12 +1,8 @@
 use super::Dataset;
 use crate::linalg::{add_gram_lower, rows};
+use crate::parallel::{BLOCK_CELLS, add, over_pieces};
 use crate::{Error, Matrix};
-use rayon::prelude::*;
-
-/// Rows centred and multiplied at a time: the block stays in the second-level cache.
-const BLOCK_CELLS: usize = 64 * 1024;
-/// Pieces a table is cut into, whatever the number of threads, so that the sums have one order.
-const MAX_PIECES: usize = 16;
+use std::ops::Range;
 
 /// Number of rows, their mean, and their scatter about it: a value that merges exactly.
 ///
@@ -49,19 +45,13 @@ impl CentralMoments {
             return Err(Error::HasGaps { method: "a covariance matrix", gaps: data.n_gaps() });
         }
         let d = data.n_columns();
-        let piece = data.n_rows().div_ceil(MAX_PIECES).max(BLOCK_CELLS.div_ceil(d));
-        let mut parts: Vec<Self> = data
-            .values()
-            .as_slice()
-            .par_chunks(piece * d)
-            .map(|rows| {
-                let mut part = Self::new(d);
-                part.add(rows);
-                part
-            })
-            .collect();
-        crate::parallel::merge_tree(&mut parts, Self::merge);
-        Ok(parts.swap_remove(0))
+        let cells = data.values().as_slice();
+        let moments_of = |rows: Range<usize>| {
+            let mut part = Self::new(d);
+            part.add(&cells[rows.start * d..rows.end * d]);
+            part
+        };
+        Ok(over_pieces(data.n_rows(), BLOCK_CELLS.div_ceil(d), moments_of, Self::merge))
     }
 
     /// From a covariance (or correlation) matrix that somebody else computed from `n_rows` rows,
@@ -130,9 +120,7 @@ impl CentralMoments {
         if other.n_rows == 0 {
             return;
         }
-        for (s, o) in self.scatter.as_mut_slice().iter_mut().zip(other.scatter.as_slice()) {
-            *s += o;
-        }
+        add(self.scatter.as_mut_slice(), other.scatter.as_slice());
         self.absorb_mean(other.n_rows, &other.mean);
     }
 

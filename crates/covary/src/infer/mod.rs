@@ -1,6 +1,6 @@
 //! Roads to a [`LinearGaussian`](crate::LinearGaussian): one file per algorithm, all behind [`Estimator`].
 //!
-//! A new algorithm is a new file here (an options struct and its `impl Estimator`), one arm of
+//! A new algorithm is a new file here (an options struct and its `impl Estimator`), one line of
 //! [`Method`], and one line in the contract test's list.
 
 mod conditional_maximization;
@@ -39,62 +39,68 @@ pub trait Estimator {
     }
 }
 
-/// Every road by name, for command lines and files.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum Method {
-    /// [`Spectral`]: closed form, complete tables.
-    Spectral(Spectral),
-    /// [`Newton`]: factor analysis, complete tables.
-    Newton(Newton),
-    /// [`ConditionalMaximization`]: factor analysis, complete tables, one variance at a time.
-    ConditionalMaximization(ConditionalMaximization),
+/// One line per road gives it its arm, its name and its dispatch.
+macro_rules! roads {
+    ($($(#[$doc:meta])* $road:ident = $name:literal;)*) => {
+        /// Every road by name, for command lines and files.
+        #[derive(Debug, Clone, PartialEq)]
+        #[non_exhaustive]
+        pub enum Method {
+            $($(#[$doc])* $road($road),)*
+        }
+
+        impl Method {
+            /// The road's name, as users type it.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$road(_) => $name,)*
+                }
+            }
+
+            /// The road of that name with its default options.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$road($road::default())),)*
+                    _ => None,
+                }
+            }
+        }
+
+        impl Estimator for Method {
+            fn fit_observed(
+                &self,
+                data: &Dataset,
+                spec: &Spec,
+                observer: &mut dyn Observer,
+            ) -> Result<Fit, Error> {
+                match self {
+                    $(Self::$road(road) => road.fit_observed(data, spec, observer),)*
+                }
+            }
+        }
+    };
+}
+
+roads! {
+    /// [`Spectral`]: probabilistic PCA of a complete table, in closed form.
+    Spectral = "spectral";
+    /// [`Newton`]: factor analysis of a complete table.
+    Newton = "newton";
+    /// [`ConditionalMaximization`]: factor analysis of a complete table, by turns.
+    ConditionalMaximization = "cm";
     /// [`Em`]: exact with gaps.
-    Em(Em),
+    Em = "em";
 }
 
 impl Method {
-    /// The road's name, as users type it.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Spectral(_) => "spectral",
-            Self::Newton(_) => "newton",
-            Self::ConditionalMaximization(_) => "cm",
-            Self::Em(_) => "em",
-        }
-    }
-
-    /// The road of that name with its default options.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [
-            Self::Spectral(Spectral::default()),
-            Self::Newton(Newton::default()),
-            Self::ConditionalMaximization(ConditionalMaximization::default()),
-            Self::Em(Em::default()),
-        ]
-        .into_iter()
-        .find(|m| m.name() == name)
-    }
-
-    /// The road the spec recommends (§12): closed form where there is one, Newton for
-    /// factor analysis of a complete table, EM otherwise.
+    /// The road the spec recommends (§12): closed form where there is one, Newton for factor
+    /// analysis of a complete table, EM otherwise.
     pub fn recommended(data: &Dataset, spec: &Spec) -> Self {
         let unpenalised = data.is_complete() && spec.prior.is_flat();
         match spec.noise {
             NoiseFamily::Isotropic if unpenalised => Self::Spectral(Spectral::default()),
             NoiseFamily::Diagonal if unpenalised => Self::Newton(Newton::default()),
             _ => Self::Em(Em::default()),
-        }
-    }
-}
-
-impl Estimator for Method {
-    fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
-        match self {
-            Self::Spectral(m) => m.fit_observed(data, spec, observer),
-            Self::Newton(m) => m.fit_observed(data, spec, observer),
-            Self::ConditionalMaximization(m) => m.fit_observed(data, spec, observer),
-            Self::Em(m) => m.fit_observed(data, spec, observer),
         }
     }
 }

@@ -9,11 +9,10 @@ use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Terminat
 use crate::linalg::rows::center;
 use crate::linalg::{Eigen, canonical_signs, gemm, krylov, leading_eigenpairs, thin_svd, top_eigenpairs};
 use crate::model::{LinearGaussian, Noise};
-use crate::parallel::merge_tree;
+use crate::parallel::{BLOCK_CELLS, add, over_pieces};
 use crate::spec::NoiseFamily;
 use crate::{CentralMoments, Dataset, Error, Matrix, Spec};
 use faer::{MatMut, MatRef};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Closed form, complete tables, isotropic noise.
@@ -87,9 +86,6 @@ pub struct Spectrum {
 const ILL_CONDITIONED: f64 = 1e-8;
 /// Largest angle to the exact subspace (radians) accepted from the iterative solver: 6e-8 degrees.
 const MAX_ANGLE: f64 = 1e-9;
-/// Cells centred at a time: a block stays in cache.
-const BLOCK_CELLS: usize = 64 * 1024;
-const MAX_PIECES: usize = 16;
 
 impl Spectral {
     /// The `k` leading eigenpairs of the covariance of a complete table, each column divided by its
@@ -346,26 +342,19 @@ impl<'a> Centred<'a> {
         }
     }
 
-    /// Sums `work` over fixed pieces of `0..n`, in parallel, in one fixed order.
+    /// Sums over pieces of `0..n` the matrices that `work` fills.
     fn sum(
         n: usize,
-        least: usize,
+        step: usize,
         shape: (usize, usize),
         work: impl Fn(Range<usize>, &mut Matrix) + Sync,
     ) -> Matrix {
-        let piece = n.div_ceil(MAX_PIECES).max(least);
-        let mut parts: Vec<Matrix> = (0..n.div_ceil(piece))
-            .into_par_iter()
-            .map(|p| {
-                let mut part = Matrix::zeros(shape.0, shape.1);
-                work(p * piece..((p + 1) * piece).min(n), &mut part);
-                part
-            })
-            .collect();
-        merge_tree(&mut parts, |a, b| {
-            a.as_mut_slice().iter_mut().zip(b.as_slice()).for_each(|(a, b)| *a += b);
-        });
-        parts.swap_remove(0)
+        let part_of = |piece| {
+            let mut part = Matrix::zeros(shape.0, shape.1);
+            work(piece, &mut part);
+            part
+        };
+        over_pieces(n, step, part_of, |a, b| add(a.as_mut_slice(), b.as_slice()))
     }
 
     fn block_rows(&self) -> usize {

@@ -14,6 +14,7 @@ use super::moments::{Errors, LatentMoments};
 use super::parameters::{Frame, Parameters};
 use crate::linalg::lanes::{self, LANES, Lane};
 use crate::linalg::{dot, gemm, packed};
+use crate::parallel::over_pieces;
 use crate::{Dataset, Matrix};
 use faer::{MatMut, MatRef};
 use std::ops::Range;
@@ -23,8 +24,6 @@ const BLOCK_CELLS: usize = 32 * 1024;
 /// Strips whose moments are shared out together: at q = 10 they fit the first-level cache, and their
 /// number the bits of a `u32`.
 const BATCH: usize = 32;
-/// Pieces the rows are cut into, whatever the number of threads, so that the sums have one order.
-const MAX_PIECES: usize = 16;
 /// Above this, `G − Σ_{gaps}` would lose the digits of the identity in it, and `G⁻¹` those of small
 /// residuals: the observed columns are added up instead, and `x̂` is refined.
 const ILL_CONDITIONED: f64 = 1e8;
@@ -146,16 +145,18 @@ impl<'a> Expectation<'a> {
         }
     }
 
-    /// Ranges of rows, in the order of the patterns, to be worked on independently.
-    pub(super) fn pieces(&self) -> Vec<Range<usize>> {
-        let n = self.data.n_rows();
-        let blocks = n.div_ceil(self.block_rows);
-        let piece = blocks.div_ceil(MAX_PIECES) * self.block_rows;
-        (0..n).step_by(piece).map(|start| start..(start + piece).min(n)).collect()
+    /// Moments of all rows, from `empty` ones.
+    pub(super) fn sum(&self, empty: impl Fn() -> LatentMoments + Sync) -> LatentMoments {
+        let part_of = |rows| {
+            let mut part = empty();
+            self.add(rows, &mut part);
+            part
+        };
+        over_pieces(self.data.n_rows(), self.block_rows, part_of, LatentMoments::add_sums)
     }
 
-    /// Adds the moments of a range of rows to `out`.
-    pub(super) fn add(&self, rows: Range<usize>, out: &mut LatentMoments) {
+    /// Adds the moments of a range of rows, in the order of the patterns, to `out`.
+    fn add(&self, rows: Range<usize>, out: &mut LatentMoments) {
         let mut scratch = Scratch::default();
         let mut strips = Vec::new();
         let mut in_block = 0;

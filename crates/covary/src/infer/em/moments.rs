@@ -4,10 +4,9 @@ use super::expectation::Expectation;
 use super::parameters::{Frame, Parameters};
 use crate::linalg::{Cholesky, dot, packed};
 use crate::model::LinearGaussian;
-use crate::parallel::merge_tree;
+use crate::parallel::add;
 use crate::spec::{LoadingsPrior, Prior};
 use crate::{Dataset, Error, Matrix, Noise};
-use rayon::prelude::*;
 
 /// Expected sufficient statistics of rows under a model, with `z = (x, 1)` and `y = t − μ`:
 ///
@@ -83,18 +82,7 @@ impl LatentMoments {
     }
 
     pub(super) fn of(data: &Dataset, frame: &Frame, at: &Parameters) -> Self {
-        let expectation = Expectation::new(data, frame, at);
-        let mut parts: Vec<Self> = expectation
-            .pieces()
-            .into_par_iter()
-            .map(|piece| {
-                let mut part = Self::empty(frame, at);
-                expectation.add(piece, &mut part);
-                part
-            })
-            .collect();
-        merge_tree(&mut parts, Self::add_sums);
-        parts.swap_remove(0)
+        Expectation::new(data, frame, at).sum(|| Self::empty(frame, at))
     }
 
     fn empty(frame: &Frame, at: &Parameters) -> Self {
@@ -130,7 +118,7 @@ impl LatentMoments {
         Ok(())
     }
 
-    fn add_sums(&mut self, other: &Self) {
+    pub(super) fn add_sums(&mut self, other: &Self) {
         if let (
             Errors::Residual { squares, fitted, posterior_trace },
             Errors::Residual { squares: s, fitted: f, posterior_trace: t },
@@ -479,8 +467,4 @@ fn solve_spd(mut a: Matrix, b: &mut [f64]) {
 /// `xᵀ A x`
 fn quadratic(a: &Matrix, x: &[f64]) -> f64 {
     a.rows().zip(x).map(|(row, xi)| xi * dot(row, x)).sum()
-}
-
-fn add(a: &mut [f64], b: &[f64]) {
-    a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
 }

@@ -4,17 +4,15 @@ use super::Init;
 use super::parameters::{Frame, Parameters};
 use crate::linalg::rows::{center_observed, count_clear_in_both};
 use crate::linalg::{add_gram_lower, dot, krylov, leading_eigenpairs};
-use crate::parallel::merge_tree;
+use crate::parallel::{BLOCK_CELLS, add, over_pieces};
 use crate::{Dataset, Error, Matrix, Spec};
 use faer::MatRef;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
+use std::ops::Range;
 
-/// Cells multiplied at a time, and pieces a table is cut into: see `data/moments.rs`.
-const BLOCK_CELLS: usize = 64 * 1024;
-const MAX_PIECES: usize = 16;
 /// Share of a mean variance below which a starting loading or noise is not taken.
 const LEAST_SIGNAL: f64 = 1e-2;
 const LEAST_NOISE: f64 = 1e-3;
@@ -140,8 +138,7 @@ struct Pairs {
 
 impl Pairs {
     fn of(data: &Dataset, frame: &Frame) -> Self {
-        let load = |rows: &[f64], out: &mut [f64]| center_observed(rows, &frame.mean, &frame.inverse, out);
-        Self { products: Self::gram(data, load), counts: Self::counts(data) }
+        Self { products: Self::products(data, frame), counts: Self::counts(data) }
     }
 
     /// Rows that have both columns of each pair, from one bitset of gaps per column: a hundredth of
@@ -170,30 +167,21 @@ impl Pairs {
         Matrix::from_rows(&rows)
     }
 
-    fn gram(data: &Dataset, load: impl Fn(&[f64], &mut [f64]) + Sync) -> Matrix {
+    fn products(data: &Dataset, frame: &Frame) -> Matrix {
         let (n, d) = (data.n_rows(), data.n_columns());
         let step = BLOCK_CELLS.div_ceil(d);
-        let piece = n.div_ceil(MAX_PIECES).max(step);
-        let mut parts: Vec<Matrix> = data
-            .values()
-            .as_slice()
-            .par_chunks(piece * d)
-            .map(|rows| {
-                let mut part = Matrix::zeros(d, d);
-                let mut block = vec![0.0; (step * d).min(rows.len())];
-                for rows in rows.chunks(step * d) {
-                    let block = &mut block[..rows.len()];
-                    load(rows, block);
-                    let view = MatRef::from_row_major_slice(block, rows.len() / d, d);
-                    add_gram_lower(part.view_mut(), view);
-                }
-                part
-            })
-            .collect();
-        merge_tree(&mut parts, |a, b| {
-            a.as_mut_slice().iter_mut().zip(b.as_slice()).for_each(|(a, b)| *a += b);
-        });
-        parts.swap_remove(0)
+        let part_of = |rows: Range<usize>| {
+            let mut part = Matrix::zeros(d, d);
+            let rows = &data.values().as_slice()[rows.start * d..rows.end * d];
+            let mut block = vec![0.0; (step * d).min(rows.len())];
+            for rows in rows.chunks(step * d) {
+                let block = &mut block[..rows.len()];
+                center_observed(rows, &frame.mean, &frame.inverse, block);
+                add_gram_lower(part.view_mut(), MatRef::from_row_major_slice(block, rows.len() / d, d));
+            }
+            part
+        };
+        over_pieces(n, step, part_of, |a, b| add(a.as_mut_slice(), b.as_slice()))
     }
 
     fn covariance(&self) -> Matrix {
