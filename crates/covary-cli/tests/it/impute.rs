@@ -1,5 +1,6 @@
 use super::{covary, folder_with_examples, repository};
 use std::fs;
+use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// What a call printed and how it ended.
@@ -10,8 +11,17 @@ struct Said {
 }
 
 fn run(arguments: &[&str], stdin: &str) -> Said {
-    let output =
-        covary().arg("impute").args(arguments).write_stdin(stdin).output().expect("the command starts");
+    let mut child = covary()
+        .arg("impute")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    // A command that fails early closes its input; what it says is what counts.
+    let _ = child.stdin.take().expect("piped").write_all(stdin.as_bytes());
+    let output = child.wait_with_output().expect("the command ends");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
     Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }

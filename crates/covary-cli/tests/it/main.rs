@@ -3,8 +3,8 @@
 mod impute;
 mod readme;
 
-use assert_cmd::Command;
 use std::path::PathBuf;
+use std::process::Command;
 
 /// The built command.
 fn covary() -> Command {

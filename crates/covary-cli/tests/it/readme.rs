@@ -5,7 +5,8 @@ use std::fs;
 #[track_caller]
 fn check_runs(arguments: &str) {
     let folder = folder_with_examples();
-    covary().current_dir(folder.path()).args(arguments.split_whitespace()).assert().success();
+    let status = covary().current_dir(folder.path()).args(arguments.split_whitespace()).status();
+    assert!(status.expect("the command starts").success(), "covary {arguments}");
     let filled = fs::read_to_string(folder.path().join("filled.csv")).expect("the command wrote it");
     assert!(!filled.contains(",,"), "a gap is left");
 }
