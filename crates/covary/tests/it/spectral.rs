@@ -2,8 +2,9 @@
 
 use crate::common::assert_close;
 use covary::data::{Shape, simulate};
-use covary::infer::{Solver, Spectral, Spectrum};
-use covary::{Dataset, Matrix};
+use covary::infer::{Em, Solver, Spectral, Spectrum};
+use covary::model::FilledCell;
+use covary::{Dataset, Estimator, Matrix, Spec};
 
 fn spectrum(data: &Dataset, solver: Solver, k: usize) -> Spectrum {
     Spectral { solver, ..Spectral::default() }.spectrum(data, k, false).unwrap()
@@ -61,4 +62,22 @@ fn components_that_are_not_separated_fall_back_to_the_exact_road() {
     assert_eq!(found.solver, Solver::Covariance);
     let exact = spectrum(&data, Solver::Svd, 5);
     assert_close("eigenvalues", &found.eigenvalues, &exact.eigenvalues, 1e-11);
+}
+
+#[test]
+fn a_very_wide_table_with_gaps_is_fitted_without_a_square_matrix() {
+    let shape = Shape { rows: 60, columns: 2500, n_components: 2 };
+    for (whole, spec) in [
+        (simulate::ppca(shape, 9).0, Spec::ppca(2)),
+        (simulate::factor_analysis(shape, 9).0, Spec::factor_analysis(2)),
+    ] {
+        let gaps = simulate::hide(&whole, 0.2, 10);
+        let fit = Em::default().fit(&gaps, &spec).unwrap();
+        assert!(fit.report.converged());
+        let filled = fit.predictive().impute(&gaps).unwrap();
+        let error = |c: &FilledCell, guess: f64| (guess - whole.values()[(c.row, c.column)]).powi(2);
+        let ours: f64 = filled.cells().iter().map(|c| error(c, c.mean)).sum();
+        let mean: f64 = filled.cells().iter().map(|c| error(c, gaps.observed_means()[c.column])).sum();
+        assert!(ours < 0.5 * mean, "squared error {ours} against {mean} of column means");
+    }
 }

@@ -3,10 +3,10 @@
 use super::Init;
 use super::parameters::{Frame, Parameters};
 use crate::linalg::rows::{center_observed, count_clear_in_both};
-use crate::linalg::{add_gram_lower, dot, krylov, leading_eigenpairs};
+use crate::linalg::{Eigen, add_gram_lower, dot, gemm, krylov, leading_eigenpairs, top_eigenpairs};
 use crate::parallel::{BLOCK_CELLS, add, over_pieces};
 use crate::{Dataset, Error, Matrix, Spec};
-use faer::MatRef;
+use faer::{MatMut, MatRef};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -19,6 +19,8 @@ const LEAST_NOISE: f64 = 1e-3;
 /// Share of a column's variance that a factor start leaves to its noise.
 const LEAST_SHARE: f64 = 0.05;
 const FACTOR_ROUNDS: usize = 10;
+/// Columns beyond which no d × d matrix is formed for the start.
+const WIDE: usize = 2000;
 
 pub(super) fn parameters(
     init: &Init,
@@ -44,14 +46,17 @@ pub(super) fn parameters(
             }
             Ok(p)
         }
-        Init::Random => {
-            let mut rng = ChaCha8Rng::seed_from_u64(seed);
-            let mut draw = || -> f64 { StandardNormal.sample(&mut rng) };
-            let w = Matrix::from_fn(d, q, |_, _| 0.3 * draw());
-            Ok(Parameters { w, mean: frame.mean.clone(), psi: vec![0.5; d] })
-        }
-        Init::Spectral => spectral(data, q, frame, spec.floor()),
+        Init::Random => Ok(random(data, q, frame, seed)),
+        Init::Spectral => spectral(data, q, frame, spec.floor(), seed),
     }
+}
+
+fn random(data: &Dataset, q: usize, frame: &Frame, seed: u64) -> Parameters {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut draw = || -> f64 { StandardNormal.sample(&mut rng) };
+    let d = data.n_columns();
+    let w = Matrix::from_fn(d, q, |_, _| 0.3 * draw());
+    Parameters { w, mean: frame.mean.clone(), psi: vec![0.5; d] }
 }
 
 /// The start moved at random by a third of its own size, for restarts.
@@ -67,26 +72,72 @@ pub(super) fn jitter(start: &Parameters, seed: u64) -> Parameters {
 }
 
 /// Leading eigenpairs of the available-case covariance: each entry from the rows that have both
-/// columns, 0 where none has. For very wide tables, where d² is the larger cost, of the covariance
-/// of the mean-filled table.
-fn spectral(data: &Dataset, q: usize, frame: &Frame, floor: f64) -> Result<Parameters, Error> {
-    let d = data.n_columns();
-    let variances: Vec<f64> =
-        data.observed_variances().iter().zip(&frame.inverse).map(|(v, s)| v * s * s).collect();
-    let total: f64 = variances.iter().sum();
-    let mean_variance = total / d as f64;
+/// columns, 0 where none has. For very wide tables, where d × d is too much, of the covariance of the
+/// mean-filled table.
+fn spectral(data: &Dataset, q: usize, frame: &Frame, floor: f64, seed: u64) -> Result<Parameters, Error> {
+    if data.n_columns() > WIDE {
+        return match mean_filled(data, q, frame)? {
+            Some(eigen) => Ok(from_eigenpairs(data, &eigen.values, eigen.vectors, frame, floor)),
+            None => Ok(random(data, q, frame, seed)),
+        };
+    }
     let s = Pairs::of(data, frame).covariance();
     if !frame.isotropic {
         return principal_factors(&s, q, frame, floor);
     }
     let found = leading_eigenpairs(&s, q, krylov::START_ANGLE, 0)?;
-    let explained: f64 = found.values.iter().sum();
-    let sigma2 = ((total - explained) / (d - q) as f64).max(LEAST_NOISE * mean_variance);
-    let mut w = found.vectors;
-    let lengths: Vec<f64> =
-        found.values.iter().map(|l| (l - sigma2).max(LEAST_SIGNAL * mean_variance).sqrt()).collect();
-    w.scale_columns(&lengths);
-    Ok(Parameters { w, mean: frame.mean.clone(), psi: vec![sigma2.max(floor); d] })
+    Ok(from_eigenpairs(data, &found.values, found.vectors, frame, floor))
+}
+
+/// `σ²` the mean of what the eigenvalues leave, `W = U (Λ − σ²)^½`; for diagonal noise each column
+/// keeps what its loadings leave.
+fn from_eigenpairs(data: &Dataset, values: &[f64], axes: Matrix, frame: &Frame, floor: f64) -> Parameters {
+    let (d, q) = (data.n_columns(), values.len());
+    let variances: Vec<f64> =
+        data.observed_variances().iter().zip(&frame.inverse).map(|(v, s)| v * s * s).collect();
+    let total: f64 = variances.iter().sum();
+    let mean_variance = total / d as f64;
+    let rest = total - values.iter().sum::<f64>();
+    let sigma2 = (rest / (d - q) as f64).max(LEAST_NOISE * mean_variance);
+    let length = |l: &f64| (l - sigma2).max(LEAST_SIGNAL * mean_variance).sqrt();
+    let mut w = axes;
+    w.scale_columns(&values.iter().map(length).collect::<Vec<_>>());
+    let left = |j: usize| (variances[j] - dot(w.row(j), w.row(j))).max(LEAST_SHARE * variances[j]);
+    let psi = |j: usize| if frame.isotropic { sigma2 } else { left(j) };
+    let psi = (0..d).map(|j| psi(j).max(floor)).collect();
+    Parameters { w, mean: frame.mean.clone(), psi }
+}
+
+/// Leading eigenpairs of `Yᵀ Y / (N p²)`, Y centred with 0 at the gaps and p the share of observed
+/// cells: off the diagonal that is the covariance, were cells missing at random. `None` if they are
+/// not separated.
+fn mean_filled(data: &Dataset, q: usize, frame: &Frame) -> Result<Option<Eigen>, Error> {
+    let (n, d) = (data.n_rows(), data.n_columns());
+    let share = data.n_observed() as f64 / (n * d) as f64;
+    let step = (BLOCK_CELLS / d).max(16);
+    let apply = |x: MatRef<'_, f64>, mut out: MatMut<'_, f64>| {
+        let b = x.ncols();
+        let part_of = |rows: Range<usize>| {
+            let mut part = Matrix::zeros(d, b);
+            let (mut y, mut yx) = (vec![0.0; step * d], Matrix::zeros(step, b));
+            for start in rows.clone().step_by(step) {
+                let m = step.min(rows.end - start);
+                let cells = &data.values().as_slice()[start * d..(start + m) * d];
+                center_observed(cells, &frame.mean, &frame.inverse, &mut y[..m * d]);
+                let y = MatRef::from_row_major_slice(&y[..m * d], m, d);
+                gemm(yx.view_mut().subrows_mut(0, m), false, y, x);
+                gemm(part.view_mut(), true, y.transpose(), yx.view().subrows(0, m));
+            }
+            part
+        };
+        let sum = over_pieces(n, step, part_of, |a, b| add(a.as_mut_slice(), b.as_slice()));
+        for i in 0..d {
+            for j in 0..b {
+                out[(i, j)] = sum[(i, j)] / (n as f64 * share * share);
+            }
+        }
+    };
+    Ok(top_eigenpairs(apply, d, q, krylov::START_ANGLE, 0)?.map(|found| found.eigen))
 }
 
 /// A few rounds of `W = Ψ^½ V_q (Θ_q − I)₊^½`, `ψ = diag(S − W Wᵀ)` (spec §6.2) from ψ = s/2: each
@@ -117,6 +168,10 @@ fn principal_factors(s: &Matrix, q: usize, frame: &Frame, floor: f64) -> Result<
 
 /// Pairs of columns that no row has together: how many, and the first.
 pub(super) fn unseen_pairs(data: &Dataset) -> Option<(usize, (usize, usize))> {
+    // A very wide table is not searched: the counts alone would be d × d.
+    if data.n_columns() > WIDE {
+        return None;
+    }
     // Two columns whose counts exceed the number of rows must meet somewhere.
     let mut observed = data.n_observed_by_column().to_vec();
     observed.sort_unstable();
