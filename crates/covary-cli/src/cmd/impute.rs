@@ -13,6 +13,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+/// More threads than any table has use for.
+const MOST_THREADS: usize = 512;
 /// Filled cells listed on the screen.
 const LISTED: usize = 12;
 
@@ -67,7 +69,8 @@ pub(crate) struct Impute {
     )]
     standardize: bool,
 
-    /// Probability that an interval holds the true value.
+    /// Probability that an interval holds the true value, the fitted model taken as known: on
+    /// small tables fewer values are inside.
     #[arg(long, verbatim_doc_comment, value_name = "LEVEL", default_value_t = 0.95, value_parser = probability)]
     interval: f64,
 
@@ -81,7 +84,7 @@ pub(crate) struct Impute {
     seed: u64,
 
     /// Threads to use; all processors if not given. The numbers do not depend on it.
-    #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = thread_count)]
     threads: Option<usize>,
 
     /// Most iterations of a fit; 2000 if not given.
@@ -153,6 +156,13 @@ fn positive(s: &str) -> Result<f64, String> {
     }
 }
 
+fn thread_count(s: &str) -> Result<usize, String> {
+    match s.parse() {
+        Ok(n @ 1..=MOST_THREADS) => Ok(n),
+        _ => Err(format!("give a whole number from 1 to {MOST_THREADS}")),
+    }
+}
+
 fn at_least_one(s: &str) -> Result<usize, String> {
     match s.parse() {
         Ok(n) if n > 0 => Ok(n),
@@ -162,19 +172,39 @@ fn at_least_one(s: &str) -> Result<usize, String> {
 
 impl Impute {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let same = |p: &PathBuf| self.cells.as_ref() == Some(p);
-        if self.output.as_ref().is_some_and(same)
-            || (self.output.is_none() && self.cells.as_deref() == Some(Path::new("-")))
-        {
-            return Err(Failure::Call(
-                "the filled table and --cells would go to the same place; name two files".to_owned(),
-            ));
-        }
+        self.check_targets()?;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.threads.unwrap_or(0))
             .build()
             .map_err(|e| Failure::work("threads", e))?;
         pool.install(|| self.fill())
+    }
+
+    /// The list of cells must not land on the filled table or on the input.
+    fn check_targets(&self) -> Result<(), Failure> {
+        let Some(cells) = &self.cells else { return Ok(()) };
+        let standard_output = PathBuf::from("/dev/stdout");
+        let resolved = |path: &Path| {
+            let path = if path == Path::new("-") { &standard_output } else { path };
+            // A file that is not there yet is known by its folder.
+            path.canonicalize().unwrap_or_else(|_| match (path.parent(), path.file_name()) {
+                (Some(folder), Some(name)) => {
+                    let folder = if folder == Path::new("") { Path::new(".") } else { folder };
+                    folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join(name)
+                }
+                _ => path.to_owned(),
+            })
+        };
+        let output = self.output.as_deref().unwrap_or(&standard_output);
+        if resolved(cells) == resolved(output) {
+            return Err(Failure::Call(
+                "the filled table and --cells would go to the same place; name two files".to_owned(),
+            ));
+        }
+        if self.data != Path::new("-") && resolved(cells) == resolved(&self.data) {
+            return Err(Failure::Call("--cells would overwrite the input; name another file".to_owned()));
+        }
+        Ok(())
     }
 
     fn fill(&self) -> Result<(), Failure> {

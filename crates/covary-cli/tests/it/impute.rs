@@ -267,3 +267,36 @@ fn a_table_without_room_for_a_component_is_filled_with_means() {
     assert_eq!((said.code, said.out.as_str()), (Some(0), "x\n1\n2\n3.0\n6\n"), "{}", said.err);
     assert!(said.err.contains("no room for a component"), "{}", said.err);
 }
+
+#[test]
+fn the_cells_never_land_on_the_input_or_on_the_filled_table() {
+    let folder = folder_with_examples();
+    let input = folder.path().join("examples/wine_gaps.csv");
+    let before = fs::read(&input).expect("shipped");
+    let path = |p: &str| folder.path().join(p).to_str().expect("UTF-8").to_owned();
+    let (data, out) = (path("examples/wine_gaps.csv"), path("a.csv"));
+    for arguments in [
+        [data.as_str(), "-o", &out, "--cells", &path("examples/./wine_gaps.csv")],
+        [data.as_str(), "-o", &out, "--cells", &path("examples/../a.csv")],
+    ] {
+        assert_eq!(run(&arguments, "").code, Some(2));
+    }
+    assert_eq!(fs::read(&input).expect("still there"), before);
+}
+
+#[test]
+fn a_sparse_column_does_not_choose_for_the_others() {
+    let table = fs::read_to_string(repository("examples/wine_gaps.csv")).expect("shipped");
+    let rare =
+        |(i, line): (usize, &str)| format!("{line},{}\n", ["rare", "3.3", "4.1"].get(i).unwrap_or(&""));
+    let with_rare: String = table.lines().enumerate().map(rare).collect();
+    let said = run(&["-"], &with_rare);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("chose 5 components"), "{}", said.err);
+}
+
+#[test]
+fn a_table_with_no_cell_to_spare_is_filled_with_means() {
+    let said = run(&["-"], "a,b\n1,2\n2,\n,4\n");
+    assert_eq!((said.code, said.out.as_str()), (Some(0), "a,b\n1,2\n2,3.0\n1.5,4\n"), "{}", said.err);
+}
