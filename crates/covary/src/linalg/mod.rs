@@ -103,7 +103,7 @@ pub(crate) struct Leading {
 }
 
 /// The `k` leading eigenpairs of a symmetric matrix. For few pairs of a large matrix the iteration
-/// of [`krylov`] is tried first (20 of 1000 took 1/15 of the time here), to within `max_angle`
+/// of [`krylov`] is tried first (20 of 1000 took 1/8 of the time here), to within `max_angle`
 /// radians.
 pub(crate) fn leading_eigenpairs(a: &Matrix, k: usize, max_angle: f64, seed: u64) -> Result<Leading, Error> {
     let n = a.n_rows();

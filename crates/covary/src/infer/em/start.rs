@@ -196,8 +196,8 @@ impl Pairs {
         Self { products: Self::products(data, frame), counts: Self::counts(data) }
     }
 
-    /// Rows that have both columns of each pair, from one bitset of gaps per column: a hundredth of
-    /// the operations of a product of 0/1 matrices.
+    /// Rows that have both columns of each pair, from one bitset of gaps per column: 64 rows per
+    /// operation.
     fn counts(data: &Dataset) -> Matrix {
         let (n, d) = (data.n_rows(), data.n_columns());
         let words = n.div_ceil(64);
