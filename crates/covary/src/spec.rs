@@ -126,7 +126,7 @@ pub struct Spec {
     /// Prior on loadings and noise.
     pub prior: Prior,
     /// Smallest noise variance, as a share of the (mean) observed variance. `None` is the family's
-    /// own: 1e-12 for isotropic noise with gaps (complete data without noise are refused), 0.005 of
+    /// own: 1e-12 for isotropic noise (the closed form refuses data without noise instead), 0.005 of
     /// each column's variance for diagonal noise, which is where Heywood cases stop.
     pub noise_floor: Option<f64>,
     /// Fit even when a factor model has more parameters than the covariance has entries: its density

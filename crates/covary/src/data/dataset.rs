@@ -196,11 +196,6 @@ impl Dataset {
         seen.all(|v| Some(v) == first)
     }
 
-    /// Columns whose observed cells are all equal.
-    pub fn constant_columns(&self) -> Vec<usize> {
-        (0..self.n_columns()).filter(|&j| self.observed_variances()[j] == 0.0).collect()
-    }
-
     /// Two passes in fixed pieces: means about the first observed values, so that a large common
     /// offset costs no digits, then squares about the means.
     fn columns(&self) -> &Columns {

@@ -71,8 +71,7 @@ impl FactorProblem {
         let variances: Vec<f64> = (0..names.len()).map(|j| correlation[(j, j)]).collect();
         spec.check_variances(&variances, &names, data)?;
         let inverse: Vec<f64> = variances.iter().map(|v| 1.0 / v.sqrt()).collect();
-        correlation.scale_rows(&inverse);
-        correlation.scale_columns(&inverse);
+        correlation.scale_both(&inverse);
         Ok(Self {
             correlation,
             n_components: spec.n_components,
@@ -107,8 +106,7 @@ impl FactorProblem {
     pub(super) fn profile(&self, psi: &[f64], before: Option<&Profile>) -> Result<Profile, Error> {
         let inverse: Vec<f64> = psi.iter().map(|v| 1.0 / v.sqrt()).collect();
         let mut whitened = self.correlation.clone();
-        whitened.scale_rows(&inverse);
-        whitened.scale_columns(&inverse);
+        whitened.scale_both(&inverse);
         let ln_psi = psi.iter().map(|v| v.ln()).sum::<f64>();
         if self.is_large() && !before.is_some_and(Profile::has_all_pairs) {
             let apply = |x: MatRef<'_, f64>, out: MatMut<'_, f64>| gemm(out, false, whitened.view(), x);

@@ -9,6 +9,7 @@ mod factor_problem;
 mod factor_report;
 mod newton;
 mod report;
+mod scatter;
 mod spectral;
 
 pub use conditional_maximization::ConditionalMaximization;

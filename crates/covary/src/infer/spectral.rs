@@ -6,10 +6,11 @@
 
 use super::Estimator;
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination, Warning};
+use super::scatter::{scatter_times, sum_matrices, transpose_times};
 use crate::linalg::rows::center;
-use crate::linalg::{Eigen, canonical_signs, gemm, krylov, leading_eigenpairs, thin_svd, top_eigenpairs};
+use crate::linalg::{Eigen, canonical_signs, krylov, leading_eigenpairs, thin_svd, top_eigenpairs};
 use crate::model::{LinearGaussian, Noise};
-use crate::parallel::{BLOCK_CELLS, add, over_pieces};
+use crate::parallel::BLOCK_CELLS;
 use crate::spec::NoiseFamily;
 use crate::{CentralMoments, Dataset, Error, Matrix, Spec};
 use faer::{MatMut, MatRef};
@@ -271,8 +272,7 @@ fn from_moments(moments: &CentralMoments, k: usize, standardize: bool, seed: u64
     let variances: Vec<f64> = (0..s.n_rows()).map(|j| s[(j, j)]).collect();
     let scale = scales(&variances, standardize);
     let inverse: Vec<f64> = scale.iter().map(|s| 1.0 / s).collect();
-    s.scale_rows(&inverse);
-    s.scale_columns(&inverse);
+    s.scale_both(&inverse);
     let total_variance = s.trace();
     let found = leading_eigenpairs(&s, k, MAX_ANGLE, seed)?;
     let discarded_variance = found.rest;
@@ -342,46 +342,6 @@ impl<'a> Centred<'a> {
         }
     }
 
-    /// Sums over pieces of `0..n` the matrices that `work` fills.
-    fn sum(
-        n: usize,
-        step: usize,
-        shape: (usize, usize),
-        work: impl Fn(Range<usize>, &mut Matrix) + Sync,
-    ) -> Matrix {
-        let part_of = |piece| {
-            let mut part = Matrix::zeros(shape.0, shape.1);
-            work(piece, &mut part);
-            part
-        };
-        over_pieces(n, step, part_of, |a, b| add(a.as_mut_slice(), b.as_slice()))
-    }
-
-    fn block_rows(&self) -> usize {
-        (BLOCK_CELLS / self.data.n_columns()).max(64)
-    }
-
-    /// `Yᵀ (f Y_b)` summed over blocks of rows, where `right` gives the right factor of each block.
-    fn transpose_times<'m>(
-        &self,
-        width: usize,
-        right: impl Fn(&[f64], Range<usize>, &'_ mut Vec<f64>) + Sync + 'm,
-    ) -> Matrix {
-        let (n, d) = (self.data.n_rows(), self.data.n_columns());
-        let step = self.block_rows();
-        Self::sum(n, step, (d, width), |rows, part| {
-            let (mut y, mut r) = (Vec::new(), Vec::new());
-            for start in rows.clone().step_by(step) {
-                let block = start..(start + step).min(rows.end);
-                let m = block.len();
-                self.block(block.clone(), 0..d, &mut y);
-                right(&y, block, &mut r);
-                let y = MatRef::from_row_major_slice(&y, m, d);
-                gemm(part.view_mut(), true, y.transpose(), MatRef::from_row_major_slice(&r, m, width));
-            }
-        })
-    }
-
     fn svd(&self, k: usize) -> Result<Spectrum, Error> {
         let (n, d) = (self.data.n_rows(), self.data.n_columns());
         let mut y = Vec::with_capacity(n * d);
@@ -400,7 +360,7 @@ impl<'a> Centred<'a> {
     fn gram(&self, k: usize, seed: u64) -> Result<Spectrum, Error> {
         let (n, d) = (self.data.n_rows(), self.data.n_columns());
         let panel = (BLOCK_CELLS / n).clamp(64, 512);
-        let mut gram = Self::sum(d, panel, (n, n), |columns, part| {
+        let mut gram = sum_matrices(d, panel, (n, n), |columns, part| {
             let mut y = Vec::new();
             for start in columns.clone().step_by(panel) {
                 let block = start..(start + panel).min(columns.end);
@@ -417,7 +377,7 @@ impl<'a> Centred<'a> {
         let rest = found.rest;
         // u = Yᵀ a / √(N λ); a direction without variance has no axis and stays zero.
         let a = &found.vectors;
-        let mut axes = self.transpose_times(k_in, |_, rows, out| {
+        let mut axes = transpose_times(self.data, k_in, &self.load(), |_, rows, out| {
             out.clear();
             out.extend_from_slice(&a.as_slice()[rows.start * k_in..rows.end * k_in]);
         });
@@ -435,22 +395,15 @@ impl<'a> Centred<'a> {
         Ok(self.spectrum(Eigen { values, vectors }, rest, Solver::Gram, 0.0))
     }
 
-    /// One pass over the table per application: `S X = 1/N Σ_blocks Yᵀ (Y X)`.
+    /// The cells of whole rows, centred and scaled.
+    fn load(&self) -> impl Fn(&[f64], &mut [f64]) + Sync {
+        |cells, out| center(cells, self.mean, &self.inverse, out)
+    }
+
     fn krylov(&self, k: usize, seed: u64) -> Result<Option<Spectrum>, Error> {
         let (n, d) = (self.data.n_rows(), self.data.n_columns());
-        let apply = |x: MatRef<'_, f64>, mut out: MatMut<'_, f64>| {
-            let b = x.ncols();
-            let sum = self.transpose_times(b, |y, rows, r| {
-                let m = rows.len();
-                r.resize(m * b, 0.0);
-                let yx = MatMut::from_row_major_slice_mut(r, m, b);
-                gemm(yx, false, MatRef::from_row_major_slice(y, m, d), x);
-            });
-            for i in 0..d {
-                for j in 0..b {
-                    out[(i, j)] = sum[(i, j)] / n as f64;
-                }
-            }
+        let apply = |x: MatRef<'_, f64>, out: MatMut<'_, f64>| {
+            scatter_times(self.data, &self.load(), n as f64, x, out);
         };
         let Some(found) = top_eigenpairs(apply, d, k, MAX_ANGLE, seed)? else { return Ok(None) };
         let rest = self.total_variance - found.eigen.values.iter().sum::<f64>();

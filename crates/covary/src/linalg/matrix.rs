@@ -173,6 +173,12 @@ impl Matrix {
         }
     }
 
+    /// Multiplies entry `(i, j)` by `factor[i] · factor[j]`: a covariance in other units.
+    pub(crate) fn scale_both(&mut self, factor: &[f64]) {
+        self.scale_rows(factor);
+        self.scale_columns(factor);
+    }
+
     /// Replaces the matrix by the mean of itself and its transpose.
     pub fn symmetrize(&mut self) {
         for i in 0..self.n_rows {

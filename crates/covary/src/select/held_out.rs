@@ -1,4 +1,5 @@
 use crate::model::{Density, check_columns};
+use crate::parallel::add;
 use crate::{Dataset, Error, Estimator, Spec};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -110,7 +111,6 @@ impl HeldOutRows {
     }
 
     fn add(&mut self, other: &Self) {
-        let add = |a: &mut [f64], b: &[f64]| a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
         add(&mut self.joint, &other.joint);
         add(&mut self.marginal, &other.marginal);
         add(&mut self.squared_error, &other.squared_error);

@@ -97,7 +97,7 @@ const STEPS_TO_JUDGE: usize = 8;
 impl Estimator for Em {
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         spec.check(data)?;
-        spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
+        let constant = spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
         if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
             let value = self.tolerance;
             return Err(Error::OutOfRange { name: "tolerance", value, bound: "finite and not negative" });
@@ -111,6 +111,9 @@ impl Estimator for Em {
             if other.trace.last() > best.trace.last() {
                 best = other;
             }
+        }
+        if !constant.is_empty() {
+            best.warnings.push(Warning::ConstantColumns { columns: constant });
         }
         best.into_fit(data, spec, &frame)
     }
@@ -219,10 +222,6 @@ impl Climb {
             columns.iter().map(|&j| data.column_names()[j].clone()).collect()
         };
         let mut warnings = self.warnings;
-        let columns = names(data.constant_columns());
-        if !columns.is_empty() {
-            warnings.push(Warning::ConstantColumns { columns });
-        }
         let sparse: Vec<usize> =
             (0..data.n_columns()).filter(|&j| data.n_observed_by_column()[j] <= spec.n_components).collect();
         if !sparse.is_empty() {

@@ -2,16 +2,16 @@
 
 use super::Init;
 use super::parameters::{Frame, Parameters};
+use crate::infer::scatter::{scatter_times, sum_matrices};
 use crate::linalg::rows::{center_observed, count_clear_in_both};
-use crate::linalg::{Eigen, add_gram_lower, dot, gemm, krylov, leading_eigenpairs, top_eigenpairs};
-use crate::parallel::{BLOCK_CELLS, add, over_pieces};
+use crate::linalg::{Eigen, add_gram_lower, dot, krylov, leading_eigenpairs, normal, top_eigenpairs};
+use crate::parallel::BLOCK_CELLS;
 use crate::{Dataset, Error, Matrix, Spec};
 use faer::{MatMut, MatRef};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
-use std::ops::Range;
 
 /// Share of a mean variance below which a starting loading or noise is not taken.
 const LEAST_SIGNAL: f64 = 1e-2;
@@ -52,10 +52,9 @@ pub(super) fn parameters(
 }
 
 fn random(data: &Dataset, q: usize, frame: &Frame, seed: u64) -> Parameters {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut draw = || -> f64 { StandardNormal.sample(&mut rng) };
     let d = data.n_columns();
-    let w = Matrix::from_fn(d, q, |_, _| 0.3 * draw());
+    let mut w = normal(d, q, &mut ChaCha8Rng::seed_from_u64(seed));
+    w.as_mut_slice().iter_mut().for_each(|v| *v *= 0.3);
     Parameters { w, mean: frame.mean.clone(), psi: vec![0.5; d] }
 }
 
@@ -114,28 +113,9 @@ fn from_eigenpairs(data: &Dataset, values: &[f64], axes: Matrix, frame: &Frame, 
 fn mean_filled(data: &Dataset, q: usize, frame: &Frame) -> Result<Option<Eigen>, Error> {
     let (n, d) = (data.n_rows(), data.n_columns());
     let share = data.n_observed() as f64 / (n * d) as f64;
-    let step = (BLOCK_CELLS / d).max(16);
-    let apply = |x: MatRef<'_, f64>, mut out: MatMut<'_, f64>| {
-        let b = x.ncols();
-        let part_of = |rows: Range<usize>| {
-            let mut part = Matrix::zeros(d, b);
-            let (mut y, mut yx) = (vec![0.0; step * d], Matrix::zeros(step, b));
-            for start in rows.clone().step_by(step) {
-                let m = step.min(rows.end - start);
-                let cells = &data.values().as_slice()[start * d..(start + m) * d];
-                center_observed(cells, &frame.mean, &frame.inverse, &mut y[..m * d]);
-                let y = MatRef::from_row_major_slice(&y[..m * d], m, d);
-                gemm(yx.view_mut().subrows_mut(0, m), false, y, x);
-                gemm(part.view_mut(), true, y.transpose(), yx.view().subrows(0, m));
-            }
-            part
-        };
-        let sum = over_pieces(n, step, part_of, |a, b| add(a.as_mut_slice(), b.as_slice()));
-        for i in 0..d {
-            for j in 0..b {
-                out[(i, j)] = sum[(i, j)] / (n as f64 * share * share);
-            }
-        }
+    let load = |cells: &[f64], out: &mut [f64]| center_observed(cells, &frame.mean, &frame.inverse, out);
+    let apply = |x: MatRef<'_, f64>, out: MatMut<'_, f64>| {
+        scatter_times(data, &load, n as f64 * share * share, x, out);
     };
     Ok(top_eigenpairs(apply, d, q, krylov::START_ANGLE, 0)?.map(|found| found.eigen))
 }
@@ -151,8 +131,7 @@ fn principal_factors(s: &Matrix, q: usize, frame: &Frame, floor: f64) -> Result<
         let deviation: Vec<f64> = psi.iter().map(|v| v.sqrt()).collect();
         let inverse: Vec<f64> = deviation.iter().map(|v| 1.0 / v).collect();
         let mut whitened = s.clone();
-        whitened.scale_rows(&inverse);
-        whitened.scale_columns(&inverse);
+        whitened.scale_both(&inverse);
         let found = leading_eigenpairs(&whitened, q, krylov::START_ANGLE, 0)?;
         w = found.vectors;
         let lengths: Vec<f64> = found.values.iter().map(|t| (t - 1.0).max(LEAST_SIGNAL).sqrt()).collect();
@@ -225,8 +204,7 @@ impl Pairs {
     fn products(data: &Dataset, frame: &Frame) -> Matrix {
         let (n, d) = (data.n_rows(), data.n_columns());
         let step = BLOCK_CELLS.div_ceil(d);
-        let part_of = |rows: Range<usize>| {
-            let mut part = Matrix::zeros(d, d);
+        sum_matrices(n, step, (d, d), |rows, part| {
             let rows = &data.values().as_slice()[rows.start * d..rows.end * d];
             let mut block = vec![0.0; (step * d).min(rows.len())];
             for rows in rows.chunks(step * d) {
@@ -234,9 +212,7 @@ impl Pairs {
                 center_observed(rows, &frame.mean, &frame.inverse, block);
                 add_gram_lower(part.view_mut(), MatRef::from_row_major_slice(block, rows.len() / d, d));
             }
-            part
-        };
-        over_pieces(n, step, part_of, |a, b| add(a.as_mut_slice(), b.as_slice()))
+        })
     }
 
     fn covariance(&self) -> Matrix {
