@@ -144,6 +144,34 @@ pub enum Error {
         /// The range in words.
         bound: &'static str,
     },
+    /// A road that does not exist.
+    #[error("there is no method `{name}`; there are {known}")]
+    NoSuchMethod {
+        /// The name given.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// An option the road does not have.
+    #[error("{method} has no option `{option}`; it has {known}")]
+    NoSuchOption {
+        /// The road.
+        method: &'static str,
+        /// The name given.
+        option: String,
+        /// Its options.
+        known: String,
+    },
+    /// Text that is no value of an option.
+    #[error("option `{option}` is `{value}`; it must be {expected}")]
+    BadOption {
+        /// Name of the option.
+        option: &'static str,
+        /// The text given.
+        value: String,
+        /// What would be right.
+        expected: &'static str,
+    },
     /// A matrix that should be a covariance is not.
     #[error("{what} is not a covariance matrix: {why}")]
     NotCovariance {
@@ -162,23 +190,9 @@ pub enum Error {
         /// Columns of the table.
         got: usize,
     },
-    /// A column with too few observed cells to hide any of them.
-    #[error(
-        "column `{column}` has {observed} observed cells and {needed} must stay visible for {n_components} components; ask for fewer components or drop the column"
-    )]
-    TooSparse {
-        /// Name of the column.
-        column: String,
-        /// Its observed cells.
-        observed: usize,
-        /// Cells that must stay visible: one more than components.
-        needed: usize,
-        /// Largest number of components asked for.
-        n_components: usize,
-    },
     /// Fewer cells to hide than folds to hide them in.
     #[error(
-        "only {cells} cells can be hidden without emptying a row or starving a column, too few for {folds} folds; ask for fewer folds or components"
+        "only {cells} cells can be hidden without emptying a row or starving a column, too few for {folds} fold(s); ask for fewer folds or components"
     )]
     TooFewToHide {
         /// Cells that can be hidden.
@@ -199,6 +213,9 @@ pub enum Error {
     /// Filled cells without a known truth.
     #[error("no filled cell has a known value to compare with; give the table before its cells were hidden")]
     NothingToCompare,
+    /// Whoever watched the work asked it to stop.
+    #[error("interrupted before the answer was known; run it again and let it finish")]
+    Interrupted,
     /// A decomposition did not converge; only reachable with numbers near the limits of f64.
     #[error("{what} did not converge: rescale the data to moderate numbers")]
     Numerical {

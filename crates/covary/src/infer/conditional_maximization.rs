@@ -2,6 +2,7 @@
 
 use super::Estimator;
 use super::factor_problem::{FactorProblem, Profile};
+use super::options::options;
 use super::report::{Fit, Observer, Step, Termination};
 use crate::{Dataset, Error, Matrix, Spec};
 
@@ -39,6 +40,8 @@ impl Default for ConditionalMaximization {
         Self { max_iterations: 2000, tolerance: 1e-8, start: None }
     }
 }
+
+options!(ConditionalMaximization { max_iterations, tolerance, start });
 
 impl Estimator for ConditionalMaximization {
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {

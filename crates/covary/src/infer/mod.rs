@@ -1,13 +1,14 @@
 //! Roads to a [`LinearGaussian`](crate::LinearGaussian): one file per algorithm, all behind [`Estimator`].
 //!
-//! A new algorithm is a new file here (an options struct and its `impl Estimator`), one line of
-//! [`Method`], and one line in the contract test's list.
+//! A new algorithm is a new file here (an options struct, its `options!` and its `impl Estimator`),
+//! one line of [`Method`], and one line in the contract test's list.
 
 mod conditional_maximization;
 mod em;
 mod factor_problem;
 mod factor_report;
 mod newton;
+mod options;
 mod report;
 mod scatter;
 mod spectral;
@@ -16,6 +17,7 @@ pub use conditional_maximization::ConditionalMaximization;
 pub use em::{Acceleration, Em, Gradient, Init, LatentMoments};
 pub use factor_report::{FactorReport, Rmsea};
 pub use newton::Newton;
+pub use options::MethodRecord;
 pub use report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 pub use spectral::{Solver, Spectral, Spectrum};
 
@@ -40,7 +42,7 @@ pub trait Estimator {
     }
 }
 
-/// One line per road gives it its arm, its name and its dispatch.
+/// One line per road gives it its arm, its name, its options and its dispatch.
 macro_rules! roads {
     ($($(#[$doc:meta])* $road:ident = $name:literal;)*) => {
         /// Every road by name, for command lines and files.
@@ -51,6 +53,9 @@ macro_rules! roads {
         }
 
         impl Method {
+            /// The names of all roads.
+            pub const NAMES: &[&str] = &[$($name),*];
+
             /// The road's name, as users type it.
             pub fn name(&self) -> &'static str {
                 match self {
@@ -63,6 +68,13 @@ macro_rules! roads {
                 match name {
                     $($name => Some(Self::$road($road::default())),)*
                     _ => None,
+                }
+            }
+
+            /// The road's options, to read or to set by name.
+            fn road(&mut self) -> &mut dyn options::Options {
+                match self {
+                    $(Self::$road(road) => road,)*
                 }
             }
         }

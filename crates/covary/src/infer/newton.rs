@@ -2,6 +2,7 @@
 
 use super::Estimator;
 use super::factor_problem::{FactorProblem, Profile};
+use super::options::options;
 use super::report::{Fit, Observer, Step, Termination};
 use crate::linalg::{Cholesky, add_product_lower};
 use crate::{CentralMoments, Dataset, Error, Matrix, Spec};
@@ -49,6 +50,8 @@ impl Default for Newton {
         Self { max_iterations: 100, tolerance: 1e-10, restarts: 10, seed: 0 }
     }
 }
+
+options!(Newton { max_iterations, tolerance, restarts, seed });
 
 /// Longest step in any ρⱼ: a factor 4.5 in ψⱼ.
 const LONGEST_STEP: f64 = 1.5;

@@ -1,5 +1,6 @@
 //! How a fit went and how it ended, as data.
 
+use crate::data::list;
 use crate::model::{Density, LinearGaussian};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -156,15 +157,6 @@ impl fmt::Display for Warning {
                 write!(f, "zero degrees of freedom: the model fits any covariance and cannot be tested")
             }
         }
-    }
-}
-
-fn list(names: &[String]) -> String {
-    const SHOWN: usize = 5;
-    let shown = names.iter().take(SHOWN).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(SHOWN) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }
 

