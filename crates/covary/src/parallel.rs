@@ -17,11 +17,25 @@ pub(crate) fn over_pieces<T: Send>(
     work: impl Fn(Range<usize>) -> T + Sync,
     merge: impl Fn(&mut T, &T),
 ) -> T {
-    let piece = n.div_ceil(MAX_PIECES).next_multiple_of(step);
-    let range = |p: usize| p * piece..((p + 1) * piece).min(n);
-    let mut parts: Vec<T> = (0..n.div_ceil(piece)).into_par_iter().map(|p| work(range(p))).collect();
+    let mut parts = pieces(n, step, work);
     merge_tree(&mut parts, merge);
     parts.swap_remove(0)
+}
+
+/// Runs `work` over the same pieces and returns what it says of each, in order.
+pub(crate) fn pieces<T: Send>(n: usize, step: usize, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
+    let piece = n.div_ceil(MAX_PIECES).next_multiple_of(step);
+    let range = |p: usize| p * piece..((p + 1) * piece).min(n);
+    (0..n.div_ceil(piece)).into_par_iter().map(|p| work(range(p))).collect()
+}
+
+/// A copy of a table, made by all threads: most of the time goes into new pages.
+pub(crate) fn copied(table: &[f64]) -> Vec<f64> {
+    let mut copy = vec![0.0; table.len()];
+    copy.par_chunks_mut(BLOCK_CELLS)
+        .zip(table.par_chunks(BLOCK_CELLS))
+        .for_each(|(to, from)| to.copy_from_slice(from));
+    copy
 }
 
 /// `a ← a + b`

@@ -17,16 +17,24 @@ fn subtract_product(s: &mut Lane, x: &Lane, y: &Lane) {
     }
 }
 
-/// Replaces eight packed lower triangles (see [`super::packed`]) by those of the inverses, and
-/// returns `ln |A|` of each. The matrices must satisfy `A ⪰ I`, as `I + WᵀΨ⁻¹W` does.
+/// Pivots are at most 1e154, the root of the largest f64, so that products stay finite if their
+/// logarithm is taken beyond this.
+const LARGE_PRODUCT: f64 = 1e140;
+
+/// Entry `(i, j ≤ i)` of a packed triangle.
 #[inline(always)]
-pub(crate) fn invert(a: &mut [Lane], q: usize) -> Lane {
-    let at = |i: usize, j: usize| i * (i + 1) / 2 + j;
+fn at(i: usize, j: usize) -> usize {
+    i * (i + 1) / 2 + j
+}
+
+/// Replaces eight packed lower triangles (see [`super::packed`]) of `A = L Lᵀ` by `L⁻¹`, and returns
+/// `ln |A|` of each. The matrices must satisfy `A ⪰ I`, as `I + WᵀΨ⁻¹W` does.
+#[inline(always)]
+pub(crate) fn inverse_root(a: &mut [Lane], q: usize) -> Lane {
     let mut ln_det = [0.0; LANES];
     let mut product = [1.0; LANES];
 
-    // A = L Lᵀ; the diagonal keeps 1 / L_ii. Products of at most eight pivots stay finite: L_ii ≥ 1,
-    // and above 1e38 the loadings have left the range of f64 anyway.
+    // A = L Lᵀ; the diagonal keeps 1 / L_ii.
     for i in 0..q {
         for j in 0..=i {
             let (row_i, row_j) = (at(i, 0), at(j, 0));
@@ -42,14 +50,15 @@ pub(crate) fn invert(a: &mut [Lane], q: usize) -> Lane {
                 }
             } else {
                 for l in 0..LANES {
-                    let root = s[l].sqrt();
+                    // A ⪰ I has pivots of at least 1, whatever rounding says.
+                    let root = s[l].max(1.0).sqrt();
                     product[l] *= root;
                     s[l] = 1.0 / root;
                 }
             }
             a[at(i, j)] = s;
         }
-        if i % 8 == 7 || i + 1 == q {
+        if i + 1 == q || product.iter().any(|&p| p > LARGE_PRODUCT) {
             for l in 0..LANES {
                 ln_det[l] += 2.0 * product[l].ln();
             }
@@ -72,8 +81,12 @@ pub(crate) fn invert(a: &mut [Lane], q: usize) -> Lane {
             a[at(i, j)] = s;
         }
     }
+    ln_det
+}
 
-    // A⁻¹ = L⁻ᵀ L⁻¹ in place: entry (i, j) needs rows i and below only.
+/// Replaces eight packed `L⁻¹` by `A⁻¹ = L⁻ᵀ L⁻¹`: entry (i, j) needs rows i and below only.
+#[inline(always)]
+pub(crate) fn square(a: &mut [Lane], q: usize) {
     for i in 0..q {
         for j in 0..=i {
             let mut s = [0.0; LANES];
@@ -86,5 +99,4 @@ pub(crate) fn invert(a: &mut [Lane], q: usize) -> Lane {
             a[at(i, j)] = s;
         }
     }
-    ln_det
 }

@@ -1,7 +1,7 @@
 //! Symmetric matrices as their lower triangle, row by row: entry `(i, j ≤ i)` at `i(i+1)/2 + j`.
 
-use super::Matrix;
 use super::lanes::LANES;
+use super::{Matrix, dot};
 
 /// Numbers in the triangle of a `k × k` matrix.
 pub(crate) const fn len(k: usize) -> usize {
@@ -43,4 +43,96 @@ pub(crate) fn unpack(packed: &[f64], k: usize) -> Matrix {
         let (i, j) = if i >= j { (i, j) } else { (j, i) };
         packed[i * (i + 1) / 2 + j]
     })
+}
+
+/// `sum ← sum + sign Σ rows`, for padded rows that begin at `starts` in `table`. A few registers of
+/// the sum are carried over all rows at a time: enough independent additions to hide their latency.
+#[inline(always)]
+pub(crate) fn add_rows(sum: &mut [f64], sign: f64, table: &[f64], starts: &[usize]) {
+    const WIDE: usize = 4;
+    let registers = sum.len() / LANES;
+    let mut c = 0;
+    while c + WIDE <= registers {
+        add_registers::<WIDE>(sum, sign, table, starts, c * LANES);
+        c += WIDE;
+    }
+    while c < registers {
+        add_registers::<1>(sum, sign, table, starts, c * LANES);
+        c += 1;
+    }
+}
+
+#[inline(always)]
+fn add_registers<const R: usize>(sum: &mut [f64], sign: f64, table: &[f64], starts: &[usize], at: usize) {
+    let sum = &mut sum[at..][..R * LANES];
+    let mut carried = [[0.0; LANES]; R];
+    for (carried, sum) in carried.iter_mut().zip(sum.chunks_exact(LANES)) {
+        carried.copy_from_slice(sum);
+    }
+    for &start in starts {
+        let row = &table[start + at..][..R * LANES];
+        for r in 0..R {
+            for l in 0..LANES {
+                carried[r][l] = sign.mul_add(row[r * LANES + l], carried[r][l]);
+            }
+        }
+    }
+    for (carried, sum) in carried.iter().zip(sum.chunks_exact_mut(LANES)) {
+        sum.copy_from_slice(carried);
+    }
+}
+
+/// `out = A b` for a packed symmetric matrix.
+#[inline(always)]
+pub(crate) fn symmetric_times(a: &[f64], b: &[f64], out: &mut [f64]) {
+    let mut row_start = 0;
+    for i in 0..b.len() {
+        let row = &a[row_start..][..=i];
+        let bi = b[i];
+        let mut sum = row[i] * bi;
+        for j in 0..i {
+            sum += row[j] * b[j];
+            out[j] += row[j] * bi;
+        }
+        out[i] = sum;
+        row_start += i + 1;
+    }
+}
+
+/// `LᵀL`, in full, for a packed lower triangle.
+pub(crate) fn square(l: &[f64], k: usize) -> Matrix {
+    let mut out = Matrix::zeros(k, k);
+    for i in 0..k {
+        let row = &l[len(i)..][..=i];
+        for (a, f) in row.iter().enumerate() {
+            out.row_mut(a).iter_mut().zip(row).for_each(|(o, r)| *o += f * r);
+        }
+    }
+    out
+}
+
+/// `b ← L b` for a packed lower triangle.
+#[inline(always)]
+pub(crate) fn lower_times(l: &[f64], b: &mut [f64]) {
+    let mut row_start = len(b.len());
+    for i in (0..b.len()).rev() {
+        row_start -= i + 1;
+        let row = &l[row_start..][..=i];
+        b[i] = dot(row, &b[..=i]);
+    }
+}
+
+/// `b ← Lᵀ b` for a packed lower triangle.
+#[inline(always)]
+pub(crate) fn upper_times(l: &[f64], b: &mut [f64]) {
+    let mut row_start = 0;
+    for i in 0..b.len() {
+        let row = &l[row_start..][..=i];
+        let bi = b[i];
+        for j in 0..i {
+            b[j] += row[j] * bi;
+        }
+        b[i] = row[i] * bi;
+        row_start += i + 1;
+    }
 }

@@ -1,4 +1,5 @@
 use crate::data::Pattern;
+use crate::parallel::copied;
 use crate::{Dataset, Error, Matrix};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -49,53 +50,75 @@ pub trait Density: Sync {
         Ok(self.log_likelihood(data)? / data.n_rows() as f64)
     }
 
+    /// What is known of every gap, row by row: its conditional mean and standard deviation.
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] if the table has other columns than the model.
+    fn gap_cells(&self, data: &Dataset) -> Result<Vec<FilledCell>, Error> {
+        let completed = by_pattern(self, data, |given, pattern| {
+            let rows: Vec<&[f64]> = pattern.rows.iter().map(|&i| data.row(i)).collect();
+            given.complete_rows(&rows)
+        })?;
+        let mut cells = Vec::with_capacity(data.n_gaps());
+        for (row, Completed { mean, variance }) in completed.into_iter().enumerate() {
+            let gaps = (0..self.n_columns()).filter(|&j| data.row(row)[j].is_nan());
+            for ((column, mean), variance) in gaps.zip(mean).zip(variance) {
+                cells.push(FilledCell { row, column, mean, sd: variance.sqrt() });
+            }
+        }
+        Ok(cells)
+    }
+
     /// Every gap filled by its conditional mean, with its standard deviation; observed cells are
     /// returned as they came.
     ///
     /// # Errors
     /// [`Error::ColumnCount`] if the table has other columns than the model.
     fn impute(&self, data: &Dataset) -> Result<Imputed, Error> {
-        let completed = by_pattern(self, data, |given, pattern| {
-            let rows: Vec<&[f64]> = pattern.rows.iter().map(|&i| data.row(i)).collect();
-            given.complete_rows(&rows)
-        })?;
-        let mut values = data.values().clone();
-        let mut cells = Vec::with_capacity(data.n_gaps());
-        for (row, Completed { mean, variance }) in completed.into_iter().enumerate() {
-            let gaps = (0..self.n_columns()).filter(|&j| data.row(row)[j].is_nan());
-            for ((column, mean), variance) in gaps.zip(mean).zip(variance) {
-                values[(row, column)] = mean;
-                cells.push(FilledCell { row, column, mean, sd: variance.sqrt() });
-            }
-        }
-        Ok(Imputed { values, cells })
+        let cells = self.gap_cells(data)?;
+        Ok(Imputed { values: filled_values(data, &cells), cells })
     }
 
-    /// `m` completed tables, gaps filled by independent joint draws (spec §5.4). Row `i` of table
-    /// `k` has its own random stream, so that neither threads nor other rows reach it.
+    /// The table completed by draw `k`: its gaps filled by one joint draw (spec §5.4). Row `i` of
+    /// draw `k` has its own random stream, so that neither threads nor other rows reach it.
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] if the table has other columns than the model.
+    fn draw_gaps(&self, data: &Dataset, k: usize, seed: u64) -> Result<Matrix, Error> {
+        let draws = by_pattern(self, data, |given, pattern| {
+            let draw = |&i: &usize| {
+                let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                rng.set_stream(draw_stream(data, k, i));
+                given.draw(data.row(i), &mut rng)
+            };
+            pattern.rows.iter().map(draw).collect()
+        })?;
+        Matrix::from_vec(data.n_rows(), data.n_columns(), draws.concat())
+    }
+
+    /// `m` completed tables: [`draw_gaps`](Self::draw_gaps) 0 to m − 1.
     ///
     /// # Errors
     /// [`Error::ColumnCount`] if the table has other columns than the model.
     fn multiple_impute(&self, data: &Dataset, m: usize, seed: u64) -> Result<Vec<Matrix>, Error> {
-        let draws = by_pattern(self, data, |given, pattern| {
-            let draws_of = |&i: &usize| -> Vec<Vec<f64>> {
-                let draw = |k| {
-                    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-                    rng.set_stream((k * data.n_rows() + i) as u64);
-                    given.draw(data.row(i), &mut rng)
-                };
-                (0..m).map(draw).collect()
-            };
-            pattern.rows.iter().map(draws_of).collect()
-        })?;
-        let mut tables = vec![data.values().clone(); m];
-        for (i, draws) in draws.into_iter().enumerate() {
-            for (table, draw) in tables.iter_mut().zip(draws) {
-                table.row_mut(i).copy_from_slice(&draw);
-            }
-        }
-        Ok(tables)
+        (0..m).map(|k| self.draw_gaps(data, k, seed)).collect()
     }
+}
+
+/// The random stream of row `i` in draw `k`.
+pub(super) fn draw_stream(data: &Dataset, k: usize, i: usize) -> u64 {
+    (k * data.n_rows() + i) as u64
+}
+
+/// The table with `cells` put in the place of its gaps.
+pub(super) fn filled_values(data: &Dataset, cells: &[FilledCell]) -> Matrix {
+    let values = copied(data.values().as_slice());
+    let mut values =
+        Matrix::from_vec(data.n_rows(), data.n_columns(), values).expect("the table's own shape");
+    for cell in cells {
+        values[(cell.row, cell.column)] = cell.mean;
+    }
+    values
 }
 
 /// Runs `ask` once per pattern of gaps, in parallel, and puts its answers, one per row of the
@@ -166,7 +189,7 @@ pub struct FilledCell {
     pub column: usize,
     /// Conditional mean.
     pub mean: f64,
-    /// Conditional standard deviation.
+    /// Conditional standard deviation; 0 where the value is taken as known.
     pub sd: f64,
 }
 
@@ -187,8 +210,8 @@ impl FilledCell {
 /// A completed table and what is known about each filled cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imputed {
-    values: Matrix,
-    cells: Vec<FilledCell>,
+    pub(super) values: Matrix,
+    pub(super) cells: Vec<FilledCell>,
 }
 
 impl Imputed {

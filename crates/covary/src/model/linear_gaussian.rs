@@ -1,6 +1,7 @@
-use super::{Conditional, Density, Given, Noise};
+use super::density::{check_columns, draw_stream, filled_values};
+use super::{Conditional, Density, FilledCell, Given, Noise};
 use crate::linalg::Cholesky;
-use crate::{CentralMoments, Error, Matrix};
+use crate::{CentralMoments, Dataset, Error, Matrix};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -161,6 +162,12 @@ impl LinearGaussian {
         Ok(-0.5 * moments.n_rows() as f64 * (d as f64 * ln_2pi + spread + g.ln_det() - explained))
     }
 
+    /// Variance of every column: the diagonal of `C`.
+    pub fn variances(&self) -> Vec<f64> {
+        let signal = |j: usize| self.loadings.row(j).iter().map(|w| w * w).sum::<f64>();
+        (0..self.mean.len()).map(|j| signal(j) + self.noise.variance(j)).collect()
+    }
+
     /// Total variance `tr C`.
     pub fn total_variance(&self) -> f64 {
         self.loadings.as_slice().iter().map(|w| w * w).sum::<f64>()
@@ -215,6 +222,22 @@ impl Density for LinearGaussian {
 
     fn given(&self, observed: &[usize]) -> Box<dyn Given + '_> {
         Box::new(self.condition(observed))
+    }
+
+    fn log_density(&self, data: &Dataset) -> Result<Vec<f64>, Error> {
+        check_columns(self.n_columns(), data)?;
+        Ok(self.log_densities(data))
+    }
+
+    fn gap_cells(&self, data: &Dataset) -> Result<Vec<FilledCell>, Error> {
+        check_columns(self.n_columns(), data)?;
+        Ok(self.fill_gaps(data))
+    }
+
+    fn draw_gaps(&self, data: &Dataset, k: usize, seed: u64) -> Result<Matrix, Error> {
+        check_columns(self.n_columns(), data)?;
+        let cells = self.draw_cells(data, seed, |i| draw_stream(data, k, i));
+        Ok(filled_values(data, &cells))
     }
 
     fn sample(&self, n_rows: usize, rng: &mut dyn Rng) -> Matrix {

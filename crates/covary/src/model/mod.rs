@@ -1,11 +1,14 @@
 //! What comes out of every fit: [`LinearGaussian`], and the questions any [`Density`] answers.
 
+mod batch;
 mod conditional;
 mod density;
+pub(crate) mod latent;
 mod linear_gaussian;
 mod noise;
 mod orient;
 mod outliers;
+mod placement;
 mod rotation;
 mod scores;
 
@@ -15,5 +18,6 @@ pub use density::{Completed, Density, FilledCell, Given, Imputed};
 pub use linear_gaussian::LinearGaussian;
 pub use noise::Noise;
 pub use outliers::Outlyingness;
-pub use rotation::{Rotated, Rotation, RotationSearch, rotate};
+pub use placement::Placement;
+pub use rotation::{Rotated, Rotation, RotationSearch, rotate, rotate_model};
 pub use scores::{Coordinates, Posterior, Reconstruction};

@@ -56,6 +56,14 @@ impl LinearGaussian {
         self.explained_variance().iter().map(|v| v / total).collect()
     }
 
+    /// Share of the variance of the columns, each divided by its own variance, that each column of
+    /// the loadings explains: `1/d Σⱼ W²ⱼₖ / Cⱼⱼ`.
+    pub fn standardized_share(&self) -> Vec<f64> {
+        let (variances, d) = (self.variances(), self.n_columns());
+        let share = |k: usize| (0..d).map(|j| self.loadings()[(j, k)].powi(2) / variances[j]).sum::<f64>();
+        (0..self.n_components()).map(|k| share(k) / d as f64).collect()
+    }
+
     /// The same density with loadings `W R`, for an orthogonal `R`.
     ///
     /// # Panics

@@ -3,6 +3,7 @@
 //! `W` and `W R` describe the same density as long as the scores move along, so a rotation is chosen
 //! for the reader: each column should load on few factors.
 
+use super::LinearGaussian;
 use crate::linalg::{Cholesky, canonical_signs, inverse, normal, thin_svd};
 use crate::{Error, Matrix};
 use rand::SeedableRng;
@@ -86,6 +87,16 @@ impl Rotated {
         Ok(scores.dot(&self.transform).dot(&self.factor_correlations))
     }
 
+    /// Covariance of such scores, `R⁻¹ S R⁻ᵀ` where `S` is that of the scores before.
+    ///
+    /// # Panics
+    /// If `covariance` is not q × q.
+    #[must_use]
+    pub fn score_covariance(&self, covariance: &Matrix) -> Matrix {
+        let inverse = self.factor_correlations.dot_t(&self.transform);
+        inverse.dot(covariance).dot_t(&inverse)
+    }
+
     /// From any `R`: orders, signs, and works out what follows from it.
     fn new(loadings: &Matrix, transform: &Matrix, factor_correlations: &Matrix) -> Self {
         let turned = loadings.dot(transform);
@@ -102,6 +113,37 @@ impl Rotated {
             Matrix::from_fn(q, q, |j, k| flips[j] * flips[k] * factor_correlations[(order[j], order[k])]);
         Self { loadings, transform, factor_correlations }
     }
+}
+
+/// Rotates the loadings of a model in standard deviations of each column, `Wⱼ / √Cⱼⱼ`, as is usual, so
+/// that units do not matter; the rotated loadings are given back in the units of the columns.
+///
+/// ```
+/// use covary::{model::{rotate_model, Rotation, RotationSearch}, LinearGaussian, Matrix, Noise};
+/// let model = |unit: f64| {
+///     let w = Matrix::from_rows(&[[0.8 * unit, 0.3 * unit], [0.7, 0.1], [0.4, 0.6], [0.2, 0.7]]);
+///     LinearGaussian::new(w, vec![0.0; 4], Noise::Diagonal(vec![0.3 * unit * unit, 0.4, 0.4, 0.3]))
+/// };
+/// let turned = |unit| rotate_model(&model(unit)?, &Rotation::Promax { power: 4.0 }, &RotationSearch::default());
+/// let (metres, millimetres) = (turned(1.0)?, turned(1000.0)?);
+/// assert!((1000.0 * metres.loadings[(0, 0)] - millimetres.loadings[(0, 0)]).abs() < 1e-6);
+/// assert!((metres.factor_correlations[(0, 1)] - millimetres.factor_correlations[(0, 1)]).abs() < 1e-9);
+/// # Ok::<(), covary::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`rotate`].
+pub fn rotate_model(
+    model: &LinearGaussian,
+    rotation: &Rotation,
+    search: &RotationSearch,
+) -> Result<Rotated, Error> {
+    let deviations: Vec<f64> = model.variances().iter().map(|v| v.sqrt()).collect();
+    let mut standardized = model.loadings().clone();
+    standardized.scale_rows(&deviations.iter().map(|s| 1.0 / s).collect::<Vec<_>>());
+    let mut rotated = rotate(&standardized, rotation, search)?;
+    rotated.loadings.scale_rows(&deviations);
+    Ok(rotated)
 }
 
 /// Rotates loadings `A` (d × q) towards a simple structure.

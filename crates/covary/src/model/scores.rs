@@ -1,10 +1,9 @@
 //! Scores of rows and rows from scores.
 
 use super::density::{check_columns, rows_by_pattern};
-use super::{Conditional, Density, LinearGaussian};
+use super::{Density, LinearGaussian};
 use crate::linalg::{Cholesky, thin_svd};
 use crate::{Dataset, Error, Matrix};
-use rayon::prelude::*;
 
 /// Which coordinates [`LinearGaussian::transform`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -70,9 +69,11 @@ impl LinearGaussian {
     /// [`Error::ColumnCount`] if the table has other columns than the model.
     pub fn transform(&self, data: &Dataset, coordinates: Coordinates) -> Result<Matrix, Error> {
         match coordinates {
-            Coordinates::Posterior => self.scores_by_pattern(data, |given, row, _| given.posterior_mean(row)),
-            Coordinates::Bartlett => self
-                .scores_by_pattern(data, |given, row, signal| signal.times(&given.weighted_projection(row))),
+            Coordinates::Posterior => {
+                check_columns(self.n_columns(), data)?;
+                Ok(self.posterior_means(data))
+            }
+            Coordinates::Bartlett => self.least_squares(data),
             Coordinates::Projection => self.projection(data, &self.components()),
             Coordinates::Whitened => {
                 let mut z = self.projection(data, &self.components())?;
@@ -89,10 +90,7 @@ impl LinearGaussian {
     /// [`Error::ColumnCount`] if the table has other columns than the model.
     pub fn posterior(&self, data: &Dataset) -> Result<Posterior, Error> {
         let mean = self.transform(data, Coordinates::Posterior)?;
-        let covariances = (0..data.n_patterns())
-            .into_par_iter()
-            .map(|p| self.condition(&data.pattern(p).observed()).posterior_covariance())
-            .collect();
+        let covariances = self.posterior_covariances(data);
         let mut pattern_of_row = vec![0; data.n_rows()];
         for (p, pattern) in data.patterns().enumerate() {
             pattern.rows.iter().for_each(|&i| pattern_of_row[i] = p);
@@ -149,16 +147,13 @@ impl LinearGaussian {
         Ok(centred.dot_t(axes))
     }
 
-    fn scores_by_pattern(
-        &self,
-        data: &Dataset,
-        answer: impl Fn(&Conditional<'_>, &[f64], &SignalInverse) -> Vec<f64> + Sync,
-    ) -> Result<Matrix, Error> {
+    fn least_squares(&self, data: &Dataset) -> Result<Matrix, Error> {
         check_columns(self.n_columns(), data)?;
         let rows = rows_by_pattern(data, |pattern| {
             let given = self.condition(&pattern.observed());
             let signal = SignalInverse::new(given.factor());
-            pattern.rows.iter().map(|&i| answer(&given, data.row(i), &signal)).collect()
+            let scores = |&i: &usize| signal.times(&given.weighted_projection(data.row(i)));
+            pattern.rows.iter().map(scores).collect()
         });
         Matrix::from_vec(data.n_rows(), self.n_components(), rows.concat())
     }

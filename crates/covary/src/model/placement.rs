@@ -1,0 +1,135 @@
+use super::{FilledCell, Imputed};
+use crate::{Dataset, Error, Matrix};
+use std::borrow::Cow;
+
+/// Where the columns of a model stand in a wider table, and which other columns of it are constants:
+/// the way from the table to what the model sees, and back.
+///
+/// ```
+/// use covary::{model::Placement, Dataset, Density, LinearGaussian, Matrix, Noise};
+/// let nan = f64::NAN;
+/// let wide = Dataset::new(Matrix::from_rows(&[[nan, 7.0, 5.0, nan], [1.0, nan, nan, nan]]))?;
+/// // The model knows columns 2 and 0, in that order; column 1 is always 7; of column 3 nothing is known.
+/// let placement = Placement { columns: vec![2, 0], constants: vec![(1, 7.0)] };
+/// let model = LinearGaussian::new(Matrix::from_rows(&[[2.0], [1.0]]), vec![0.0, 0.0], Noise::Isotropic(1.0))?;
+/// let narrow = placement.dataset(&wide)?;
+/// assert_eq!(narrow.row(0)[0], 5.0);
+/// let filled = placement.imputed(model.impute(&narrow)?, &wide)?;
+/// assert_eq!(filled.cells().iter().map(|c| (c.row, c.column)).collect::<Vec<_>>(), [(0, 0), (1, 1), (1, 2)]);
+/// assert!((filled.values()[(0, 0)] - 2.0).abs() < 1e-12);   // C₂₁ / C₁₁ · 5, as in the model's own order
+/// assert_eq!((filled.cells()[1].mean, filled.cells()[1].sd), (7.0, 0.0));
+/// assert!(filled.values()[(0, 3)].is_nan());
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Placement {
+    /// For each column of the model, its place in the wide table.
+    pub columns: Vec<usize>,
+    /// Columns of the wide table whose gaps are filled with a constant, and that constant.
+    pub constants: Vec<(usize, f64)>,
+}
+
+impl Placement {
+    /// The model's columns of the wide table, in the model's order; row labels stay behind. Copied
+    /// only if they are not the table as it is.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] if a place is not a column of the table or is taken twice, and
+    /// [`Error::EmptyTable`] without any column.
+    pub fn dataset<'a>(&self, wide: &'a Dataset) -> Result<Cow<'a, Dataset>, Error> {
+        self.check(wide)?;
+        if self.is_whole(wide) {
+            return Ok(Cow::Borrowed(wide));
+        }
+        let values = Matrix::from_fn(wide.n_rows(), self.columns.len(), |i, k| wide.row(i)[self.columns[k]]);
+        let names = self.columns.iter().map(|&j| wide.column_names()[j].clone()).collect();
+        Dataset::with_names(values, names).map(Cow::Owned)
+    }
+
+    /// The wide table with the gaps filled that the model (`completed`, over its own columns) and
+    /// the constants can fill; other gaps stay, and observed cells keep their bits.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, model::Placement, Density};
+    /// let (whole, truth) = simulate::ppca(Shape { rows: 50, columns: 6, n_components: 2 }, /* seed */ 1);
+    /// let table = simulate::hide(&whole, 0.2, /* seed */ 2);
+    /// let placement = Placement { columns: (0..6).collect(), ..Placement::default() };
+    /// for draw in truth.multiple_impute(&table, 3, /* seed */ 0)? {
+    ///     assert_eq!(placement.values(&draw, &table)?, draw);   // every column in its own place
+    /// }
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`imputed`](Self::imputed).
+    pub fn values(&self, completed: &Matrix, wide: &Dataset) -> Result<Matrix, Error> {
+        self.check(wide)?;
+        if completed.n_columns() != self.columns.len() {
+            let (expected, got) = (self.columns.len(), completed.n_columns());
+            return Err(Error::WrongLength { what: "columns of the completed table", expected, got });
+        }
+        if completed.n_rows() != wide.n_rows() {
+            let (expected, got) = (wide.n_rows(), completed.n_rows());
+            return Err(Error::WrongLength { what: "rows of the completed table", expected, got });
+        }
+        let mut values = wide.values().clone();
+        for i in 0..values.n_rows() {
+            let row = values.row_mut(i);
+            let modelled = self.columns.iter().zip(completed.row(i)).map(|(&j, &v)| (j, v));
+            for (j, v) in modelled.chain(self.constants.iter().copied()) {
+                row[j] = if row[j].is_nan() { v } else { row[j] };
+            }
+        }
+        Ok(values)
+    }
+
+    /// The wide table filled as by [`values`](Self::values), with what is known about each filled
+    /// cell, row by row: a constant has standard deviation 0, and gaps that stay are not listed.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] if a place is not a column of the table, is taken twice, or gets a
+    /// constant that is not finite; [`Error::WrongLength`] if `filled` has other columns than were
+    /// placed, or other rows than the table.
+    pub fn imputed(&self, filled: Imputed, wide: &Dataset) -> Result<Imputed, Error> {
+        self.check(wide)?;
+        let shape = |m: &Matrix| (m.n_rows(), m.n_columns());
+        if self.is_whole(wide) && shape(&filled.values) == shape(wide.values()) {
+            return Ok(filled);
+        }
+        let values = self.values(&filled.values, wide)?;
+        let mut cells: Vec<FilledCell> = filled
+            .cells
+            .iter()
+            .map(|cell| FilledCell { column: self.columns[cell.column], ..*cell })
+            .collect();
+        for pattern in wide.patterns() {
+            for &(column, mean) in &self.constants {
+                if pattern.gaps.binary_search(&(column as u32)).is_ok() {
+                    let known = |&row: &usize| FilledCell { row, column, mean, sd: 0.0 };
+                    cells.extend(pattern.rows.iter().map(known));
+                }
+            }
+        }
+        cells.sort_unstable_by_key(|cell| (cell.row, cell.column));
+        Ok(Imputed { values, cells })
+    }
+
+    /// Whether every column of the table stands in its own place.
+    fn is_whole(&self, wide: &Dataset) -> bool {
+        self.columns.iter().copied().eq(0..wide.n_columns())
+    }
+
+    fn check(&self, wide: &Dataset) -> Result<(), Error> {
+        let mut free = vec![true; wide.n_columns()];
+        for &j in self.columns.iter().chain(self.constants.iter().map(|(j, _)| j)) {
+            if !free.get_mut(j).is_some_and(std::mem::take) {
+                let bound = "a column of the table, named once";
+                return Err(Error::OutOfRange { name: "a place in the table", value: j as f64, bound });
+            }
+        }
+        match self.constants.iter().find(|(_, v)| !v.is_finite()) {
+            Some(&(_, value)) => Err(Error::OutOfRange { name: "a constant", value, bound: "finite" }),
+            None => Ok(()),
+        }
+    }
+}
