@@ -174,8 +174,31 @@ impl Dataset {
             return Err(Error::HasGaps { method, gaps: self.n_gaps() });
         }
         kept.sort_unstable();
-        let values = Matrix::from_fn(kept.len(), self.n_columns(), |i, j| self.values[(kept[i], j)]);
-        Ok(Cow::Owned(Self::with_names(values, self.column_names.clone())?))
+        self.of_rows(&kept).map(Cow::Owned)
+    }
+
+    /// Some rows of the table, in the order given; labels stay behind.
+    ///
+    /// # Errors
+    /// [`Error::EmptyTable`] without rows.
+    pub(crate) fn of_rows(&self, rows: &[usize]) -> Result<Self, Error> {
+        let mut values = Vec::with_capacity(rows.len() * self.n_columns());
+        for &i in rows {
+            values.extend_from_slice(self.row(i));
+        }
+        let values = Matrix::from_vec(rows.len(), self.n_columns(), values)?;
+        Self::with_names(values, self.column_names.clone())
+    }
+
+    /// At most `most` rows, rising and evenly spread: one out of each of `most` equal runs of rows,
+    /// its place in the run by multiples of the golden ratio, so that no period of the table (hours
+    /// of a day, plates of a screen) is met in step.
+    pub(crate) fn spread_rows(&self, most: usize) -> Vec<usize> {
+        const GOLDEN: f64 = 0.618_033_988_749_894_9;
+        let (n, m) = (self.n_rows(), most.min(self.n_rows()));
+        let start = |k: usize| k * n / m;
+        let place = |k: usize| (k as f64 * GOLDEN).fract() * (start(k + 1) - start(k)) as f64;
+        (0..m).map(|k| start(k) + place(k) as usize).collect()
     }
 
     /// Mean of each column over its observed cells; NaN for an empty column.

@@ -1,12 +1,16 @@
 //! Tables in: [`Dataset`] (checked once, gaps as NaN, rows grouped by [`Pattern`]),
-//! [`CentralMoments`] (mergeable mean and scatter), and [`simulate`].
+//! [`Ledger`] (what it lacks and what is odd about it), [`CentralMoments`] (mergeable mean and
+//! scatter), and [`simulate`].
 
 mod dataset;
+mod ledger;
 mod moments;
 mod pattern;
 pub mod simulate;
 
 pub use dataset::Dataset;
+pub(crate) use ledger::list;
+pub use ledger::{Duplicates, Ledger, Oddity, SuspectedCode};
 pub use moments::CentralMoments;
 pub use pattern::Pattern;
 pub use simulate::Shape;

@@ -27,6 +27,22 @@ impl Pattern<'_> {
     pub fn n_observed(&self) -> usize {
         self.n_columns - self.gaps.len()
     }
+
+    /// Columns of the table.
+    pub(crate) fn n_columns(&self) -> usize {
+        self.n_columns
+    }
+
+    /// Calls `visit` with every column present, rising.
+    #[inline(always)]
+    pub(crate) fn for_observed(&self, mut visit: impl FnMut(usize)) {
+        let mut start = 0;
+        for &gap in self.gaps {
+            (start..gap as usize).for_each(&mut visit);
+            start = gap as usize + 1;
+        }
+        (start..self.n_columns).for_each(visit);
+    }
 }
 
 /// All patterns of a table, in order of first appearance, in four flat arrays: a table may well
@@ -61,8 +77,13 @@ impl Patterns {
         let (mut gaps, mut gap_end) = (Vec::new(), Vec::new());
         for mask in masks.chunks_exact(words) {
             let id = *ids.entry(mask).or_insert_with(|| {
-                let set = |j: &u32| mask[*j as usize / 64] >> (j % 64) & 1 == 1;
-                gaps.extend((0..n_columns as u32).filter(set));
+                for (word, first) in mask.iter().zip((0..).step_by(64)) {
+                    let mut bits = *word;
+                    while bits != 0 {
+                        gaps.push(first + bits.trailing_zeros());
+                        bits &= bits - 1;
+                    }
+                }
                 gap_end.push(gaps.len());
                 counts.push(0);
                 counts.len() - 1

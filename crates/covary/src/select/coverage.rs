@@ -33,12 +33,12 @@ pub fn interval_coverage(truth: &Dataset, filled: &Imputed, levels: &[f64]) -> R
             got: truth.n_rows(),
         });
     }
-    // Distance of each truth from its prediction, in standard deviations.
-    let distances: Vec<f64> = filled
+    // Distance of each truth from its prediction, and its standard deviation, which may be 0.
+    let distances: Vec<(f64, f64)> = filled
         .cells()
         .iter()
-        .map(|cell| (truth.values()[(cell.row, cell.column)] - cell.mean).abs() / cell.sd)
-        .filter(|z| !z.is_nan())
+        .map(|cell| ((truth.values()[(cell.row, cell.column)] - cell.mean).abs(), cell.sd))
+        .filter(|(distance, _)| !distance.is_nan())
         .collect();
     if distances.is_empty() {
         return Err(Error::NothingToCompare);
@@ -48,7 +48,7 @@ pub fn interval_coverage(truth: &Dataset, filled: &Imputed, levels: &[f64]) -> R
         .iter()
         .map(|&level| {
             let (_, z) = unit.interval(level)?;
-            Ok(distances.iter().filter(|&&u| u <= z).count() as f64 / distances.len() as f64)
+            Ok(distances.iter().filter(|(u, sd)| *u <= z * sd).count() as f64 / distances.len() as f64)
         })
         .collect()
 }

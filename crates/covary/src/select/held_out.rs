@@ -1,3 +1,4 @@
+use crate::infer::{Step, Termination};
 use crate::model::{Density, check_columns};
 use crate::parallel::add;
 use crate::{Dataset, Error, Estimator, Spec};
@@ -6,7 +7,8 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use std::f64::consts::PI;
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How cells are hidden.
 #[derive(Debug, Clone, PartialEq)]
@@ -161,7 +163,7 @@ pub fn hold_out_at(model: &dyn Density, full: &Dataset, visible: &Dataset) -> Re
         return Err(Error::NotInFullTable { row: at / d + 1, column });
     }
     let mut rows = HeldOutRows::new(n);
-    for cell in model.impute(visible)?.cells() {
+    for cell in model.gap_cells(visible)? {
         let t = full.values()[(cell.row, cell.column)];
         if t.is_nan() {
             continue;
@@ -195,14 +197,50 @@ pub fn hold_out_at(model: &dyn Density, full: &Dataset, visible: &Dataset) -> Re
 /// ```
 ///
 /// # Errors
-/// [`Error::OutOfRange`] for an empty range or fewer than two folds; [`Error::TooSparse`] and
-/// [`Error::TooFewToHide`] if the table cannot spare the cells; and what the estimator refuses.
+/// [`Error::OutOfRange`] for an empty range or fewer than two folds; [`Error::TooFewToHide`] if the
+/// table cannot spare the cells; and what the estimator refuses.
 pub fn held_out_cells<E: Estimator + Sync + ?Sized>(
     data: &Dataset,
     spec: &Spec,
     range: RangeInclusive<usize>,
     estimator: &E,
     options: &HeldOutOptions,
+) -> Result<HeldOut, Error> {
+    held_out_cells_observed(data, spec, range, estimator, options, &|_, _| ControlFlow::Continue(()))
+}
+
+/// [`held_out_cells`] for those who wait: `watch(done, total)` is told how many of the fits are
+/// done, after each of them and after every step on the way, and may stop them all. It is called
+/// from several threads, so that a larger count may overtake a smaller one; the scores are the same
+/// to the last bit.
+///
+/// ```
+/// use covary::{data::{simulate, Shape}, infer::Em, select::held_out_cells_observed, Error, Spec};
+/// use std::{ops::ControlFlow, sync::atomic::{AtomicUsize, Ordering}};
+/// let (table, _) = simulate::ppca(Shape { rows: 100, columns: 6, n_components: 2 }, /* seed */ 1);
+/// let run = |watch: &(dyn Fn(usize, usize) -> ControlFlow<()> + Sync)| {
+///     held_out_cells_observed(&table, &Spec::ppca(0), 0..=3, &Em::default(), &Default::default(), watch)
+/// };
+/// let most = AtomicUsize::new(0);
+/// run(&|done, total| {
+///     assert_eq!(total, 4 * 5);   // numbers of components × folds
+///     most.fetch_max(done, Ordering::Relaxed);
+///     ControlFlow::Continue(())
+/// })?;
+/// assert_eq!(most.into_inner(), 20);
+/// assert_eq!(run(&|_, _| ControlFlow::Break(())), Err(Error::Interrupted));
+/// # Ok::<(), covary::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`held_out_cells`], and [`Error::Interrupted`] once `watch` breaks.
+pub fn held_out_cells_observed<E: Estimator + Sync + ?Sized>(
+    data: &Dataset,
+    spec: &Spec,
+    range: RangeInclusive<usize>,
+    estimator: &E,
+    options: &HeldOutOptions,
+    watch: &(dyn Fn(usize, usize) -> ControlFlow<()> + Sync),
 ) -> Result<HeldOut, Error> {
     let largest = *range.end();
     if range.is_empty() {
@@ -220,11 +258,17 @@ pub fn held_out_cells<E: Estimator + Sync + ?Sized>(
     let sizes: Vec<usize> = range.collect();
     let jobs: Vec<(usize, usize)> =
         (0..sizes.len()).flat_map(|s| (0..folds.len()).map(move |f| (s, f))).collect();
+    let done = AtomicUsize::new(0);
+    let tell = |finished| watch(done.fetch_add(finished, Ordering::Relaxed) + finished, jobs.len());
     let scores = jobs
         .par_iter()
         .map(|&(s, f)| {
-            let fit = estimator.fit(&folds[f], &with(sizes[s]))?;
-            hold_out_at(fit.predictive(), data, &folds[f])
+            let fit = estimator.fit_observed(&folds[f], &with(sizes[s]), &mut |_: &Step| tell(0))?;
+            let rows = hold_out_at(fit.predictive(), data, &folds[f])?;
+            if fit.report.termination == Termination::Interrupted || tell(1).is_break() {
+                return Err(Error::Interrupted);
+            }
+            Ok(rows)
         })
         .collect::<Result<Vec<HeldOutRows>, Error>>()?;
     let totals: Vec<HeldOutRows> = scores
@@ -265,7 +309,8 @@ pub fn choose_by_held_out_cells<E: Estimator + Sync + ?Sized>(
 
 /// The table once per fold, each time with that fold's cells hidden. Every observed cell is hidden
 /// at most once; in each fold every row that has a cell keeps one, and every column keeps
-/// `n_components + 1`. The few cells no fold can spare stay visible throughout.
+/// `n_components + 1`. The cells no fold can spare, among them all those of sparser columns, stay
+/// visible throughout.
 ///
 /// ```
 /// use covary::{data::{simulate, Shape}, select::folds_of_cells};
@@ -277,8 +322,7 @@ pub fn choose_by_held_out_cells<E: Estimator + Sync + ?Sized>(
 /// ```
 ///
 /// # Errors
-/// [`Error::OutOfRange`] for fewer than two folds; [`Error::TooSparse`] if a column has fewer
-/// observed cells than must stay visible; [`Error::TooFewToHide`] if a fold would be empty.
+/// [`Error::OutOfRange`] for fewer than two folds; [`Error::TooFewToHide`] if a fold would be empty.
 pub fn folds_of_cells(
     data: &Dataset,
     n_folds: usize,
@@ -288,21 +332,8 @@ pub fn folds_of_cells(
     if n_folds < 2 {
         return Err(Error::OutOfRange { name: "n_folds", value: n_folds as f64, bound: "at least 2" });
     }
-    let (d, needed) = (data.n_columns(), n_components + 1);
-    if let Some(j) = data.n_observed_by_column().iter().position(|&observed| observed < needed) {
-        return Err(Error::TooSparse {
-            column: data.column_names()[j].clone(),
-            observed: data.n_observed_by_column()[j],
-            needed,
-            n_components,
-        });
-    }
-    // What one fold may take from each column and each row.
-    let column_room: Vec<usize> = data.n_observed_by_column().iter().map(|n| n - needed).collect();
-    let row_room: Vec<usize> = (0..data.n_rows())
-        .map(|i| data.row(i).iter().filter(|v| !v.is_nan()).count().saturating_sub(1))
-        .collect();
-
+    let d = data.n_columns();
+    let Room { rows: row_room, columns: column_room } = Room::of(data, n_components);
     let values = data.values().as_slice();
     let mut cells: Vec<usize> = (0..values.len()).filter(|&at| !values[at].is_nan()).collect();
     cells.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
@@ -331,6 +362,24 @@ pub fn folds_of_cells(
         return Err(Error::TooFewToHide { cells: sizes.iter().sum(), folds: n_folds });
     }
     tables.into_iter().map(|table| Dataset::with_names(table, data.column_names().to_vec())).collect()
+}
+
+/// What may be hidden from each row and each column at a time: a row keeps one cell, a column one
+/// more than there are components.
+pub(super) struct Room {
+    pub(super) rows: Vec<usize>,
+    pub(super) columns: Vec<usize>,
+}
+
+impl Room {
+    pub(super) fn of(data: &Dataset, n_components: usize) -> Self {
+        let mut rows = vec![0; data.n_rows()];
+        for pattern in data.patterns() {
+            pattern.rows.iter().for_each(|&i| rows[i] = pattern.n_observed().saturating_sub(1));
+        }
+        let spare = |n: &usize| n.saturating_sub(n_components + 1);
+        Self { rows, columns: data.n_observed_by_column().iter().map(spare).collect() }
+    }
 }
 
 /// Mean squared error of predicting each hidden cell by the mean of its column's visible cells.
@@ -383,7 +432,7 @@ fn summarise(sizes: &[usize], totals: &[HeldOutRows], baseline: f64) -> HeldOut 
 /// ```text
 /// m = Σ yᵢ / Σ hᵢ        s² = n/(n−1) Σ (yᵢ − m hᵢ)² / (Σ hᵢ)²        (ratio estimator)
 /// ```
-fn per_cell(sums: &[f64], counts: &[usize]) -> (f64, f64) {
+pub(super) fn per_cell(sums: &[f64], counts: &[usize]) -> (f64, f64) {
     let cells = counts.iter().sum::<usize>() as f64;
     let n = counts.iter().filter(|&&h| h > 0).count() as f64;
     let mean = sums.iter().sum::<f64>() / cells;

@@ -1,0 +1,380 @@
+use super::Dataset;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+/// What a table lacks, and what is odd about it: the facts to look at before any model is fitted.
+/// Rows and columns are counted from 0; [`oddities`](Self::oddities) puts them into words.
+///
+/// ```
+/// use covary::{data::Ledger, Dataset, Matrix};
+/// let (nan, rows) = (f64::NAN, 60);
+/// // A column of ages whose unknown entries were typed as 999, and one that never changes.
+/// let age = |i: usize| if i % 20 == 0 { 999.0 } else { 20.0 + (i % 40) as f64 };
+/// let mut table = Matrix::from_fn(rows, 3, |i, j| [age(i), 1.0, i as f64][j]);
+/// table[(7, 2)] = nan;
+/// let data = Dataset::new(table)?;
+/// let ledger = Ledger::of(&data);
+/// assert_eq!((ledger.n_gaps, ledger.n_complete_rows), (1, rows - 1));
+/// assert_eq!(ledger.constant_columns, [(1, 1.0)]);
+/// assert_eq!((ledger.codes[0].column, ledger.codes[0].value, ledger.codes[0].cells), (0, 999.0, 3));
+/// let said: Vec<String> = ledger.oddities(&data).map(|oddity| oddity.to_string()).collect();
+/// assert!(said[1].starts_with("999 stands in 3 cells of `x1`, far from every other value (nearest: 59)"));
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ledger {
+    /// Rows.
+    pub n_rows: usize,
+    /// Columns.
+    pub n_columns: usize,
+    /// Missing cells.
+    pub n_gaps: usize,
+    /// Missing cells of each column.
+    pub gaps_by_column: Vec<usize>,
+    /// Rows without a gap.
+    pub n_complete_rows: usize,
+    /// Rows of only gaps, rising.
+    pub empty_rows: Vec<usize>,
+    /// Columns of only gaps.
+    pub empty_columns: Vec<usize>,
+    /// Columns observed once, with that value.
+    pub single_columns: Vec<(usize, f64)>,
+    /// Columns observed more than once whose values are all equal, with that value.
+    pub constant_columns: Vec<(usize, f64)>,
+    /// Rows equal to an earlier one, gaps included; rows of fewer than three values are not counted.
+    pub duplicates: Option<Duplicates>,
+    /// Values that look like codes for a gap, by column.
+    pub codes: Vec<SuspectedCode>,
+}
+
+/// Rows that say the same as an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Duplicates {
+    /// How many rows repeat an earlier one.
+    pub n_rows: usize,
+    /// The first of them: the earlier row and the one that repeats it.
+    pub example: (usize, usize),
+}
+
+/// A value that looks like a code for a gap, as -99 or 999 often are.
+///
+/// **The rule.** A value `c` of the list below is suspected where it is the smallest or largest of
+/// its column, stands in two cells or more, and
+///
+/// ```text
+/// g ≥ 4 s      g: distance from c to the nearest other value
+///              s: mean distance between the next ten values beyond (fewer if there are fewer)
+/// ```
+///
+/// so that it is no step of a scale (counts, 0/1, rain of 0, 0.1, 0.2 mm), and moreover
+///
+/// - `g` is at least one standard deviation of the other cells; or
+/// - `c < 0` where no other value is negative; or
+/// - `c = 0` in at least five times as many cells as any other value.
+///
+/// Zero is often a true value, so it needs 50 other cells to be judged by. What is found is set
+/// aside and the column looked at again: two codes do not hide each other.
+///
+/// **The list**: 0, -1, and with either sign 9, 77, 88, 99, 777, 888, 999, … up to 999999, 99.9,
+/// 99.99, 999.9, 999.99, 9999.9, 32767, 32768, 1e20, 1e30 and 9.96921e36.
+///
+/// **Measured** on the numeric columns of 19 real tables (weather, chemistry, tests, genes: 398
+/// columns) and on 784 pixels of handwritten digits: no false alarm. With 1 % (5 %) of a column
+/// overwritten by a code outside its range, -99 is found in 132 of 133 (370 of 371) columns, 999 in
+/// 135 of 135 (372 of 373), and -9 in 96 of 101 (331 of 338); the misses are columns, such as
+/// temperatures, in whose reach the code lies. Zeros for missing glucose, blood pressure and insulin,
+/// simulated after the Pima table, are found in every one of 50 tables.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SuspectedCode {
+    /// The column.
+    pub column: usize,
+    /// The suspected value.
+    pub value: f64,
+    /// Cells that hold it.
+    pub cells: usize,
+    /// The nearest other value of the column.
+    pub nearest: f64,
+}
+
+impl Ledger {
+    /// Reads the table: a few passes, and a closer look at columns whose extremes are usual codes
+    /// (20 000 × 100 cells on one thread: 6 ms, or 30 ms if all extremes are).
+    pub fn of(data: &Dataset) -> Self {
+        let (n, d) = (data.n_rows(), data.n_columns());
+        let observed = data.n_observed_by_column();
+        let rows_where = |n_observed| {
+            let found = data.patterns().filter(move |p| p.n_observed() == n_observed);
+            found.flat_map(|p| p.rows.iter().copied())
+        };
+        let extremes = Extremes::of(data);
+        let equal = |least: usize, most: usize| {
+            let columns = (0..d).filter(move |&j| (least..=most).contains(&observed[j]));
+            columns.map(|j| (j, extremes.low[j])).filter(|&(j, v)| v == extremes.high[j]).collect()
+        };
+        Self {
+            n_rows: n,
+            n_columns: d,
+            n_gaps: data.n_gaps(),
+            gaps_by_column: observed.iter().map(|o| n - o).collect(),
+            n_complete_rows: rows_where(d).count(),
+            empty_rows: rows_where(0).collect(),
+            empty_columns: (0..d).filter(|&j| observed[j] == 0).collect(),
+            single_columns: equal(1, 1),
+            constant_columns: equal(2, n),
+            duplicates: duplicates(data),
+            codes: (0..d).flat_map(|j| codes(data, j, extremes.low[j], extremes.high[j])).collect(),
+        }
+    }
+
+    /// What is odd, one sentence each; the columns go by their names in `data`, the table the ledger
+    /// was made of.
+    pub fn oddities(&self, data: &Dataset) -> impl Iterator<Item = Oddity> {
+        let name = |&j: &usize| data.column_names()[j].clone();
+        let names =
+            |columns: &[usize]| (!columns.is_empty()).then(|| columns.iter().map(name).collect::<Vec<_>>());
+        let places = |columns: &[(usize, f64)]| columns.iter().map(|c| c.0).collect::<Vec<_>>();
+        let n_rows = self.empty_rows.len();
+        let found = [
+            self.empty_rows.first().map(|&first| Oddity::EmptyRows { n_rows, first }),
+            names(&self.empty_columns).map(|columns| Oddity::EmptyColumns { columns }),
+            names(&places(&self.single_columns)).map(|columns| Oddity::SingleColumns { columns }),
+            names(&places(&self.constant_columns)).map(|columns| Oddity::ConstantColumns { columns }),
+            self.duplicates.map(Oddity::Duplicates),
+        ];
+        let codes = self.codes.iter().map(move |&code| Oddity::Code { name: name(&code.column), code });
+        found.into_iter().flatten().chain(codes)
+    }
+}
+
+/// Something to look at before the table is believed; says so in one sentence, with a remedy.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Oddity {
+    /// Rows of only gaps.
+    EmptyRows {
+        /// How many.
+        n_rows: usize,
+        /// The first of them, from 0.
+        first: usize,
+    },
+    /// Columns of only gaps.
+    EmptyColumns {
+        /// Their names.
+        columns: Vec<String>,
+    },
+    /// Columns observed once.
+    SingleColumns {
+        /// Their names.
+        columns: Vec<String>,
+    },
+    /// Columns with one value only.
+    ConstantColumns {
+        /// Their names.
+        columns: Vec<String>,
+    },
+    /// Rows equal to an earlier one.
+    Duplicates(Duplicates),
+    /// A value that looks like a code for a gap.
+    Code {
+        /// Name of the column.
+        name: String,
+        /// The value and where it stands.
+        code: SuspectedCode,
+    },
+}
+
+impl fmt::Display for Oddity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EmptyRows { n_rows, first } => write!(
+                f,
+                "{n_rows} row(s) hold no value at all (row {}, for one): they teach nothing and are filled with column means; drop them unless they must be kept",
+                first + 1
+            ),
+            Self::EmptyColumns { columns } => write!(
+                f,
+                "no value at all in {}: nothing can be learned there; drop the column or fill it first",
+                list(columns)
+            ),
+            Self::SingleColumns { columns } => write!(
+                f,
+                "one value only in {}: too little to learn from; drop the column or collect more",
+                list(columns)
+            ),
+            Self::ConstantColumns { columns } => write!(
+                f,
+                "all values are equal in {}: nothing varies there to learn from; drop the column, or fill its gaps with that value",
+                list(columns)
+            ),
+            Self::Duplicates(Duplicates { n_rows, example: (earlier, later) }) => write!(
+                f,
+                "{n_rows} row(s) repeat an earlier one (row {} repeats row {}, for one): if one record was entered twice, drop the copies, which make the fit surer than it should be",
+                later + 1,
+                earlier + 1
+            ),
+            Self::Code { name, code: SuspectedCode { value, cells, nearest, .. } } => write!(
+                f,
+                "{value} stands in {cells} cells of `{name}`, far from every other value (nearest: {nearest}): if it is a code for a gap, leave these cells empty"
+            ),
+        }
+    }
+}
+
+/// The first few names, quoted, and how many more there are.
+pub(crate) fn list(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = names.iter().take(SHOWN).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// Smallest and largest value of each column; ±∞, the wrong way round, for an empty one.
+struct Extremes {
+    low: Vec<f64>,
+    high: Vec<f64>,
+}
+
+impl Extremes {
+    fn of(data: &Dataset) -> Self {
+        let d = data.n_columns();
+        let (mut low, mut high) = (vec![f64::INFINITY; d], vec![f64::NEG_INFINITY; d]);
+        for row in data.values().rows() {
+            for ((low, high), &v) in low.iter_mut().zip(&mut high).zip(row) {
+                // A gap compares false both ways.
+                *low = if v < *low { v } else { *low };
+                *high = if v > *high { v } else { *high };
+            }
+        }
+        Self { low, high }
+    }
+}
+
+/// A row that can be looked up: gaps are equal, and so are 0 and -0.
+struct Key<'a>(&'a [f64]);
+
+impl PartialEq for Key<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.iter().zip(other.0).all(|(a, b)| a == b || (a.is_nan() && b.is_nan()))
+    }
+}
+
+impl Eq for Key<'_> {}
+
+impl Hash for Key<'_> {
+    /// One multiplication per cell; the map's own hash would read the table eight times slower.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let bits = |v: &f64| if v.is_nan() { f64::NAN.to_bits() } else { (v + 0.0).to_bits() };
+        let mixed = self.0.iter().fold(0_u64, |h, v| (h.rotate_left(29) ^ bits(v)).wrapping_mul(ODD));
+        state.write_u64(mixed);
+    }
+}
+
+/// Rows that agree in fewer cells may do so by chance.
+const TELLING: usize = 3;
+
+fn duplicates(data: &Dataset) -> Option<Duplicates> {
+    let mut first_at = HashMap::with_capacity(data.n_rows());
+    let mut found: Option<Duplicates> = None;
+    // Rows of one pattern are together and rising; the earliest repetition is sought across patterns.
+    for pattern in data.patterns().filter(|p| p.n_observed() >= TELLING && p.rows.len() > 1) {
+        for &i in pattern.rows {
+            match first_at.entry(Key(data.row(i))) {
+                Entry::Vacant(place) => {
+                    place.insert(i);
+                }
+                Entry::Occupied(place) => {
+                    let example = (*place.get(), i);
+                    let all = found.get_or_insert(Duplicates { n_rows: 0, example });
+                    all.n_rows += 1;
+                    all.example = if i < all.example.1 { example } else { all.example };
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Absolute values that stand for gaps in files; 0 and -1 besides.
+const CODES: [f64; 26] = [
+    9.0, 77.0, 88.0, 99.0, 777.0, 888.0, 999.0, 7777.0, 8888.0, 9999.0, 77777.0, 88888.0, 99999.0, 777_777.0,
+    888_888.0, 999_999.0, 99.9, 99.99, 999.9, 999.99, 9999.9, 32767.0, 32768.0, 1e20, 1e30, 9.96921e36,
+];
+/// Steps of the column's own scale that the distance to a code is compared with.
+const STEPS: usize = 10;
+/// The distance must be so many steps.
+const FAR: f64 = 4.0;
+/// Zero is judged only beside so many other cells …
+const ENOUGH: usize = 50;
+/// … and by its number alone if it is so many times as frequent as any other value.
+const FREQUENT: usize = 5;
+
+fn is_usual_code(v: f64) -> bool {
+    v == 0.0 || v == -1.0 || CODES.contains(&v.abs())
+}
+
+/// The suspected codes of column `j`, whose extremes are known; see [`SuspectedCode`].
+fn codes(data: &Dataset, j: usize, low: f64, high: f64) -> Vec<SuspectedCode> {
+    let mut found = Vec::new();
+    if low >= high || !(is_usual_code(low) || is_usual_code(high)) {
+        return found;
+    }
+    let mut cells: Vec<f64> = data.values().rows().map(|row| row[j]).filter(|v| !v.is_nan()).collect();
+    let mut extremes = vec![low, high];
+    while let Some(code) = extremes.pop() {
+        let Some(nearest) = nearest_if_code(&cells, code) else { continue };
+        let before = cells.len();
+        cells.retain(|&v| v != code);
+        found.push(SuspectedCode { column: j, value: code, cells: before - cells.len(), nearest });
+        extremes = vec![
+            cells.iter().copied().fold(f64::INFINITY, f64::min),
+            cells.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        ];
+    }
+    found
+}
+
+/// The nearest other value, if `code`, an extreme of `cells`, looks like one.
+fn nearest_if_code(cells: &[f64], code: f64) -> Option<f64> {
+    if !is_usual_code(code) {
+        return None;
+    }
+    // The nearest distinct values, by distance: all lie on one side.
+    let mut near: Vec<f64> = Vec::with_capacity(STEPS + 2);
+    let (mut others, mut sum) = (0, 0.0);
+    for distance in cells.iter().map(|v| (v - code).abs()).filter(|&g| g > 0.0) {
+        others += 1;
+        sum += distance;
+        if near.len() <= STEPS || distance < near[STEPS] {
+            let at = near.partition_point(|&g| g < distance);
+            if near.get(at) != Some(&distance) {
+                near.insert(at, distance);
+                near.truncate(STEPS + 1);
+            }
+        }
+    }
+    let [gap, .., far] = near[..] else { return None };
+    let copies = cells.len() - others;
+    let step = (far - gap) / (near.len() - 1) as f64;
+    if copies < 2 || gap < FAR * step || (code == 0.0 && others < ENOUGH) {
+        return None;
+    }
+    let nearest = cells.iter().copied().find(|v| (v - code).abs() == gap)?;
+    let mean = sum / others as f64;
+    let about = |v: &f64| ((v - code).abs() - mean).powi(2);
+    let variance = cells.iter().filter(|&&v| v != code).map(about).sum::<f64>() / others as f64;
+    let only_negative = code < 0.0 && nearest >= 0.0;
+    let point_mass = || code == 0.0 && copies >= FREQUENT * most_frequent(cells, code);
+    (gap * gap >= variance || only_negative || point_mass()).then_some(nearest)
+}
+
+/// How often the most frequent value but `code` occurs.
+fn most_frequent(cells: &[f64], code: f64) -> usize {
+    let mut others: Vec<f64> = cells.iter().copied().filter(|&v| v != code).collect();
+    others.sort_unstable_by(f64::total_cmp);
+    others.chunk_by(|a, b| a == b).map(<[f64]>::len).max().unwrap_or(0)
+}

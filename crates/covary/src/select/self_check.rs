@@ -1,0 +1,224 @@
+use super::held_out::{Room, per_cell};
+use crate::infer::{Observer, Termination};
+use crate::model::{Density, FilledCell, check_columns};
+use crate::parallel::copied;
+use crate::{Dataset, Error, Estimator, Matrix, Spec};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Most cells hidden: their coverage is then known to 0.1 % at level 0.95 and 0.25 % at 0.5.
+const MOST_HIDDEN: usize = 40_000;
+
+/// How cells are hidden, and which intervals are tried.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SelfCheckOptions {
+    /// Share of the observed cells to hide. A tenth leaves the fit close to that of the whole table.
+    /// Never more than 40 000 cells are hidden: in a large table this share of as many rows, evenly
+    /// spread, as have them.
+    pub share: f64,
+    /// Levels of the intervals tried.
+    pub levels: Vec<f64>,
+    /// Seed of the choice of cells.
+    pub seed: u64,
+}
+
+impl Default for SelfCheckOptions {
+    fn default() -> Self {
+        Self { share: 0.1, levels: vec![0.5, 0.8, 0.95], seed: 0 }
+    }
+}
+
+impl SelfCheckOptions {
+    /// How far the intervals reach, in standard deviations, once it is sure that the options are.
+    fn reaches(&self) -> Result<Vec<f64>, Error> {
+        if !(self.share > 0.0 && self.share < 1.0) {
+            return Err(Error::OutOfRange { name: "share", value: self.share, bound: "between 0 and 1" });
+        }
+        let unit = FilledCell { row: 0, column: 0, mean: 0.0, sd: 1.0 };
+        self.levels.iter().map(|&level| Ok(unit.interval(level)?.1)).collect()
+    }
+}
+
+/// How well cells of this table were predicted that the fit did not see.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SelfCheck {
+    /// Cells hidden.
+    pub n_hidden: usize,
+    /// Root mean squared error of the predicted means, each in standard deviations of its column's
+    /// observed cells: units do not matter.
+    pub rmse: f64,
+    /// The same for the mean of the column's visible cells.
+    pub baseline_rmse: f64,
+    /// `1 − rmse² / baseline_rmse²`: the share of the columns' variance that is predicted; 0 or less
+    /// where the model is of no use.
+    pub skill: f64,
+    /// Skill in each column; `None` where no cell could be hidden.
+    pub skill_by_column: Vec<Option<f64>>,
+    /// What the intervals hold, one entry per level asked for.
+    pub coverage: Vec<Coverage>,
+}
+
+/// What intervals of one level hold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Coverage {
+    /// The level promised.
+    pub level: f64,
+    /// Share of the hidden cells inside their interval.
+    pub share: f64,
+    /// Standard error of `share`, over rows.
+    pub standard_error: f64,
+}
+
+/// The honest self-check: hides some observed cells of this very table, fits the rest, and compares
+/// what it predicts with what was hidden.
+///
+/// ```text
+/// zₕ = (tₕ − m̂ₕ) / sⱼ      rmse² = 1/|H| Σ zₕ²      sⱼ: standard deviation of the column's observed cells
+/// ```
+///
+/// Every row keeps one cell and every column `n_components + 1`; constant columns are left alone. The
+/// cost is one fit; less by [`Em::from_model`](crate::infer::Em::from_model) where the whole table has
+/// been fitted already. What it says holds for gaps that come like the hidden cells, at random.
+///
+/// ```
+/// use covary::{data::{simulate, Shape}, infer::Em, select::self_check, Spec};
+/// let (whole, _) = simulate::ppca(Shape { rows: 400, columns: 8, n_components: 2 }, /* seed */ 1);
+/// let table = simulate::hide(&whole, 0.2, /* seed */ 2);
+/// let check = self_check(&table, &Spec::ppca(2), &Em::default(), &Default::default(), &mut ())?;
+/// assert!(check.skill > 0.5 && check.rmse < check.baseline_rmse);
+/// let at_95 = check.coverage[2];
+/// assert!((at_95.share - 0.95).abs() < 4.0 * at_95.standard_error);
+/// # Ok::<(), covary::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::OutOfRange`] unless share and levels lie between 0 and 1; [`Error::TooFewToHide`] if no
+/// cell can be spared; [`Error::Interrupted`] if the observer stopped the fit; and what the estimator
+/// refuses: it meets a table with gaps.
+pub fn self_check(
+    data: &Dataset,
+    spec: &Spec,
+    estimator: &dyn Estimator,
+    options: &SelfCheckOptions,
+    observer: &mut dyn Observer,
+) -> Result<SelfCheck, Error> {
+    let reaches = options.reaches()?;
+    let hidden = Hidden::new(data, spec.n_components, options)?;
+    let fit = estimator.fit_observed(&hidden.visible, spec, observer)?;
+    if fit.report.termination == Termination::Interrupted {
+        return Err(Error::Interrupted);
+    }
+    compare(fit.predictive(), data, &hidden, &options.levels, &reaches)
+}
+
+/// The same for a model that is given: nothing is fitted. If it has seen these rows before, it knows
+/// the hidden cells a little, and the answer flatters it.
+///
+/// # Errors
+/// As [`self_check`], and [`Error::ColumnCount`] if the table has other columns than the model.
+pub fn check_model(
+    model: &dyn Density,
+    data: &Dataset,
+    options: &SelfCheckOptions,
+) -> Result<SelfCheck, Error> {
+    check_columns(model.n_columns(), data)?;
+    let reaches = options.reaches()?;
+    compare(model, data, &Hidden::new(data, 0, options)?, &options.levels, &reaches)
+}
+
+/// What `model` predicts for the hidden cells, against what `data` holds there.
+fn compare(
+    model: &dyn Density,
+    data: &Dataset,
+    Hidden { visible, rows }: &Hidden,
+    levels: &[f64],
+    reaches: &[f64],
+) -> Result<SelfCheck, Error> {
+    let (n, d) = (data.n_rows(), data.n_columns());
+    let (means, variances) = (visible.observed_means(), data.observed_variances());
+    let (mut squares, mut baseline) = (vec![0.0; d], vec![0.0; d]);
+    let mut hidden_in_row = vec![0; n];
+    let mut inside = vec![vec![0.0; n]; levels.len()];
+    for FilledCell { row, column, mean, sd } in model.gap_cells(&visible.of_rows(rows)?)? {
+        let row = rows[row];
+        let t = data.values()[(row, column)];
+        if t.is_nan() {
+            continue;
+        }
+        squares[column] += (t - mean).powi(2) / variances[column];
+        baseline[column] += (t - means[column]).powi(2) / variances[column];
+        hidden_in_row[row] += 1;
+        for (inside, reach) in inside.iter_mut().zip(reaches) {
+            inside[row] += f64::from(u8::from((t - mean).abs() <= reach * sd));
+        }
+    }
+    let n_hidden: usize = hidden_in_row.iter().sum();
+    let total = |sums: &[f64]| sums.iter().sum::<f64>() / n_hidden as f64;
+    let (squared, baseline_squared) = (total(&squares), total(&baseline));
+    let coverage = levels.iter().zip(&inside).map(|(&level, inside)| {
+        let (share, standard_error) = per_cell(inside, &hidden_in_row);
+        Coverage { level, share, standard_error }
+    });
+    Ok(SelfCheck {
+        n_hidden,
+        rmse: squared.sqrt(),
+        baseline_rmse: baseline_squared.sqrt(),
+        skill: 1.0 - squared / baseline_squared,
+        skill_by_column: (0..d)
+            .map(|j| (baseline[j] > 0.0).then(|| 1.0 - squares[j] / baseline[j]))
+            .collect(),
+        coverage: coverage.collect(),
+    })
+}
+
+/// The table with cells hidden.
+struct Hidden {
+    visible: Dataset,
+    /// The rows they were hidden in, rising.
+    rows: Vec<usize>,
+}
+
+impl Hidden {
+    /// Hides the share asked for, as far as rows and columns can spare it.
+    fn new(data: &Dataset, n_components: usize, options: &SelfCheckOptions) -> Result<Self, Error> {
+        let &SelfCheckOptions { share, seed, .. } = options;
+        let d = data.n_columns();
+        let varies = |j: usize| data.observed_variances()[j] > 0.0;
+        let Room { mut rows, mut columns } = Room::of(data, n_components);
+        let mut cells = copied(data.values().as_slice());
+        let by_share = (share * data.n_observed() as f64).ceil().max(1.0) as usize;
+        let mut wanted = by_share.min(MOST_HIDDEN);
+        let spare = |&at: &usize| !cells[at].is_nan() && varies(at % d);
+        let from = data.spread_rows((data.n_rows() * wanted).div_ceil(by_share));
+        let mut candidates: Vec<usize> = from.iter().flat_map(|i| i * d..(i + 1) * d).filter(spare).collect();
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        // A shuffle that ends with the last cell wanted.
+        while wanted > 0 && !candidates.is_empty() {
+            let at = candidates.swap_remove(rng.random_range(0..candidates.len()));
+            let (row, column) = (&mut rows[at / d], &mut columns[at % d]);
+            if *row > 0 && *column > 0 {
+                cells[at] = f64::NAN;
+                (*row, *column, wanted) = (*row - 1, *column - 1, wanted - 1);
+            }
+        }
+        let with_names = |values| Dataset::with_names(values, data.column_names().to_vec());
+        let mut visible = with_names(Matrix::from_vec(data.n_rows(), d, cells)?)?;
+        // A column with few different values may have lost all but one of them: it is given back.
+        let lost: Vec<usize> =
+            (0..d).filter(|&j| varies(j) && visible.observed_variances()[j] == 0.0).collect();
+        if !lost.is_empty() {
+            let mut values = visible.into_values();
+            for (i, &j) in (0..data.n_rows()).flat_map(|i| lost.iter().map(move |j| (i, j))) {
+                values[(i, j)] = data.row(i)[j];
+            }
+            visible = with_names(values)?;
+        }
+        let hidden_in =
+            |&i: &usize| data.row(i).iter().zip(visible.row(i)).any(|(t, v)| v.is_nan() && !t.is_nan());
+        let rows: Vec<usize> = from.into_iter().filter(hidden_in).collect();
+        if rows.is_empty() {
+            return Err(Error::TooFewToHide { cells: 0, folds: 1 });
+        }
+        Ok(Self { visible, rows })
+    }
+}
