@@ -11,7 +11,7 @@ use std::fs::File;
 
 fn read(name: &str) -> Result<Dataset, Box<dyn Error>> {
     let path = format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"));
-    Ok(csv::read(File::open(path)?)?.dataset()?)
+    Ok(csv::read(File::open(path)?)?.dataset().clone())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

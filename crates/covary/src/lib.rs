@@ -27,12 +27,12 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`data`] | [`Dataset`], [`CentralMoments`], simulated tables |
+//! | [`data`] | [`Dataset`], its [`data::Ledger`] of gaps and oddities, [`CentralMoments`], simulated tables |
 //! | [`model`] | [`LinearGaussian`], the traits [`Density`] and [`model::Given`], rotations |
 //! | [`spec`] | [`Spec`], priors |
 //! | [`infer`] | the roads: [`infer::Spectral`], [`infer::Newton`], [`infer::Em`], … |
-//! | [`select`] | how many components, and how honest the intervals are |
-//! | [`io`] | tables from and to CSV, observed cells byte for byte |
+//! | [`select`] | how many components, how honest the intervals are, whether gaps come at random |
+//! | [`io`] | tables of several formats, observed cells as they came; model files |
 
 pub mod data;
 mod error;

@@ -1,21 +1,29 @@
-//! Comma-separated tables, written back byte for byte except where a gap is filled.
+//! Delimited text, written back byte for byte except where a gap is filled.
 //!
-//! The first line names the columns. Fields are separated by commas and may stand in double quotes,
-//! where commas and line ends are text and `""` is a quote. Lines end in LF, CRLF or CR; blank lines
-//! are no rows. A leading byte-order mark is not part of the first name.
+//! The first line names the columns. Fields are separated by commas (or another character) and may
+//! stand in double quotes, where separators and line ends are text and `""` is a quote. Lines end in
+//! LF, CRLF or CR; blank lines are no rows. A leading byte-order mark is not part of the first name.
 //!
-//! A cell is a **gap** when it is empty, `NA`, `NaN` or `null`, in upper or lower case, with or
-//! without quotes, spaces around it or a sign on `NaN`. A column is **numbers** when every other
-//! cell is one (spaces around it do not matter; `+.5` and `1e-7` are numbers, `1,5` and `0x10` are
-//! not). All other columns are kept aside and pass through, and so does a column without a name
-//! beside others: that is how R and pandas write row labels, which are not measurements.
+//! A cell is a **gap** when it is empty, `NA`, `N/A`, `#N/A`, `<NA>`, `NaN`, `null` or `None`, in
+//! upper or lower case, with or without quotes, spaces around it or a sign on `NaN`. A column is
+//! **numbers** when every other cell is one (spaces around it do not matter; `+.5` and `1e-7` are
+//! numbers, `1,5` and `0x10` are not). A column that is mostly numbers and holds text is refused: a
+//! slip must not take a column out of the model. All other columns are kept aside and pass through,
+//! and so does a column without a name beside others: that is how R and pandas write row labels,
+//! which are not measurements.
 
-use super::Error;
-use crate::model::Imputed;
+use super::columns::{Role, check_names};
+use super::error::{Place, shown};
+use super::gaps::Gaps;
+use super::sheet::{Cells, Sheet};
+use super::table::Body;
+use super::{ColumnKind, Error, Format, Input, Layout, ReadOptions, Table};
 use crate::{Dataset, Matrix};
+use memchr::{Memchr, memchr, memchr_iter, memchr2, memchr3};
+use rayon::prelude::*;
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::io::{Read, Write};
+use std::ops::Range;
 
 /// Reads a comma-separated table.
 ///
@@ -23,294 +31,587 @@ use std::io::{Read, Write};
 /// use covary::io::{csv, ColumnKind};
 /// let table = csv::read("site,x,y\nnorth,1,2\nsouth,3,NA\n".as_bytes())?;
 /// assert_eq!(table.column_names(), ["site", "x", "y"]);
-/// assert_eq!(table.kind(0), ColumnKind::Text { row: 0 });
-/// assert_eq!(table.dataset()?.n_gaps(), 1);
+/// assert_eq!(*table.kind(0), ColumnKind::Text { row: 0 });
+/// assert_eq!(table.dataset().n_gaps(), 1);
 /// # Ok::<(), covary::io::Error>(())
 /// ```
 ///
 /// # Errors
-/// [`Error::Read`] if the source fails; [`Error::Empty`], [`Error::NoRows`],
-/// [`Error::DuplicateColumn`], [`Error::ShortRow`], [`Error::LongRow`] and [`Error::UnclosedQuote`]
-/// if the text is not a table.
-pub fn read(mut input: impl Read) -> Result<Table, Error> {
-    let mut bytes = Vec::new();
-    input.read_to_end(&mut bytes).map_err(Error::Read)?;
-    Table::parse(bytes)
+/// As [`io::read`](super::read).
+pub fn read(input: impl Read) -> Result<Table, Error> {
+    super::read(Input::Stream(input), Format::CSV, &ReadOptions::default())
 }
 
-/// A table as it came: the bytes, where every cell lies in them, and what the cells mean.
-///
-/// Rows and columns are counted from 0 here, as in [`Dataset`]; messages count from 1.
+/// A text table: its bytes and where its rows begin. Cells are found again when they are asked for,
+/// which costs less than remembering where each of them lies.
 #[derive(Debug, Clone)]
-pub struct Table {
+pub(super) struct Text {
     bytes: Vec<u8>,
-    names: Vec<String>,
-    kinds: Vec<ColumnKind>,
-    /// Row by row, all columns.
-    spans: Vec<Span>,
-    /// Row by row, all columns; NaN where the cell is a gap or text.
-    values: Vec<f64>,
+    /// Where each data row begins; the end of the last is that of the file.
+    starts: Vec<usize>,
+    layout: Layout,
+    delimiter: u8,
+    decimal_comma: bool,
+    n_blank_lines: usize,
 }
 
-/// What the cells of a column are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColumnKind {
-    /// Numbers and gaps: part of the [`Dataset`].
-    Numbers,
-    /// Kept aside: at least one cell is neither a number nor a gap.
-    Text {
-        /// The first such row.
-        row: usize,
-    },
-    /// Kept aside: the column has no name, so its cells label the rows.
-    Unnamed,
+/// Reads all rows in two passes: one finds where rows begin, which quotes make a matter of order;
+/// the other reads the cells of blocks of rows at once, straight into the place where the dataset
+/// keeps them.
+pub(super) fn parse(bytes: Vec<u8>, layout: Layout, options: &ReadOptions) -> Result<Table, Error> {
+    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+    const OTHERS: [(&[u8], &str, &str); 5] = [
+        (b"PAR1", "Parquet", "parquet"),
+        (b"ARROW1", "Arrow", "arrow"),
+        (b"\x93NUMPY", "a NumPy array", "npy"),
+        (b"PK\x03\x04", "a zip of NumPy arrays (or a spreadsheet: save that as CSV)", "npz"),
+        (b"\x1f\x8b", "gzip", "csv.gz"),
+    ];
+    if let Some(&(_, format, word)) = OTHERS.iter().find(|(magic, ..)| bytes.starts_with(magic)) {
+        return Err(Error::NotText { format, word });
+    }
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return Err(Error::Utf16);
+    }
+    let delimiter = match (options.delimiter, layout) {
+        (Some(delimiter), _) => delimiter,
+        (None, Layout::Tsv) => b'\t',
+        (None, _) if options.decimal_comma => b';',
+        (None, _) => b',',
+    };
+    if !delimiter.is_ascii() || matches!(delimiter, b'"' | b'\r' | b'\n') || delimiter == 0 {
+        return Err(Error::BadDelimiter { delimiter: shown(&[delimiter]) });
+    }
+    if options.decimal_comma && delimiter == b',' {
+        return Err(Error::BadDelimiter { delimiter: "`,` with a decimal comma".to_owned() });
+    }
+    let from = if bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let Rows { mut starts, n_blank_lines } = rows(&bytes, from, delimiter)?;
+    if starts.is_empty() {
+        return Err(Error::Empty);
+    }
+    let header = starts.remove(0);
+    let mut text =
+        Text { bytes, starts, layout, delimiter, decimal_comma: options.decimal_comma, n_blank_lines };
+    let end = text.starts.first().copied().unwrap_or(text.bytes.len());
+    let names = text.names(header..end)?;
+    check_names(&names)?;
+    if text.starts.is_empty() {
+        return Err(Error::NoRows { columns: names.len() });
+    }
+    // Rows that cannot hold that many cells would claim memory before anyone looks at them.
+    if text.bytes.len() < text.starts.len().saturating_mul(names.len()) - 1 {
+        text.check_lengths(&names)?;
+    }
+
+    let unnamed = |j: usize| names[j].is_empty() && names.len() > 1;
+    let mut roles = options.choice.roles(&names)?;
+    for j in 0..names.len() {
+        if unnamed(j) && roles[j] == Role::Open {
+            roles[j] = Role::Aside;
+        }
+    }
+    let candidates: Vec<usize> = (0..names.len()).filter(|&j| roles[j] != Role::Aside).collect();
+    let (mut values, texts) = text.numbers(&names, &candidates, &Gaps::new(&options.gaps))?;
+
+    // Which candidates are numbers, then the others are taken out of the rows.
+    let n_rows = text.starts.len();
+    let mut kept = Vec::new();
+    let mut kinds: Vec<ColumnKind> = (0..names.len())
+        .map(|j| if unnamed(j) { ColumnKind::Unnamed } else { ColumnKind::Excluded })
+        .collect();
+    for (k, &j) in candidates.iter().enumerate() {
+        let TextCells { count, first } = texts[k];
+        if count == 0 {
+            kinds[j] = ColumnKind::Numbers;
+            kept.push(k);
+            continue;
+        }
+        let numbers = (0..n_rows).filter(|i| !values[i * candidates.len() + k].is_nan()).count();
+        if roles[j] == Role::Asked || numbers > count {
+            let place = text.place(first);
+            let cell = shown(&text.cell(first, j));
+            return Err(Error::TextAmongNumbers {
+                place,
+                column: names[j].clone(),
+                text: cell,
+                count,
+                numbers,
+            });
+        }
+        kinds[j] = ColumnKind::Text { row: first };
+    }
+    if kept.is_empty() {
+        return Err(text.no_numbers(&names, &kinds));
+    }
+    if kept.len() < candidates.len() {
+        for i in 0..n_rows {
+            for (to, &from) in kept.iter().enumerate() {
+                values[i * kept.len() + to] = values[i * candidates.len() + from];
+            }
+        }
+        values.truncate(n_rows * kept.len());
+        values.shrink_to_fit();
+    }
+    let numeric: Vec<usize> = kept.iter().map(|&k| candidates[k]).collect();
+    let numeric_names = numeric.iter().map(|&j| names[j].clone()).collect();
+    let matrix = Matrix::from_vec(n_rows, kept.len(), values)?;
+    let data = Dataset::with_names(matrix, numeric_names).map_err(|error| match error {
+        crate::Error::Infinite { row, column, .. } => {
+            let j = names.iter().position(|n| *n == column).expect("a column of this table");
+            let cell = shown(&text.cell(row - 1, j));
+            Error::Infinite { place: text.place(row - 1), column, text: cell }
+        }
+        other => other.into(),
+    })?;
+    text.bytes.shrink_to_fit();
+    Ok(Table { names, kinds, data, body: Body::Text(text) })
 }
 
-impl Table {
-    /// Number of rows, the header not counted.
-    pub fn n_rows(&self) -> usize {
-        self.spans.len() / self.names.len()
+/// The cells of a column that are neither numbers nor gaps.
+#[derive(Debug, Clone, Copy)]
+struct TextCells {
+    count: usize,
+    /// The first row that has one.
+    first: usize,
+}
+
+impl Text {
+    pub(super) fn n_blank_lines(&self) -> usize {
+        self.n_blank_lines
     }
 
-    /// Number of columns, those kept aside included.
-    pub fn n_columns(&self) -> usize {
-        self.names.len()
+    pub(super) fn decimal_comma(&self) -> bool {
+        self.decimal_comma
     }
 
-    /// Column names in order, without quotes and surrounding spaces.
-    pub fn column_names(&self) -> &[String] {
-        &self.names
+    /// Whether a file of this layout can hold the bytes as they are.
+    pub(super) fn is(&self, layout: Layout) -> bool {
+        // `;`-separated text is kept as it came in any text file but one that promises tabs.
+        layout == self.layout || (layout == Layout::Csv && self.delimiter != b'\t')
     }
 
-    /// What the cells of a column are.
-    ///
-    /// # Panics
-    /// If there is no such column.
-    pub fn kind(&self, column: usize) -> ColumnKind {
-        self.kinds[column]
+    /// A row without its line end.
+    fn row(&self, i: usize) -> &[u8] {
+        let end = self.starts.get(i + 1).copied().unwrap_or(self.bytes.len());
+        without_line_ends(&self.bytes[self.starts[i]..end])
     }
 
-    /// The columns of the [`Dataset`], rising.
-    pub fn numeric_columns(&self) -> Vec<usize> {
-        (0..self.n_columns()).filter(|&j| self.kinds[j] == ColumnKind::Numbers).collect()
+    fn fields<'a>(&self, row: &'a [u8]) -> Fields<'a> {
+        Fields::new(row, self.delimiter)
     }
 
     /// A cell exactly as it came, quotes and spaces included.
-    ///
-    /// # Panics
-    /// If there is no such cell.
-    pub fn raw(&self, row: usize, column: usize) -> &[u8] {
-        assert!(column < self.n_columns(), "column {column} of {}", self.n_columns());
-        self.spans[row * self.n_columns() + column].of(&self.bytes)
+    pub(super) fn raw(&self, row: usize, column: usize) -> &[u8] {
+        let row = self.row(row);
+        &row[self.fields(row).nth(column).expect("every row has a cell for every column")]
     }
 
-    /// What a cell says: quotes taken off, bytes that are not UTF-8 replaced.
-    ///
-    /// # Panics
-    /// If there is no such cell.
-    pub fn text(&self, row: usize, column: usize) -> String {
-        String::from_utf8_lossy(&unquoted(self.raw(row, column))).into_owned()
+    /// What a cell says, without its quotes.
+    pub(super) fn cell(&self, row: usize, column: usize) -> Cow<'_, [u8]> {
+        unquoted(self.raw(row, column))
     }
 
-    /// The columns of numbers, gaps as NaN.
-    ///
-    /// # Errors
-    /// [`Error::NoNumericColumn`] if there is none, [`Error::Infinite`] at the first infinite cell.
-    pub fn dataset(&self) -> Result<Dataset, Error> {
-        let columns = self.numeric_columns();
-        if columns.is_empty() {
-            return Err(self.no_numbers());
+    /// The number a cell holds, for a format that tells numbers from text; NaN for a gap. What would
+    /// lose digits as a number, such as the postal code 01067, is text.
+    #[cfg(any(feature = "arrow", feature = "npy"))]
+    pub(super) fn number(&self, row: usize, column: usize) -> Option<f64> {
+        let cell = self.cell(row, column);
+        let digits = cell.trim_ascii();
+        let padded =
+            digits.starts_with(b"+") || (digits.len() > 1 && digits[0] == b'0' && digits[1].is_ascii_digit());
+        if padded {
+            None
+        } else {
+            meaning(&cell, self.decimal_comma, &Gaps::default()).filter(|v| !v.is_infinite())
         }
-        let d = self.n_columns();
-        let values = Matrix::from_fn(self.n_rows(), columns.len(), |i, j| self.values[i * d + columns[j]]);
-        if let Some(at) = values.as_slice().iter().position(|v| v.is_infinite()) {
-            let (row, column) = (at / columns.len(), columns[at % columns.len()]);
-            let text = self.text(row, column);
-            return Err(Error::Infinite { row: row + 1, column: self.names[column].clone(), text });
-        }
-        let names = columns.iter().map(|&j| self.names[j].clone()).collect();
-        Ok(Dataset::with_names(values, names)?)
     }
 
-    /// Writes the table with its gaps filled: every other byte leaves as it came. Filled numbers are
-    /// the shortest that read back as the same f64.
-    ///
-    /// ```
-    /// use covary::{io::csv, Density, LinearGaussian, Matrix, Noise};
-    /// let table = csv::read("\"x\", y\r\n+5.0,NA\r\n".as_bytes())?;
-    /// let model = LinearGaussian::new(Matrix::from_rows(&[[2.0], [1.0]]), vec![0.0; 2], Noise::Isotropic(1.0))?;
-    /// let mut out = Vec::new();
-    /// table.write_filled(&model.impute(&table.dataset()?)?, &mut out)?;
-    /// assert_eq!(out, b"\"x\", y\r\n+5.0,2.0\r\n");      // E[y | x] = 2/5 x
-    /// # Ok::<(), covary::io::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::OtherTable`] unless `filled` came from this table's [`dataset`](Self::dataset),
-    /// [`Error::Write`] if the destination fails.
-    pub fn write_filled(&self, filled: &Imputed, mut out: impl Write) -> Result<(), Error> {
-        let columns = self.check_own(filled)?;
-        let mut copied = 0;
-        for cell in filled.cells() {
-            let span = self.spans[cell.row * self.n_columns() + columns[cell.column]];
-            out.write_all(&self.bytes[copied..span.start]).map_err(Error::Write)?;
-            // Debug formatting of f64 is the shortest that round-trips, with an exponent where plain
-            // digits would be long.
-            write!(out, "{:?}", cell.mean).map_err(Error::Write)?;
-            copied = span.end;
-        }
-        out.write_all(&self.bytes[copied..]).map_err(Error::Write)?;
-        out.flush().map_err(Error::Write)
+    /// Where a data row is, for people.
+    pub(super) fn place(&self, row: usize) -> Place {
+        Place { row: row + 1, line: Some(line_of(&self.bytes, self.starts[row])) }
     }
 
-    /// Writes one line per filled gap: `row,column,mean,sd,lower,upper`, with `row` counting data
-    /// rows from 1, `column` by name, and the central interval of probability `level`.
-    ///
-    /// # Errors
-    /// As [`write_filled`](Self::write_filled), and [`Error::Request`] unless `0 < level < 1`.
-    pub fn write_cells(&self, filled: &Imputed, level: f64, out: impl Write) -> Result<(), Error> {
-        let columns = self.check_own(filled)?;
-        let failed = |e: ::csv::Error| Error::Write(e.into());
-        let mut out = ::csv::Writer::from_writer(out);
-        out.write_record(["row", "column", "mean", "sd", "lower", "upper"]).map_err(failed)?;
-        for cell in filled.cells() {
-            let (lower, upper) = cell.interval(level)?;
-            let numbers = [cell.mean, cell.sd, lower, upper].map(|v| format!("{v:?}"));
-            let place = [(cell.row + 1).to_string(), self.names[columns[cell.column]].clone()];
-            out.write_record(place.iter().chain(&numbers)).map_err(failed)?;
-        }
-        out.flush().map_err(Error::Write)
+    fn names(&self, header: Range<usize>) -> Result<Vec<String>, Error> {
+        let row = without_line_ends(&self.bytes[header]);
+        let name = |(j, field): (usize, Range<usize>)| {
+            let name = unquoted(&row[field]);
+            let text = str::from_utf8(&name).map_err(|_| Error::NotUtf8 {
+                place: "the first line".to_owned(),
+                column: j + 1,
+                text: shown(&name),
+            })?;
+            Ok(text.trim().to_owned())
+        };
+        self.fields(row).enumerate().map(name).collect()
     }
 
-    /// The columns of numbers, once it is sure that `filled` speaks of the same cells.
-    fn check_own(&self, filled: &Imputed) -> Result<Vec<usize>, Error> {
-        let columns = self.numeric_columns();
-        let (got_rows, got_columns) = (filled.values().n_rows(), filled.values().n_columns());
-        if (got_rows, got_columns) == (self.n_rows(), columns.len()) {
-            return Ok(columns);
+    /// The cells of `columns`, row by row, NaN where they are gaps or text; and the text among them.
+    fn numbers(
+        &self,
+        names: &[String],
+        columns: &[usize],
+        gaps: &Gaps,
+    ) -> Result<(Vec<f64>, Vec<TextCells>), Error> {
+        /// Cells read at once by a thread.
+        const BLOCK: usize = 1 << 15;
+        let (n, d) = (self.starts.len(), columns.len());
+        let mut slots = vec![None; names.len()];
+        columns.iter().enumerate().for_each(|(k, &j)| slots[j] = Some(k));
+        let mut values = vec![0.0; n * d.max(1)];
+        let block = (BLOCK / names.len()).max(1);
+        let blocks: Vec<Result<Vec<TextCells>, Error>> = values
+            .par_chunks_mut(block * d.max(1))
+            .enumerate()
+            .map(|(b, block_values)| {
+                let mut texts = vec![TextCells { count: 0, first: 0 }; d];
+                for (r, row_values) in block_values.chunks_mut(d.max(1)).enumerate() {
+                    let i = b * block + r;
+                    let got = self.read_row(self.row(i), &slots, gaps, row_values, |k| {
+                        if texts[k].count == 0 {
+                            texts[k].first = i;
+                        }
+                        texts[k].count += 1;
+                    });
+                    self.check_length(i, got, names)?;
+                }
+                Ok(texts)
+            })
+            .collect();
+        let mut texts = vec![TextCells { count: 0, first: 0 }; d];
+        for block in blocks {
+            for (all, block) in texts.iter_mut().zip(block?) {
+                if all.count == 0 {
+                    all.first = block.first;
+                }
+                all.count += block.count;
+            }
         }
-        Err(Error::OtherTable { rows: self.n_rows(), columns: columns.len(), got_rows, got_columns })
+        values.truncate(n * d);
+        Ok((values, texts))
     }
 
-    fn no_numbers(&self) -> Error {
-        let first_text = self.kinds.iter().enumerate().find_map(|(j, kind)| match *kind {
+    /// Reads the cells of a row into their slots and returns how many cells the row has; `text` hears
+    /// of the slots whose cells are neither numbers nor gaps.
+    fn read_row(
+        &self,
+        row: &[u8],
+        slots: &[Option<usize>],
+        gaps: &Gaps,
+        out: &mut [f64],
+        mut text: impl FnMut(usize),
+    ) -> usize {
+        let ends = |at: usize| at == row.len() || row[at] == self.delimiter;
+        let (mut at, mut column) = (0, 0);
+        loop {
+            let end = match slots.get(column) {
+                Some(&Some(slot)) => match self.plain_number(&row[at..]) {
+                    Some((value, length)) if ends(at + length) => {
+                        out[slot] = gaps.number(value);
+                        at + length
+                    }
+                    _ => {
+                        let end = field_end(row, at, self.delimiter);
+                        out[slot] = meaning(&row[at..end], self.decimal_comma, gaps).unwrap_or_else(|| {
+                            text(slot);
+                            f64::NAN
+                        });
+                        end
+                    }
+                },
+                _ => field_end(row, at, self.delimiter),
+            };
+            column += 1;
+            if end == row.len() {
+                return column;
+            }
+            at = end + 1;
+        }
+    }
+
+    /// A number that starts here, and its length: nearly every cell, read without looking for its
+    /// end first.
+    #[inline]
+    fn plain_number(&self, from: &[u8]) -> Option<(f64, usize)> {
+        if self.decimal_comma { None } else { fast_float2::parse_partial(from).ok() }
+    }
+
+    fn check_length(&self, row: usize, got: usize, names: &[String]) -> Result<(), Error> {
+        let expected = names.len();
+        let place = || self.place(row);
+        match got {
+            _ if got == expected => Ok(()),
+            _ if got < expected => {
+                Err(Error::ShortRow { place: place(), column: names[got].clone(), expected, got })
+            }
+            _ => Err(Error::LongRow { place: place(), column: names[expected - 1].clone(), expected, got }),
+        }
+    }
+
+    fn check_lengths(&self, names: &[String]) -> Result<(), Error> {
+        (0..self.starts.len()).try_for_each(|i| {
+            let got = self.fields(self.row(i)).count();
+            self.check_length(i, got, names)
+        })
+    }
+
+    fn no_numbers(&self, names: &[String], kinds: &[ColumnKind]) -> Error {
+        let first_text = kinds.iter().enumerate().find_map(|(j, kind)| match *kind {
             ColumnKind::Text { row } => Some((row, j)),
             _ => None,
         });
-        let (row, column) =
-            first_text.expect("at most one column is unnamed, and never the only one: another is text");
-        let text = self.text(row, column);
-        Error::NoNumericColumn { row: row + 1, column: self.names[column].clone(), text }
+        let Some((row, column)) = first_text else { return Error::NothingChosen };
+        // One column whose name holds another separator was most likely cut by the wrong one.
+        let other = [b';', b'\t', b'|', b',']
+            .into_iter()
+            .find(|&b| b != self.delimiter && names[0].as_bytes().contains(&b));
+        if let (1, Some(other)) = (names.len(), other) {
+            return Error::OtherDelimiter { header: shown(names[0].as_bytes()), delimiter: shown(&[other]) };
+        }
+        let text = shown(&self.cell(row, column));
+        Error::NoNumericColumn { place: self.place(row), column: names[column].clone(), text }
     }
 
-    fn parse(bytes: Vec<u8>) -> Result<Self, Error> {
-        const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-        let mut at = if bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        let unclosed = |start, place| Error::UnclosedQuote { place, line: line_of(&bytes, start) };
+    /// Copies the bytes, with numbers in the place of gaps: blocks of rows are put together at once,
+    /// a few at a time, and written in order.
+    pub(super) fn write_filled(
+        &self,
+        table: &Table,
+        values: &Matrix,
+        out: &mut dyn Write,
+    ) -> Result<(), Error> {
+        /// Bytes of a block, and blocks in memory at once.
+        const BLOCK: usize = 1 << 18;
+        const AT_ONCE: usize = 16;
+        let columns = table.numeric_columns();
+        let n = self.starts.len();
+        let rows = (BLOCK * n / self.bytes.len()).max(1);
+        let mut blocks = vec![Vec::new(); AT_ONCE];
+        out.write_all(&self.bytes[..self.starts[0]]).map_err(Error::Write)?;
+        for first in (0..n).step_by(rows * AT_ONCE) {
+            blocks.par_iter_mut().enumerate().for_each(|(k, block)| {
+                let start = n.min(first + k * rows);
+                self.fill(start..n.min(start + rows), table, values, &columns, block);
+            });
+            blocks.iter().try_for_each(|block| out.write_all(block)).map_err(Error::Write)?;
+        }
+        Ok(())
+    }
 
-        let mut header = Vec::new();
-        if !next_record(&bytes, &mut at, &mut header)
-            .map_err(|start| unclosed(start, "the header".to_owned()))?
-        {
-            return Err(Error::Empty);
+    /// Puts the bytes of some rows into `out`, gaps filled.
+    fn fill(&self, rows: Range<usize>, table: &Table, values: &Matrix, columns: &[usize], out: &mut Vec<u8>) {
+        let start = |i: usize| self.starts.get(i).copied().unwrap_or(self.bytes.len());
+        let mut copied = start(rows.start);
+        let end = start(rows.end);
+        out.clear();
+        for i in rows {
+            let (before, after) = (table.data.row(i), values.row(i));
+            let fill = |k: &usize| before[*k].is_nan() && !after[*k].is_nan();
+            let mut filled = (0..columns.len()).filter(fill).peekable();
+            if filled.peek().is_none() {
+                continue;
+            }
+            let mut fields = self.fields(self.row(i)).enumerate();
+            for k in filled {
+                let (_, field) = fields.find(|(j, _)| *j == columns[k]).expect("a cell per column");
+                out.extend_from_slice(&self.bytes[copied..self.starts[i] + field.start]);
+                self.push_number(after[k], out);
+                copied = self.starts[i] + field.end;
+            }
         }
-        let names: Vec<String> = header.iter().map(|span| name(span.of(&bytes))).collect();
-        check_unique(&names)?;
+        out.extend_from_slice(&self.bytes[copied..end]);
+    }
 
-        let d = names.len();
-        let mut spans = Vec::new();
-        let mut values = Vec::new();
-        let mut kinds: Vec<ColumnKind> = names
-            .iter()
-            .map(|name| if name.is_empty() && d > 1 { ColumnKind::Unnamed } else { ColumnKind::Numbers })
-            .collect();
-        loop {
-            let (row, before) = (spans.len() / d, spans.len());
-            let more = next_record(&bytes, &mut at, &mut spans).map_err(|start| {
-                let column = names.get(spans.len() - before).map_or("beyond the header", String::as_str);
-                unclosed(start, format!("row {}, column `{column}`", row + 1))
-            })?;
-            if !more {
-                break;
-            }
-            let got = spans.len() - before;
-            let (row_number, expected) = (row + 1, d);
-            let line = || line_of(&bytes, spans[before].start);
-            if got < d {
-                let column = names[got].clone();
-                return Err(Error::ShortRow { row: row_number, line: line(), column, expected, got });
-            }
-            if got > d {
-                let column = names[d - 1].clone();
-                return Err(Error::LongRow { row: row_number, line: line(), column, expected, got });
-            }
-            for (span, kind) in spans[before..].iter().zip(&mut kinds) {
-                values.push(f64::NAN);
-                if *kind == ColumnKind::Numbers {
-                    match meaning(span.of(&bytes)) {
-                        Some(value) => *values.last_mut().expect("just pushed") = value,
-                        None => *kind = ColumnKind::Text { row },
-                    }
-                }
-            }
+    fn push_number(&self, value: f64, out: &mut Vec<u8>) {
+        let start = out.len();
+        push_shortest(value, out);
+        if self.decimal_comma {
+            out[start..].iter_mut().filter(|b| **b == b'.').for_each(|b| *b = b',');
         }
-        if spans.is_empty() {
-            return Err(Error::NoRows { columns: d });
-        }
-        Ok(Self { bytes, names, kinds, spans, values })
     }
 }
 
-/// Where a field lies, quotes included.
-#[derive(Debug, Clone, Copy)]
-struct Span {
-    start: usize,
-    end: usize,
+/// The shortest digits that read back as the same f64, with an exponent where plain digits would be
+/// long: what `{:?}` gives, in 22 ns a number where that took 82.
+pub(super) fn push_shortest(value: f64, out: &mut Vec<u8>) {
+    // Two shortest numbers can be equally close, and then `{:?}` takes the one further from 0, zmij
+    // the even one. The value has 18 digits then, so at most 25 binary places: 5²⁶ > 10¹⁸.
+    const PLACES: f64 = (1 << 25) as f64;
+    if (1e-4..1e16).contains(&value.abs()) && (value * PLACES).fract() != 0.0 {
+        out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
+    } else {
+        write!(out, "{value:?}").expect("memory takes all");
+    }
 }
 
-impl Span {
-    fn of(self, bytes: &[u8]) -> &[u8] {
-        &bytes[self.start..self.end]
+/// Writes columns as text.
+pub(super) fn write(sheet: &Sheet<'_>, delimiter: u8, out: &mut dyn Write) -> Result<(), Error> {
+    for (name, cells) in sheet.names.iter().zip(&sheet.columns) {
+        if let Some(kind) = cells.nested_kind() {
+            let (column, format, remedy) =
+                (name.clone(), "text", "write .parquet or .arrow, or remove the column");
+            return Err(Error::CannotHold { column, kind, format, remedy });
+        }
+    }
+    let failed = |e: ::csv::Error| match e.into_kind() {
+        ::csv::ErrorKind::Io(e) => Error::Write(e),
+        other => Error::Write(std::io::Error::other(format!("{other:?}"))),
+    };
+    let mut out = ::csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
+    out.write_record(&sheet.names).map_err(failed)?;
+    let sources: Vec<usize> = sheet.columns.iter().map(Cells::source).collect();
+    let mut field = Vec::new();
+    for i in 0..sheet.n_rows() {
+        for (cells, &source) in sheet.columns.iter().zip(&sources) {
+            field.clear();
+            write_cell(cells, source, i, &mut field);
+            out.write_field(&field).map_err(failed)?;
+        }
+        out.write_record(None::<&[u8]>).map_err(failed)?;
+    }
+    out.flush().map_err(Error::Write)
+}
+
+/// `source` is the column of the table that the cells come from, if they do.
+fn write_cell(cells: &Cells<'_>, source: usize, row: usize, field: &mut Vec<u8>) {
+    let mut put = |value: std::fmt::Arguments<'_>| field.write_fmt(value).expect("memory takes all");
+    match cells {
+        Cells::Integers(values) => put(format_args!("{}", values[row])),
+        Cells::Text(values) => field.extend_from_slice(values[row].as_bytes()),
+        Cells::Carried { table, column } => field.extend_from_slice(&table.cell(row, *column)),
+        // An observed cell keeps the digits it came with.
+        Cells::Filled { table, column, .. } if !table.data.row(row)[*column].is_nan() => {
+            if table.has_decimal_comma() {
+                put(format_args!("{:?}", table.data.row(row)[*column]));
+            } else {
+                field.extend_from_slice(&table.cell(row, source));
+            }
+        }
+        _ => match cells.number(row).expect("all other cells are numbers") {
+            gap if gap.is_nan() => {}
+            value => push_shortest(value, field),
+        },
     }
 }
 
 // The `csv` crate hands out fields without their quotes and without their place in the input, so it
-// cannot give a cell back as it came. These two functions find the places and nothing else; the
-// tests hold them against the crate's own reading.
+// cannot give a cell back as it came. The functions below find the places and nothing else; the
+// tests hold them against the crate's own reading. Reading numbers in place, by blocks of rows, is
+// also what makes the reader fast: see bench/README.md.
 
-/// Adds the fields of the next record to `spans` and moves `at` behind it; false at the end of the
-/// input. An unclosed quote is an error that carries the start of its field.
-fn next_record(bytes: &[u8], at: &mut usize, spans: &mut Vec<Span>) -> Result<bool, usize> {
-    *at += bytes[*at..].iter().take_while(|&&b| matches!(b, b'\r' | b'\n')).count();
-    if *at == bytes.len() {
-        return Ok(false);
-    }
+/// Where rows begin, the header's first.
+struct Rows {
+    starts: Vec<usize>,
+    n_blank_lines: usize,
+}
+
+fn rows(bytes: &[u8], from: usize, delimiter: u8) -> Result<Rows, Error> {
+    let quoted = memchr(b'"', &bytes[from..]).is_some();
+    let (mut starts, mut n_blank_lines) = (Vec::new(), 0);
+    let mut at = from;
     loop {
-        let span = Span { start: *at, end: field_end(bytes, *at).ok_or(*at)? };
-        spans.push(span);
-        *at = span.end;
-        if bytes.get(span.end) != Some(&b',') {
-            return Ok(true);
+        let blank = line_ends(&bytes[at..]);
+        at += blank.length;
+        if at == bytes.len() {
+            return Ok(Rows { starts, n_blank_lines });
         }
-        *at += 1;
+        // The end of the line before is no blank line.
+        n_blank_lines += blank.count.saturating_sub(usize::from(!starts.is_empty()));
+        starts.push(at);
+        at = row_end(bytes, at, delimiter, quoted)
+            .map_err(|quote| unclosed(bytes, starts.len() - 1, quote))?;
     }
 }
 
-/// Where the field that starts at `start` ends; `None` if its quote is never closed.
-fn field_end(bytes: &[u8], start: usize) -> Option<usize> {
-    let mut at = start;
-    if bytes.get(at) == Some(&b'"') {
-        at += 1;
-        loop {
-            at += bytes[at..].iter().position(|&b| b == b'"')? + 1;
-            if bytes.get(at) != Some(&b'"') {
-                break;
-            }
-            at += 1; // a doubled quote is text
-        }
+struct LineEnds {
+    count: usize,
+    length: usize,
+}
+
+/// The line ends that a text starts with.
+fn line_ends(text: &[u8]) -> LineEnds {
+    let length = text.iter().take_while(|&&b| matches!(b, b'\r' | b'\n')).count();
+    let pairs = text[..length].windows(2).filter(|w| w == b"\r\n").count();
+    LineEnds { count: length - pairs, length }
+}
+
+/// Where the row that starts at `at` ends; the place of a quote that is never closed otherwise.
+fn row_end(bytes: &[u8], start: usize, delimiter: u8, quoted: bool) -> Result<usize, usize> {
+    if !quoted {
+        return Ok(memchr2(b'\n', b'\r', &bytes[start..]).map_or(bytes.len(), |n| start + n));
     }
-    let plain = bytes[at..].iter().position(|b| matches!(b, b',' | b'\r' | b'\n'));
-    Some(plain.map_or(bytes.len(), |n| at + n))
+    let mut at = start;
+    loop {
+        let Some(n) = memchr3(b'"', b'\n', b'\r', &bytes[at..]) else { return Ok(bytes.len()) };
+        at += n;
+        if bytes[at] != b'"' {
+            return Ok(at);
+        }
+        // A quote inside a field that did not start with one is text.
+        let opens = at == start || bytes[at - 1] == delimiter;
+        at = if opens { quoted_end(bytes, at).ok_or(at)? } else { at + 1 };
+    }
+}
+
+/// Behind the quote that closes the one at `open`.
+fn quoted_end(bytes: &[u8], open: usize) -> Option<usize> {
+    let mut at = open + 1;
+    loop {
+        at += memchr(b'"', &bytes[at..])? + 1;
+        if bytes.get(at) != Some(&b'"') {
+            return Some(at);
+        }
+        at += 1; // a doubled quote is text
+    }
+}
+
+fn unclosed(bytes: &[u8], row: usize, quote: usize) -> Error {
+    let place = if row == 0 { "the header".to_owned() } else { format!("row {row}") };
+    Error::UnclosedQuote { place, line: line_of(bytes, quote), text: shown(&bytes[quote..]) }
+}
+
+/// Where the field that starts at `start` ends, in a row whose quotes are all closed.
+fn field_end(row: &[u8], start: usize, delimiter: u8) -> usize {
+    let at = match row.get(start) {
+        Some(b'"') => quoted_end(row, start).unwrap_or(row.len()),
+        _ => start,
+    };
+    memchr(delimiter, &row[at..]).map_or(row.len(), |n| at + n)
+}
+
+/// Where the fields of a row lie, quotes included.
+struct Fields<'a> {
+    row: &'a [u8],
+    delimiter: u8,
+    at: Option<usize>,
+    /// The delimiters of a row without quotes, where each of them ends a field.
+    plain: Option<Memchr<'a>>,
+}
+
+impl<'a> Fields<'a> {
+    fn new(row: &'a [u8], delimiter: u8) -> Self {
+        let plain = memchr(b'"', row).is_none().then(|| memchr_iter(delimiter, row));
+        Self { row, delimiter, at: Some(0), plain }
+    }
+}
+
+impl Iterator for Fields<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        let start = self.at?;
+        let end = match &mut self.plain {
+            Some(delimiters) => delimiters.next().unwrap_or(self.row.len()),
+            None => field_end(self.row, start, self.delimiter),
+        };
+        self.at = (end < self.row.len()).then_some(end + 1);
+        Some(start..end)
+    }
+}
+
+fn without_line_ends(row: &[u8]) -> &[u8] {
+    let end = row.iter().rposition(|b| !matches!(b, b'\r' | b'\n')).map_or(0, |last| last + 1);
+    &row[..end]
 }
 
 /// A field without its quotes.
@@ -320,7 +621,7 @@ fn unquoted(raw: &[u8]) -> Cow<'_, [u8]> {
     }
     let mut out = Vec::with_capacity(raw.len());
     let mut at = 1;
-    while let Some(n) = raw[at..].iter().position(|&b| b == b'"') {
+    while let Some(n) = memchr(b'"', &raw[at..]) {
         out.extend_from_slice(&raw[at..at + n]);
         at += n + 1;
         if raw.get(at) != Some(&b'"') {
@@ -334,28 +635,29 @@ fn unquoted(raw: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// A number, NaN for a gap, `None` for text.
-fn meaning(raw: &[u8]) -> Option<f64> {
-    const GAPS: [&[u8]; 4] = [b"", b"NA", b"NaN", b"null"];
-    let cell = unquoted(raw);
-    let cell = cell.trim_ascii();
-    if GAPS.iter().any(|gap| cell.eq_ignore_ascii_case(gap)) {
-        return Some(f64::NAN);
-    }
-    str::from_utf8(cell).ok()?.parse().ok()
-}
-
-fn name(raw: &[u8]) -> String {
-    String::from_utf8_lossy(&unquoted(raw)).trim().to_owned()
-}
-
-fn check_unique(names: &[String]) -> Result<(), Error> {
-    let mut seen = HashMap::new();
-    for (j, name) in names.iter().enumerate() {
-        if let Some(first) = seen.insert(name, j) {
-            return Err(Error::DuplicateColumn { name: name.clone(), first: first + 1, second: j + 1 });
+fn meaning(raw: &[u8], decimal_comma: bool, gaps: &Gaps) -> Option<f64> {
+    if raw.first() == Some(&b'"') {
+        // `"3"4` is no number, whatever it is.
+        let end = quoted_end(raw, 0)?;
+        if !raw[end..].trim_ascii().is_empty() {
+            return None;
         }
     }
-    Ok(())
+    let cell = unquoted(raw);
+    let cell = cell.trim_ascii();
+    if gaps.holds(cell) {
+        return Some(f64::NAN);
+    }
+    let text = str::from_utf8(cell).ok()?;
+    let number = if decimal_comma {
+        if text.contains('.') {
+            return None;
+        }
+        text.replacen(',', ".", 1).parse()
+    } else {
+        text.parse()
+    };
+    number.ok().map(|value| gaps.number(value))
 }
 
 /// The line a byte is on, counted from 1; only asked when something is wrong.

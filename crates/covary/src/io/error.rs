@@ -1,5 +1,62 @@
-/// Why bytes could not be read as a table or written back: each names the place, what is wrong
-/// there, and the way out. Rows count data rows from 1; lines count every line of the file from 1.
+use std::fmt;
+
+/// Where a row is, for people: its number among the data rows and, in a text table, its line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Data rows from 1.
+    pub row: usize,
+    /// Lines of the file from 1.
+    pub line: Option<usize>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "row {}", self.row)?;
+        self.line.map_or(Ok(()), |line| write!(f, " (line {line})"))
+    }
+}
+
+/// What a cell says, short and harmless enough for a message.
+pub(super) fn shown(text: &[u8]) -> String {
+    const LONGEST: usize = 40;
+    let text = String::from_utf8_lossy(text);
+    let mut out = String::new();
+    for c in text.chars().take(LONGEST) {
+        if c.is_control() { out.extend(c.escape_debug()) } else { out.push(c) }
+    }
+    if text.chars().nth(LONGEST).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+fn python_tuple(shape: &[u64]) -> String {
+    match shape {
+        [n] => format!("({n},)"),
+        _ => format!("({})", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+fn among_numbers(count: usize, numbers: usize) -> String {
+    let cells = |n: usize| if n == 1 { "1 cell".to_owned() } else { format!("{n} cells") };
+    match count {
+        _ if numbers == 0 => "and neither is any other cell of the column".to_owned(),
+        1 => format!("unlike {} of the column", cells(numbers)),
+        _ => format!("nor are {} more, unlike {} of the column", count - 1, cells(numbers)),
+    }
+}
+
+fn list(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|n| format!("`{n}`")).collect();
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Why bytes could not be read as a table or a model, or written back: each names the place, what is
+/// wrong there, and the way out. Rows count data rows from 1; lines count every line of the file from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -9,6 +66,227 @@ pub enum Error {
     /// The destination failed.
     #[error("cannot be written: {0}")]
     Write(std::io::Error),
+    /// Compressed bytes that end early or are damaged.
+    #[error(
+        "is not a whole gzip file ({why}); copy or download it again, or remove `.gz` from its name if it is not compressed"
+    )]
+    Gzip {
+        /// What the decoder met.
+        why: String,
+    },
+    /// A format of that name is not known.
+    #[error(
+        "format `{name}` is not known; name the file .csv, .tsv, .parquet, .arrow, .npy or .npz (.csv.gz and .tsv.gz too), or give one of these words to --format"
+    )]
+    UnknownFormat {
+        /// The word.
+        name: String,
+    },
+    /// A format left out when the program was built.
+    #[error(
+        "{format} was left out of this build; build with the feature `{format}`, or convert the file to .csv"
+    )]
+    NotBuilt {
+        /// The format.
+        format: &'static str,
+    },
+    /// Bytes of another format.
+    #[error("is not {format}; say its true format with --format")]
+    NotOfFormat {
+        /// The format it was taken for.
+        format: &'static str,
+    },
+    /// A file that lacks its end.
+    #[error("is {format} that was cut short; copy or download it again")]
+    CutShort {
+        /// The format.
+        format: &'static str,
+    },
+    /// A file whose parts do not fit together.
+    #[error("is damaged {format} ({why}); copy or download it again")]
+    Damaged {
+        /// The format.
+        format: &'static str,
+        /// What its decoder met.
+        why: String,
+    },
+    /// A part of a format that is not understood.
+    #[error(
+        "uses a part of {format} that is not known here ({what}); write it again without that, or as .csv"
+    )]
+    Unsupported {
+        /// The format.
+        format: &'static str,
+        /// The part.
+        what: String,
+    },
+    /// More cells than memory.
+    #[error(
+        "has {rows} rows of {columns} columns of numbers, more than memory can hold; choose fewer columns with --columns"
+    )]
+    TooLarge {
+        /// Rows it says it has.
+        rows: usize,
+        /// Columns of numbers.
+        columns: usize,
+    },
+    /// Cells that hold more than one value.
+    #[error(
+        "column `{column}` holds {kind}, not one value per cell; set it aside with --exclude '{column}', or take it apart into columns"
+    )]
+    Nested {
+        /// Name of the column.
+        column: String,
+        /// Its type.
+        kind: String,
+    },
+    /// A column that was asked for and is not of a type of numbers.
+    #[error(
+        "column `{column}` holds {kind}, not numbers{}; store it as numbers, or set it aside with --exclude '{column}'",
+        .first.as_ref().map_or(String::new(), |(place, text)| format!(" ({place}: `{text}`)"))
+    )]
+    NotNumbers {
+        /// Name of the column.
+        column: String,
+        /// Its type.
+        kind: String,
+        /// The first cell that holds something, and what it says.
+        first: Option<(Place, String)>,
+    },
+    /// Nothing to fit in a typed table.
+    #[error(
+        "no column is of a type of numbers: column `{column}` holds {kind}; store at least one column as numbers"
+    )]
+    NoTypedNumbers {
+        /// The first column.
+        column: String,
+        /// Its type.
+        kind: String,
+    },
+    /// A table without columns.
+    #[error("has no columns; give at least one column of numbers")]
+    NoColumns,
+    /// A column that the format to be written cannot hold.
+    #[error("column `{column}` holds {kind}, which {format} cannot hold; {remedy}")]
+    CannotHold {
+        /// Name of the column.
+        column: String,
+        /// Its type.
+        kind: String,
+        /// The format to be written.
+        format: &'static str,
+        /// The way out.
+        remedy: &'static str,
+    },
+    /// Text that a format of UTF-8 text cannot hold.
+    #[error(
+        "{place}, column `{column}`: `{text}` is not UTF-8, which {format} needs; save the file as UTF-8, or write .csv"
+    )]
+    TextNotUtf8 {
+        /// The row.
+        place: Place,
+        /// Name of the column.
+        column: String,
+        /// What it says, bytes that are not UTF-8 replaced.
+        text: String,
+        /// The format to be written.
+        format: &'static str,
+    },
+    /// A separator that cannot be told from the text.
+    #[error(
+        "cells cannot be separated by {delimiter}; give one ASCII character that is neither a quote nor a line end, such as `;`"
+    )]
+    BadDelimiter {
+        /// The separator.
+        delimiter: String,
+    },
+    /// Bytes of another format.
+    #[error("is not text but looks like {format}; name the file .{word}, or say --format {word}")]
+    NotText {
+        /// The format in words.
+        format: &'static str,
+        /// The word that names it.
+        word: &'static str,
+    },
+    /// Text in sixteen-bit characters.
+    #[error("is UTF-16 text; save it as UTF-8")]
+    Utf16,
+    /// A name that is not UTF-8.
+    #[error("{place}: the name of column {column}, `{text}`, is not UTF-8; save the file as UTF-8")]
+    NotUtf8 {
+        /// Where.
+        place: String,
+        /// The column, counted from 1.
+        column: usize,
+        /// What it says, bytes that are not UTF-8 replaced.
+        text: String,
+    },
+    /// A column that was asked for and is not there.
+    #[error("there is no column `{name}`; there are {}", list(.known))]
+    UnknownColumn {
+        /// The name, number or range asked for.
+        name: String,
+        /// The columns of the table.
+        known: Vec<String>,
+    },
+    /// A range of columns whose end comes first.
+    #[error("the range `{range}` ends before it begins; turn it around")]
+    BackwardRange {
+        /// The range.
+        range: String,
+    },
+    /// Columns of the model that the table does not have.
+    #[error(
+        "lacks {}, which the model needs{}; columns are matched by name, in any order: rename or add them (a column of gaps will do)",
+        list(.missing),
+        if .unknown.is_empty() { String::new() } else { format!(" (and has {}, which it does not know)", list(.unknown)) }
+    )]
+    MissingColumns {
+        /// Columns of the model that are missing.
+        missing: Vec<String>,
+        /// Columns of the table that the model does not know.
+        unknown: Vec<String>,
+    },
+    /// Two columns without a name.
+    #[error(
+        "columns {first} and {second} have no name; name them in the first line (one column without a name may label the rows)"
+    )]
+    UnnamedColumns {
+        /// The first of them, counted from 1.
+        first: usize,
+        /// The second.
+        second: usize,
+    },
+    /// Text in a column of numbers.
+    #[error(
+        "{place}, column `{column}`: `{text}` is not a number, {}; correct it, say --gaps '{text}' if it means a gap, or fit without the column (--exclude '{column}')",
+        among_numbers(*.count, *.numbers)
+    )]
+    TextAmongNumbers {
+        /// The first such cell.
+        place: Place,
+        /// Name of the column.
+        column: String,
+        /// What the cell says.
+        text: String,
+        /// Cells of the column that are text.
+        count: usize,
+        /// Cells of the column that are numbers.
+        numbers: usize,
+    },
+    /// The columns chosen leave none to fit.
+    #[error("no column is left to fit: all are set aside; choose fewer to set aside")]
+    NothingChosen,
+    /// One column whose name holds another separator.
+    #[error(
+        "has one column, `{header}`, and no numbers: its cells may be separated by `{delimiter}`; say --delimiter '{delimiter}'"
+    )]
+    OtherDelimiter {
+        /// The header.
+        header: String,
+        /// The separator it holds.
+        delimiter: String,
+    },
     /// No header.
     #[error("is empty; give a first line with the names of the columns, then one line per row")]
     Empty,
@@ -30,13 +308,11 @@ pub enum Error {
     },
     /// A row with fewer cells than the header.
     #[error(
-        "row {row} (line {line}), column `{column}`: the row ends before it, with {got} cells of {expected}; add the missing cells, or a comma for each gap"
+        "{place}, column `{column}`: the row ends before it, with {got} cells of {expected}; add the missing cells, or a separator for each gap"
     )]
     ShortRow {
         /// The row.
-        row: usize,
-        /// The line it starts on.
-        line: usize,
+        place: Place,
         /// The first column without a cell.
         column: String,
         /// Columns named by the header.
@@ -46,13 +322,11 @@ pub enum Error {
     },
     /// A row with more cells than the header.
     #[error(
-        "row {row} (line {line}), after column `{column}`: {got} cells where the header names {expected} columns; quote cells that hold a comma, or name the extra columns"
+        "{place}, after column `{column}`: {got} cells where the header names {expected} columns; quote cells that hold a separator, or name the extra columns"
     )]
     LongRow {
         /// The row.
-        row: usize,
-        /// The line it starts on.
-        line: usize,
+        place: Place,
         /// The last column of the header.
         column: String,
         /// Columns named by the header.
@@ -61,20 +335,22 @@ pub enum Error {
         got: usize,
     },
     /// A quote that is opened and never closed.
-    #[error("{place} (line {line}): a quote is opened and never closed; close it, or remove it")]
+    #[error("{place} (line {line}): a quote is opened at `{text}` and never closed; close it, or remove it")]
     UnclosedQuote {
-        /// The cell, in words.
+        /// The row, in words.
         place: String,
-        /// The line the cell starts on.
+        /// The line the quote is on.
         line: usize,
+        /// What follows it.
+        text: String,
     },
     /// Nothing to fit.
     #[error(
-        "row {row}, column `{column}`: `{text}` is not a number, and no other column holds only numbers and gaps; separate cells by commas, use a point for decimals and leave unknown cells empty"
+        "{place}, column `{column}`: `{text}` is not a number, and no other column holds only numbers and gaps; separate cells by commas or say --delimiter, write decimals with a point or say --decimal-comma, and leave unknown cells empty"
     )]
     NoNumericColumn {
-        /// The row of the first cell that is not a number, in the first column that has one.
-        row: usize,
+        /// The first cell that is not a number, in the first column that has one.
+        place: Place,
         /// Name of that column.
         column: String,
         /// What the cell says.
@@ -82,16 +358,116 @@ pub enum Error {
     },
     /// A number beyond the range of f64, or an infinity.
     #[error(
-        "row {row}, column `{column}`: `{text}` is not a finite number; correct the cell or leave it empty"
+        "{place}, column `{column}`: `{text}` is not a finite number; correct the cell or leave it empty"
     )]
     Infinite {
         /// The row.
-        row: usize,
+        place: Place,
         /// Name of the column.
         column: String,
         /// What the cell says.
         text: String,
     },
+    /// Bytes that are no NumPy array.
+    #[error("is not a whole NumPy array ({why}); write it with numpy.save, or say what it is with --format")]
+    NotNpy {
+        /// What is wrong.
+        why: String,
+    },
+    /// Bytes that are no archive of NumPy arrays.
+    #[error(
+        "is not a whole archive of NumPy arrays ({why}); write it with numpy.savez, or say what it is with --format"
+    )]
+    NotNpz {
+        /// What is wrong.
+        why: String,
+    },
+    /// An array of an archive that cannot be read.
+    #[error("array `{name}` {error}")]
+    InArray {
+        /// The array.
+        name: String,
+        /// What is wrong with it.
+        error: Box<Error>,
+    },
+    /// An array of something else than real numbers.
+    #[error("holds {holds}, not numbers; save it as numbers: numpy.save(FILE, a.astype('float64'))")]
+    ArrayType {
+        /// What it holds.
+        holds: String,
+    },
+    /// An array that has not one or two dimensions.
+    #[error(
+        "has shape {} and a table has rows and columns; save the part that is one, or reshape it: numpy.save(FILE, a.reshape(rows, columns))",
+        python_tuple(.shape)
+    )]
+    ArrayShape {
+        /// Its lengths.
+        shape: Vec<u64>,
+    },
+    /// An array without cells.
+    #[error("has shape {}, which holds no cells; give at least two rows of data", python_tuple(.shape))]
+    NoCells {
+        /// Its lengths.
+        shape: Vec<u64>,
+    },
+    /// An array with fewer bytes than its shape needs.
+    #[error(
+        "ends early: {got} bytes cannot be an array of shape {} and type {code}; copy or save it again",
+        python_tuple(.shape)
+    )]
+    ArrayEnds {
+        /// Its lengths.
+        shape: Vec<u64>,
+        /// NumPy's code for the type of its items.
+        code: &'static str,
+        /// Bytes there are for its items.
+        got: u64,
+    },
+    /// An array with more bytes than its shape needs.
+    #[error("goes on behind its array of shape {}; save one array per file, or several with numpy.savez", python_tuple(.shape))]
+    BehindArray {
+        /// Its lengths.
+        shape: Vec<u64>,
+    },
+    /// An array that was asked for and is not there.
+    #[error("there is no array `{name}`; there are {}", list(.known))]
+    UnknownArray {
+        /// The name asked for.
+        name: String,
+        /// The arrays of the file and what they are.
+        known: Vec<String>,
+    },
+    /// No array is a table of numbers.
+    #[error(
+        "has no array of numbers in two dimensions{}; save one with numpy.savez, or choose one with --array NAME",
+        if .known.is_empty() { String::new() } else { format!(" among {}", list(.known)) }
+    )]
+    NoArray {
+        /// The arrays of the file and what they are.
+        known: Vec<String>,
+    },
+    /// More than one array is a table of numbers.
+    #[error("has several arrays of numbers: {}; choose one with --array NAME", list(.names))]
+    SeveralArrays {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// An integer that f64 cannot hold.
+    #[error(
+        "{place}, column `{column}`: {value} has more digits than a float64 holds; set the column aside with --exclude '{column}', or save it as float64 if rounding does no harm"
+    )]
+    LongInteger {
+        /// The row.
+        place: Place,
+        /// Name of the column.
+        column: String,
+        /// The integer.
+        value: i128,
+    },
+    /// Nothing that the format could hold.
+    #[error("there is no column of numbers, and NumPy's arrays hold nothing else; write .csv instead")]
+    OnlyText,
     /// Filled values of another table.
     #[error(
         "the filled values have {got_rows} rows and {got_columns} columns, this table has {rows} rows and {columns} columns of numbers; fill the table's own `dataset()`"
@@ -106,7 +482,84 @@ pub enum Error {
         /// Columns filled.
         got_columns: usize,
     },
+    /// Not a model file.
+    #[error(
+        "is not a covary model file: it looks like {looks_like}; give a file that covary wrote for a fitted model"
+    )]
+    NotAModel {
+        /// What the first bytes say.
+        looks_like: &'static str,
+    },
+    /// A model file that ends too early.
+    #[error("is a model file cut short: {got} of {expected} bytes are there; copy it again, or fit again")]
+    Truncated {
+        /// Bytes there should be.
+        expected: u64,
+        /// Bytes there are.
+        got: u64,
+    },
+    /// A model file of a later version.
+    #[error(
+        "was written by {created_by} as version {version} of the model file; this covary reads up to version {supported}; upgrade it"
+    )]
+    NewerModel {
+        /// The program that wrote it.
+        created_by: String,
+        /// Version of the file.
+        version: u64,
+        /// Latest version that can be read.
+        supported: u64,
+    },
+    /// A model of a kind this version does not know.
+    #[error(
+        "holds a model of kind `{kind}`, written by {created_by}; this covary reads `linear-gaussian`; upgrade it"
+    )]
+    UnknownKind {
+        /// The kind.
+        kind: String,
+        /// The program that wrote it.
+        created_by: String,
+    },
+    /// A model file whose contents contradict each other.
+    #[error(
+        "is a damaged model file: its {part} {why}; copy it again, read it with the covary that wrote it, or fit again"
+    )]
+    BrokenModel {
+        /// The array or part at fault.
+        part: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A request the model refused.
     #[error(transparent)]
     Request(#[from] crate::Error),
+}
+
+impl Error {
+    /// Says which array of a file is wrong, unless a row or column is named already.
+    #[cfg(feature = "npy")]
+    pub(super) fn in_array(self, name: &str) -> Self {
+        match self {
+            Self::NotNpy { .. }
+            | Self::ArrayType { .. }
+            | Self::ArrayShape { .. }
+            | Self::NoCells { .. }
+            | Self::ArrayEnds { .. }
+            | Self::BehindArray { .. } => Self::InArray { name: name.to_owned(), error: Box::new(self) },
+            other => other,
+        }
+    }
+
+    pub(super) fn gzip(error: std::io::Error) -> Self {
+        use std::io::ErrorKind as Kind;
+        match error.kind() {
+            Kind::UnexpectedEof => Self::Gzip { why: "it ends early".to_owned() },
+            Kind::InvalidInput | Kind::InvalidData => Self::Gzip { why: error.to_string() },
+            _ => Self::Read(error),
+        }
+    }
+
+    pub(super) fn broken(part: &str, why: impl Into<String>) -> Self {
+        Self::BrokenModel { part: part.to_owned(), why: why.into() }
+    }
 }

@@ -1,12 +1,128 @@
-//! Tables from and to bytes: one file per format, over [`Read`](std::io::Read) and
-//! [`Write`](std::io::Write), never a path.
-//!
-//! A new format is a new file here with `read(impl Read) -> Result<Table, Error>`.
+//! Tables and models from and to bytes, over [`Read`] and [`Write`], never a path: one file per
+//! format. A format of tables reads into a [`Table`] and writes from a [`Sheet`].
 
+#[cfg(feature = "arrow")]
+mod columnar;
+mod columns;
 pub mod csv;
 mod error;
+mod format;
+mod gaps;
+pub mod model_file;
+#[cfg(feature = "npy")]
+mod npy;
+#[cfg(feature = "npy")]
+mod npz;
+mod sheet;
+mod table;
 #[cfg(test)]
 mod tests;
 
-pub use csv::{ColumnKind, Table};
-pub use error::Error;
+pub use columns::{ColumnChoice, Columns};
+pub use error::{Error, Place};
+pub use format::{Format, Layout};
+pub use sheet::{Cells, Sheet};
+pub use table::{ColumnKind, Table};
+
+use std::fs::File;
+use std::io::{Read, Write};
+
+/// How to read a table. The default suits most files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// Which columns take part.
+    pub choice: ColumnChoice,
+    /// Words that mean a gap, besides an empty cell, `NA`, `N/A`, `#N/A`, `<NA>`, `NaN`, `null` and
+    /// `None`, in any case; one that reads as a number means that number, however it is written.
+    pub gaps: Vec<String>,
+    /// What separates the cells of a text table: an ASCII character, not a quote or a line end. If
+    /// none is given: a tab for [`Layout::Tsv`], otherwise a semicolon with `decimal_comma`, else a
+    /// comma.
+    pub delimiter: Option<u8>,
+    /// Whether numbers of a text table are written `1,5`.
+    pub decimal_comma: bool,
+    /// Which array of an `.npz` file; needed only if several could be meant.
+    pub array: Option<String>,
+}
+
+/// Where bytes come from.
+#[derive(Debug)]
+pub enum Input<R> {
+    /// A file, which formats with an index read in the order they like.
+    File(File),
+    /// Anything else, read once from the beginning.
+    Stream(R),
+}
+
+/// Reads a table of the given format.
+///
+/// ```
+/// use covary::io::{self, ColumnChoice, Columns, Format, Input, ReadOptions};
+/// let choice = ColumnChoice { columns: Columns::Listed(vec!["x:y".to_owned()]), ..Default::default() };
+/// let options = ReadOptions { choice, gaps: vec!["-99".to_owned()], ..Default::default() };
+/// let text = "year,x,y\n1998,1,2\n1999,-99.0,4\n".as_bytes();
+/// let table = io::read(Input::Stream(text), Format::CSV, &options)?;
+/// assert_eq!(table.dataset().column_names(), ["x", "y"]);
+/// assert_eq!(table.dataset().n_gaps(), 1);
+/// # Ok::<(), io::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Read`] if the source fails; otherwise what is wrong with the bytes, the columns or the
+/// options, with its place and the way out.
+pub fn read<R: Read>(input: Input<R>, format: Format, options: &ReadOptions) -> Result<Table, Error> {
+    match format.layout {
+        Layout::Csv | Layout::Tsv => csv::parse(bytes(input, format.gzip)?, format.layout, options),
+        #[cfg(feature = "parquet")]
+        Layout::Parquet => columnar::parquet::read(input, format.gzip, options),
+        #[cfg(feature = "arrow")]
+        Layout::Arrow => columnar::arrow::read(input, format.gzip, options),
+        #[cfg(feature = "npy")]
+        Layout::Npy => npy::read(input, format.gzip, options),
+        #[cfg(feature = "npy")]
+        Layout::Npz => npz::read(input, format.gzip, options),
+        #[allow(unreachable_patterns, reason = "with every feature nothing is left")]
+        other => Err(Error::NotBuilt { format: other.name() }),
+    }
+}
+
+/// All bytes of the input, decompressed: once in memory.
+fn bytes<R: Read>(input: Input<R>, gzip: bool) -> Result<Vec<u8>, Error> {
+    fn all(mut from: impl Read, size: usize, gzip: bool) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        if gzip {
+            let mut from = flate2::read::MultiGzDecoder::new(from);
+            from.read_to_end(&mut bytes).map_err(Error::gzip)?;
+        } else {
+            bytes.try_reserve_exact(size).map_err(|e| Error::Read(e.into()))?;
+            from.read_to_end(&mut bytes).map_err(Error::Read)?;
+        }
+        Ok(bytes)
+    }
+    match input {
+        Input::File(file) => {
+            // One byte more lets `read_to_end` see the end without growing.
+            let size = file.metadata().map_or(0, |m| m.len() as usize + 1);
+            all(file, size, gzip)
+        }
+        Input::Stream(stream) => all(stream, 0, gzip),
+    }
+}
+
+/// Runs `write` on `out`, through gzip if asked, and flushes.
+fn compressed<T>(
+    gzip: bool,
+    out: &mut dyn Write,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let answer = if gzip {
+        let mut encoder = flate2::write::GzEncoder::new(&mut *out, flate2::Compression::default());
+        let answer = write(&mut encoder)?;
+        encoder.finish().map_err(Error::Write)?;
+        answer
+    } else {
+        write(out)?
+    };
+    out.flush().map_err(Error::Write)?;
+    Ok(answer)
+}

@@ -10,7 +10,6 @@ use covary::select::{ChoiceRule, HeldOutOptions, held_out_cells};
 use covary::{CentralMoments, Coordinates, Dataset, Density, Estimator, Matrix, Spec};
 use std::ops::Range;
 use std::path::Path;
-use std::process::Command;
 
 /// The numbers of a CSV file, text columns left out.
 fn table(file: &str) -> Option<Dataset> {
@@ -18,7 +17,7 @@ fn table(file: &str) -> Option<Dataset> {
 }
 
 fn read(path: &Path) -> Dataset {
-    csv::read(std::fs::File::open(path).unwrap()).unwrap().dataset().unwrap()
+    csv::read(std::fs::File::open(path).unwrap()).unwrap().dataset().clone()
 }
 
 fn columns(data: &Dataset, range: Range<usize>) -> Dataset {
@@ -171,33 +170,27 @@ fn principal_variances_of_known_tables_agree() {
     check_printed("wine", &percent(&shares(&spectrum(&wine, true), 3)), "36.20 19.21 11.12");
 }
 
-/// The 18 alpha columns of the yeast table, which is a parquet file: Python reads it.
-const YEAST: &str = "
-import sys, pyarrow.parquet as parquet
-table = parquet.read_table(sys.argv[1])
-names = [name for name in table.column_names if name.startswith('alpha_')]
-print(','.join(names))
-for row in zip(*(table[name].to_pylist() for name in names)):
-    if all(value is not None and value == value for value in row):
-        print(','.join(map(repr, row)))
-";
+/// The genes complete in all 18 alpha columns of the yeast table, which is a Parquet file.
+#[cfg(feature = "parquet")]
+fn yeast() -> Option<Dataset> {
+    use covary::io::{self, Format, Input, ReadOptions};
+    let file = std::fs::File::open(shared_data("yeast_spellman/yeast_spellman.parquet")?).unwrap();
+    let format = Format::from_name("parquet").unwrap();
+    let table = io::read(Input::<std::io::Empty>::File(file), format, &ReadOptions::default()).unwrap();
+    let genes = table.dataset();
+    let alpha: Vec<usize> =
+        (0..genes.n_columns()).filter(|&j| genes.column_names()[j].starts_with("alpha_")).collect();
+    let rows: Vec<Vec<f64>> =
+        genes.values().rows().map(|row| alpha.iter().map(|&j| row[j]).collect()).collect();
+    let complete: Vec<Vec<f64>> = rows.into_iter().filter(|row| !row.iter().any(|v| v.is_nan())).collect();
+    Some(Dataset::new(Matrix::from_rows(&complete)).unwrap())
+}
 
-/// The genes complete in all alpha columns. `None`, said aloud, when the table is absent or
-/// `COVARY_PYTHON` (else `python3`) has no pyarrow.
+#[cfg(not(feature = "parquet"))]
 #[allow(clippy::print_stderr, reason = "a skipped comparison must be seen")]
 fn yeast() -> Option<Dataset> {
-    let path = shared_data("yeast_spellman/yeast_spellman.parquet")?;
-    let python = std::env::var_os("COVARY_PYTHON").unwrap_or_else(|| "python3".into());
-    let output = Command::new(&python).args(["-c", YEAST]).arg(path).output();
-    match output {
-        Ok(output) if output.status.success() => {
-            Some(csv::read(output.stdout.as_slice()).unwrap().dataset().unwrap())
-        }
-        _ => {
-            eprintln!("SKIPPED: the yeast table needs a Python with pyarrow; set COVARY_PYTHON to one");
-            None
-        }
-    }
+    eprintln!("SKIPPED: the yeast table is a Parquet file; test with --all-features");
+    None
 }
 
 /// Every gap filled by the mean of what its row still has.

@@ -12,6 +12,14 @@ mod golden_em;
 mod golden_fa;
 mod golden_ppca;
 mod golden_select;
+mod ledger;
+mod missingness;
+mod model_file;
+#[cfg(feature = "npy")]
+mod npy;
+mod placement;
 mod properties;
 mod select;
+mod self_check;
 mod spectral;
+mod whole_table;

@@ -4,9 +4,10 @@ use covary::data::{Shape, simulate};
 use covary::infer::{Em, Observer, Spectral};
 use covary::select::{
     ChoiceRule, Criteria, HeldOutOptions, ParallelAnalysis, choose_by_held_out_cells, folds_of_cells,
-    held_out_cells, hold_out_at, information_criteria, interval_coverage, pool,
+    held_out_cells, held_out_cells_observed, hold_out_at, information_criteria, interval_coverage, pool,
 };
 use covary::{Dataset, Density, Error, Estimator, Fit, Matrix, Spec};
+use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 const SEEDS: u64 = 20;
@@ -189,11 +190,44 @@ fn folds_hide_every_cell_once_and_starve_no_row_or_column() {
 }
 
 #[test]
+fn the_cells_of_a_sparse_column_stay_visible() {
+    let full = guidance_table(1);
+    let rare = |i, j| if j == 3 && i >= 4 { f64::NAN } else { full.values()[(i, j)] };
+    let table = Dataset::new(Matrix::from_fn(200, 8, rare)).unwrap();
+    for fold in folds_of_cells(&table, 5, 3, 0).unwrap() {
+        assert_eq!(fold.n_observed_by_column()[3], 4);
+    }
+    let options = HeldOutOptions::default();
+    let chosen = choose_by_held_out_cells(&table, &Spec::ppca(0), 0..=4, &Em::default(), &options);
+    assert_eq!(chosen, Ok(2));
+}
+
+#[test]
+fn watching_the_held_out_fits_changes_no_bit_and_may_stop_them() {
+    let table = with_gaps(1);
+    let options = HeldOutOptions::default();
+    let run = |n, watch: &(dyn Fn(usize, usize) -> ControlFlow<()> + Sync)| {
+        let work = || held_out_cells_observed(&table, &Spec::ppca(0), 0..=3, &Em::default(), &options, watch);
+        on_threads(n, work)
+    };
+    let unwatched = held_out_cells(&table, &Spec::ppca(0), 0..=3, &Em::default(), &options).unwrap();
+    for threads in [1, 2] {
+        let finished = Mutex::new(std::collections::BTreeSet::new());
+        let watch = |done, total| {
+            assert_eq!(total, 20);
+            finished.lock().unwrap().insert(done);
+            ControlFlow::Continue(())
+        };
+        assert_eq!(run(threads, &watch).unwrap(), unwatched);
+        assert!(finished.into_inner().unwrap().into_iter().eq(0..=20));
+        let third = |done, _| if done == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        assert_eq!(run(threads, &third), Err(Error::Interrupted));
+    }
+}
+
+#[test]
 fn tables_too_sparse_to_hide_cells_are_refused() {
     let nan = f64::NAN;
-    let sparse = Dataset::new(Matrix::from_rows(&[[1.0, 2.0], [3.0, nan], [4.0, nan]])).unwrap();
-    let refused = folds_of_cells(&sparse, 2, 1, 0);
-    assert!(matches!(refused, Err(Error::TooSparse { observed: 1, needed: 2, .. })));
     let lonely = Dataset::new(Matrix::from_rows(&[[1.0, nan], [nan, 3.0], [2.0, nan], [nan, 5.0]])).unwrap();
     assert!(matches!(folds_of_cells(&lonely, 2, 0, 0), Err(Error::TooFewToHide { cells: 0, folds: 2 })));
     assert!(matches!(folds_of_cells(&guidance_table(0), 1, 0, 0), Err(Error::OutOfRange { .. })));

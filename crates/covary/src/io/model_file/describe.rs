@@ -1,0 +1,126 @@
+//! Everything in a model as JSON, for people and for programs.
+
+use super::header::Stored;
+use super::{FORMAT_VERSION, KIND, Saved};
+use crate::infer::{ObjectiveKind, Warning};
+use crate::{Density, Matrix, Noise};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+impl Saved {
+    /// Everything in the model by the names the documentation uses, as indented JSON. Loadings are
+    /// the rotated ones if there was a rotation. Numbers that are not finite are the texts `NaN`,
+    /// `inf` and `-inf`.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, io::model_file::Saved, Estimator, Method, Spec};
+    /// let (table, _) = simulate::ppca(Shape { rows: 80, columns: 5, n_components: 2 }, /* seed */ 1);
+    /// let (spec, method) = (Spec::ppca(2), Method::from_name("spectral").unwrap());
+    /// let json = Saved::new(method.fit(&table, &spec)?, &table, &spec, &method).to_json();
+    /// let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    /// let ratio = value["explained_variance_ratio"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap());
+    /// assert!(ratio.sum::<f64>() < 1.0);   // the noise has its share
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    pub fn to_json(&self) -> String {
+        let (model, report, training) = (&self.model, &self.report, &self.training);
+        let loadings = self.rotation.as_ref().map_or(model.loadings(), |r| &r.rotated.loadings);
+        let likelihood = report.objective.kind == ObjectiveKind::LogLikelihood;
+        let object = Object(vec![
+            ("kind", json!(KIND)),
+            ("family", json!(self.family)),
+            ("n_components", json!(model.n_components())),
+            ("n_columns", json!(model.n_columns())),
+            ("columns", json!(self.columns)),
+            ("mean", numbers(model.mean())),
+            (
+                "noise_variance",
+                match model.noise() {
+                    Noise::Isotropic(variance) => stored(variance),
+                    Noise::Diagonal(variances) => numbers(variances),
+                },
+            ),
+            ("loadings", rows(loadings)),
+            (
+                "rotation",
+                json!(self.rotation.as_ref().map(|rotation| json!({
+                    "name": rotation.name,
+                    "transform": rows(&rotation.rotated.transform),
+                    "factor_correlations": rows(&rotation.rotated.factor_correlations),
+                }))),
+            ),
+            ("components", rows(&model.components())),
+            ("explained_variance", numbers(&model.explained_variance())),
+            ("explained_variance_ratio", numbers(&model.explained_variance_ratio())),
+            ("standardized_share", numbers(&model.standardized_share())),
+            ("log_likelihood", json!(likelihood.then(|| stored(&report.objective.value)))),
+            ("objective", stored(&report.objective)),
+            ("converged", json!(report.converged())),
+            ("termination", stored(&report.termination)),
+            ("n_iterations", json!(report.n_iterations())),
+            ("trace", numbers(&report.trace)),
+            ("warnings", report.warnings.iter().map(warning).collect()),
+            ("spec", stored(&self.spec)),
+            ("method", json!({ "name": self.method.name, "options": typed(&self.method.options) })),
+            ("seed", json!(self.seed)),
+            (
+                "training",
+                json!({
+                    "n_rows": training.n_rows,
+                    "n_gaps": training.n_gaps(),
+                    "n_observed_by_column": training.n_observed_by_column,
+                    "column_means": numbers(&training.column_means),
+                    "column_sds": numbers(&training.column_sds),
+                }),
+            ),
+            (
+                "constants",
+                self.constants.iter().map(|c| json!({ "name": c.name, "value": stored(&c.value) })).collect(),
+            ),
+            ("choice", json!(self.choice.as_ref().map(stored))),
+            ("check", json!(self.check.as_ref().map(stored))),
+            ("created_by", json!(self.created_by)),
+            ("format_version", json!(FORMAT_VERSION)),
+        ]);
+        serde_json::to_string_pretty(&object).expect("text and numbers are JSON")
+    }
+}
+
+/// An object in the order people read it.
+struct Object(Vec<(&'static str, Value)>);
+
+impl Serialize for Object {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+/// As the file's header has it.
+fn stored<'a, T>(value: &'a T) -> Value
+where
+    Stored<&'a T>: Serialize,
+{
+    serde_json::to_value(Stored(value)).expect("text and numbers are JSON")
+}
+
+fn numbers(values: &[f64]) -> Value {
+    values.iter().map(stored).collect()
+}
+
+fn rows(matrix: &Matrix) -> Value {
+    matrix.rows().map(numbers).collect()
+}
+
+/// Code and numbers of a warning, with its sentence.
+fn warning(warning: &Warning) -> Value {
+    let mut value = stored(warning);
+    value["message"] = json!(warning.to_string());
+    value
+}
+
+/// Numbers, switches and lists are JSON as they stand; the rest are words.
+fn typed(options: &BTreeMap<String, String>) -> Value {
+    let typed = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| json!(text));
+    options.iter().map(|(name, text)| (name.clone(), typed(text))).collect()
+}

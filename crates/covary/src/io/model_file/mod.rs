@@ -1,0 +1,331 @@
+//! The model file: a fitted model, what was asked for, and how the fit went.
+//!
+//! The layout is that of safetensors, so that any reader of it opens the numbers; `docs/model-file.md`
+//! has the fields. There is no time, machine or thread count in it: the same fit gives the same bytes.
+//!
+//! ```
+//! use covary::{data::{simulate, Shape}, io::model_file::{self, Saved}, Density, Estimator, Method, Spec};
+//! let (whole, _) = simulate::ppca(Shape { rows: 80, columns: 5, n_components: 2 }, /* seed */ 1);
+//! let table = simulate::hide(&whole, 0.1, /* seed */ 2);
+//! let (spec, method) = (Spec::ppca(2), Method::from_name("em").unwrap());
+//! let fit = method.fit(&table, &spec)?;
+//! let filled = fit.model.impute(&table)?;
+//!
+//! let mut bytes = Vec::new();
+//! model_file::write(&Saved::new(fit, &table, &spec, &method), &mut bytes)?;
+//! let saved = model_file::read(bytes.as_slice())?;
+//! assert_eq!(saved.model.impute(&table)?, filled);   // to the last bit
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod container;
+mod describe;
+mod header;
+
+use super::Error;
+use crate::infer::{FitReport, MethodRecord};
+use crate::model::Rotated;
+use crate::select::{HeldOut, SelfCheck};
+use crate::spec::NoiseFamily;
+use crate::{Dataset, Density, Fit, LinearGaussian, Method, Noise, Spec};
+use container::Arrays;
+use header::{Header, Label, MethodDef};
+use std::io::{Read, Write};
+
+/// The version written. Raise it when a reader of the last one would misread the file; fields it may
+/// ignore do not count. Then keep what reads the last version, and its golden file
+/// (`tests/golden/model_files`), and add one of the new.
+const FORMAT_VERSION: u64 = 1;
+/// What the file holds. Mixtures, draws and other models will be other kinds.
+const KIND: &str = "linear-gaussian";
+
+/// Everything a model file holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Saved {
+    /// The model, as fitted.
+    pub model: LinearGaussian,
+    /// Names of its columns, in order.
+    pub columns: Vec<String>,
+    /// Columns that never varied and were set aside.
+    pub constants: Vec<Constant>,
+    /// The loadings as turned for the reader, if a rotation was asked for.
+    pub rotation: Option<SavedRotation>,
+    /// What the user called the model: `pca`, `ppca` or `fa`.
+    pub family: String,
+    /// What was fitted.
+    pub spec: Spec,
+    /// How it was fitted.
+    pub method: MethodRecord,
+    /// The seed the user gave.
+    pub seed: u64,
+    /// How the fit went and ended.
+    pub report: FitReport,
+    /// The table it was fitted to, in a few numbers per column.
+    pub training: Training,
+    /// The scores that chose the number of components, if they did.
+    pub choice: Option<HeldOut>,
+    /// How well hidden cells of the table were predicted, if that was looked at.
+    pub check: Option<SelfCheck>,
+    /// The program that wrote the file, with its version.
+    pub created_by: String,
+}
+
+/// A column that never varied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Constant {
+    /// Its name.
+    pub name: String,
+    /// Its one value.
+    pub value: f64,
+}
+
+/// Rotated loadings and the name of the rotation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SavedRotation {
+    /// As the user gave it.
+    pub name: String,
+    /// Loadings, transform and factor correlations.
+    pub rotated: Rotated,
+}
+
+/// The table behind a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Training {
+    /// Its rows.
+    pub n_rows: usize,
+    /// Observed cells per column.
+    pub n_observed_by_column: Vec<usize>,
+    /// Mean of the observed cells of each column.
+    pub column_means: Vec<f64>,
+    /// Standard deviation of the observed cells of each column (divisor: their number).
+    pub column_sds: Vec<f64>,
+}
+
+impl Training {
+    /// The numbers of a table.
+    pub fn of(data: &Dataset) -> Self {
+        Self {
+            n_rows: data.n_rows(),
+            n_observed_by_column: data.n_observed_by_column().to_vec(),
+            column_means: data.observed_means().to_vec(),
+            column_sds: data.observed_variances().iter().map(|v| v.sqrt()).collect(),
+        }
+    }
+
+    /// Missing cells.
+    pub fn n_gaps(&self) -> usize {
+        self.n_observed_by_column.iter().map(|n| self.n_rows - n).sum()
+    }
+}
+
+impl Saved {
+    /// A fit of `data`, ready to be written; what the fit does not know is left empty.
+    pub fn new(fit: Fit, data: &Dataset, spec: &Spec, method: &Method) -> Self {
+        let family = match spec.noise {
+            NoiseFamily::Isotropic => "ppca",
+            NoiseFamily::Diagonal => "fa",
+        };
+        Self {
+            model: fit.model,
+            columns: data.column_names().to_vec(),
+            constants: Vec::new(),
+            rotation: None,
+            family: family.to_owned(),
+            spec: spec.clone(),
+            seed: method.options().get("seed").and_then(|seed| seed.parse().ok()).unwrap_or(0),
+            method: method.into(),
+            report: fit.report,
+            training: Training::of(data),
+            choice: None,
+            check: None,
+            created_by: concat!("covary ", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+
+    /// Whether the parts fit together.
+    fn check(&self) -> Result<(), crate::Error> {
+        let length = |what, expected, got| {
+            if expected == got { Ok(()) } else { Err(crate::Error::WrongLength { what, expected, got }) }
+        };
+        let range = |name, value, bound| Err(crate::Error::OutOfRange { name, value, bound });
+        let (d, q) = (self.model.n_columns(), self.model.n_components());
+        length("column names", d, self.columns.len())?;
+        length("components in the spec", q, self.spec.n_components)?;
+        self.spec.check_shape(self.training.n_rows, d)?;
+        let training = &self.training;
+        length("counts of observed cells", d, training.n_observed_by_column.len())?;
+        length("column means", d, training.column_means.len())?;
+        length("column sds", d, training.column_sds.len())?;
+        if let Some(&n) = training.n_observed_by_column.iter().find(|n| **n > training.n_rows) {
+            return range("a count of observed cells", n as f64, "at most the number of rows");
+        }
+        if training.n_rows.checked_mul(d).is_none() {
+            return range("the number of rows", training.n_rows as f64, "such that its cells can be counted");
+        }
+        if let Some(SavedRotation { rotated, .. }) = &self.rotation {
+            let Rotated { loadings, transform, factor_correlations } = rotated;
+            for (what, matrix, rows) in [
+                ("rows and columns of the rotated loadings", loadings, d),
+                ("rows and columns of the rotation", transform, q),
+                ("rows and columns of the factor correlations", factor_correlations, q),
+            ] {
+                length(what, rows, matrix.n_rows())?;
+                length(what, q, matrix.n_columns())?;
+                if let Some(&value) = matrix.as_slice().iter().find(|v| !v.is_finite()) {
+                    return range("an entry of the rotation", value, "finite");
+                }
+            }
+        }
+        if let Some(constant) = self.constants.iter().find(|c| !c.value.is_finite()) {
+            return range("a constant column", constant.value, "finite");
+        }
+        if let Some(check) = &self.check {
+            length("skills of columns", d, check.skill_by_column.len())?;
+        }
+        if let Some(choice) = &self.choice
+            && !choice.by_n_components.iter().any(|at| at.shortfall == 0.0 && at.shortfall_error >= 0.0)
+        {
+            return range("the smallest shortfall of a choice", f64::NAN, "0");
+        }
+        Ok(())
+    }
+}
+
+/// Writes a model file.
+///
+/// # Errors
+/// [`Error::Request`] if the parts of `saved` do not fit together, [`Error::Write`] if the
+/// destination fails.
+pub fn write(saved: &Saved, out: impl Write) -> Result<(), Error> {
+    saved.check()?;
+    let (noise, noise_variance) = match saved.model.noise() {
+        Noise::Isotropic(variance) => (NoiseFamily::Isotropic, vec![*variance]),
+        Noise::Diagonal(variances) => (NoiseFamily::Diagonal, variances.clone()),
+    };
+    let Training { n_rows, n_observed_by_column, column_means, column_sds } = &saved.training;
+    let mut arrays = Arrays::default();
+    arrays.put("mean", saved.model.mean().to_vec());
+    arrays.put_matrix("loadings", saved.model.loadings());
+    arrays.put("noise_variance", noise_variance);
+    arrays.put("trace", saved.report.trace.clone());
+    arrays.put("n_observed_by_column", n_observed_by_column.iter().map(|&n| n as f64).collect());
+    arrays.put("column_means", column_means.clone());
+    arrays.put("column_sds", column_sds.clone());
+    arrays.put("constants", saved.constants.iter().map(|c| c.value).collect());
+    if let Some(SavedRotation { rotated, .. }) = &saved.rotation {
+        arrays.put_matrix("rotated_loadings", &rotated.loadings);
+        arrays.put_matrix("rotation", &rotated.transform);
+        arrays.put_matrix("factor_correlations", &rotated.factor_correlations);
+    }
+    let MethodRecord { name, options } = saved.method.clone();
+    let header = Header {
+        format_version: FORMAT_VERSION,
+        kind: KIND.to_owned(),
+        created_by: saved.created_by.clone(),
+        family: saved.family.clone(),
+        columns: saved.columns.clone(),
+        constants: saved.constants.iter().map(|c| c.name.clone()).collect(),
+        noise,
+        rotation: saved.rotation.as_ref().map(|r| r.name.clone()),
+        spec: saved.spec.clone(),
+        method: MethodDef { name, options },
+        seed: saved.seed,
+        objective: saved.report.objective,
+        termination: saved.report.termination,
+        warnings: saved.report.warnings.clone(),
+        n_rows: *n_rows,
+        choice: saved.choice.clone(),
+        check: saved.check.clone(),
+    };
+    let header = serde_json::to_string(&header).expect("text and numbers are JSON");
+    container::write(header, &arrays, out)
+}
+
+/// Reads a model file. Whatever the bytes, the answer is a model whose parts fit together or an
+/// error, and memory stays in proportion to the bytes there are.
+///
+/// ```
+/// let refused = covary::io::model_file::read("height,weight\n1.8,\n".as_bytes()).unwrap_err();
+/// assert!(refused.to_string().contains("looks like text, such as a CSV table"));
+/// ```
+///
+/// # Errors
+/// [`Error::NotAModel`] for other files, [`Error::Truncated`] for one cut short,
+/// [`Error::NewerModel`] and [`Error::UnknownKind`] for what only a later version reads,
+/// [`Error::BrokenModel`] for contents that contradict each other, [`Error::Read`] if the source fails.
+pub fn read(input: impl Read) -> Result<Saved, Error> {
+    let opened = container::open(input)?;
+    let json = |e: serde_json::Error| Error::broken("header", e.to_string());
+    let Label { format_version, kind, created_by } = serde_json::from_str(&opened.header).map_err(json)?;
+    if format_version > FORMAT_VERSION {
+        let supported = FORMAT_VERSION;
+        return Err(Error::NewerModel { created_by, version: format_version, supported });
+    }
+    if kind != KIND {
+        return Err(Error::UnknownKind { kind, created_by });
+    }
+    let header: Header = serde_json::from_str(&opened.header).map_err(json)?;
+    let mut arrays = opened.arrays()?;
+
+    let invalid = |e: crate::Error| Error::broken("model", format!("is not valid ({e})"));
+    let noise = match (header.noise, arrays.take("noise_variance")?) {
+        (NoiseFamily::Diagonal, variances) => Noise::Diagonal(variances),
+        (NoiseFamily::Isotropic, variances) => match variances[..] {
+            [variance] => Noise::Isotropic(variance),
+            _ => return Err(Error::broken("noise_variance", "of isotropic noise is not one number")),
+        },
+    };
+    let model = LinearGaussian::new(arrays.take_matrix("loadings")?, arrays.take("mean")?, noise);
+    let values = arrays.take("constants")?;
+    if values.len() != header.constants.len() {
+        return Err(Error::broken("constants", "are not one number per name"));
+    }
+    let constants = header.constants.into_iter().zip(values).map(|(name, value)| Constant { name, value });
+    let rotation = match header.rotation {
+        None => None,
+        Some(name) => {
+            let rotated = Rotated {
+                loadings: arrays.take_matrix("rotated_loadings")?,
+                transform: arrays.take_matrix("rotation")?,
+                factor_correlations: arrays.take_matrix("factor_correlations")?,
+            };
+            Some(SavedRotation { name, rotated })
+        }
+    };
+    let saved = Saved {
+        model: model.map_err(invalid)?,
+        columns: header.columns,
+        constants: constants.collect(),
+        rotation,
+        family: header.family,
+        spec: header.spec,
+        method: MethodRecord { name: header.method.name, options: header.method.options },
+        seed: header.seed,
+        report: FitReport {
+            objective: header.objective,
+            trace: arrays.take("trace")?,
+            termination: header.termination,
+            warnings: header.warnings,
+        },
+        training: Training {
+            n_rows: header.n_rows,
+            n_observed_by_column: counts(&arrays.take("n_observed_by_column")?)?,
+            column_means: arrays.take("column_means")?,
+            column_sds: arrays.take("column_sds")?,
+        },
+        choice: header.choice,
+        check: header.check,
+        created_by,
+    };
+    saved.check().map_err(invalid)?;
+    Ok(saved)
+}
+
+/// Counts are kept as f64, which is exact below 2⁵³.
+fn counts(values: &[f64]) -> Result<Vec<usize>, Error> {
+    let count = |&v: &f64| {
+        let whole = (0.0..=9_007_199_254_740_992.0).contains(&v) && v.fract() == 0.0;
+        whole.then_some(v as usize).ok_or_else(|| Error::broken("n_observed_by_column", format!("has {v}")))
+    };
+    values.iter().map(count).collect()
+}

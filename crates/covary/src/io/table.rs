@@ -1,0 +1,295 @@
+#[cfg(feature = "arrow")]
+use super::columnar;
+use super::csv;
+#[cfg(feature = "arrow")]
+use super::error::Place;
+use super::sheet::{Cells, Sheet};
+use super::{Error, Format};
+#[cfg(feature = "npy")]
+use super::{Layout, npy, npz};
+use crate::model::{FilledCell, Imputed};
+use crate::{Dataset, Matrix};
+use std::borrow::Cow;
+use std::io::Write;
+
+/// A table as it came: its columns of numbers as a [`Dataset`], everything else kept to be written
+/// back untouched.
+///
+/// Rows and columns are counted from 0 here, as in [`Dataset`]; messages count from 1.
+#[derive(Debug, Clone)]
+pub struct Table {
+    pub(super) names: Vec<String>,
+    pub(super) kinds: Vec<ColumnKind>,
+    pub(super) data: Dataset,
+    pub(super) body: Body,
+}
+
+/// What a file held besides the numbers, as its format keeps it.
+#[derive(Debug, Clone)]
+pub(super) enum Body {
+    Text(csv::Text),
+    #[cfg(feature = "npy")]
+    Numpy(npy::Array),
+    #[cfg(feature = "arrow")]
+    Columnar(columnar::Frame),
+}
+
+/// What the cells of a column are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// Numbers and gaps: part of the [`Dataset`].
+    Numbers,
+    /// Kept aside: at least one cell is neither a number nor a gap.
+    Text {
+        /// The first such row.
+        row: usize,
+    },
+    /// Kept aside: the column has no name, so its cells label the rows.
+    Unnamed,
+    /// Kept aside: of a type that is not a number, such as a date.
+    Typed {
+        /// The type in the words of its format.
+        name: String,
+    },
+    /// Kept aside, as asked for.
+    Excluded,
+}
+
+impl Table {
+    /// Number of rows, the header not counted.
+    pub fn n_rows(&self) -> usize {
+        self.data.n_rows()
+    }
+
+    /// Number of columns, those kept aside included.
+    pub fn n_columns(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Column names in order, without quotes and surrounding spaces.
+    pub fn column_names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What the cells of a column are.
+    ///
+    /// # Panics
+    /// If there is no such column.
+    pub fn kind(&self, column: usize) -> &ColumnKind {
+        &self.kinds[column]
+    }
+
+    /// The columns of the [`Dataset`], rising.
+    pub fn numeric_columns(&self) -> Vec<usize> {
+        self.columns_that(|kind| *kind == ColumnKind::Numbers)
+    }
+
+    /// The columns kept aside, rising.
+    pub fn columns_aside(&self) -> Vec<usize> {
+        self.columns_that(|kind| *kind != ColumnKind::Numbers)
+    }
+
+    fn columns_that(&self, is: impl Fn(&ColumnKind) -> bool) -> Vec<usize> {
+        (0..self.n_columns()).filter(|&j| is(&self.kinds[j])).collect()
+    }
+
+    /// The columns of numbers, gaps as NaN.
+    pub fn dataset(&self) -> &Dataset {
+        &self.data
+    }
+
+    /// Blank lines that were passed over, those at the end of the file not counted.
+    pub fn n_blank_lines(&self) -> usize {
+        match &self.body {
+            Body::Text(text) => text.n_blank_lines(),
+            #[cfg(feature = "npy")]
+            Body::Numpy(_) => 0,
+            #[cfg(feature = "arrow")]
+            Body::Columnar(_) => 0,
+        }
+    }
+
+    /// What a cell says, as text: quotes taken off, bytes that are not UTF-8 replaced; empty where a
+    /// typed format holds nothing.
+    ///
+    /// # Panics
+    /// If there is no such cell.
+    pub fn text(&self, row: usize, column: usize) -> String {
+        String::from_utf8_lossy(&self.cell(row, column)).into_owned()
+    }
+
+    /// What a cell says.
+    pub(super) fn cell(&self, row: usize, column: usize) -> Cow<'_, [u8]> {
+        match &self.body {
+            Body::Text(text) => text.cell(row, column),
+            #[cfg(feature = "npy")]
+            Body::Numpy(array) => Cow::Owned(array.text(self, row, column).into_bytes()),
+            #[cfg(feature = "arrow")]
+            Body::Columnar(frame) => Cow::Owned(frame.text(&self.data, row, column).into_bytes()),
+        }
+    }
+
+    /// The number in a column kept aside, if it is one; NaN for a gap.
+    #[cfg(any(feature = "arrow", feature = "npy"))]
+    pub(super) fn number_aside(&self, row: usize, column: usize) -> Option<f64> {
+        match &self.body {
+            Body::Text(text) => text.number(row, column),
+            #[cfg(feature = "npy")]
+            Body::Numpy(array) => array.number_aside(self, row, column),
+            #[cfg(feature = "arrow")]
+            Body::Columnar(_) => None,
+        }
+    }
+
+    /// Whether its numbers are written `1,5`.
+    pub(super) fn has_decimal_comma(&self) -> bool {
+        match &self.body {
+            Body::Text(text) => text.decimal_comma(),
+            #[cfg(any(feature = "arrow", feature = "npy"))]
+            _ => false,
+        }
+    }
+
+    /// Where a row is, for people.
+    #[cfg(feature = "arrow")]
+    pub(super) fn place(&self, row: usize) -> Place {
+        match &self.body {
+            Body::Text(text) => text.place(row),
+            _ => Place { row: row + 1, line: None },
+        }
+    }
+
+    /// The columns of integers or decimals that have gaps: filled numbers are rounded to their type
+    /// where it is kept, in Parquet and Arrow.
+    pub fn rounded_columns(&self) -> Vec<String> {
+        match &self.body {
+            Body::Text(_) => Vec::new(),
+            #[cfg(feature = "npy")]
+            Body::Numpy(_) => Vec::new(),
+            #[cfg(feature = "arrow")]
+            Body::Columnar(frame) => {
+                let gaps = |k: usize| self.data.n_observed_by_column()[k] < self.n_rows();
+                let columns = self.numeric_columns().into_iter().enumerate();
+                let rounded = columns.filter(|&(k, j)| gaps(k) && frame.rounds(j));
+                rounded.map(|(_, j)| self.names[j].clone()).collect()
+            }
+        }
+    }
+
+    /// Writes the table with `values` (the numbers of [`dataset`](Self::dataset), gaps filled) in the
+    /// place of its gaps. Written in the format it came in, every other byte of a text table, and
+    /// every other cell and the types of a typed one, leave as they came. A value still NaN leaves its
+    /// gap. Numbers are the shortest that read back as the same f64.
+    ///
+    /// Returns the names of columns that the format cannot hold and that were left out.
+    ///
+    /// ```
+    /// use covary::{io::{csv, Format}, Density, LinearGaussian, Matrix, Noise};
+    /// let table = csv::read("\"x\", y\r\n+5.0,NA\r\n".as_bytes())?;
+    /// let model = LinearGaussian::new(Matrix::from_rows(&[[2.0], [1.0]]), vec![0.0; 2], Noise::Isotropic(1.0))?;
+    /// let mut out = Vec::new();
+    /// table.write_filled(model.impute(table.dataset())?.values(), Format::CSV, &mut out)?;
+    /// assert_eq!(out, b"\"x\", y\r\n+5.0,2.0\r\n");      // E[y | x] = 2/5 x
+    /// # Ok::<(), covary::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OtherTable`] unless `values` has the shape of the table's numbers, [`Error::Write`] if
+    /// the destination fails, and what the format cannot hold.
+    pub fn write_filled(
+        &self,
+        values: &Matrix,
+        format: Format,
+        mut out: impl Write,
+    ) -> Result<Vec<String>, Error> {
+        self.check_own(values)?;
+        match &self.body {
+            Body::Text(text) if text.is(format.layout) => {
+                super::compressed(format.gzip, &mut out, |out| text.write_filled(self, values, out))?;
+                Ok(Vec::new())
+            }
+            #[cfg(feature = "npy")]
+            Body::Numpy(array) if matches!(format.layout, Layout::Npy | Layout::Npz) => {
+                super::compressed(format.gzip, &mut out, |out| match format.layout {
+                    Layout::Npy => array.write_filled(self, values, out),
+                    _ => npz::write_filled(array, self, values, out),
+                })?;
+                Ok(Vec::new())
+            }
+            #[cfg(feature = "arrow")]
+            Body::Columnar(frame) if columnar::holds(format.layout) => {
+                let sheet = self.filled_sheet(values);
+                let write = |out: &mut dyn Write| columnar::write(&sheet, Some(frame), format.layout, out);
+                super::compressed(format.gzip, &mut out, write)?;
+                Ok(Vec::new())
+            }
+            _ => self.filled_sheet(values).write(format, out),
+        }
+    }
+
+    /// Whether values have the shape of the table's numbers.
+    fn check_own(&self, values: &Matrix) -> Result<(), Error> {
+        let (rows, columns) = (self.data.n_rows(), self.data.n_columns());
+        let (got_rows, got_columns) = (values.n_rows(), values.n_columns());
+        if (got_rows, got_columns) == (rows, columns) {
+            return Ok(());
+        }
+        Err(Error::OtherTable { rows, columns, got_rows, got_columns })
+    }
+
+    /// The filled table as columns, in order.
+    fn filled_sheet<'a>(&'a self, values: &'a Matrix) -> Sheet<'a> {
+        let mut sheet = Sheet::default();
+        let mut numbers = 0..values.n_columns();
+        for j in 0..self.n_columns() {
+            let cells = match self.kinds[j] {
+                ColumnKind::Numbers => {
+                    let column = numbers.next().expect("one column of values per column of numbers");
+                    Cells::Filled { table: self, values, column }
+                }
+                _ => Cells::Carried { table: self, column: j },
+            };
+            sheet.push(self.names[j].clone(), cells);
+        }
+        sheet
+    }
+
+    /// The columns kept aside, to stand beside results.
+    pub fn aside(&self) -> Sheet<'_> {
+        let mut sheet = Sheet::default();
+        for column in self.columns_aside() {
+            sheet.push(self.names[column].clone(), Cells::Carried { table: self, column });
+        }
+        sheet
+    }
+
+    /// One row per filled gap: `row,column,mean,sd,lower,upper`, with `row` counting data rows from
+    /// 1, `column` by name, and the central interval of probability `level`.
+    ///
+    /// # Errors
+    /// [`Error::OtherTable`] unless `filled` came from this table's [`dataset`](Self::dataset), and
+    /// [`Error::Request`] unless `0 < level < 1`.
+    pub fn cells_sheet(&self, filled: &Imputed, level: f64) -> Result<Sheet<'static>, Error> {
+        self.check_own(filled.values())?;
+        self.sheet_of(filled.cells(), level)
+    }
+
+    /// The same for a table without a gap to fill: no rows.
+    pub fn no_cells(&self) -> Sheet<'static> {
+        self.sheet_of(&[], 0.5).expect("a level between 0 and 1")
+    }
+
+    fn sheet_of(&self, cells: &[FilledCell], level: f64) -> Result<Sheet<'static>, Error> {
+        let intervals =
+            cells.iter().map(|cell| cell.interval(level)).collect::<Result<Vec<(f64, f64)>, _>>()?;
+        let name = |column: usize| self.data.column_names()[column].clone();
+        let mut sheet = Sheet::default();
+        sheet.push("row", Cells::Integers(cells.iter().map(|c| c.row as i64 + 1).collect()));
+        sheet.push("column", Cells::Text(cells.iter().map(|c| name(c.column)).collect()));
+        sheet.push("mean", Cells::Numbers(cells.iter().map(|c| c.mean).collect()));
+        sheet.push("sd", Cells::Numbers(cells.iter().map(|c| c.sd).collect()));
+        sheet.push("lower", Cells::Numbers(intervals.iter().map(|i| i.0).collect()));
+        sheet.push("upper", Cells::Numbers(intervals.iter().map(|i| i.1).collect()));
+        Ok(sheet)
+    }
+}

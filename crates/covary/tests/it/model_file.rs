@@ -1,0 +1,512 @@
+//! Does a model come back from its file, to the last bit, and is every other file refused?
+
+use crate::contract::on_threads;
+use covary::data::{Shape, simulate};
+use covary::infer::{
+    Acceleration, ConditionalMaximization, Em, FitReport, Init, MethodRecord, Newton, Objective,
+    ObjectiveKind, Solver, Spectral, Termination, Warning,
+};
+use covary::io::Error;
+use covary::io::model_file::{self, Constant, Saved, SavedRotation, Training};
+use covary::model::{Rotation, RotationSearch, rotate};
+use covary::select::{Coverage, SelfCheck};
+use covary::select::{HeldOut, HeldOutAt};
+use covary::spec::{LoadingsPrior, MeanPrior, NoisePrior, Prior};
+use covary::{Dataset, Density, Estimator, LinearGaussian, Matrix, Method, Noise, Spec};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+fn bytes(saved: &Saved) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    model_file::write(saved, &mut bytes).expect("parts that fit together");
+    bytes
+}
+
+#[track_caller]
+fn check_round_trip(saved: &Saved) {
+    let written = bytes(saved);
+    let read = model_file::read(written.as_slice()).expect("a file just written");
+    assert_eq!(&read, saved);
+    // `==` takes -0 for 0; the bytes do not.
+    assert!(bytes(&read) == written, "written, read and written again");
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&n| n.to_owned()).collect()
+}
+
+/// Every field filled, with awkward numbers and names, by hand: no fit and no machine has a say.
+fn everything() -> Saved {
+    let loadings = Matrix::from_rows(&[[0.1 + 0.2, -0.0], [1e-310, 3.5], [-2.0, 1.0 / 3.0]]);
+    let model = LinearGaussian::new(
+        loadings,
+        vec![1e300, -0.0, f64::MIN_POSITIVE],
+        Noise::Diagonal(vec![0.1, 2.0, 1e-9]),
+    );
+    let at = |n_components: usize, shortfall: f64| HeldOutAt {
+        n_components,
+        mean: -1.25 - shortfall,
+        standard_error: 0.1,
+        shortfall,
+        shortfall_error: shortfall / 3.0,
+        marginal_mean: -1.3,
+        rmse: 0.7,
+        skill: f64::NEG_INFINITY,
+    };
+    let columns = || names(&["größe", "\"quoted\", with a comma", ""]);
+    Saved {
+        model: model.expect("valid parameters"),
+        columns: columns(),
+        constants: vec![Constant { name: "unit\n".to_owned(), value: 0.1 }],
+        rotation: Some(SavedRotation {
+            name: "oblimin".to_owned(),
+            rotated: covary::model::Rotated {
+                loadings: Matrix::from_rows(&[[0.3, 0.1], [0.2, -3.5], [2.0, 0.7]]),
+                transform: Matrix::from_rows(&[[1.0, 0.25], [0.0, -1.0]]),
+                factor_correlations: Matrix::from_rows(&[[1.0, 0.2], [0.2, 1.0]]),
+            },
+        }),
+        family: "fa".to_owned(),
+        spec: Spec {
+            standardize: true,
+            noise_floor: Some(0.1),
+            allow_unidentified: true,
+            prior: Prior {
+                loadings: LoadingsPrior::Ard { relative_alpha: vec![0.1, 3.0] },
+                noise: Some(NoisePrior { shape: 1.0, relative_rate: 0.05 }),
+                mean: Some(MeanPrior { center: vec![0.0, -0.0, 1e-7], relative_precision: 2.0 }),
+            },
+            ..Spec::factor_analysis(2)
+        },
+        method: MethodRecord::from(&Method::Em(Em { tolerance: 1e-9, seed: u64::MAX, ..Em::default() })),
+        seed: u64::MAX,
+        report: FitReport {
+            objective: Objective { kind: ObjectiveKind::LogPosterior, value: -12.3 },
+            trace: vec![f64::NEG_INFINITY, -20.0, -12.3],
+            termination: Termination::IterationLimit,
+            warnings: vec![
+                Warning::StillRising { iterations: 2, remaining: f64::INFINITY },
+                Warning::ObjectiveFell { iteration: 1, by: 1e-5 },
+                Warning::NoiseAtFloor { columns: names(&["größe"]) },
+                Warning::ConstantColumns { columns: names(&["unit\n"]) },
+                Warning::SparseColumns { columns: columns() },
+                Warning::UnseenPairs { pairs: 1, example: (String::new(), "größe".to_owned()) },
+                Warning::Saturated,
+            ],
+        },
+        training: Training {
+            n_rows: 7,
+            n_observed_by_column: vec![7, 0, 3],
+            column_means: vec![1.0, 0.5, -2.0],
+            column_sds: vec![0.5, 0.0, 1e-3],
+        },
+        choice: Some(HeldOut {
+            by_n_components: vec![at(1, 0.5), at(2, 0.0)],
+            n_hidden: 4,
+            baseline_rmse: 1.5,
+        }),
+        check: Some(SelfCheck {
+            n_hidden: 4,
+            rmse: 0.5,
+            baseline_rmse: 1.0,
+            skill: 0.75,
+            skill_by_column: vec![Some(0.5), None, Some(-0.1)],
+            coverage: vec![Coverage { level: 0.95, share: 0.9, standard_error: 0.02 }],
+        }),
+        created_by: "covary 0.1.0".to_owned(),
+    }
+}
+
+fn fitted(data: &Dataset, spec: &Spec, method: &Method) -> Saved {
+    Saved::new(method.fit(data, spec).expect("a well-posed table"), data, spec, method)
+}
+
+fn em() -> Method {
+    Method::Em(Em { max_iterations: 20, ..Em::default() })
+}
+
+fn small() -> Saved {
+    let (data, _) = simulate::ppca(Shape { rows: 20, columns: 4, n_components: 1 }, 1);
+    fitted(&data, &Spec::ppca(1), &Method::from_name("spectral").expect("a road"))
+}
+
+#[test]
+fn everything_comes_back() {
+    check_round_trip(&everything());
+}
+
+#[test]
+fn every_kind_of_request_comes_back() {
+    let (whole, _) = simulate::ppca(Shape { rows: 40, columns: 6, n_components: 2 }, 1);
+    let data = simulate::hide(&whole, 0.1, 2);
+    let with = |prior| Spec { prior, ..Spec::ppca(2) };
+    let ard = LoadingsPrior::Ard { relative_alpha: vec![0.5, 10.0] };
+    let mean = MeanPrior { center: vec![0.25; 6], relative_precision: 0.1 };
+    for spec in [
+        Spec::ppca(2),
+        Spec::ppca(0),
+        Spec::factor_analysis(2),
+        Spec::factor_analysis(0),
+        Spec { standardize: true, noise_floor: Some(1e-3), ..Spec::ppca(1) },
+        Spec { allow_unidentified: true, ..Spec::factor_analysis(4) },
+        with(Prior::weak()),
+        with(Prior { loadings: ard, mean: Some(mean), noise: None }),
+    ] {
+        check_round_trip(&fitted(&data, &spec, &em()));
+    }
+}
+
+#[test]
+fn one_column_keeps_its_noise_family() {
+    let data = Dataset::new(Matrix::from_rows(&[[1.0], [2.0], [4.0]])).expect("a table");
+    for spec in [Spec::ppca(0), Spec::factor_analysis(0)] {
+        check_round_trip(&fitted(&data, &spec, &em()));
+    }
+}
+
+#[test]
+fn a_rotation_comes_back() {
+    let (data, _) = simulate::factor_analysis(Shape { rows: 60, columns: 7, n_components: 2 }, 1);
+    let mut saved = fitted(&data, &Spec::factor_analysis(2), &em());
+    for (name, rotation) in [
+        ("varimax", Rotation::Varimax { kaiser: true }),
+        ("promax", Rotation::Promax { power: 4.0 }),
+        ("oblimin", Rotation::Oblimin { gamma: 0.0 }),
+    ] {
+        let rotated =
+            rotate(saved.model.loadings(), &rotation, &RotationSearch::default()).expect("a rotation");
+        saved.rotation = Some(SavedRotation { name: name.to_owned(), rotated });
+        check_round_trip(&saved);
+    }
+}
+
+#[test]
+fn numbers_that_are_none_come_back() {
+    let mut saved = small();
+    saved.report.trace = vec![f64::NAN];
+    saved.report.objective.value = f64::NAN;
+    saved.training.column_sds[0] = f64::NAN;
+    let written = bytes(&saved);
+    let read = model_file::read(written.as_slice()).expect("a file just written");
+    assert!(read.report.objective.value.is_nan() && read.report.trace[0].is_nan());
+    assert!(bytes(&read) == written);
+    let json: Value = serde_json::from_str(&read.to_json()).expect("JSON");
+    assert_eq!((&json["objective"]["value"], &json["trace"][0]), (&json!("NaN"), &json!("NaN")));
+}
+
+#[test]
+fn the_options_of_every_road_come_back() {
+    let given = LinearGaussian::new(Matrix::zeros(2, 1), vec![0.0; 2], Noise::Isotropic(1.0)).expect("valid");
+    for method in [
+        Method::Spectral(Spectral { solver: Solver::Krylov, seed: 3 }),
+        Method::Newton(Newton { max_iterations: 7, tolerance: 0.1 + 0.2, restarts: 0, seed: u64::MAX }),
+        Method::ConditionalMaximization(ConditionalMaximization {
+            start: Some(vec![0.1, 1e-300, 5.0]),
+            tolerance: f64::INFINITY,
+            ..ConditionalMaximization::default()
+        }),
+        Method::ConditionalMaximization(ConditionalMaximization {
+            start: Some(vec![]),
+            ..Default::default()
+        }),
+        Method::Em(Em {
+            parameter_expansion: false,
+            acceleration: Acceleration::Squarem,
+            init: Init::Random,
+            restarts: 4,
+            estimate_mean: false,
+            ..Em::default()
+        }),
+    ] {
+        let saved = Saved { method: MethodRecord::from(&method), ..small() };
+        check_round_trip(&saved);
+        assert_eq!(saved.method.to_method(), Ok(method));
+    }
+    for name in Method::NAMES {
+        let method = Method::from_name(name).expect("a name is a road");
+        assert_eq!(MethodRecord::from(&method).to_method(), Ok(method));
+    }
+    let record = MethodRecord::from(&Method::Em(Em { init: Init::Given(Box::new(given)), ..Em::default() }));
+    check_round_trip(&Saved { method: record.clone(), ..small() });
+    assert_eq!(
+        record.to_method().expect_err("the start is not kept").to_string(),
+        "option `init` is `given`; it must be spectral or random; given parameters cannot be named"
+    );
+}
+
+#[test]
+fn one_thread_and_two_write_the_same_bytes() {
+    let (whole, _) = simulate::ppca(Shape { rows: 9000, columns: 20, n_components: 3 }, 1);
+    let values = simulate::hide(&whole, 0.01, 2).into_values();
+    let write = |threads| {
+        let data = Dataset::new(values.clone()).expect("a table");
+        on_threads(threads, || bytes(&fitted(&data, &Spec::ppca(3), &em())))
+    };
+    assert!(write(1) == write(2));
+}
+
+#[test]
+fn a_file_is_hardly_larger_than_its_numbers() {
+    let (d, q) = (1000, 20);
+    let (data, truth) = simulate::ppca(Shape { rows: 5, columns: d, n_components: q }, 1);
+    let saved = Saved {
+        model: truth,
+        spec: Spec::ppca(q),
+        training: Training::of(&data),
+        columns: data.column_names().to_vec(),
+        ..small()
+    };
+    let written = bytes(&saved);
+    // Loadings, mean, noise, trace, and three numbers per column of the table; then the names.
+    let numbers = d * q + d + 1 + saved.report.trace.len() + 3 * d;
+    let names: usize = saved.columns.iter().map(|name| name.len() + 5).sum();
+    let rest = written.len() - 8 * numbers - names;
+    assert!(rest < 2048, "{rest} bytes besides {numbers} numbers and {names} bytes of names");
+}
+
+#[test]
+fn safetensors_opens_the_numbers() {
+    for saved in [everything(), Saved { spec: Spec::ppca(0), ..without_components() }] {
+        let written = bytes(&saved);
+        let opened = safetensors::SafeTensors::deserialize(&written).expect("a file of its format");
+        let loadings = opened.tensor("loadings").expect("loadings");
+        assert_eq!(loadings.shape(), [saved.model.n_columns(), saved.model.n_components()]);
+        let want: Vec<u8> = saved.model.loadings().as_slice().iter().flat_map(|v| v.to_le_bytes()).collect();
+        assert_eq!(loadings.data(), want);
+    }
+}
+
+fn without_components() -> Saved {
+    let model = LinearGaussian::new(Matrix::zeros(4, 0), vec![0.5; 4], Noise::Isotropic(2.0)).expect("valid");
+    Saved { model, spec: Spec::ppca(0), ..small() }
+}
+
+#[test]
+fn json_has_everything_by_its_name() {
+    let saved = everything();
+    let json: Value = serde_json::from_str(&saved.to_json()).expect("JSON");
+    assert_eq!(json["loadings"][1], json!([0.2, -3.5])); // the rotated ones
+    assert_eq!(json["noise_variance"], json!([0.1, 2.0, 1e-9]));
+    assert_eq!(json["components"].as_array().map(Vec::len), Some(2));
+    assert_eq!(json["method"]["options"]["max_iterations"], json!(2000));
+    assert_eq!(json["method"]["options"]["init"], json!("spectral"));
+    assert_eq!(json["seed"], json!(u64::MAX));
+    assert_eq!(json["log_likelihood"], Value::Null); // a posterior was maximised
+    assert_eq!(json["objective"], json!({ "kind": "log_posterior", "value": -12.3 }));
+    assert_eq!(json["warnings"][0]["code"], json!("still_rising"));
+    assert_eq!(json["warnings"][6]["message"], json!(Warning::Saturated.to_string()));
+    assert_eq!(json["training"]["n_gaps"], json!(11));
+    let likelihood: Value = serde_json::from_str(&small().to_json()).expect("JSON");
+    assert_eq!(likelihood["log_likelihood"].as_f64(), Some(small().report.objective.value));
+    assert!(likelihood["noise_variance"].is_f64() && likelihood["termination"] == json!("closed_form"));
+    serde_json::from_str::<Value>(&without_components().to_json()).expect("JSON");
+}
+
+// What is not a model.
+
+#[track_caller]
+fn check_refused(bytes: &[u8], sentence: &str) {
+    let refused = model_file::read(bytes).expect_err("not a model").to_string();
+    assert!(refused.contains(sentence), "{refused}");
+}
+
+/// The file with header and index changed.
+fn edited(saved: &Saved, edit: impl FnOnce(&mut Value, &mut Value)) -> Vec<u8> {
+    let written = bytes(saved);
+    let length = usize::try_from(u64::from_le_bytes(written[..8].try_into().unwrap())).unwrap();
+    let mut index: Value = serde_json::from_slice(&written[8..8 + length]).expect("an index");
+    let mut header: Value =
+        serde_json::from_str(index["__metadata__"]["covary"].as_str().unwrap()).expect("a header");
+    edit(&mut header, &mut index);
+    index["__metadata__"]["covary"] = json!(header.to_string());
+    with_index(&index.to_string(), &written[8 + length..])
+}
+
+fn with_index(index: &str, data: &[u8]) -> Vec<u8> {
+    [&(index.len() as u64).to_le_bytes(), index.as_bytes(), data].concat()
+}
+
+#[test]
+fn other_files_are_refused_by_what_they_look_like() {
+    check_refused(b"", "an empty file");
+    check_refused(b"a,b\n", "text, such as a CSV table");
+    check_refused(b"height,weight\n1.8,75\n", "text, such as a CSV table");
+    check_refused(b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", "gzip");
+    check_refused(b"PAR1\x15\x04\x15\x10\x15\x14", "a Parquet table");
+    check_refused(b"PK\x03\x04\x14\x00\x00\x00\x08\x00", "a zip archive");
+    check_refused(b"ARROW1\0\0\xff\xff\xff\xff", "an Arrow table");
+    check_refused(b"\x93NUMPY\x01\x00v\x00{'descr'", "a NumPy array");
+    check_refused(&[0; 100], "bytes of another format");
+    check_refused(
+        &with_index(r#"{"weight":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}"#, &[0; 2]),
+        "another program",
+    );
+    check_refused(&with_index(r#"{"__metadata__":{"format":"pt"}}"#, &[]), "another program");
+    check_refused(&with_index("{nonsense}", &[]), "its index");
+}
+
+#[test]
+fn a_file_cut_anywhere_is_refused() {
+    let written = bytes(&everything());
+    for end in 0..written.len() {
+        let refused = model_file::read(&written[..end]).expect_err("a part is not the whole");
+        let said = matches!(refused, Error::Truncated { got, .. } if got == end as u64);
+        assert!(said || end < 9, "at {end}: {refused}");
+    }
+    let longer = [written.as_slice(), &[0]].concat();
+    check_refused(&longer, "goes on after its");
+}
+
+#[test]
+fn a_later_version_is_refused_by_name() {
+    let later = edited(&small(), |header, _| {
+        *header = json!({ "format_version": 2, "kind": "of a new sort", "created_by": "covary 7.0.0" });
+    });
+    check_refused(
+        &later,
+        "was written by covary 7.0.0 as version 2 of the model file; this covary reads up to version 1",
+    );
+    check_refused(&edited(&small(), |header, _| header["kind"] = json!("mixture")), "kind `mixture`");
+}
+
+#[test]
+fn unknown_fields_are_ignored() {
+    let saved = small();
+    let more = edited(&saved, |header, _| {
+        header["mood"] = json!({ "deep": [1, 2, { "er": null }] });
+        header["spec"]["colour"] = json!("blue");
+    });
+    assert_eq!(model_file::read(more.as_slice()).expect("a file of this version"), saved);
+}
+
+#[test]
+fn contradictions_are_named() {
+    let header =
+        |edit: fn(&mut Value), sentence| check_refused(&edited(&everything(), |h, _| edit(h)), sentence);
+    header(|h| h["columns"] = json!(["a"]), "column names: expected 3, got 1");
+    header(|h| h["constants"] = json!([]), "its constants are not one number per name");
+    header(|h| h["noise"] = json!("isotropic"), "its noise_variance of isotropic noise is not one number");
+    header(|h| h["noise"] = json!("plaid"), "unknown variant `plaid`");
+    header(|h| h["spec"]["n_components"] = json!(1), "components in the spec: expected 2, got 1");
+    header(|h| h["spec"]["noise_floor"] = json!("NaN"), "noise_floor is NaN");
+    header(|h| h["spec"]["prior"]["loadings"]["relative_alpha"] = json!([1]), "precisions of the loadings");
+    header(|h| h["n_rows"] = json!(3), "at most the number of rows");
+    header(|h| h["n_rows"] = json!(u64::MAX), "such that its cells can be counted");
+    header(|h| h["n_rows"] = json!(-1), "its header");
+    header(|h| h["objective"]["value"] = json!("many"), "its header");
+    header(|h| h["choice"]["by_n_components"] = json!([]), "shortfall");
+    header(|h| h["warnings"] = json!([{ "code": "dragons" }]), "unknown variant `dragons`");
+    header(|h| h["created_by"] = Value::Null, "its header");
+
+    let index =
+        |edit: fn(&mut Value), sentence| check_refused(&edited(&everything(), |_, i| edit(i)), sentence);
+    index(|i| i["mean"]["dtype"] = json!("F32"), "its mean holds F32 instead of F64");
+    index(|i| i["mean"]["shape"] = json!([3, 1]), "its mean has 2 dimensions instead of 1");
+    index(|i| i["loadings"]["shape"] = json!([6]), "its loadings has 1 dimensions instead of 2");
+    index(|i| i["loadings"]["shape"] = json!([2, 3]), "entries of the mean: expected 2, got 3");
+    index(|i| i["mean"]["data_offsets"] = json!([0, 24]), "cannot lie at bytes");
+    let renamed = |i: &mut Value| {
+        let mean = i["mean"].take();
+        i.as_object_mut().unwrap().remove("mean");
+        i["average"] = mean;
+    };
+    index(renamed, "its mean is missing");
+
+    let mut broken = bytes(&everything());
+    let end = broken.len();
+    broken[end - 8..].copy_from_slice(&f64::NAN.to_le_bytes()); // in the trace, the last array, NaN is allowed
+    assert!(model_file::read(broken.as_slice()).is_ok());
+    for (name, value) in [("mean", f64::INFINITY), ("noise_variance", 0.0), ("n_observed_by_column", 0.5)] {
+        let mut damaged = bytes(&everything());
+        let at = array_start(&damaged, name);
+        damaged[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        check_refused(&damaged, "is a damaged model file");
+    }
+    let torn = Saved { columns: names(&["a"]), ..everything() };
+    let refused = model_file::write(&torn, &mut Vec::new()).expect_err("one name for three columns");
+    assert_eq!(refused.to_string(), "column names: expected 3, got 1");
+}
+
+fn array_start(bytes: &[u8], name: &str) -> usize {
+    let length = usize::try_from(u64::from_le_bytes(bytes[..8].try_into().unwrap())).unwrap();
+    let index: Value = serde_json::from_slice(&bytes[8..8 + length]).expect("an index");
+    8 + length + usize::try_from(index[name]["data_offsets"][0].as_u64().unwrap()).unwrap()
+}
+
+#[test]
+fn claims_take_no_memory() {
+    for length in [10, 1000, 1 << 39, 1 << 40, 1 << 41, u64::MAX] {
+        let claimed = [&length.to_le_bytes()[..], b"{\"__metadata__\":"].concat();
+        model_file::read(claimed.as_slice()).expect_err("there is no such index");
+    }
+    let claim = |shape: Value, end: u64| {
+        edited(&everything(), |_, i| {
+            i["trace"]["shape"] = shape;
+            i["trace"]["data_offsets"][1] = json!(end);
+        })
+    };
+    check_refused(&claim(json!([1_000_000_000_000_u64]), 8_000_000_000_000), "cannot lie at bytes");
+    check_refused(&claim(json!([u64::MAX, u64::MAX]), u64::MAX), "cannot lie at bytes");
+    check_refused(&claim(json!([u64::MAX / 8]), u64::MAX), "cannot lie at bytes");
+    let written = bytes(&everything());
+    let begin = array_start(&written, "trace") - array_start(&written, "column_means");
+    let believable = claim(json!([1_000_000_000_000_u64]), begin as u64 + 8_000_000_000_000);
+    check_refused(&believable, "cut short");
+    // An array without cells may have any number of rows: the others hold it to theirs.
+    let wide =
+        edited(&without_components(), |_, i| i["loadings"]["shape"] = json!([1_000_000_000_000_u64, 0]));
+    check_refused(&wide, "entries of the mean: expected 1000000000000, got 4");
+    let deep = format!("{{\"a\":{}", "[".repeat(100_000));
+    check_refused(&with_index(&deep, &[]), "its index");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn flipped_bytes_never_panic(flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
+        let mut damaged = bytes(&everything());
+        for (at, to) in flips {
+            *at.get_mut(&mut damaged) = to;
+        }
+        if let Ok(saved) = model_file::read(damaged.as_slice()) {
+            check_usable(&saved);
+        }
+    }
+
+    #[test]
+    fn any_bytes_never_panic(index in "[ -~]{0,60}", data in prop::collection::vec(any::<u8>(), 0..40)) {
+        let _ = model_file::read(data.as_slice());
+        let _ = model_file::read(with_index(&format!("{{{index}"), &data).as_slice());
+    }
+}
+
+/// Whatever was read can be written again and described.
+fn check_usable(saved: &Saved) {
+    bytes(saved);
+    serde_json::from_str::<Value>(&saved.to_json()).expect("JSON");
+    saved.training.n_gaps();
+    saved.choice.as_ref().map(|choice| choice.chosen(covary::select::ChoiceRule::Maximum));
+}
+
+// Files from last year. `write_the_golden_file` made them: see the note beside them.
+
+fn golden(version: u64) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("tests/golden/model_files/version_{version}.covary"))
+}
+
+#[test]
+fn version_1_still_opens() {
+    let file = std::fs::File::open(golden(1)).expect("golden files are part of the project");
+    let read = model_file::read(file).expect("a model file");
+    assert_eq!(read, everything());
+    assert_eq!(read.model.mean()[1].to_bits(), (-0.0_f64).to_bits());
+}
+
+#[test]
+#[ignore = "writes the golden file of a new version: `cargo test --release -p covary --test it write_the_golden -- --ignored`"]
+fn write_the_golden_file() {
+    std::fs::write(golden(1), bytes(&everything())).expect("a folder to write to");
+}

@@ -1,0 +1,90 @@
+//! What every reader of tables is held to, whatever the bytes.
+
+use covary::Matrix;
+use covary::io::{self, ColumnChoice, Columns, Format, Input, Layout, ReadOptions, Table};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+
+/// A number that no option below declares a gap, exact in every type of float.
+const FILL: f64 = 0.625;
+
+/// Options from one byte, so that the fuzzer finds the ways through them.
+pub fn options(byte: u8) -> ReadOptions {
+    let words = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<String>>();
+    let columns = match byte & 3 {
+        0 | 1 => Columns::Numbers,
+        2 => Columns::Listed(words(&["1:"])),
+        _ => Columns::Listed(words(&["2", ":1"])),
+    };
+    let exclude = if byte & 4 == 0 { Vec::new() } else { words(&["2"]) };
+    let id = if byte & 8 == 0 { Vec::new() } else { words(&["1"]) };
+    let gaps = if byte & 16 == 0 { Vec::new() } else { words(&["-99", "?", "0"]) };
+    let array = (byte & 32 != 0).then(|| "a".to_owned());
+    ReadOptions { choice: ColumnChoice { columns, exclude, id }, gaps, array, ..ReadOptions::default() }
+}
+
+/// Reads a table and, if it is one, holds it to what always holds.
+pub fn check(bytes: &[u8], format: Format, options: &ReadOptions) -> Option<Table> {
+    let table = io::read(Input::Stream(bytes), format, options).ok()?;
+    let data = table.dataset();
+    assert!(data.values().as_slice().iter().all(|v| !v.is_infinite()), "an infinity came in");
+    assert_eq!(data.n_columns(), table.numeric_columns().len());
+    for i in 0..table.n_rows().min(50) {
+        for j in 0..table.n_columns().min(50) {
+            table.text(i, j);
+        }
+    }
+
+    // Filled and written in its own format, it reads back with its observed cells as they were.
+    let filled = Matrix::from_fn(data.n_rows(), data.n_columns(), |i, j| {
+        if data.row(i)[j].is_nan() { FILL } else { data.row(i)[j] }
+    });
+    let out = match write(&table, &filled, format) {
+        // Integers with gaps leave as float64, which may have no room for one kept aside.
+        Err(io::Error::LongInteger { .. }) => return Some(table),
+        out => out.expect("what was read can be written"),
+    };
+    let again = io::read(Input::Stream(&out[..]), format, options).expect("what was written can be read");
+    assert_eq!(again.column_names(), table.column_names());
+    assert_eq!((again.n_rows(), again.numeric_columns()), (table.n_rows(), table.numeric_columns()));
+    for i in 0..data.n_rows() {
+        for (j, observed) in data.row(i).iter().enumerate().filter(|(_, v)| !v.is_nan()) {
+            assert_eq!(again.dataset().row(i)[j].to_bits(), observed.to_bits(), "row {i}, column {j}");
+        }
+        for j in table.columns_aside() {
+            let (is, was) = (again.text(i, j), table.text(i, j));
+            assert!(is == was || is.parse::<f64>().ok() == was.parse().ok(), "row {i}, column {j}: {was}, {is}");
+        }
+    }
+
+    // Any other format takes it or says why not; not always, because that is slow.
+    if bytes.len() % 8 == 0 {
+        for (layout, _) in Layout::NAMES {
+            let _ = write(&table, &filled, Format { layout, gzip: false });
+        }
+    }
+    Some(table)
+}
+
+/// The bytes of the table with these numbers.
+pub fn write(table: &Table, values: &Matrix, format: Format) -> Result<Vec<u8>, io::Error> {
+    let mut out = Vec::new();
+    table.write_filled(values, format, &mut out).map(|_| out)
+}
+
+/// Runs a target whose reader contains the panics of its decoder: libFuzzer would count them, being
+/// told of every panic when it begins. One that comes through is still a find.
+pub fn contained(target: impl FnOnce()) {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        std::panic::set_hook(Box::new(|info| {
+            if std::env::var_os("COVARY_FUZZ_LOUD").is_some() {
+                eprintln!("{info}");
+            }
+        }));
+    });
+    if catch_unwind(AssertUnwindSafe(target)).is_err() {
+        eprintln!("a panic came through; COVARY_FUZZ_LOUD=1 shows it");
+        std::process::abort();
+    }
+}
