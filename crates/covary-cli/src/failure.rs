@@ -14,11 +14,27 @@ pub(crate) enum Failure {
         /// What happened.
         why: String,
     },
+    /// Ctrl-C came before anything was finished.
+    Interrupted,
 }
 
 impl Failure {
+    /// Exit status after Ctrl-C, as shells count it.
+    pub(crate) const INTERRUPTED: u8 = 130;
+
     pub(crate) fn work(about: &str, why: impl Display) -> Self {
         Self::Work { about: about.to_owned(), why: why.to_string() }
+    }
+
+    /// What the library refused to do with a table.
+    pub(crate) fn of_table(name: &str, why: covary::Error) -> Self {
+        match why {
+            covary::Error::Interrupted => Self::Interrupted,
+            why @ covary::Error::EmptyColumn { .. } => {
+                Self::work(name, format!("{why}: --exclude sets it aside"))
+            }
+            why => Self::work(name, why),
+        }
     }
 
     /// Says it on standard error; a closed standard error changes nothing.
@@ -27,10 +43,12 @@ impl Failure {
         let _ = match self {
             Self::Call(why) => writeln!(err, "covary: {why}\n\nFor more information, try '--help'."),
             Self::Work { about, why } => writeln!(err, "covary: {about}: {why}"),
+            Self::Interrupted => writeln!(err, "covary: interrupted; nothing was written"),
         };
         ExitCode::from(match self {
             Self::Call(_) => 2,
             Self::Work { .. } => 1,
+            Self::Interrupted => Self::INTERRUPTED,
         })
     }
 }

@@ -1,20 +1,32 @@
 //! The command `covary`: one file per verb in `cmd`; every decision about numbers is the library's.
 
+mod args;
 mod choose;
 mod cmd;
+mod facts;
 mod failure;
+mod input;
+mod interrupt;
+mod learn;
 mod output;
 mod voice;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use failure::Failure;
 use std::process::ExitCode;
 
 /// Linear-Gaussian models of tables with gaps: how columns move together, and what is missing.
 ///
-/// Data go to standard output or to -o, words for people to standard error.
-/// Exit status: 0 done, 1 failed, 2 wrong call.
+/// Tables are CSV, TSV (both also gzipped), Parquet, Arrow or NumPy files, told apart by their
+/// names; `-` is a pipe. Data go to standard output or to -o, words for people to standard
+/// error. Exit status: 0 done, 1 failed, 2 wrong call, 130 interrupted (what was finished is
+/// written).
 #[derive(Parser)]
-#[command(name = "covary", version, verbatim_doc_comment)]
+#[command(name = "covary", version, verbatim_doc_comment, max_term_width = 100)]
+#[command(after_help = "\
+Examples:
+  covary impute examples/wine_gaps.csv -o filled.csv
+  covary fit examples/wine_gaps.csv -o wine.covary && covary inspect wine.covary")]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -22,15 +34,31 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
+    Fit(cmd::fit::Fit),
     Impute(cmd::impute::Impute),
+    Transform(cmd::transform::Transform),
+    Reconstruct(cmd::reconstruct::Reconstruct),
+    Score(cmd::score::Score),
+    Sample(cmd::sample::Sample),
+    Inspect(cmd::inspect::Inspect),
+    Completions(cmd::completions::Completions),
+    Man(cmd::man::Man),
 }
 
 fn main() -> ExitCode {
-    let Cli { verb } = Cli::parse();
-    let outcome = match verb {
+    let outcome = match Cli::parse().verb {
+        Verb::Fit(fit) => fit.run(),
         Verb::Impute(impute) => impute.run(),
+        Verb::Transform(transform) => transform.run(),
+        Verb::Reconstruct(reconstruct) => reconstruct.run(),
+        Verb::Score(score) => score.run(),
+        Verb::Sample(sample) => sample.run(),
+        Verb::Inspect(inspect) => inspect.run(),
+        Verb::Completions(completions) => completions.run(&mut Cli::command()),
+        Verb::Man(man) => man.run(&Cli::command()),
     };
     match outcome {
+        Ok(()) if interrupt::asked() => ExitCode::from(Failure::INTERRUPTED),
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

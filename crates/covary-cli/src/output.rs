@@ -1,57 +1,48 @@
+//! Results on their way out: formats, places, and files that are whole or not there.
+
+use crate::args::Target;
 use crate::failure::Failure;
-use covary::io::Error;
+use crate::input::is_pipe;
+use covary::io::{Error, Format};
 use std::fs::{self, File};
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// Where a result goes. A file is written beside its target and takes its place only in
-/// [`finish`](Self::finish), so that a failure leaves the old one as it was.
+/// Where a result goes. A file is written beside its target and takes its place only when it is
+/// whole, so that a failure leaves the old one as it was.
 pub(crate) enum Output {
     Stdout,
     /// A device or a named pipe, which must not be replaced.
     Device(PathBuf),
-    File {
-        target: PathBuf,
-        beside: NamedTempFile,
-    },
+    File(PathBuf),
 }
 
 impl Output {
-    /// Opens the file at `path`; none, or `-`, is standard output.
+    /// Finds the place, and makes sure before the work that it can be written: none, or `-`, is
+    /// standard output.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = path.filter(|p| *p != Path::new("-")) else {
+        let Some(path) = path.filter(|p| !is_pipe(p)) else {
             return Ok(Self::Stdout);
         };
-        let failed = |e| Failure::work(&path.display().to_string(), Error::Write(e));
         // Through a symbolic link the file it points to is replaced, not the link.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let present = fs::metadata(&target).ok();
-        match &present {
-            Some(m) if m.is_dir() => return Err(failed(ErrorKind::IsADirectory.into())),
-            Some(m) if !m.is_file() => return Ok(Self::Device(target)),
+        let failed = |e| Failure::work(&path.display().to_string(), Error::Write(e));
+        match fs::metadata(&target) {
+            Ok(m) if m.is_dir() => return Err(failed(ErrorKind::IsADirectory.into())),
+            Ok(m) if !m.is_file() => return Ok(Self::Device(target)),
             _ => {}
         }
-        let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".covary-");
-        let permissions = present.map(|m| m.permissions());
-        if let Some(p) = permissions.clone().or_else(ordinary_permissions) {
-            builder.permissions(p);
-        }
-        let beside = builder.tempfile_in(folder).map_err(failed)?;
-        if let Some(p) = permissions {
-            // The mask of the process narrows what the builder asked for.
-            fs::set_permissions(beside.path(), p).map_err(failed)?;
-        }
-        Ok(Self::File { target, beside })
+        beside(&target).map_err(failed)?;
+        Ok(Self::File(target))
     }
 
-    /// Runs `write` on the destination. That nobody reads a pipe to its end is success.
-    pub(crate) fn write(
-        &mut self,
-        write: impl FnOnce(&mut dyn Write) -> Result<(), Error>,
-    ) -> Result<(), Failure> {
+    /// Runs `write` on the destination; a file is in its place when this returns. That nobody reads
+    /// a pipe to its end is success.
+    pub(crate) fn write<T: Default>(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> Result<T, Error>,
+    ) -> Result<T, Failure> {
         let outcome = match self {
             Self::Stdout => write(&mut BufWriter::new(std::io::stdout().lock())),
             Self::Device(path) => File::options()
@@ -59,34 +50,57 @@ impl Output {
                 .open(path)
                 .map_err(Error::Write)
                 .and_then(|file| write(&mut BufWriter::new(file))),
-            Self::File { beside, .. } => write(&mut BufWriter::new(beside)),
+            Self::File(target) => whole(target, write),
         };
-        match (&self, outcome) {
-            (_, Ok(())) => Ok(()),
+        match (self, outcome) {
+            (_, Ok(answer)) => Ok(answer),
             (Self::Stdout | Self::Device(_), Err(Error::Write(e))) if e.kind() == ErrorKind::BrokenPipe => {
-                Ok(())
+                Ok(T::default())
             }
             (_, Err(e)) => Err(Failure::work(&self.name(), e)),
         }
     }
 
-    /// Puts a written file in its place.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
-        let name = self.name();
-        match self {
-            Self::Stdout | Self::Device(_) => Ok(()),
-            Self::File { target, beside } => {
-                beside.persist(target).map(|_| ()).map_err(|e| Failure::work(&name, Error::Write(e.error)))
-            }
+    /// The bytes of a format that is not text would spoil a terminal.
+    pub(crate) fn refuse_terminal(&self, what: &str) -> Result<(), Failure> {
+        if matches!(self, Self::Stdout) && std::io::stdout().is_terminal() {
+            return Err(Failure::Call(format!("{what} is not text for a terminal; name a file with -o")));
         }
+        Ok(())
     }
 
     fn name(&self) -> String {
         match self {
             Self::Stdout => "standard output".to_owned(),
-            Self::Device(path) | Self::File { target: path, .. } => path.display().to_string(),
+            Self::Device(path) | Self::File(path) => path.display().to_string(),
         }
     }
+}
+
+fn whole<T>(target: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, Error>) -> Result<T, Error> {
+    let mut file = BufWriter::with_capacity(1 << 18, beside(target).map_err(Error::Write)?);
+    let answer = write(&mut file)?;
+    let file = file.into_inner().map_err(|e| Error::Write(e.into_error()))?;
+    file.persist(target).map_err(|e| Error::Write(e.error))?;
+    Ok(answer)
+}
+
+/// A file to be written beside `target`, with the permissions it will have there.
+fn beside(target: &Path) -> std::io::Result<NamedTempFile> {
+    let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let present = fs::metadata(target).ok().map(|m| m.permissions());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".covary-");
+    if let Some(p) = present.clone().or_else(ordinary_permissions) {
+        builder.permissions(p);
+    }
+    // The path of a file that nobody asked for would only confuse.
+    let file = builder.tempfile_in(folder).map_err(|e| std::io::Error::from(e.kind()))?;
+    if let Some(p) = present {
+        // The mask of the process narrows what the builder asked for.
+        fs::set_permissions(file.path(), p)?;
+    }
+    Ok(file)
 }
 
 /// What a program that simply creates a file would ask for; temporary files are private otherwise.
@@ -100,4 +114,65 @@ fn ordinary_permissions() -> Option<fs::Permissions> {
 #[cfg(not(unix))]
 fn ordinary_permissions() -> Option<fs::Permissions> {
     None
+}
+
+impl Target {
+    /// The format asked for, that of the output's name, or `otherwise`.
+    pub(crate) fn format(&self, otherwise: Format) -> Result<Format, Failure> {
+        if let Some(word) = &self.output_format {
+            return Format::from_name(word).map_err(|e| Failure::Call(e.to_string()));
+        }
+        let name = self.output.as_deref().map(Path::to_string_lossy);
+        Ok(name.and_then(|name| Format::of_file(&name)).unwrap_or(otherwise))
+    }
+
+    /// Opens it for a format. With `json`, standard output is taken.
+    pub(crate) fn open(&self, format: Format, json: bool) -> Result<Output, Failure> {
+        let output = Output::open(self.output.as_deref())?;
+        if !format.layout.is_text() || format.gzip {
+            output.refuse_terminal(format.layout.name())?;
+        }
+        if json && matches!(output, Output::Stdout) {
+            return Err(Failure::Call(
+                "--json takes standard output; name a file for the data with -o".to_owned(),
+            ));
+        }
+        Ok(output)
+    }
+}
+
+/// Refuses to write over an input, or two results to one place.
+pub(crate) fn check_places(inputs: &[&Path], outputs: &[&Path]) -> Result<(), Failure> {
+    let standard_output = PathBuf::from("/dev/stdout");
+    let place = |path: &Path| {
+        let path = if is_pipe(path) { &standard_output } else { path };
+        // A file that is not there yet is known by its folder.
+        path.canonicalize().unwrap_or_else(|_| match (path.parent(), path.file_name()) {
+            (Some(folder), Some(name)) => {
+                let folder = if folder == Path::new("") { Path::new(".") } else { folder };
+                folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join(name)
+            }
+            _ => path.to_owned(),
+        })
+    };
+    let inputs: Vec<PathBuf> = inputs.iter().filter(|p| !is_pipe(p)).map(|p| place(p)).collect();
+    for (k, output) in outputs.iter().enumerate() {
+        let target = place(output);
+        // Reading and writing one device, such as a terminal, is nobody's loss.
+        let is_file = fs::metadata(&target).map_or(true, |m| m.is_file());
+        if is_file && inputs.contains(&target) {
+            let name = output.display();
+            return Err(Failure::Call(format!(
+                "{name} is an input and would be overwritten; name another file"
+            )));
+        }
+        let null = Path::new("/dev/null");
+        if target != null && outputs[..k].iter().any(|other| place(other) == target) {
+            let name = output.display();
+            return Err(Failure::Call(format!(
+                "two results would go to the same place, {name}; name two files"
+            )));
+        }
+    }
+    Ok(())
 }

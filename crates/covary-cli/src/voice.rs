@@ -1,11 +1,13 @@
 //! Words for people, on standard error.
 
+use crate::interrupt;
 use covary::infer::{Observer, Step};
-use std::io::{IsTerminal, Write};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::Write;
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
 
-/// Speaks on standard error, or not at all with `--quiet`. A closed standard error changes nothing.
+/// Speaks on standard error; with `--quiet` only of what is wrong. A closed standard error changes
+/// nothing.
 #[derive(Clone, Copy)]
 pub(crate) struct Voice {
     quiet: bool,
@@ -22,47 +24,71 @@ impl Voice {
         }
     }
 
-    /// A counter that rewrites its line: on a terminal only, so that logs stay clean.
-    pub(crate) fn progress(self, what: &str) -> Progress {
-        Progress {
-            what: what.to_owned(),
-            shown: false,
-            last: Instant::now(),
-            silent: self.quiet || !std::io::stderr().is_terminal(),
-        }
+    #[allow(clippy::unused_self, reason = "the voice that warns is the one that says")]
+    pub(crate) fn warn(self, line: &str) {
+        let _ = writeln!(std::io::stderr().lock(), "warning: {line}");
+    }
+
+    /// Shows the steps of a fit as they come: on a terminal only, so that logs stay clean.
+    pub(crate) fn steps(self, what: &str) -> Progress {
+        let style =
+            ProgressStyle::with_template("{spinner} {prefix}: step {pos}, objective {msg}, {elapsed}");
+        self.progress(what, None, style.expect("a valid template"))
+    }
+
+    /// Shows how much of a known amount is done: on a terminal only.
+    pub(crate) fn share(self, what: &str) -> Progress {
+        let style = ProgressStyle::with_template("{prefix}: {bar:30} {pos} of {len}, {eta} left");
+        self.progress(what, Some(0), style.expect("a valid template"))
+    }
+
+    fn progress(self, what: &str, length: Option<u64>, style: ProgressStyle) -> Progress {
+        // A target that is not a terminal draws nothing.
+        let target =
+            if self.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(10) };
+        let bar = ProgressBar::with_draw_target(length, target).with_style(style);
+        bar.set_prefix(what.to_owned());
+        Progress { bar }
     }
 }
 
-/// One line of progress; it wipes itself when dropped.
+/// One line of progress that wipes itself when dropped, and hears Ctrl-C.
 pub(crate) struct Progress {
-    what: String,
-    silent: bool,
-    shown: bool,
-    last: Instant,
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// So many of so many are done.
+    pub(crate) fn done(&self, done: usize, total: usize) -> ControlFlow<()> {
+        self.bar.set_length(total as u64);
+        self.bar.set_position(self.bar.position().max(done as u64));
+        interrupt::flow()
+    }
 }
 
 impl Observer for Progress {
     fn step(&mut self, step: &Step) -> ControlFlow<()> {
-        const PAUSE: Duration = Duration::from_millis(100);
-        if !self.silent && self.last.elapsed() >= PAUSE {
-            (self.last, self.shown) = (Instant::now(), true);
-            let mut err = std::io::stderr().lock();
-            let _ = write!(
-                err,
-                "\r\x1b[K{}: step {}, objective {:.4}",
-                self.what, step.iteration, step.objective
-            );
-            let _ = err.flush();
+        if !self.bar.is_hidden() {
+            self.bar.set_position(step.iteration as u64);
+            self.bar.set_message(format!("{:.4}", step.objective));
         }
-        ControlFlow::Continue(())
+        interrupt::flow()
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.shown {
-            let _ = write!(std::io::stderr().lock(), "\r\x1b[K");
-        }
+        self.bar.finish_and_clear();
+    }
+}
+
+/// `a`, `b` and 3 more.
+pub(crate) fn names(names: &[&str]) -> String {
+    const SHOWN: usize = 6;
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|n| format!("`{n}`")).collect();
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 
@@ -71,8 +97,19 @@ pub(crate) fn count(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
+/// A cell that keeps to its line and to a width people can read.
+fn fitting(cell: &str) -> String {
+    const WIDEST: usize = 40;
+    let mut out: String = cell.chars().map(|c| if c.is_control() { ' ' } else { c }).take(WIDEST).collect();
+    if cell.chars().nth(WIDEST).is_some() {
+        out.push('…');
+    }
+    out
+}
+
 /// Lines of a table with its columns aligned: the columns in `left` to the left, others right.
 pub(crate) fn aligned(rows: &[Vec<String>], left: &[usize]) -> String {
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|c| fitting(c)).collect()).collect();
     let width = |j: usize| rows.iter().map(|row| row[j].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(width).collect();
     let line = |row: &Vec<String>| {
@@ -86,6 +123,9 @@ pub(crate) fn aligned(rows: &[Vec<String>], left: &[usize]) -> String {
 
 /// `value` to the digits that `sd` leaves meaningful: two of the standard deviation's own.
 pub(crate) fn rounded(value: f64, sd: f64) -> String {
+    if sd == 0.0 {
+        return value.to_string();
+    }
     let last = sd.log10().floor() - 1.0;
     if (-9.0..=0.0).contains(&last) && value.abs() < 1e9 {
         format!("{value:.0$}", -last as usize)
@@ -106,7 +146,7 @@ mod tests {
         assert_eq!(rounded(1065.3, 170.0), "1065");
         assert_eq!(rounded(0.5, 2.0), "0.5");
         assert_eq!(rounded(1.234e-12, 1e-13), "1.234e-12");
-        assert_eq!(rounded(7.0, 0.0), "7.000e0");
+        assert_eq!(rounded(7.5, 0.0), "7.5");
     }
 
     #[test]

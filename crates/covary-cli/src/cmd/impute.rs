@@ -1,20 +1,25 @@
 //! `covary impute`: fill the gaps and say how sure each number is.
 
-use crate::choose;
+use super::{Asked, ask, said_written};
+use crate::args::{
+    Family, Fitting, Reading, RotationName, Running, Selecting, Target, at_least_one, probability,
+};
+use crate::facts;
 use crate::failure::Failure;
-use crate::output::Output;
-use crate::voice::{Voice, aligned, count, rounded};
+use crate::input::{self, Select, Source};
+use crate::learn::{self, Learned, learn};
+use crate::output::{Output, check_places};
+use crate::voice::{Voice, aligned, count, names, rounded};
 use clap::{Args, ValueEnum};
-use covary::infer::{Em, ObjectiveKind, Termination};
-use covary::io::{ColumnKind, Error, Table, csv};
-use covary::model::Imputed;
-use covary::{Dataset, Estimator, Fit, Method, Spec};
-use std::fs::File;
+use covary::data::Ledger;
+use covary::io::Format;
+use covary::io::model_file::Saved;
+use covary::model::{Imputed, Placement};
+use covary::select::check_model;
+use covary::{Dataset, Density, Error};
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
-/// More threads than any table has use for.
-const MOST_THREADS: usize = 512;
 /// Filled cells listed on the screen.
 const LISTED: usize = 12;
 
@@ -25,6 +30,9 @@ const LISTED: usize = 12;
 /// with its mean given the observed cells of its row. The interval is where the model expects
 /// the true value; it takes the fitted model as known.
 ///
+/// Then the answer is checked on this very table: a tenth of the observed cells is hidden, the
+/// model fitted again without them, and its predictions compared with what was hidden.
+///
 /// Observed cells leave byte for byte as they came. Columns that hold anything but numbers
 /// and gaps are passed through, and so is a column without a name.
 // Help breaks its lines where they are typed here: clap's own wrapping costs a dependency.
@@ -33,291 +41,235 @@ const LISTED: usize = 12;
 #[command(after_help = "\
 Examples:
   covary impute examples/wine_gaps.csv -o filled.csv
-  covary impute examples/wine_gaps.csv --model fa --components 3 --cells cells.csv -o filled.csv")]
+  covary impute examples/wine_gaps.csv --model fa --components 3 --cells cells.csv -o filled.csv
+  covary impute examples/wine_gaps.csv --model wine.covary --draws 5 -o filled.csv")]
 pub(crate) struct Impute {
-    /// Table to fill: CSV whose first line names the columns; `-` reads standard input.
+    /// Table to fill: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard input.
     /// Empty cells, NA, NaN and null are gaps.
     #[arg(verbatim_doc_comment)]
     data: PathBuf,
 
-    /// Where the filled table goes; standard output if not given. Written beside its target
-    /// and renamed, so a failure leaves an older file as it was.
-    #[arg(short, long, verbatim_doc_comment, value_name = "OUT")]
-    output: Option<PathBuf>,
-
-    /// What to fit.
-    #[arg(long, verbatim_doc_comment, value_enum, default_value_t = Model::Ppca)]
-    model: Model,
-
-    /// How many components: a number, or `auto` for the fewest that predict hidden cells as
-    /// well as any number up to 8.
-    #[arg(long, verbatim_doc_comment, value_name = "N|auto", default_value = "auto")]
-    components: Components,
-
-    /// Give every column unit variance before fitting, so that units do not matter; results
-    /// are in the table's own units either way.
-    #[arg(
-        long,
-        verbatim_doc_comment,
-        value_name = "true|false",
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set,
-        hide_possible_values = true
-    )]
-    standardize: bool,
+    /// What to fit: pca, ppca (one noise variance for all columns) or fa (one for each). Or a
+    /// model file: its parameters fill the gaps and nothing is fitted.
+    #[arg(long, verbatim_doc_comment, value_name = "NAME|MODEL", default_value = "ppca")]
+    model: String,
 
     /// Probability that an interval holds the true value, the fitted model taken as known: on
-    /// small tables fewer values are inside.
+    /// small tables fewer values are inside, as the check shows.
     #[arg(long, verbatim_doc_comment, value_name = "LEVEL", default_value_t = 0.95, value_parser = probability)]
     interval: f64,
 
-    /// Also list the filled cells: row (data rows from 1), column, mean, sd, lower, upper.
+    /// Also list the filled cells: row (data rows from 1), column, mean, sd, lower, upper. In
+    /// the format of its name.
     #[arg(long, verbatim_doc_comment, value_name = "CELLS.csv")]
     cells: Option<PathBuf>,
 
-    /// Seed of everything left to chance: which cells `--components auto` hides, and random
-    /// starts.
-    #[arg(long, verbatim_doc_comment, default_value_t = 0)]
-    seed: u64,
+    /// Also write this many completed tables whose gaps are joint random draws: analyse each and
+    /// pool the answers. They are numbered before the extension: filled-1.csv, filled-2.csv, …
+    #[arg(long, verbatim_doc_comment, value_name = "M", value_parser = at_least_one, requires = "output")]
+    draws: Option<usize>,
 
-    /// Threads to use; all processors if not given. The numbers do not depend on it.
-    #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = thread_count)]
-    threads: Option<usize>,
+    /// Do not check the answer on hidden cells; saves about the time of a fit.
+    #[arg(long, verbatim_doc_comment)]
+    no_check: bool,
 
-    /// Most iterations of a fit; 2000 if not given.
-    #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
-    max_iter: Option<usize>,
+    #[command(flatten)]
+    target: Target,
 
-    /// Stop when the log-likelihood is expected to rise by less than this many nats; 1e-6
-    /// if not given.
-    #[arg(long, verbatim_doc_comment, value_name = "TOL", value_parser = positive)]
-    tol: Option<f64>,
+    #[command(flatten)]
+    fitting: Fitting,
 
-    /// Say nothing unless something fails.
-    #[arg(short, long, verbatim_doc_comment)]
-    quiet: bool,
+    #[command(flatten)]
+    reading: Reading,
+
+    #[command(flatten)]
+    selecting: Selecting,
+
+    #[command(flatten)]
+    running: Running,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Model {
-    /// Probabilistic PCA: one noise variance for all columns.
-    Ppca,
-    /// Factor analysis: a noise variance for each column.
-    Fa,
-}
-
-impl Model {
-    fn spec(self) -> Spec {
-        match self {
-            Self::Ppca => Spec::ppca(1),
-            Self::Fa => Spec::factor_analysis(1),
-        }
-    }
-
-    fn words(self) -> &'static str {
-        match self {
-            Self::Ppca => "probabilistic PCA",
-            Self::Fa => "factor analysis",
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Components {
-    Auto,
-    Number(usize),
-}
-
-impl FromStr for Components {
-    type Err = String;
-
-    fn from_str(s: &str) -> Result<Self, String> {
-        match s {
-            "auto" => Ok(Self::Auto),
-            _ => s.parse().map(Self::Number).map_err(|_| "give a whole number, or `auto`".to_owned()),
-        }
-    }
-}
-
-fn probability(s: &str) -> Result<f64, String> {
-    match s.parse() {
-        Ok(p) if p > 0.0 && p < 1.0 => Ok(p),
-        _ => Err("give a number between 0 and 1, such as 0.95".to_owned()),
-    }
-}
-
-fn positive(s: &str) -> Result<f64, String> {
-    match s.parse::<f64>() {
-        Ok(v) if v > 0.0 && v.is_finite() => Ok(v),
-        _ => Err("give a number above 0, such as 1e-6".to_owned()),
-    }
-}
-
-fn thread_count(s: &str) -> Result<usize, String> {
-    match s.parse() {
-        Ok(n @ 1..=MOST_THREADS) => Ok(n),
-        _ => Err(format!("give a whole number from 1 to {MOST_THREADS}")),
-    }
-}
-
-fn at_least_one(s: &str) -> Result<usize, String> {
-    match s.parse() {
-        Ok(n) if n > 0 => Ok(n),
-        _ => Err("give a whole number from 1".to_owned()),
-    }
+/// What fills the gaps, and how well.
+struct Filler {
+    source: Source,
+    saved: Saved,
+    placement: Placement,
+    ledger: Ledger,
 }
 
 impl Impute {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        self.check_targets()?;
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads.unwrap_or(0))
-            .build()
-            .map_err(|e| Failure::work("threads", e))?;
-        pool.install(|| self.fill())
+        if self.draws.is_some() && self.target.output.as_deref().is_some_and(input::is_pipe) {
+            return Err(Failure::Call("--draws writes several tables; name a file with -o".to_owned()));
+        }
+        let draws = self.draw_paths();
+        let outputs: Vec<&Path> = [&self.target.output, &self.cells]
+            .into_iter()
+            .flatten()
+            .chain(&draws)
+            .map(PathBuf::as_path)
+            .collect();
+        let standard_output = Path::new("-");
+        // Without -o the table goes to standard output.
+        let table = self.target.output.is_none().then_some(standard_output);
+        let all: Vec<&Path> = table.into_iter().chain(outputs.iter().copied()).collect();
+        let family = Family::from_str(&self.model, false).ok();
+        let model = PathBuf::from(&self.model);
+        let inputs: Vec<&Path> =
+            std::iter::once(self.data.as_path()).chain(family.is_none().then_some(model.as_path())).collect();
+        check_places(&inputs, &all)?;
+        self.running.run(|voice| {
+            let filled = match family {
+                Some(family) => self.fill_by_fit(voice, family, &draws),
+                None => self.fill_by_model(voice, &model, &draws),
+            }?;
+            said_written(voice, &outputs);
+            self.running.report(&filled)
+        })
     }
 
-    /// The list of cells must not land on the filled table or on the input.
-    fn check_targets(&self) -> Result<(), Failure> {
-        let Some(cells) = &self.cells else { return Ok(()) };
-        let standard_output = PathBuf::from("/dev/stdout");
-        let resolved = |path: &Path| {
-            let path = if path == Path::new("-") { &standard_output } else { path };
-            // A file that is not there yet is known by its folder.
-            path.canonicalize().unwrap_or_else(|_| match (path.parent(), path.file_name()) {
-                (Some(folder), Some(name)) => {
-                    let folder = if folder == Path::new("") { Path::new(".") } else { folder };
-                    folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join(name)
-                }
-                _ => path.to_owned(),
-            })
-        };
-        let output = self.output.as_deref().unwrap_or(&standard_output);
-        if resolved(cells) == resolved(output) {
+    fn fill_by_fit(&self, voice: Voice, family: Family, draws: &[PathBuf]) -> Result<Value, Failure> {
+        let outputs = Outputs::open(self, draws)?;
+        let source = self.reading.read(&self.data, Select::By(&self.selecting))?;
+        // A complete table has nothing to fill: any model leaves it as it is.
+        if source.table.dataset().is_complete() {
+            return self.pass_through(voice, &source, &outputs);
+        }
+        let (mut learned, ledger) = learn(voice, &source, family, &self.fitting, RotationName::None)?;
+        if !self.no_check {
+            learned.check(voice, &source.name, &self.fitting)?;
+        }
+        let Learned { saved, placement, .. } = learned;
+        self.write(voice, &Filler { source, saved, placement, ledger }, &outputs)
+    }
+
+    fn fill_by_model(&self, voice: Voice, model: &Path, draws: &[PathBuf]) -> Result<Value, Failure> {
+        if !model.exists() && !input::is_pipe(model) {
+            return Err(Failure::Call(format!(
+                "--model `{}` is neither pca, ppca or fa nor a model file",
+                model.display()
+            )));
+        }
+        if !self.selecting.is_default() {
             return Err(Failure::Call(
-                "the filled table and --cells would go to the same place; name two files".to_owned(),
+                "the model says which columns take part; leave out --columns, --exclude and --id".to_owned(),
             ));
         }
-        if self.data != Path::new("-") && resolved(cells) == resolved(&self.data) {
-            return Err(Failure::Call("--cells would overwrite the input; name another file".to_owned()));
+        if !self.fitting.is_default() {
+            return Err(Failure::Call(
+                "a model file is not fitted again; leave out --components, --inference, --standardize, --max-iter and --tol"
+                    .to_owned(),
+            ));
         }
-        Ok(())
-    }
-
-    fn fill(&self) -> Result<(), Failure> {
-        let voice = Voice::new(self.quiet);
-        let name = self.data_name();
-        let failed = |e: Error| Failure::work(&name, e);
-        let table = self.read().map_err(failed)?;
-        let data = table.dataset().map_err(failed)?;
-        describe(voice, &name, &table, &data);
-        // Opened before the work, so that a folder that cannot be written fails at once.
-        let mut output = Output::open(self.output.as_deref())?;
-        let mut cells = self.cells.as_deref().map(|path| Output::open(Some(path))).transpose()?;
-
-        // A complete table has nothing to fill: any model leaves it as it is.
-        let spec = Spec { standardize: self.standardize, ..self.model.spec() };
-        let filled = if data.is_complete() {
-            voice.say("no gaps: the table passes through");
-            unchanged(&data)
-        } else {
-            let fit = self.fit(voice, &data, spec).map_err(|e| failed(e.into()))?;
-            fit.predictive().impute(&data)
-        }
-        .map_err(|e| failed(e.into()))?;
-
-        if let Some(cells) = &mut cells {
-            cells.write(|out| table.write_cells(&filled, self.interval, out))?;
-        }
-        output.write(|out| table.write_filled(&filled, out))?;
-        output.finish()?;
-        cells.map_or(Ok(()), Output::finish)?;
-        if !filled.cells().is_empty() {
-            voice.say(&self.listing(&data, &filled).map_err(|e| failed(e.into()))?);
-        }
-        let written = [&self.output, &self.cells].into_iter().flatten().filter(|p| *p != Path::new("-"));
-        written.for_each(|path| voice.say(&format!("wrote {}", path.display())));
-        Ok(())
-    }
-
-    fn read(&self) -> Result<Table, Error> {
-        if self.data == Path::new("-") {
-            csv::read(std::io::stdin().lock())
-        } else {
-            csv::read(File::open(&self.data).map_err(Error::Read)?)
-        }
-    }
-
-    fn data_name(&self) -> String {
-        if self.data == Path::new("-") {
-            "standard input".to_owned()
-        } else {
-            self.data.display().to_string()
-        }
-    }
-
-    fn fit(&self, voice: Voice, data: &Dataset, spec: Spec) -> Result<Fit, covary::Error> {
-        let method = self.method(data, &spec);
-        let n_components = match self.components {
-            Components::Number(n) => n,
-            Components::Auto => {
-                let choice = choose::n_components(data, &spec, &method, self.seed)?;
-                voice.say(&choice.to_string());
-                choice.n_components
-            }
-        };
-        let spec = Spec { n_components, ..spec };
-        let mut progress = voice.progress("fitting");
-        let fit = method.fit_observed(data, &spec, &mut progress)?;
-        drop(progress);
-        self.describe_fit(voice, &fit, &method);
-        Ok(fit)
-    }
-
-    /// The recommended road, with the limits asked for.
-    fn method(&self, data: &Dataset, spec: &Spec) -> Method {
-        match Method::recommended(data, spec) {
-            Method::Em(em) => Method::Em(Em {
-                max_iterations: self.max_iter.unwrap_or(em.max_iterations),
-                tolerance: self.tol.unwrap_or(em.tolerance),
-                seed: self.seed,
-                ..em
-            }),
-            other => other,
-        }
-    }
-
-    fn describe_fit(&self, voice: Voice, fit: &Fit, method: &Method) {
-        let report = &fit.report;
-        let end = match report.termination {
-            Termination::ClosedForm => "in closed form".to_owned(),
-            Termination::Converged => format!("converged after {}", count(report.n_iterations(), "step")),
-            Termination::IterationLimit => {
-                format!("stopped at the limit of {}", count(report.n_iterations(), "step"))
-            }
-            Termination::Interrupted => format!("interrupted after {}", count(report.n_iterations(), "step")),
-        };
-        let objective = match report.objective.kind {
-            ObjectiveKind::LogLikelihood => "log-likelihood",
-            ObjectiveKind::LogPosterior => "log-posterior",
-        };
+        let outputs = Outputs::open(self, draws)?;
+        let asked = ask(model, &self.data, &self.reading)?;
+        let ledger = facts::tell(voice, &asked.source);
+        let (saved, failed) = (&asked.saved, |e| Failure::of_table(&asked.source.name, e));
+        let data = asked.data()?;
         voice.say(&format!(
-            "fitted {}, {}{}, by {}: {end}, {objective} {:.2}",
-            self.model.words(),
-            count(fit.model.n_components(), "component"),
-            if self.standardize { ", columns standardized" } else { "" },
-            method.name(),
-            report.objective.value,
+            "filling by {}, {}, learned from {}",
+            Family::words(&saved.family),
+            count(saved.model.n_components(), "component"),
+            count(saved.training.n_rows, "row"),
         ));
-        for warning in &report.warnings {
-            voice.say(&format!("warning: {warning}"));
-        }
+        learn::warn_of_trends(voice, &saved.model, &data).map_err(failed)?;
+        let check = if self.no_check || data.is_complete() {
+            None
+        } else {
+            let check = learn::check(voice, self.fitting.seed, |options, _| {
+                check_model(&saved.model, &data, options)
+            });
+            let check = check.map_err(failed)?;
+            if check.is_some() {
+                voice.say("(the model was not fitted again: if it has seen these rows, this flatters it)");
+            }
+            check
+        };
+        drop(data);
+        let Asked { mut saved, source, placement, .. } = asked;
+        saved.check = check;
+        self.write(voice, &Filler { source, saved, placement, ledger }, &outputs)
     }
 
-    fn listing(&self, data: &Dataset, filled: &Imputed) -> Result<String, covary::Error> {
+    fn pass_through(&self, voice: Voice, source: &Source, outputs: &Outputs) -> Result<Value, Failure> {
+        let ledger = facts::tell(voice, source);
+        voice.say("no gaps: the table passes through");
+        let format = self.target.format(source.format)?;
+        for output in std::iter::once(&outputs.table).chain(&outputs.draws) {
+            let values = source.table.dataset().values();
+            let left = output.write(|out| source.table.write_filled(values, format, out))?;
+            facts::left_out(voice, &left, "the result");
+        }
+        if let Some(cells) = &outputs.cells {
+            cells.write(|out| source.table.no_cells().write(self.cells_format(), out))?;
+        }
+        Ok(json!({ "data": facts::as_json(source, &ledger), "n_filled": 0, "n_gaps_left": 0 }))
+    }
+
+    fn cells_format(&self) -> Format {
+        let name = self.cells.as_deref().map(Path::to_string_lossy);
+        name.and_then(|name| Format::of_file(&name)).unwrap_or(Format::CSV)
+    }
+
+    fn write(&self, voice: Voice, filler: &Filler, outputs: &Outputs) -> Result<Value, Failure> {
+        let Filler { source, saved, placement, ledger } = filler;
+        let (table, wide) = (&source.table, source.table.dataset());
+        let failed = |e: Error| Failure::of_table(&source.name, e);
+        let format = self.target.format(source.format)?;
+        if !format.layout.is_text() || format.gzip {
+            outputs.table.refuse_terminal(format.layout.name())?;
+        }
+        let data = placement.dataset(wide).map_err(failed)?;
+        let filled = placement.imputed(saved.model.impute(&data).map_err(failed)?, wide).map_err(failed)?;
+        let target = self.target.output.as_deref().map_or("standard output".to_owned(), input::name_of);
+        let left = outputs.table.write(|out| table.write_filled(filled.values(), format, out))?;
+        facts::left_out(voice, &left, &target);
+        if let Some(cells) = &outputs.cells {
+            let sheet =
+                table.cells_sheet(&filled, self.interval).map_err(|e| Failure::work(&source.name, e))?;
+            cells.write(|out| sheet.write(self.cells_format(), out))?;
+        }
+        for (k, output) in outputs.draws.iter().enumerate() {
+            let drawn = saved.model.draw_gaps(&data, k, self.fitting.seed).map_err(failed)?;
+            let values = placement.values(&drawn, wide).map_err(failed)?;
+            output.write(|out| table.write_filled(&values, format, out))?;
+        }
+        let rounded: Vec<String> = if format.layout.is_text() { Vec::new() } else { table.rounded_columns() };
+        if !rounded.is_empty() {
+            let rounded: Vec<&str> = rounded.iter().map(String::as_str).collect();
+            voice.say(&format!(
+                "columns of whole numbers or decimals keep their type, so filled values are rounded: {}",
+                names(&rounded)
+            ));
+        }
+        let left_gaps = ledger.n_gaps - filled.cells().len();
+        if left_gaps > 0 {
+            voice.warn(&format!("{} left, in columns observed once", count(left_gaps, "gap")));
+        }
+        if !filled.cells().is_empty() {
+            voice.say(&self.listing(wide, &filled).map_err(failed)?);
+        }
+        let model: Value = serde_json::from_str(&saved.to_json()).expect("our own JSON");
+        Ok(json!({
+            "data": facts::as_json(source, ledger),
+            "n_filled": filled.cells().len(),
+            "n_gaps_left": left_gaps,
+            "model": model,
+        }))
+    }
+
+    /// `filled.csv` gives `filled-1.csv`, …, numbered with as many digits as the last.
+    fn draw_paths(&self) -> Vec<PathBuf> {
+        let (Some(m), Some(output)) = (self.draws, self.target.output.as_deref()) else { return Vec::new() };
+        let name = output.file_name().unwrap_or_default().to_string_lossy();
+        let at = name.find('.').filter(|&at| at > 0).unwrap_or(name.len());
+        let width = m.to_string().len();
+        (1..=m)
+            .map(|k| output.with_file_name(format!("{}-{k:0width$}{}", &name[..at], &name[at..])))
+            .collect()
+    }
+
+    fn listing(&self, data: &Dataset, filled: &Imputed) -> Result<String, Error> {
         let percent = format!("{:.4}", 100.0 * self.interval);
         let percent = percent.trim_end_matches('0').trim_end_matches('.');
         let header = ["row", "column", "filled", "sd", &format!("{percent} % from"), "to"];
@@ -337,36 +289,19 @@ impl Impute {
     }
 }
 
-/// A complete table as the answer to its own filling.
-fn unchanged(data: &Dataset) -> Result<Imputed, covary::Error> {
-    use covary::{Density, LinearGaussian, Matrix, Noise};
-    let d = data.n_columns();
-    LinearGaussian::new(Matrix::zeros(d, 0), vec![0.0; d], Noise::Isotropic(1.0))?.impute(data)
+/// Opened before the work, so that a folder that cannot be written fails at once.
+struct Outputs {
+    table: Output,
+    cells: Option<Output>,
+    draws: Vec<Output>,
 }
 
-fn describe(voice: Voice, name: &str, table: &Table, data: &Dataset) {
-    let (rows, columns, gaps) = (data.n_rows(), data.n_columns(), data.n_gaps());
-    let share = 100.0 * gaps as f64 / (rows * columns) as f64;
-    voice.say(&format!(
-        "{name}: {}, {} of numbers, {} ({share:.1} %)",
-        count(rows, "row"),
-        count(columns, "column"),
-        count(gaps, "gap")
-    ));
-    if table.column_names().iter().all(|n| n.parse::<f64>().is_ok()) {
-        voice.say("warning: the first line holds only numbers and was read as the names of the columns");
-    }
-    let aside: Vec<String> = (0..table.n_columns())
-        .filter_map(|j| match table.kind(j) {
-            ColumnKind::Numbers => None,
-            ColumnKind::Unnamed => Some("the column without a name".to_owned()),
-            ColumnKind::Text { row } => {
-                let (name, text) = (&table.column_names()[j], table.text(row, j));
-                Some(format!("`{name}` (row {}: `{text}`)", row + 1))
-            }
+impl Outputs {
+    fn open(impute: &Impute, draws: &[PathBuf]) -> Result<Self, Failure> {
+        Ok(Self {
+            table: impute.target.open(Format::CSV, impute.running.json)?,
+            cells: impute.cells.as_deref().map(|path| Output::open(Some(path))).transpose()?,
+            draws: draws.iter().map(|path| Output::open(Some(path))).collect::<Result<_, _>>()?,
         })
-        .collect();
-    if !aside.is_empty() {
-        voice.say(&format!("not numbers, passed through: {}", aside.join(", ")));
     }
 }

@@ -1,3 +1,176 @@
 //! The verbs, one file each: flags in, calls of the library, words out.
 
+pub(crate) mod completions;
+pub(crate) mod fit;
 pub(crate) mod impute;
+pub(crate) mod inspect;
+pub(crate) mod man;
+pub(crate) mod reconstruct;
+pub(crate) mod sample;
+pub(crate) mod score;
+pub(crate) mod transform;
+
+use crate::args::{Reading, Running, Target};
+use crate::facts;
+use crate::failure::Failure;
+use crate::input::{self, Select, Source};
+use crate::interrupt;
+use crate::output::check_places;
+use crate::voice::Voice;
+use clap::Args;
+use covary::Dataset;
+use covary::io::model_file::Saved;
+use covary::io::{Format, Sheet};
+use covary::model::Placement;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+impl Running {
+    /// Runs `work` on the threads asked for, with Ctrl-C heard.
+    pub(crate) fn run<T: Send>(
+        &self,
+        work: impl FnOnce(Voice) -> Result<T, Failure> + Send,
+    ) -> Result<T, Failure> {
+        interrupt::listen();
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.threads.unwrap_or(0))
+            .build()
+            .map_err(|e| Failure::work("threads", e))?;
+        pool.install(|| work(Voice::new(self.quiet)))
+    }
+
+    /// Writes the findings, if they were asked for as JSON.
+    pub(crate) fn report(&self, findings: &Value) -> Result<(), Failure> {
+        if !self.json {
+            return Ok(());
+        }
+        let text = serde_json::to_string_pretty(findings).expect("text and numbers are JSON");
+        print(&text)
+    }
+}
+
+/// Writes text to standard output; that nobody reads it to its end is success.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    match writeln!(std::io::stdout().lock(), "{text}") {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::work("standard output", e)),
+        _ => Ok(()),
+    }
+}
+
+/// The arguments of a verb that asks a model about a table.
+#[derive(Args)]
+pub(crate) struct Question {
+    /// A model file, as `covary fit` writes it.
+    #[arg(verbatim_doc_comment)]
+    model: PathBuf,
+
+    /// Table whose rows are asked about: CSV, TSV, Parquet, Arrow or NumPy; `-` reads standard
+    /// input. Columns are matched to the model's by name; others are passed through.
+    #[arg(verbatim_doc_comment)]
+    data: PathBuf,
+
+    /// Write only the result, without the columns that are passed through.
+    #[arg(long, verbatim_doc_comment)]
+    bare: bool,
+
+    #[command(flatten)]
+    target: Target,
+
+    #[command(flatten)]
+    reading: Reading,
+
+    #[command(flatten)]
+    running: Running,
+}
+
+/// A model and the table it is asked about.
+pub(crate) struct Asked {
+    pub(crate) saved: Saved,
+    pub(crate) source: Source,
+    pub(crate) placement: Placement,
+    pub(crate) bare: bool,
+}
+
+impl Asked {
+    /// The columns passed through, to stand before the result.
+    pub(crate) fn aside(&self) -> Sheet<'_> {
+        if self.bare { Sheet::default() } else { self.source.table.aside() }
+    }
+
+    /// The model's columns of the table.
+    pub(crate) fn data(&self) -> Result<Cow<'_, Dataset>, Failure> {
+        self.placement
+            .dataset(self.source.table.dataset())
+            .map_err(|e| Failure::of_table(&self.source.name, e))
+    }
+}
+
+impl Question {
+    /// Reads model and table, lets `answer` put columns on a sheet beside those carried through, and
+    /// writes it. `answer` returns what it found, for `--json`.
+    fn answer(
+        &self,
+        answer: impl FnOnce(
+            Voice,
+            &Asked,
+            &mut dyn FnMut(&Sheet<'_>) -> Result<(), Failure>,
+        ) -> Result<Value, Failure>
+        + Send,
+    ) -> Result<(), Failure> {
+        let outputs: Vec<&Path> = self.target.output.as_deref().into_iter().collect();
+        check_places(&[&self.model, &self.data], &outputs)?;
+        if input::is_pipe(&self.model) && input::is_pipe(&self.data) {
+            return Err(Failure::Call("model and data cannot both be standard input".to_owned()));
+        }
+        self.running.run(|voice| {
+            let format = self.target.format(Format::CSV)?;
+            let output = self.target.open(format, self.running.json)?;
+            let asked = Asked { bare: self.bare, ..ask(&self.model, &self.data, &self.reading)? };
+            let mut written = |sheet: &Sheet<'_>| {
+                if let Some(name) = sheet.repeated_name() {
+                    return Err(Failure::work(
+                        &asked.source.name,
+                        format!("the result has a column `{name}`, and so has the table; rename it, or say --bare to leave out what is passed through"),
+                    ));
+                }
+                let left = output.write(|out| sheet.write(format, out))?;
+                let target =
+                    self.target.output.as_deref().map_or("standard output".to_owned(), input::name_of);
+                facts::left_out(voice, &left, &target);
+                Ok(())
+            };
+            let found = answer(voice, &asked, &mut written)?;
+            said_written(voice, &outputs);
+            self.running.report(&found)
+        })
+    }
+}
+
+/// The model and the table at these paths, columns matched by name.
+pub(crate) fn ask(model: &Path, data: &Path, reading: &Reading) -> Result<Asked, Failure> {
+    let saved = input::model(model)?;
+    let source = reading.read(data, Select::Model(&saved))?;
+    let names = source.table.dataset().column_names();
+    let place = |name: &String| names.iter().position(|n| n == name);
+    let columns = saved.columns.iter().map(|n| place(n).expect("the reader found them all")).collect();
+    let constants = saved.constants.iter().filter_map(|c| Some((place(&c.name)?, c.value))).collect();
+    Ok(Asked { saved, source, placement: Placement { columns, constants }, bare: false })
+}
+
+/// Says which files were written.
+pub(crate) fn said_written(voice: Voice, paths: &[&Path]) {
+    for path in paths.iter().filter(|p| !input::is_pipe(p)) {
+        voice.say(&format!("wrote {}", path.display()));
+    }
+}
+
+/// Findings that every question shares.
+fn asked_json(asked: &Asked, data: &Dataset) -> serde_json::Map<String, Value> {
+    let mut found = serde_json::Map::new();
+    found.insert("source".to_owned(), json!(asked.source.name));
+    found.insert("n_rows".to_owned(), json!(data.n_rows()));
+    found.insert("n_gaps".to_owned(), json!(data.n_gaps()));
+    found
+}

@@ -1,29 +1,9 @@
-use super::{covary, folder_with_examples, repository};
+use super::{Said, folder_with_examples, repository};
 use std::fs;
-use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// What a call printed and how it ended.
-struct Said {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
 fn run(arguments: &[&str], stdin: &str) -> Said {
-    let mut child = covary()
-        .arg("impute")
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the command starts");
-    // A command that fails early closes its input; what it says is what counts.
-    let _ = child.stdin.take().expect("piped").write_all(stdin.as_bytes());
-    let output = child.wait_with_output().expect("the command ends");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    super::run(&[&["impute"], arguments].concat(), stdin)
 }
 
 #[track_caller]
@@ -122,11 +102,21 @@ fn a_long_list_is_cut_and_says_how_to_get_the_rest() {
 #[test]
 fn a_wrong_call_is_exit_2() {
     check_fails(&[], "", 2, "<DATA>");
-    check_fails(&["-", "--model", "oracle"], SMALL, 2, "oracle");
+    check_fails(
+        &["-", "--model", "oracle"],
+        SMALL,
+        2,
+        "--model `oracle` is neither pca, ppca or fa nor a model file",
+    );
+    check_fails(&["-", "--inference", "magic"], SMALL, 2, "give one of spectral, newton, cm, em");
+    check_fails(&["-", "--delimiter", "ab"], SMALL, 2, "give one character");
+    check_fails(&["-", "--format", "xlsx"], SMALL, 2, "format `xlsx` is not known");
+    check_fails(&["-", "--json"], SMALL, 2, "--json takes standard output");
+    check_fails(&["-", "--draws", "3"], SMALL, 2, "--output");
     check_fails(&["-", "--components", "some"], SMALL, 2, "give a whole number, or `auto`");
     check_fails(&["-", "--interval", "95"], SMALL, 2, "between 0 and 1");
     check_fails(&["-", "--threads", "0"], SMALL, 2, "a whole number from 1");
-    check_fails(&["-", "--tol", "0"], SMALL, 2, "above 0");
+    check_fails(&["-", "--tol=-1"], SMALL, 2, "a number from 0");
     check_fails(&["-", "--cells", "-"], SMALL, 2, "same place");
     check_fails(&["-", "-o", "a.csv", "--cells", "a.csv"], SMALL, 2, "same place");
 }
@@ -138,7 +128,7 @@ fn a_failure_is_exit_1_and_names_the_file_the_row_and_the_column() {
     fs::write(&air, "x,y\n1,2\n3,4\n5\n").expect("writable");
     let air = air.display().to_string();
     check_fails(&[&air], "", 1, &format!("covary: {air}: row 3 (line 4), column `y`: "));
-    check_fails(&["-"], "x,y\n1,2\n3,inf\n", 1, "covary: standard input: row 2, column `y`: `inf`");
+    check_fails(&["-"], "x,y\n1,2\n3,inf\n", 1, "covary: standard input: row 2 (line 3), column `y`: `inf`");
     check_fails(&["-"], "x,y\n1,\n3,\n", 1, "covary: standard input: column `y` has no observed value");
     check_fails(&["-", "--components", "5"], SMALL, 1, "5 components are too many");
     check_fails(&["no-such-file.csv"], "", 1, "covary: no-such-file.csv: cannot be read: ");

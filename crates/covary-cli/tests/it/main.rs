@@ -1,10 +1,15 @@
 //! The command as users meet it: one module per verb, and the promises of the README.
 
+mod bad_input;
+mod documents;
+mod formats;
 mod impute;
-mod readme;
+mod interruption;
+mod verbs;
 
-use std::path::PathBuf;
-use std::process::Command;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// The built command.
 fn covary() -> Command {
@@ -25,4 +30,39 @@ fn folder_with_examples() -> tempfile::TempDir {
         std::fs::copy(repository("examples").join(name), examples.join(name)).expect("shipped examples");
     }
     folder
+}
+
+/// What a call printed and how it ended.
+struct Said {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+fn run(arguments: &[&str], stdin: &str) -> Said {
+    run_in(Path::new("."), arguments, stdin.as_bytes())
+}
+
+fn run_in(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Said {
+    let mut child = covary()
+        .current_dir(folder)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    // A command that fails early closes its input; what it says is what counts.
+    let _ = child.stdin.take().expect("piped").write_all(stdin);
+    let output = child.wait_with_output().expect("the command ends");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// Runs a command line of plain words that must succeed.
+#[track_caller]
+fn succeed(folder: &Path, command: &str) -> Said {
+    let said = run_in(folder, &command.split_whitespace().collect::<Vec<_>>(), b"");
+    assert_eq!(said.code, Some(0), "covary {command}\n{}", said.err);
+    said
 }

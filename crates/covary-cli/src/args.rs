@@ -1,0 +1,275 @@
+//! Flags that several verbs share.
+
+use clap::{Args, ValueEnum};
+use covary::Spec;
+use covary::model::Rotation;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// More threads than any table has use for.
+const MOST_THREADS: usize = 512;
+
+/// How the work is done, whatever the verb.
+#[derive(Args, Clone)]
+pub(crate) struct Running {
+    /// Threads to use; all processors if not given. The numbers do not depend on it.
+    #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = thread_count)]
+    pub(crate) threads: Option<usize>,
+
+    /// Say only what is wrong: warnings and errors.
+    #[arg(short, long, verbatim_doc_comment)]
+    pub(crate) quiet: bool,
+
+    /// Write what was found to standard output as JSON, for programs; the data need -o then.
+    #[arg(long, verbatim_doc_comment)]
+    pub(crate) json: bool,
+}
+
+/// Where the resulting table goes.
+#[derive(Args, Clone)]
+pub(crate) struct Target {
+    /// Where the result goes; standard output if not given. Written beside its target and
+    /// renamed, so a failure leaves an older file as it was.
+    #[arg(short, long, verbatim_doc_comment, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Format of the result: csv, tsv, parquet, arrow, npy, npz, csv.gz or tsv.gz. If not given,
+    /// by the name of OUT.
+    #[arg(long, verbatim_doc_comment, value_name = "FORMAT")]
+    pub(crate) output_format: Option<String>,
+}
+
+/// How a table is read.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Reading")]
+pub(crate) struct Reading {
+    /// Format of DATA: csv, tsv, parquet, arrow, npy, npz, csv.gz or tsv.gz. If not given, by
+    /// its name; csv otherwise.
+    #[arg(long, verbatim_doc_comment, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+
+    /// Further words or numbers that mean a gap, separated by commas, such as `-99,?`. Always
+    /// gaps: empty, NA, N/A, #N/A, <NA>, NaN, null, None.
+    #[arg(
+        long,
+        verbatim_doc_comment,
+        value_name = "WORDS",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    pub(crate) gaps: Vec<String>,
+
+    /// What separates the cells of a text table, such as `;` or `tab`.
+    #[arg(long, verbatim_doc_comment, value_name = "CHAR", value_parser = delimiter)]
+    pub(crate) delimiter: Option<u8>,
+
+    /// Numbers of a text table are written 1,5; cells are then separated by `;`.
+    #[arg(long, verbatim_doc_comment)]
+    pub(crate) decimal_comma: bool,
+
+    /// Which array of an .npz file.
+    #[arg(long, verbatim_doc_comment, value_name = "NAME")]
+    pub(crate) array: Option<String>,
+}
+
+/// Which columns take part.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Reading")]
+pub(crate) struct Selecting {
+    /// Only these columns: names, numbers from 1 or ranges of either, separated by commas, such
+    /// as `ash:proline,hue`. All others are set aside and passed through.
+    #[arg(long, verbatim_doc_comment, value_name = "COLUMNS", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
+
+    /// Not these columns; written as for --columns.
+    #[arg(long, verbatim_doc_comment, value_name = "COLUMNS", value_delimiter = ',')]
+    pub(crate) exclude: Vec<String>,
+
+    /// Columns that label the rows: passed through, never measured.
+    #[arg(long, verbatim_doc_comment, value_name = "COLUMNS", value_delimiter = ',')]
+    pub(crate) id: Vec<String>,
+}
+
+impl Selecting {
+    pub(crate) fn is_default(&self) -> bool {
+        self.columns.is_empty() && self.exclude.is_empty() && self.id.is_empty()
+    }
+}
+
+/// What is fitted and how.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Fitting")]
+pub(crate) struct Fitting {
+    /// How many components: a number, or `auto` for the fewest that predict hidden cells as
+    /// well as any number up to 8; auto if not given.
+    #[arg(long, verbatim_doc_comment, value_name = "N|auto")]
+    pub(crate) components: Option<Components>,
+
+    /// How: spectral (closed form) or newton and cm (factor analysis) for complete tables, em
+    /// with gaps. If not given, the fastest that the table allows.
+    #[arg(long, verbatim_doc_comment, value_name = "METHOD")]
+    pub(crate) inference: Option<String>,
+
+    /// Give every column unit variance before fitting, so that units do not matter; results
+    /// are in the table's own units either way. Default: true, but false for pca.
+    #[arg(
+        long,
+        verbatim_doc_comment,
+        value_name = "true|false",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        hide_possible_values = true
+    )]
+    pub(crate) standardize: Option<bool>,
+
+    /// Most iterations of a fit; 2000 if not given.
+    #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
+    pub(crate) max_iter: Option<usize>,
+
+    /// Stop when the log-likelihood is expected to rise by less than this many nats; 1e-6
+    /// if not given. 0 makes as many iterations as are allowed.
+    #[arg(long, verbatim_doc_comment, value_name = "TOL", value_parser = not_negative)]
+    pub(crate) tol: Option<f64>,
+
+    /// Seed of everything left to chance: which cells are hidden, random starts, draws.
+    #[arg(long, verbatim_doc_comment, default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+impl Fitting {
+    /// Whether nothing was said about the fit.
+    pub(crate) fn is_default(&self) -> bool {
+        let Self { components, inference, standardize, max_iter, tol, seed: _ } = self;
+        components.is_none()
+            && inference.is_none()
+            && standardize.is_none()
+            && max_iter.is_none()
+            && tol.is_none()
+    }
+}
+
+/// The models by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Family {
+    /// Principal components: scores are projections, in the units of the table.
+    Pca,
+    /// Probabilistic PCA: one noise variance for all columns.
+    Ppca,
+    /// Factor analysis: a noise variance for each column.
+    Fa,
+}
+
+impl Family {
+    pub(crate) fn spec(self) -> Spec {
+        match self {
+            Self::Pca | Self::Ppca => Spec::ppca(1),
+            Self::Fa => Spec::factor_analysis(1),
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Pca => "pca",
+            Self::Ppca => "ppca",
+            Self::Fa => "fa",
+        }
+    }
+
+    /// What a model of that name is, in words.
+    pub(crate) fn words(name: &str) -> &str {
+        match name {
+            "pca" => "PCA",
+            "ppca" => "probabilistic PCA",
+            "fa" => "factor analysis",
+            other => other,
+        }
+    }
+}
+
+/// Rotations by name, each with its usual parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RotationName {
+    /// As fitted: uncorrelated, by falling weight.
+    None,
+    /// Orthogonal: each factor on few columns.
+    Varimax,
+    /// Orthogonal: each column on few factors.
+    Quartimax,
+    /// Orthogonal: variance spread evenly.
+    Equamax,
+    /// Oblique: varimax sharpened to the fourth power.
+    Promax,
+    /// Oblique: direct oblimin with gamma 0.
+    Oblimin,
+}
+
+impl RotationName {
+    pub(crate) fn rotation(self) -> Option<Rotation> {
+        match self {
+            Self::None => None,
+            Self::Varimax => Some(Rotation::Varimax { kaiser: true }),
+            Self::Quartimax => Some(Rotation::Quartimax),
+            Self::Equamax => Some(Rotation::Equamax),
+            Self::Promax => Some(Rotation::Promax { power: 4.0 }),
+            Self::Oblimin => Some(Rotation::Oblimin { gamma: 0.0 }),
+        }
+    }
+
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().expect("no variant is skipped").get_name().to_owned()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Components {
+    Auto,
+    Number(usize),
+}
+
+impl FromStr for Components {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        match s {
+            "auto" => Ok(Self::Auto),
+            _ => s.parse().map(Self::Number).map_err(|_| "give a whole number, or `auto`".to_owned()),
+        }
+    }
+}
+
+pub(crate) fn probability(s: &str) -> Result<f64, String> {
+    match s.parse() {
+        Ok(p) if (1e-6..=1.0 - 1e-6).contains(&p) => Ok(p),
+        _ => Err("give a number between 0 and 1, such as 0.95".to_owned()),
+    }
+}
+
+fn not_negative(s: &str) -> Result<f64, String> {
+    match s.parse::<f64>() {
+        Ok(v) if v >= 0.0 && v.is_finite() => Ok(v),
+        _ => Err("give a number from 0, such as 1e-6".to_owned()),
+    }
+}
+
+fn thread_count(s: &str) -> Result<usize, String> {
+    match s.parse() {
+        Ok(n @ 1..=MOST_THREADS) => Ok(n),
+        _ => Err(format!("give a whole number from 1 to {MOST_THREADS}")),
+    }
+}
+
+pub(crate) fn at_least_one(s: &str) -> Result<usize, String> {
+    match s.parse() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err("give a whole number from 1".to_owned()),
+    }
+}
+
+fn delimiter(s: &str) -> Result<u8, String> {
+    match s.as_bytes() {
+        [byte] => Ok(*byte),
+        b"tab" | b"\\t" => Ok(b'\t'),
+        _ => Err("give one character, such as `;`, or `tab`".to_owned()),
+    }
+}

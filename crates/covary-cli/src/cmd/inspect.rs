@@ -1,0 +1,153 @@
+//! `covary inspect`: everything in a model file.
+
+use crate::args::Family;
+use crate::failure::Failure;
+use crate::input;
+use crate::learn::{check_words, ending, objective};
+use crate::voice::{aligned, count};
+use clap::Args;
+use covary::Matrix;
+use covary::io::model_file::Saved;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Everything in a model file, for people or, with --json, for programs.
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+#[command(after_help = "\
+Examples:
+  covary inspect wine.covary
+  covary inspect wine.covary --json > wine.json")]
+pub(crate) struct Inspect {
+    /// A model file, as `covary fit` writes it.
+    #[arg(verbatim_doc_comment)]
+    model: PathBuf,
+
+    /// As JSON, with every number.
+    #[arg(long, verbatim_doc_comment)]
+    json: bool,
+}
+
+impl Inspect {
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        let saved = input::model(&self.model)?;
+        super::print(&if self.json { saved.to_json() } else { described(&saved) })
+    }
+}
+
+fn described(saved: &Saved) -> String {
+    let (model, training) = (&saved.model, &saved.training);
+    let q = model.n_components();
+    let mut out = String::new();
+    let mut say = |line: String| writeln!(out, "{line}").expect("memory takes all");
+    say(format!(
+        "{}, {}, {}{}",
+        Family::words(&saved.family),
+        count(q, "component"),
+        count(saved.columns.len(), "column"),
+        if saved.spec.standardize { ", fitted to standardized columns" } else { "" },
+    ));
+    say(format!(
+        "learned from {} with {} ({:.1} %), by {}: {}",
+        count(training.n_rows, "row"),
+        count(training.n_gaps(), "gap"),
+        100.0 * training.n_gaps() as f64 / (training.n_rows * saved.columns.len()) as f64,
+        saved.method.name,
+        ending(&saved.report),
+    ));
+    say(format!(
+        "{} {:.4}; seed {}; written by {}",
+        objective(saved.report.objective.kind),
+        saved.report.objective.value,
+        saved.seed,
+        saved.created_by,
+    ));
+    for warning in &saved.report.warnings {
+        say(format!("warning: {warning}"));
+    }
+    if let Some(choice) = &saved.choice {
+        say(
+            "\nhow the number of components was chosen: nats per hidden cell, by how much less than the best"
+                .to_owned(),
+        );
+        let mut rows = vec![["components", "nats", "less by", "± se", "skill"].map(str::to_owned).to_vec()];
+        for at in &choice.by_n_components {
+            rows.push(vec![
+                format!("{}{}", if at.n_components == q { "* " } else { "" }, at.n_components),
+                format!("{:.4}", at.mean),
+                format!("{:.4}", at.shortfall),
+                format!("{:.4}", at.shortfall_error),
+                format!("{:.3}", at.skill),
+            ]);
+        }
+        say(aligned(&rows, &[]));
+    }
+
+    let (turned, by) = match &saved.rotation {
+        Some(r) => (&r.rotated.loadings, format!(", after {} rotation", r.name)),
+        None => (model.loadings(), String::new()),
+    };
+    say(format!(
+        "\nloadings in standard deviations of each column{by}, and the share of its variance that is noise"
+    ));
+    let deviations: Vec<f64> = model.variances().iter().map(|v| v.sqrt()).collect();
+    let mut header = vec!["column".to_owned(), "mean".to_owned(), "sd".to_owned()];
+    header.extend((1..=q).map(|k| k.to_string()));
+    header.push("noise".to_owned());
+    let mut rows = vec![header];
+    for (j, name) in saved.columns.iter().enumerate() {
+        let mut row = vec![name.clone(), digits(model.mean()[j]), digits(deviations[j])];
+        row.extend((0..q).map(|k| format!("{:.2}", turned[(j, k)] / deviations[j])));
+        row.push(format!("{:.2}", model.noise().variance(j) / deviations[j].powi(2)));
+        rows.push(row);
+    }
+    say(aligned(&rows, &[0]));
+    if let Some(r) = &saved.rotation {
+        say("\ncorrelations of the factors".to_owned());
+        say(square(&r.rotated.factor_correlations));
+    }
+    if q > 0 && saved.rotation.is_none() {
+        let (ratio, of) = if saved.spec.standardize {
+            (model.standardized_share(), "standardized columns")
+        } else {
+            (model.explained_variance_ratio(), "the table")
+        };
+        say(format!("\nshare of the variance of {of} that each component explains"));
+        let mut rows = vec![["component", "share", "together"].map(str::to_owned).to_vec()];
+        let mut together = 0.0;
+        for (k, share) in ratio.iter().enumerate() {
+            together += share;
+            rows.push(vec![(k + 1).to_string(), percent(*share), percent(together)]);
+        }
+        say(aligned(&rows, &[]));
+    }
+    for constant in &saved.constants {
+        say(format!("\nconstant, not in the model: `{}` = {}", constant.name, constant.value));
+    }
+    if let Some(check) = &saved.check {
+        say(format!("\n{}", check_words(check)));
+    }
+    out.trim_end().to_owned()
+}
+
+fn square(matrix: &Matrix) -> String {
+    let row = |r: &[f64]| r.iter().map(|v| format!("{v:.2}")).collect();
+    aligned(&matrix.rows().map(row).collect::<Vec<_>>(), &[])
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// Four significant digits.
+fn digits(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return value.to_string();
+    }
+    let places = 3 - value.abs().log10().floor() as i32;
+    match places {
+        0..=8 => format!("{value:.*}", places as usize),
+        -6..0 => format!("{value:.0}"),
+        _ => format!("{value:.3e}"),
+    }
+}

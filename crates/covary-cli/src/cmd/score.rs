@@ -1,0 +1,62 @@
+//! `covary score`: how likely, and how odd, each row is.
+
+use super::{Question, asked_json};
+use crate::failure::Failure;
+use crate::voice::count;
+use clap::Args;
+use covary::Density;
+use covary::io::Cells;
+use serde_json::{Value, json};
+
+/// How likely each row is under a model: low values are anomalies.
+///
+/// Gaps are integrated out. The result has, for each row of the table, after the columns that
+/// are not in the model:
+///   log_likelihood            log-density of the observed cells, in nats
+///   n_observed                observed cells of the row
+///   mahalanobis               squared distance from the mean; chi-squared with n_observed
+///                             degrees of freedom under the model
+///   t_squared                 the part inside the plane of the components (Hotelling)
+///   squared_prediction_error  squared distance from that plane, in the units of the data
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+#[command(after_help = "\
+Examples:
+  covary score wine.covary examples/wine_gaps.csv -o odd.csv
+  covary score wine.covary examples/wine_gaps.csv | sort -t, -g -k2 | head -5")]
+pub(crate) struct Score {
+    #[command(flatten)]
+    question: Question,
+}
+
+impl Score {
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        self.question.answer(|voice, asked, write| {
+            let data = asked.data()?;
+            let failed = |e| Failure::of_table(&asked.source.name, e);
+            let densities = asked.saved.model.log_density(&data).map_err(failed)?;
+            let odd = asked.saved.model.outlyingness(&data).map_err(failed)?;
+            let total: f64 = densities.iter().sum();
+            let observed = |i: usize| data.row(i).iter().filter(|v| !v.is_nan()).count() as i64;
+
+            let mut sheet = asked.aside();
+            sheet.push("log_likelihood", Cells::Numbers(densities));
+            sheet.push("n_observed", Cells::Integers((0..data.n_rows()).map(observed).collect()));
+            sheet.push("mahalanobis", Cells::Numbers(odd.iter().map(|o| o.mahalanobis).collect()));
+            sheet.push("t_squared", Cells::Numbers(odd.iter().map(|o| o.t_squared).collect()));
+            let errors = odd.iter().map(|o| o.squared_prediction_error).collect();
+            sheet.push("squared_prediction_error", Cells::Numbers(errors));
+            write(&sheet)?;
+
+            let per_cell = total / data.n_observed().max(1) as f64;
+            voice.say(&format!(
+                "log-likelihood {total:.4} over {}, {per_cell:.4} per observed cell",
+                count(data.n_rows(), "row")
+            ));
+            let mut found = asked_json(asked, &data);
+            found.insert("log_likelihood".to_owned(), json!(total));
+            found.insert("log_likelihood_per_cell".to_owned(), json!(per_cell));
+            Ok(Value::Object(found))
+        })
+    }
+}

@@ -1,0 +1,110 @@
+//! `covary transform`: where the rows stand along the components.
+
+use super::{Question, asked_json};
+use crate::failure::Failure;
+use clap::{Args, ValueEnum};
+use covary::io::{Cells, Sheet};
+use covary::{Coordinates, Matrix};
+use serde_json::Value;
+
+/// Scores of rows: where each stands along the components of a model.
+///
+/// A row with gaps is placed by its observed cells alone. The result has a row for each row of
+/// the table, the columns that are not in the model first, then component_1, component_2, …
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+#[command(after_help = "\
+Examples:
+  covary transform wine.covary examples/wine_gaps.csv -o scores.csv
+  covary transform wine.covary examples/wine_gaps.csv --covariance -o scores.parquet")]
+pub(crate) struct Transform {
+    #[command(flatten)]
+    question: Question,
+
+    /// Which scores. If not given: projection for pca, posterior otherwise.
+    #[arg(long, verbatim_doc_comment, value_enum)]
+    coordinates: Option<CoordinatesName>,
+
+    /// Also write the posterior covariance of each row's scores, the lower triangle row by row:
+    /// covariance_1_1, covariance_2_1, covariance_2_2, …
+    #[arg(long, verbatim_doc_comment)]
+    covariance: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum CoordinatesName {
+    /// Posterior mean: shrunk towards 0 as far as the row is uncertain.
+    Posterior,
+    /// Orthogonal projection on the principal axes, in the units of the data, as in PCA.
+    Projection,
+    /// Projection divided by its standard deviation.
+    Whitened,
+    /// Weighted least squares (Bartlett): unbiased, not shrunk.
+    Bartlett,
+}
+
+impl Transform {
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        self.question.answer(|_, asked, write| {
+            let (saved, data) = (&asked.saved, asked.data()?);
+            let failed = |e| Failure::of_table(&asked.source.name, e);
+            let coordinates = match self.coordinates {
+                None if saved.family == "pca" => CoordinatesName::Projection,
+                None => CoordinatesName::Posterior,
+                Some(name) => name,
+            };
+            if self.covariance && coordinates != CoordinatesName::Posterior {
+                return Err(Failure::Call(
+                    "--covariance goes with posterior scores; add --coordinates posterior".to_owned(),
+                ));
+            }
+            // Posterior scores and least-squares ones turn with the loadings; projections are on the
+            // principal axes, which no rotation moves.
+            let turns = matches!(coordinates, CoordinatesName::Posterior | CoordinatesName::Bartlett);
+            let rotation = saved.rotation.as_ref().filter(|_| turns).map(|r| &r.rotated);
+            let mut scores = saved.model.transform(&data, coordinates.coordinates()).map_err(failed)?;
+            if let Some(rotated) = rotation {
+                scores = rotated.scores(&scores).map_err(failed)?;
+            }
+            let q = scores.n_columns();
+            let mut sheet = asked.aside();
+            sheet.push_matrix((1..=q).map(|k| format!("component_{k}")), &scores);
+            let covariances;
+            if self.covariance {
+                let posterior = saved.model.posterior(&data).map_err(failed)?;
+                let by_pattern: Vec<Matrix> = match rotation {
+                    Some(rotated) => {
+                        posterior.covariances.iter().map(|c| rotated.score_covariance(c)).collect()
+                    }
+                    None => posterior.covariances,
+                };
+                covariances = posterior.pattern_of_row.iter().map(|&p| &by_pattern[p]).collect::<Vec<_>>();
+                push_triangles(&mut sheet, &covariances, q);
+                write(&sheet)?;
+            } else {
+                write(&sheet)?;
+            }
+            Ok(Value::Object(asked_json(asked, &data)))
+        })
+    }
+}
+
+fn push_triangles(sheet: &mut Sheet<'_>, covariances: &[&Matrix], q: usize) {
+    for a in 0..q {
+        for b in 0..=a {
+            let column = covariances.iter().map(|c| c[(a, b)]).collect();
+            sheet.push(format!("covariance_{}_{}", a + 1, b + 1), Cells::Numbers(column));
+        }
+    }
+}
+
+impl CoordinatesName {
+    fn coordinates(self) -> Coordinates {
+        match self {
+            Self::Posterior => Coordinates::Posterior,
+            Self::Projection => Coordinates::Projection,
+            Self::Whitened => Coordinates::Whitened,
+            Self::Bartlett => Coordinates::Bartlett,
+        }
+    }
+}

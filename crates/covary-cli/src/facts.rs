@@ -1,0 +1,111 @@
+//! What came in: the ledger of a table, in words and as JSON.
+
+use crate::input::Source;
+use crate::voice::{Voice, count, names};
+use covary::data::{Ledger, Oddity};
+use covary::io::{ColumnKind, Table};
+use serde_json::{Value, json};
+
+/// Says what came in and what is odd about it.
+pub(crate) fn tell(voice: Voice, source: &Source) -> Ledger {
+    let (table, data) = (&source.table, source.table.dataset());
+    let ledger = Ledger::of(data);
+    let cells = (ledger.n_rows * ledger.n_columns) as f64;
+    voice.say(&format!(
+        "{}: {}, {} of numbers, {} ({:.1} %)",
+        source.name,
+        count(ledger.n_rows, "row"),
+        count(ledger.n_columns, "column"),
+        count(ledger.n_gaps, "gap"),
+        100.0 * ledger.n_gaps as f64 / cells
+    ));
+    if ledger.n_gaps > 0 {
+        let with_gaps = ledger.gaps_by_column.iter().filter(|&&n| n > 0).count();
+        let fullest = (0..ledger.n_columns).rev().max_by_key(|&j| ledger.gaps_by_column[j]);
+        let fullest = fullest.expect("a table has columns");
+        voice.say(&format!(
+            "gaps in {} of {} and {} of {}; most in `{}` ({})",
+            ledger.n_rows - ledger.n_complete_rows,
+            count(ledger.n_rows, "row"),
+            with_gaps,
+            count(ledger.n_columns, "column"),
+            data.column_names()[fullest],
+            ledger.gaps_by_column[fullest],
+        ));
+    }
+    if !aside(table).is_empty() {
+        voice.say(&format!("not in the model, passed through: {}", aside(table).join(", ")));
+    }
+    if table.n_blank_lines() > 0 {
+        voice.say(&format!("passed over: {}", count(table.n_blank_lines(), "blank line")));
+    }
+    if table.column_names().iter().all(|n| n.parse::<f64>().is_ok()) {
+        voice.warn("the first line holds only numbers and was read as the names of the columns");
+    }
+    for oddity in ledger.oddities(data) {
+        // What cannot be modelled is spoken of where it is set aside.
+        use Oddity::{ConstantColumns, EmptyColumns, SingleColumns};
+        if !matches!(oddity, ConstantColumns { .. } | SingleColumns { .. } | EmptyColumns { .. }) {
+            voice.warn(&oddity.to_string());
+        }
+    }
+    ledger
+}
+
+/// The columns kept aside, each with why.
+fn aside(table: &Table) -> Vec<String> {
+    let names = table.column_names();
+    let why = |&j: &usize| match table.kind(j) {
+        ColumnKind::Numbers | ColumnKind::Excluded => format!("`{}`", names[j]),
+        ColumnKind::Unnamed => "the column without a name".to_owned(),
+        ColumnKind::Typed { name } => format!("`{}` ({name})", names[j]),
+        ColumnKind::Text { row } => {
+            let text: String = table.text(*row, j).chars().take(20).filter(|c| !c.is_control()).collect();
+            format!("`{}` (row {}: `{text}`)", names[j], row + 1)
+        }
+    };
+    let columns = table.columns_aside();
+    let mut said: Vec<String> = columns.iter().take(8).map(why).collect();
+    if columns.len() > said.len() {
+        said.push(format!("{} more", columns.len() - said.len()));
+    }
+    said
+}
+
+/// The same as JSON: rows count from 1, columns go by name.
+pub(crate) fn as_json(source: &Source, ledger: &Ledger) -> Value {
+    let (table, data) = (&source.table, source.table.dataset());
+    let name = |j: &usize| data.column_names()[*j].clone();
+    let gaps: serde_json::Map<String, Value> =
+        data.column_names().iter().zip(&ledger.gaps_by_column).map(|(n, &g)| (n.clone(), json!(g))).collect();
+    let aside = table.columns_aside().into_iter().map(|j| {
+        let why = match table.kind(j) {
+            ColumnKind::Text { row } => format!("text in row {}", row + 1),
+            ColumnKind::Typed { name } => format!("of type {name}"),
+            ColumnKind::Unnamed => "without a name".to_owned(),
+            ColumnKind::Numbers | ColumnKind::Excluded => "excluded".to_owned(),
+        };
+        json!({ "name": table.column_names()[j], "why": why })
+    });
+    json!({
+        "source": source.name,
+        "n_rows": ledger.n_rows,
+        "n_columns": ledger.n_columns,
+        "n_gaps": ledger.n_gaps,
+        "gaps_by_column": gaps,
+        "n_complete_rows": ledger.n_complete_rows,
+        "empty_rows": ledger.empty_rows.iter().map(|i| i + 1).collect::<Vec<_>>(),
+        "empty_columns": ledger.empty_columns.iter().map(name).collect::<Vec<_>>(),
+        "passed_through": aside.collect::<Vec<_>>(),
+        "n_blank_lines": table.n_blank_lines(),
+        "warnings": ledger.oddities(data).map(|o| o.to_string()).collect::<Vec<_>>(),
+    })
+}
+
+/// Says that columns could not go into a file of numbers.
+pub(crate) fn left_out(voice: Voice, left: &[String], target: &str) {
+    if !left.is_empty() {
+        let left: Vec<&str> = left.iter().map(String::as_str).collect();
+        voice.warn(&format!("left out of {target}, which holds only numbers: {}", names(&left)));
+    }
+}

@@ -1,0 +1,118 @@
+//! A command that is stopped, kindly or not, leaves whole files or none.
+
+use super::{covary, succeed};
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A table large enough that a kill may hit any part of the work.
+fn write_table(path: &Path) {
+    let mut state = 7_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / (1_u64 << 31) as f64 - 0.5
+    };
+    let mut text = (1..=12).map(|j| format!("c{j}")).collect::<Vec<_>>().join(",") + "\n";
+    for _ in 0..4000 {
+        let (a, b) = (next(), next());
+        let cells: Vec<String> = (0..12)
+            .map(|j| match next() {
+                gap if gap > 0.4 => String::new(),
+                noise => (a * f64::from(j) + b + 0.3 * noise).to_string(),
+            })
+            .collect();
+        text += &(cells.join(",") + "\n");
+    }
+    fs::write(path, text).expect("writable");
+}
+
+fn start(folder: &Path, command: &str) -> Child {
+    covary()
+        .current_dir(folder)
+        .args(command.split_whitespace())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the command starts")
+}
+
+#[test]
+fn no_half_written_file_is_seen_after_200_kills() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = folder.path();
+    write_table(&root.join("t.csv"));
+    let commands = [
+        (
+            "impute -q t.csv --components 2 --cells cells.csv --draws 2 -o out.csv",
+            vec!["out.csv", "cells.csv", "out-1.csv", "out-2.csv"],
+        ),
+        ("fit -q t.csv --components 2 -o out.covary", vec!["out.covary"]),
+    ];
+    for (command, outputs) in commands {
+        let begun = Instant::now();
+        succeed(root, command);
+        let whole_run = begun.elapsed();
+        let whole: Vec<Vec<u8>> =
+            outputs.iter().map(|name| fs::read(root.join(name)).expect("written")).collect();
+        let old = b"what was there before".to_vec();
+        let (mut killed, mut replaced) = (0, 0);
+        for k in 0..100_u32 {
+            for name in &outputs {
+                fs::write(root.join(name), &old).expect("writable");
+            }
+            let mut child = start(root, command);
+            // Evenly over a little more than a whole run, by the golden ratio.
+            sleep(whole_run.mul_f64(1.1 * (f64::from(k) * 0.618_033_988_75).fract()));
+            child.kill().expect("it can be killed");
+            killed += u32::from(!child.wait().expect("it ends").success());
+            for (name, whole) in outputs.iter().zip(&whole) {
+                let now = fs::read(root.join(name)).expect("never absent");
+                assert!(now == old || now == *whole, "{name} is half written");
+                replaced += u32::from(now == *whole);
+            }
+        }
+        assert!(killed > 50, "only {killed} of 100 runs of `{command}` were hit");
+        assert!(replaced > 0, "no run of `{command}` came to its end");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_the_fit_so_far_and_says_so() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = folder.path();
+    write_table(&root.join("t.csv"));
+    // So many steps that only Ctrl-C ends it.
+    let mut child = start(root, "fit t.csv --components 2 --tol 0 --max-iter 100000000 -o out.covary");
+    sleep(Duration::from_millis(1500));
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.expect("a kill command").success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    let said = succeed(root, "inspect out.covary");
+    assert!(said.out.contains("interrupted after"), "{}", said.out);
+    assert_eq!(fs::read_dir(root).expect("a folder").count(), 2, "no litter");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_said_and_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = folder.path();
+    write_table(&root.join("t.csv"));
+    // Everything written to this device fails as on a full disk.
+    let said = super::run_in(root, &["impute", "-q", "t.csv", "--components", "2", "-o", "/dev/full"], b"");
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.err.contains("covary: /dev/full: cannot be written: "), "{}", said.err);
+    // A limit on the size of files stands for a full disk under the final name.
+    let program = env!("CARGO_BIN_EXE_covary");
+    let script =
+        format!("trap '' XFSZ; ulimit -f 64; exec {program} impute -q t.csv --components 2 -o out.csv");
+    let output = std::process::Command::new("sh").args(["-c", &script]).current_dir(root).output();
+    let output = output.expect("a shell");
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("out.csv: cannot be written: "));
+    assert_eq!(fs::read_dir(root).expect("a folder").count(), 1, "nothing half-written is left");
+}
