@@ -3,6 +3,7 @@
 use crate::input::Source;
 use crate::voice::{Voice, count, names};
 use covary::data::{Ledger, Oddity};
+use covary::io::model_file::Saved;
 use covary::io::{ColumnKind, Table};
 use serde_json::{Value, json};
 
@@ -33,8 +34,9 @@ pub(crate) fn tell(voice: Voice, source: &Source) -> Ledger {
             ledger.gaps_by_column[fullest],
         ));
     }
-    if !aside(table).is_empty() {
-        voice.say(&format!("not in the model, passed through: {}", aside(table).join(", ")));
+    let aside = aside(table);
+    if !aside.is_empty() {
+        voice.say(&format!("not in the model, passed through: {}", aside.join(", ")));
     }
     if table.n_blank_lines() > 0 {
         voice.say(&format!("passed over: {}", count(table.n_blank_lines(), "blank line")));
@@ -100,6 +102,11 @@ pub(crate) fn as_json(source: &Source, ledger: &Ledger) -> Value {
         "n_blank_lines": table.n_blank_lines(),
         "warnings": ledger.oddities(data).map(|o| o.to_string()).collect::<Vec<_>>(),
     })
+}
+
+/// Everything in a model, as `covary inspect --json` has it.
+pub(crate) fn model_as_json(saved: &Saved) -> Value {
+    serde_json::from_str(&saved.to_json()).expect("JSON of our own")
 }
 
 /// Says that columns could not go into a file of numbers.

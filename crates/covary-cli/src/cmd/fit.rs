@@ -84,7 +84,11 @@ impl Fit {
             learned.check(voice, &source.name, &self.fitting)?;
         }
         output.write(|out| model_file::write(&learned.saved, out))?;
-        let model: Value = serde_json::from_str(&learned.saved.to_json()).expect("JSON of our own");
-        Ok(json!({ "data": facts::as_json(&source, &ledger), "model": model }))
+        Ok(self.running.findings(|| {
+            json!({
+                "data": facts::as_json(&source, &ledger),
+                "model": facts::model_as_json(&learned.saved),
+            })
+        }))
     }
 }

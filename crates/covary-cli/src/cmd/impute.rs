@@ -249,12 +249,13 @@ impl Impute {
         if !filled.cells().is_empty() {
             voice.say(&self.listing(wide, &filled).map_err(failed)?);
         }
-        let model: Value = serde_json::from_str(&saved.to_json()).expect("our own JSON");
-        Ok(json!({
-            "data": facts::as_json(source, ledger),
-            "n_filled": filled.cells().len(),
-            "n_gaps_left": left_gaps,
-            "model": model,
+        Ok(self.running.findings(|| {
+            json!({
+                "data": facts::as_json(source, ledger),
+                "n_filled": filled.cells().len(),
+                "n_gaps_left": left_gaps,
+                "model": facts::model_as_json(saved),
+            })
         }))
     }
 

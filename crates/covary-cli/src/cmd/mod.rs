@@ -41,6 +41,11 @@ impl Running {
         pool.install(|| work(Voice::new(self.quiet)))
     }
 
+    /// The findings of a run, put together only if they were asked for.
+    pub(crate) fn findings(&self, found: impl FnOnce() -> Value) -> Value {
+        if self.json { found() } else { Value::Null }
+    }
+
     /// Writes the findings, if they were asked for as JSON.
     pub(crate) fn report(&self, findings: &Value) -> Result<(), Failure> {
         if !self.json {
