@@ -9,6 +9,10 @@ use std::error::Error;
 use std::fs::{self, File};
 use std::time::Instant;
 
+/// That of the command; pyarrow's own is the same.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [file, repeats] = args.as_slice() else { return Err("usage: read_time FILE REPEATS".into()) };

@@ -75,7 +75,14 @@ impl Patterns {
         let mut pattern_of = Vec::with_capacity(n_rows);
         let mut counts: Vec<usize> = Vec::new();
         let (mut gaps, mut gap_end) = (Vec::new(), Vec::new());
+        let mut last: Option<(&[u64], usize)> = None;
         for mask in masks.chunks_exact(words) {
+            // Rows like the one before need no table of patterns.
+            if let Some((_, id)) = last.filter(|(before, _)| *before == mask) {
+                counts[id] += 1;
+                pattern_of.push(id);
+                continue;
+            }
             let id = *ids.entry(mask).or_insert_with(|| {
                 for (word, first) in mask.iter().zip((0..).step_by(64)) {
                     let mut bits = *word;
@@ -90,6 +97,7 @@ impl Patterns {
             });
             counts[id] += 1;
             pattern_of.push(id);
+            last = Some((mask, id));
         }
         // Counting sort keeps the rows of each pattern in order.
         let mut next: Vec<usize> = counts

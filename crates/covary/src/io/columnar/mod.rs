@@ -5,7 +5,11 @@
 //! integers is filled by the nearest integer.
 
 pub(super) mod arrow;
+#[cfg(feature = "parquet")]
+mod flat;
 mod number;
+#[cfg(feature = "parquet")]
+mod pages;
 #[cfg(feature = "parquet")]
 pub(super) mod parquet;
 #[cfg(test)]

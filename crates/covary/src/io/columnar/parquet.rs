@@ -1,5 +1,7 @@
 //! Apache Parquet.
 
+use super::flat::{self, Flat, Pool, Seen, Source};
+use super::pages::{self, Page};
 use super::{BATCH, Column, Part, Plan, damaged, guarded, place};
 use crate::io::error::shown;
 use crate::io::{Error, Input, ReadOptions, Table};
@@ -12,18 +14,17 @@ use parquet::arrow::arrow_reader::{
 use parquet::arrow::{ArrowSchemaConverter, ArrowWriter, ProjectionMask};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
+use parquet::file::metadata::{KeyValue, ParquetMetaData};
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{ChunkReader, Length};
 use rayon::prelude::*;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom, Write};
-use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::io::{BufReader, Read, Write};
+use std::sync::Arc;
 
 const FORMAT: &str = "Parquet";
 /// Rows decoded at once: a column's part and its place in the rows stay in a thread's cache.
-const ROWS: usize = if cfg!(test) { 8 } else { 1 << 13 };
+const ROWS: usize = if cfg!(test) { 8 } else { 1 << 12 };
 
 pub(in crate::io) fn read<R: Read>(
     input: Input<R>,
@@ -33,8 +34,13 @@ pub(in crate::io) fn read<R: Read>(
     match input {
         Input::File(file) if !gzip && file.metadata().is_ok_and(|m| m.is_file()) => {
             let length = file.metadata().map_err(Error::Read)?.len();
-            let file = Arc::new(Mutex::new(file));
-            guarded(FORMAT, || read_from(&SharedFile { file, length }, options))
+            let file = SharedFile {
+                file: Arc::new(file),
+                length,
+                #[cfg(not(unix))]
+                position: Arc::default(),
+            };
+            guarded(FORMAT, || read_from(&file, options))
         }
         other => {
             let bytes = Bytes::from(crate::io::bytes(other, gzip)?);
@@ -43,82 +49,107 @@ pub(in crate::io) fn read<R: Read>(
     }
 }
 
-/// Reads band after band of columns: each band's columns are decoded by all threads, a batch of rows
-/// at a time, and put into their place. Only the pages of one band are in memory besides the numbers.
-fn read_from<T: ChunkReader + Clone + 'static>(source: &T, options: &ReadOptions) -> Result<Table, Error> {
+/// Reads plain numbers straight into the rows, and then all other columns through arrays.
+fn read_from<S: Source>(source: &S, options: &ReadOptions) -> Result<Table, Error> {
     check_magic(source)?;
     let metadata = ArrowReaderMetadata::load(source, ArrowReaderOptions::new()).map_err(failed)?;
     let plan = Plan::new(metadata.schema(), options)?;
     let claimed = metadata.metadata().row_groups().iter().map(|g| usize::try_from(g.num_rows()).ok());
     let claimed = claimed.sum::<Option<usize>>();
     let n = claimed.ok_or_else(|| wrong("it claims less than no rows"))?;
+    let pages = pages::walk(source, metadata.metadata())?;
     let d = plan.n_numbers();
     let mut values = zeros(n, d)?;
-    let mut ends = Vec::new();
+    let ends: Vec<usize> = (1..=n.div_ceil(ROWS)).map(|batch| n.min(batch * ROWS)).collect();
     let mut parts: Vec<Vec<Part>> = vec![Vec::new(); plan.names.len()];
-    for band in bands(plan.names.len(), n) {
-        let mut readers = readers(source, &metadata, band.clone())?;
-        let mut batch = 0;
-        loop {
-            // Every reader gives the same rows of its own columns.
-            let decoded: Vec<(usize, Vec<Column>)> =
-                readers.par_iter_mut().map(|reader| reader.next(&plan)).collect::<Result<_, Error>>()?;
-            let rows = decoded[0].0;
-            let start = if batch == 0 { 0 } else { ends[batch - 1] };
-            if decoded.iter().any(|(other, _)| *other != rows) || rows > n - start {
-                return Err(wrong("its columns differ in length"));
-            }
-            if rows == 0 {
-                break;
-            }
-            let columns: Vec<Column> = decoded.into_iter().flat_map(|(_, columns)| columns).collect();
-            if ends.len() == batch {
-                ends.push(start + rows);
-            }
-            place(&mut values[start * d..(start + rows) * d], d, columns.iter());
-            for (j, column) in band.clone().zip(columns) {
-                parts[j].push(column.part);
-            }
-            batch += 1;
+
+    let mut flat = flat_columns(&plan, metadata.metadata(), &pages);
+    let seen = flat::read(source, &mut flat, &mut values, d, ROWS)?;
+    for (column, seen) in flat.iter().zip(seen) {
+        // A column that the dataset does not hold is kept as it came, which takes arrays.
+        if !seen.iter().any(|seen| seen.inexact || (seen.null && seen.nan)) {
+            let part = |seen: Seen| Part::Numbers { gap: seen.nan.then_some(f64::NAN) };
+            parts[column.column] = seen.into_iter().map(part).collect();
         }
-        if batch != ends.len() || ends.last().is_some_and(|&end| end != n) {
-            return Err(wrong("it has fewer rows than it claims"));
-        }
+    }
+    drop(flat);
+    let others: Vec<usize> = (0..parts.len()).filter(|&j| parts[j].is_empty()).collect();
+    for band in others.chunks(band_width(n)) {
+        read_arrays(source, &metadata, &plan, band, &ends, &mut values, &mut parts)?;
     }
     plan.table(values, ends, parts)
 }
 
+/// The columns that are read straight. A number that means a gap is told apart in arrays.
+fn flat_columns<'a>(plan: &Plan, metadata: &ParquetMetaData, pages: &'a [Vec<Vec<Page>>]) -> Vec<Flat<'a>> {
+    if !plan.gaps.no_numbers() {
+        return Vec::new();
+    }
+    let fields = plan.schema.fields().iter().zip(&plan.slots).enumerate();
+    fields
+        .filter_map(|(j, (field, slot))| Flat::new(j, (*slot)?, field.data_type(), metadata, pages))
+        .collect()
+}
+
+/// Reads a band of columns through arrays: all threads decode a batch of rows at a time, and put it
+/// into its place. Only the pages of one band are in memory besides the numbers.
+fn read_arrays<S: Source>(
+    source: &S,
+    metadata: &ArrowReaderMetadata,
+    plan: &Plan,
+    band: &[usize],
+    ends: &[usize],
+    values: &mut [f64],
+    parts: &mut [Vec<Part>],
+) -> Result<(), Error> {
+    let d = plan.n_numbers();
+    let mut readers = readers(source, metadata, band)?;
+    let mut start = 0;
+    for &end in ends {
+        // Every reader gives the same rows of its own columns.
+        let decoded: Vec<(usize, Vec<Column>)> =
+            readers.par_iter_mut().map(|reader| reader.next(plan)).collect::<Result<_, Error>>()?;
+        if decoded.iter().any(|(rows, _)| *rows != end - start) {
+            return Err(wrong("it has fewer rows than it claims"));
+        }
+        let columns: Vec<Column> = decoded.into_iter().flat_map(|(_, columns)| columns).collect();
+        place(&mut values[start * d..end * d], d, columns.iter());
+        for (&j, column) in band.iter().zip(columns) {
+            parts[j].push(column.part);
+        }
+        start = end;
+    }
+    Ok(())
+}
+
 /// Columns to be read at once: few enough that their pages and batches are small beside the table,
 /// enough to share among threads.
-fn bands(columns: usize, rows: usize) -> impl Iterator<Item = Range<usize>> {
+fn band_width(rows: usize) -> usize {
     /// Cells of the pages of a band: a page of eight-byte numbers seldom has more than 2¹⁷.
     const CELLS: usize = 1 << 21;
     const PAGE: usize = 1 << 17;
-    let width = if cfg!(test) { 3 } else { (CELLS / rows.clamp(1, PAGE)).max(1) };
-    (0..columns.div_ceil(width)).map(move |b| b * width..columns.min((b + 1) * width))
+    if cfg!(test) { 3 } else { (CELLS / rows.clamp(1, PAGE)).max(1) }
 }
 
 /// A decoder of some columns.
 struct ColumnReader {
-    first: usize,
+    columns: Vec<usize>,
     batches: ParquetRecordBatchReader,
 }
 
 /// A decoder for each thread.
-fn readers<T: ChunkReader + Clone + 'static>(
-    source: &T,
+fn readers<S: Source>(
+    source: &S,
     metadata: &ArrowReaderMetadata,
-    band: Range<usize>,
+    band: &[usize],
 ) -> Result<Vec<ColumnReader>, Error> {
-    let each = band.len().div_ceil(4 * rayon::current_num_threads());
-    let build = |first: usize| {
-        let columns = first..band.end.min(first + each);
-        let mask = ProjectionMask::roots(metadata.parquet_schema(), columns);
+    let build = |columns: &[usize]| {
+        let mask = ProjectionMask::roots(metadata.parquet_schema(), columns.iter().copied());
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(source.clone(), metadata.clone());
         let batches = builder.with_projection(mask).with_batch_size(ROWS).build().map_err(failed)?;
-        Ok(ColumnReader { first, batches })
+        Ok(ColumnReader { columns: columns.to_vec(), batches })
     };
-    band.clone().step_by(each).map(build).collect()
+    band.chunks(band.len().div_ceil(4 * rayon::current_num_threads())).map(build).collect()
 }
 
 impl ColumnReader {
@@ -126,8 +157,8 @@ impl ColumnReader {
     fn next(&mut self, plan: &Plan) -> Result<(usize, Vec<Column>), Error> {
         let Some(batch) = self.batches.next() else { return Ok((0, Vec::new())) };
         let batch = batch.map_err(|e| damaged(FORMAT, e))?;
-        let columns = batch.columns().iter().enumerate();
-        Ok((batch.num_rows(), columns.map(|(j, array)| plan.column(self.first + j, array)).collect()))
+        let columns = self.columns.iter().zip(batch.columns());
+        Ok((batch.num_rows(), columns.map(|(&j, array)| plan.column(j, array)).collect()))
     }
 }
 
@@ -159,11 +190,11 @@ fn check_magic<T: ChunkReader>(source: &T) -> Result<(), Error> {
     }
 }
 
-fn wrong(why: &str) -> Error {
+pub(super) fn wrong(why: &str) -> Error {
     Error::Damaged { format: FORMAT, why: why.to_owned() }
 }
 
-fn failed(error: ParquetError) -> Error {
+pub(super) fn failed(error: ParquetError) -> Error {
     match error {
         ParquetError::NYI(what) => Error::Unsupported { format: FORMAT, what },
         ParquetError::External(error) => match error.downcast::<std::io::Error>() {
@@ -174,18 +205,69 @@ fn failed(error: ParquetError) -> Error {
     }
 }
 
-/// A file read by several threads. (`File` itself is a source too, but its copies share one position.)
+/// A file read by several threads, each from places of its own.
 #[derive(Clone)]
 struct SharedFile {
-    file: Arc<Mutex<File>>,
+    file: Arc<File>,
     length: u64,
+    /// Held while the file's own position is used.
+    #[cfg(not(unix))]
+    position: Arc<std::sync::Mutex<()>>,
 }
 
 impl SharedFile {
-    fn at(&self, position: u64) -> std::io::Result<MutexGuard<'_, File>> {
-        let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        file.seek(SeekFrom::Start(position))?;
-        Ok(file)
+    #[cfg(unix)]
+    fn read_at(&self, at: u64, to: &mut [u8]) -> std::io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(&*self.file, to, at)
+    }
+
+    #[cfg(not(unix))]
+    fn read_at(&self, at: u64, to: &mut [u8]) -> std::io::Result<usize> {
+        use std::io::{Seek, SeekFrom};
+        let _held = self.position.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut file = &*self.file;
+        file.seek(SeekFrom::Start(at))?;
+        file.read(to)
+    }
+}
+
+impl Source for SharedFile {
+    fn copy(&self, at: u64, to: &mut [u8]) -> Result<(), Error> {
+        FromPosition { file: self.clone(), position: at }.read_exact(to).map_err(Error::Read)
+    }
+
+    fn look(
+        &self,
+        at: u64,
+        length: usize,
+        pool: &Pool,
+        then: impl FnOnce(&[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut buffer = pool.take(length);
+        self.copy(at, &mut buffer[..length])?;
+        then(&buffer[..length])?;
+        pool.give(buffer);
+        Ok(())
+    }
+}
+
+impl Source for Bytes {
+    fn copy(&self, at: u64, to: &mut [u8]) -> Result<(), Error> {
+        self.look(at, to.len(), &Pool::default(), |bytes| {
+            to.copy_from_slice(bytes);
+            Ok(())
+        })
+    }
+
+    fn look(
+        &self,
+        at: u64,
+        length: usize,
+        _: &Pool,
+        then: impl FnOnce(&[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let rest = usize::try_from(at).ok().and_then(|at| self.get(at..));
+        then(rest.and_then(|rest| rest.get(..length)).ok_or(Error::CutShort { format: FORMAT })?)
     }
 }
 
@@ -200,7 +282,7 @@ impl ChunkReader for SharedFile {
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
         // Page headers are read this way; they are short.
-        Ok(BufReader::with_capacity(1 << 10, FromPosition { file: self.clone(), position: start }))
+        Ok(BufReader::with_capacity(1 << 8, FromPosition { file: self.clone(), position: start }))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
@@ -209,7 +291,8 @@ impl ChunkReader for SharedFile {
             return Err(ParquetError::EOF("a page lies behind the end of the file".to_owned()));
         }
         let mut bytes = Vec::with_capacity(length);
-        if (&mut *self.at(start)?).take(length as u64).read_to_end(&mut bytes)? < length {
+        let from = FromPosition { file: self.clone(), position: start };
+        if from.take(length as u64).read_to_end(&mut bytes)? < length {
             return Err(ParquetError::EOF("the file became shorter".to_owned()));
         }
         Ok(bytes.into())
@@ -224,7 +307,7 @@ struct FromPosition {
 
 impl Read for FromPosition {
     fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
-        let read = self.file.at(self.position)?.read(to)?;
+        let read = self.file.read_at(self.position, to)?;
         self.position += read as u64;
         Ok(read)
     }

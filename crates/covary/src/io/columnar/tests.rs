@@ -587,9 +587,9 @@ mod of_parquet {
     use super::*;
     use parquet::arrow::ArrowWriter;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-    use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
+    use parquet::basic::{BrotliLevel, Compression, Encoding, GzipLevel, ZstdLevel};
     use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, ParquetMetaDataWriter};
-    use parquet::file::properties::WriterProperties;
+    use parquet::file::properties::{WriterProperties, WriterVersion};
     use std::io::{Seek, Write};
 
     const PARQUET: Format = Format { layout: Layout::Parquet, gzip: false };
@@ -713,6 +713,161 @@ mod of_parquet {
             });
             let error = read_as(&lie, PARQUET, &ReadOptions::default()).expect_err("a false claim");
             assert!(matches!(error, Error::Damaged { .. } | Error::TooLarge { .. }), "{claim}: {error}");
+        }
+    }
+
+    #[test]
+    fn columns_read_straight_are_those_read_through_arrays() {
+        const N: i32 = 61;
+        let some = |i: i32, every: i32| (i % every != 0).then_some(i);
+        let floats = |of: &dyn Fn(i32) -> Option<f64>| Arc::new((0..N).map(of).collect::<Float64Array>());
+        let whole = batch(vec![
+            ("complete", floats(&|i| Some(f64::from(i * i) / 7.0)) as ArrayRef),
+            ("gaps", floats(&|i| some(i, 5).map(|i| f64::from(i) / 3.0))),
+            ("nan", floats(&|i| Some(some(i, 4).map_or(NAN, f64::from)))),
+            ("both", floats(&|i| some(i, 4).map(|i| some(i, 3).map_or(NAN, f64::from)))),
+            ("late", floats(&|i| (i > 40).then_some(-0.0))),
+            ("same", floats(&|_| Some(2.5))),
+            ("none", floats(&|_| None)),
+            ("rounded", floats(&|i| some(i, 9).map(|i| f64::from(i % 7) / 10.0))),
+            ("f32", Arc::new((0..N).map(|i| some(i, 6).map(|i| i as f32 / 3.0)).collect::<Float32Array>())),
+            ("i32", Arc::new((0..N).map(|i| some(i, 8).map(|i| i - 30)).collect::<Int32Array>())),
+            ("i64", Arc::new((0..N).map(|i| some(i, 7).map(|i| i64::from(i) << 40)).collect::<Int64Array>())),
+            (
+                "wide",
+                Arc::new(
+                    (0..N).map(|i| some(i, 7).map(|i| (i64::from(i) << 53) + 1)).collect::<Int64Array>(),
+                ),
+            ),
+        ]);
+        let want = table(&whole);
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            for codec in [Compression::SNAPPY, Compression::UNCOMPRESSED] {
+                // Dictionaries that are given up after a page or two, and none.
+                for dictionary in [1 << 20, 100, 0] {
+                    for (group, page) in [(100, 100), (100, 7), (13, 100), (25, 9)] {
+                        let mut properties = WriterProperties::builder()
+                            .set_writer_version(version)
+                            .set_compression(codec)
+                            .set_dictionary_enabled(dictionary > 0)
+                            .set_dictionary_page_size_limit(dictionary)
+                            .set_data_page_row_count_limit(page)
+                            .set_write_batch_size(page)
+                            .set_max_row_group_row_count(Some(group));
+                        for column in ["i32", "i64", "wide"] {
+                            properties = properties.set_column_encoding(column.into(), Encoding::PLAIN);
+                        }
+                        let mut writer =
+                            ArrowWriter::try_new(Vec::new(), whole.schema(), Some(properties.build()))
+                                .expect("a writer");
+                        writer.write(&whole).expect("memory takes all");
+                        let bytes = writer.into_inner().expect("memory takes all");
+                        let t = read_as(&bytes, PARQUET, &ReadOptions::default()).expect("a table");
+                        assert_eq!(cells(&t), cells(&want));
+                        let content = parquet_content(&written(&t, t.dataset().values(), PARQUET));
+                        for (got, want) in content.columns().iter().zip(whole.columns()) {
+                            assert_eq!(format!("{got:?}"), format!("{want:?}"));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Replaces bytes that occur once.
+    fn replaced(bytes: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
+        assert_eq!(old.len(), new.len());
+        let places: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at..].starts_with(old)).collect();
+        let [at] = places[..] else { panic!("{} places", places.len()) };
+        let mut bytes = bytes.to_vec();
+        bytes[at..at + old.len()].copy_from_slice(new);
+        bytes
+    }
+
+    #[track_caller]
+    fn check_damaged(bytes: &[u8], says: &str) {
+        let start = std::time::Instant::now();
+        let error = read_as(bytes, PARQUET, &ReadOptions::default()).expect_err("an error").to_string();
+        assert!(error.contains(says), "{error}");
+        // Gigabytes that are touched take longer.
+        assert!(start.elapsed() < std::time::Duration::from_secs(1), "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn a_dictionary_cannot_claim_the_memory_of_the_machine() {
+        let bytes = include_bytes!("../../../tests/damaged/dictionary_claim.parquet");
+        check_damaged(bytes, "is damaged Parquet");
+    }
+
+    #[test]
+    fn pages_cannot_claim_more_than_they_hold() {
+        let values: Vec<f64> = (0..40).map(f64::from).collect();
+        let whole = batch(vec![("x", Arc::new(Float64Array::from(values)) as ArrayRef)]);
+        let file = |codec, dictionary| {
+            let properties = WriterProperties::builder()
+                .set_compression(codec)
+                .set_dictionary_enabled(dictionary)
+                .set_statistics_enabled(parquet::file::properties::EnabledStatistics::None)
+                .build();
+            let mut writer =
+                ArrowWriter::try_new(Vec::new(), whole.schema(), Some(properties)).expect("a writer");
+            writer.write(&whole).expect("memory takes all");
+            writer.into_inner().expect("memory takes all")
+        };
+        // 320 bytes, 320 compressed: fields 2 and 3 of a header, zigzag varints.
+        let plain = file(Compression::UNCOMPRESSED, false);
+        let header = [0x15, 0x80, 0x05, 0x15, 0x80, 0x05, 0x2c, 0x15, 80];
+        let more = [0x15, 0x80, 0x05, 0x15, 0x80, 0x05, 0x2c, 0x15, 82];
+        check_damaged(&replaced(&plain, &header, &more), "a page claims more values than its column has");
+        let longer = [0x15, 0x80, 0x05, 0x15, 0x80, 0x7f, 0x2c, 0x15, 80];
+        check_damaged(&replaced(&plain, &header, &longer), "a page lies behind the end of its column");
+        let odd = [0x15, 0x80, 0x05, 0x15, 0x81, 0x05, 0x2c, 0x15, 80];
+        check_damaged(&replaced(&plain, &header, &odd), "the header of a page is none");
+        let words = file(Compression::UNCOMPRESSED, true);
+        let header = [0x15, 0x80, 0x05, 0x15, 0x80, 0x05, 0x4c, 0x15, 80];
+        let more = [0x15, 0x80, 0x05, 0x15, 0x80, 0x05, 0x4c, 0x15, 82];
+        check_damaged(&replaced(&words, &header, &more), "a dictionary claims more values than its bytes");
+        let small = file(Compression::SNAPPY, false);
+        let at = small.windows(3).position(|w| w == [0x15, 0x80, 0x05]).expect("a header");
+        let mut large = small;
+        large[at + 1..at + 3].copy_from_slice(&[0xfe, 0x7f]);
+        check_damaged(&large, "a page claims to be larger than its bytes can make it");
+    }
+
+    #[test]
+    fn lists_of_lengths_cannot_claim_more_than_their_page() {
+        let texts: Vec<String> = (0..40).map(|i| format!("{:>9}", i * 7_919)).collect();
+        let x = numbers(&[0.5; 40]);
+        for texts in [
+            Arc::new(StringArray::from(texts.clone())) as ArrayRef,
+            Arc::new(texts.iter().map(|t| Some(t).filter(|t| !t.contains('3'))).collect::<StringArray>()),
+        ] {
+            let whole = batch(vec![("x", x.clone()), ("text", texts.clone())]);
+            for encoding in [Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY] {
+                for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+                    let properties = WriterProperties::builder()
+                        .set_compression(Compression::UNCOMPRESSED)
+                        .set_writer_version(version)
+                        .set_dictionary_enabled(false)
+                        .set_column_encoding("text".into(), encoding)
+                        .set_column_encoding("x".into(), Encoding::PLAIN)
+                        .build();
+                    let mut writer =
+                        ArrowWriter::try_new(Vec::new(), whole.schema(), Some(properties)).expect("a writer");
+                    writer.write(&whole).expect("memory takes all");
+                    let bytes = writer.into_inner().expect("memory takes all");
+                    let t = read_as(&bytes, PARQUET, &ReadOptions::default()).expect("a table");
+                    assert_eq!(cells(&t), cells(&table(&whole)));
+                    // Blocks of 128 numbers in 4 parts; then how many there are.
+                    let n = u8::try_from(texts.len() - texts.null_count()).expect("40");
+                    let heads = (0..bytes.len()).filter(|&at| bytes[at..].starts_with(&[0x80, 1, 4, n]));
+                    for at in heads {
+                        let mut lie = bytes.clone();
+                        lie[at + 3] = 127;
+                        check_damaged(&lie, "a list of lengths of text is none");
+                    }
+                }
+            }
         }
     }
 
