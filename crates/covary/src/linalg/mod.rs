@@ -8,6 +8,7 @@ mod matrix;
 mod orient;
 pub(crate) mod packed;
 pub(crate) mod rows;
+pub(crate) mod tridiagonal;
 
 pub(crate) use krylov::top_eigenpairs;
 pub use matrix::Matrix;

@@ -37,6 +37,13 @@ pub(crate) fn add_outer(out: &mut [f64], x: &[f64], s: f64) {
     }
 }
 
+/// `out ← out + A` for the leading `k × k` block of a symmetric matrix.
+pub(crate) fn add_matrix(out: &mut [f64], a: &Matrix, k: usize) {
+    for i in 0..k {
+        out[len(i)..].iter_mut().zip(&a.row(i)[..=i]).for_each(|(o, a)| *o += a);
+    }
+}
+
 /// The full symmetric matrix.
 pub(crate) fn unpack(packed: &[f64], k: usize) -> Matrix {
     Matrix::from_fn(k, k, |i, j| {
@@ -134,5 +141,67 @@ pub(crate) fn upper_times(l: &[f64], b: &mut [f64]) {
         }
         b[i] = row[i] * bi;
         row_start += i + 1;
+    }
+}
+
+/// Replaces a packed symmetric `A = L Lᵀ` by `L`; `false`, and `A` half overwritten, if it is not
+/// positive definite to working precision.
+#[inline(always)]
+pub(crate) fn cholesky(a: &mut [f64], k: usize) -> bool {
+    for i in 0..k {
+        let (above, row) = a.split_at_mut(len(i));
+        for j in 0..=i {
+            let row_j = if j < i { &above[len(j)..] } else { &*row };
+            let s = row[j] - dot(&row[..j], &row_j[..j]);
+            if j < i {
+                row[j] = s / above[len(j + 1) - 1];
+            } else if s > 0.0 {
+                row[i] = s.sqrt();
+            } else {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// `b ← L⁻¹ b` for a packed lower triangle.
+#[inline(always)]
+pub(crate) fn solve_lower(l: &[f64], b: &mut [f64]) {
+    for i in 0..b.len() {
+        let row = &l[len(i)..][..=i];
+        b[i] = (b[i] - dot(&row[..i], &b[..i])) / row[i];
+    }
+}
+
+/// `b ← L⁻ᵀ b` for a packed lower triangle.
+#[inline(always)]
+pub(crate) fn solve_upper(l: &[f64], b: &mut [f64]) {
+    for i in (0..b.len()).rev() {
+        let row = &l[len(i)..][..=i];
+        let bi = b[i] / row[i];
+        b[i] = bi;
+        for (b, r) in b[..i].iter_mut().zip(row) {
+            *b -= r * bi;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packed_factor_solves() {
+        let a = [4.0, 2.0, 5.0, -1.0, 0.5, 3.0];
+        let mut l = a;
+        assert!(cholesky(&mut l, 3));
+        let mut x = [1.0, -2.0, 0.5];
+        solve_lower(&l, &mut x);
+        solve_upper(&l, &mut x);
+        let mut back = [0.0; 3];
+        symmetric_times(&a, &x, &mut back);
+        assert!(back.iter().zip([1.0, -2.0, 0.5]).all(|(b, w)| (b - w).abs() < 1e-14), "{back:?}");
+        assert!(!cholesky(&mut [1.0, 2.0, 1.0], 2));
     }
 }

@@ -6,7 +6,7 @@
 
 use super::density::FilledCell;
 use super::latent::{Block, Keep, Latent, Units, zero_gaps};
-use super::{LinearGaussian, Noise};
+use super::{LinearGaussian, Noise, Uncertainty};
 use crate::data::Pattern;
 use crate::linalg::lanes::{LANES, Lane};
 use crate::linalg::{dot, packed};
@@ -29,7 +29,13 @@ impl LinearGaussian {
         answer: impl Fn(&Latent<'_>, &[Pattern<'_>], &mut Block, &mut T) + Sync,
     ) -> Vec<T> {
         let (psi, unscaled) = (self.noise_variances(), vec![1.0; self.mean().len()]);
-        let units = Units { w: self.loadings(), psi: &psi, mean: self.mean(), inverse_scale: &unscaled };
+        let units = Units {
+            w: self.loadings(),
+            psi: &psi,
+            mean: self.mean(),
+            inverse_scale: &unscaled,
+            spread: self.uncertainty().map_or(&[], |u| &u.relative),
+        };
         let latent = Latent::new(data, units, Keep::Root);
         pieces(data.n_rows(), latent.block_rows, |rows| {
             let mut out = empty();
@@ -156,8 +162,9 @@ impl pulp::WithSimd for Fill<'_> {
         let mut row = 0;
         for (k, strip) in strips.iter().enumerate() {
             out.sd.clear();
+            let root = &block.kept[k * kept_len..][..kept_len];
+            let uncertain = model.uncertainty().map(|u| (u, packed::square(root, q)));
             for gaps in strip.gaps.chunks(LANES) {
-                let root = &block.kept[k * kept_len..][..kept_len];
                 let variance = gap_variances(w, model.noise(), root, gaps, &mut out.w);
                 out.sd.extend(variance[..gaps.len()].iter().map(|v| v.sqrt()));
             }
@@ -166,12 +173,38 @@ impl pulp::WithSimd for Fill<'_> {
                 for (&j, &sd) in strip.gaps.iter().zip(&out.sd) {
                     let column = j as usize;
                     let mean = mean[column] + dot(w.row(column), x);
+                    let sd = match &uncertain {
+                        None => sd,
+                        Some((u, v)) => {
+                            let (signal, noise) = added_variance(u, model.noise(), v, x, column);
+                            (sd * sd + signal + noise).sqrt()
+                        }
+                    };
                     out.cells.push(FilledCell { row: i, column, mean, sd });
                 }
                 row += 1;
             }
         }
     }
+}
+
+/// What uncertain parameters add to the variance of a cell, with ẑ = (x̂, 1) (spec II §2.8, §3.6):
+/// `ẑᵀ cov(v) ẑ + tr cov(w) V`, and to its noise: `⟨σ²⟩ − ψ`.
+pub(super) fn added_variance(
+    u: &Uncertainty,
+    noise: &Noise,
+    v: &Matrix,
+    x: &[f64],
+    column: usize,
+) -> (f64, f64) {
+    let (e, q) = (u.of_column(column), x.len());
+    let mut spread = e[(q, q)];
+    for i in 0..q {
+        let row = &e.row(i)[..q];
+        spread += x[i] * (dot(row, x) + 2.0 * e[(i, q)]) + dot(row, v.row(i));
+    }
+    let psi = noise.variance(column);
+    (psi * u.spread_factor(column) * spread.max(0.0), psi * (u.noise_factor(column) - 1.0))
 }
 
 /// The log-densities of a block's rows, once `W x̂` is known.

@@ -28,6 +28,9 @@ pub(crate) struct Units<'a> {
     pub(crate) psi: &'a [f64],
     pub(crate) mean: &'a [f64],
     pub(crate) inverse_scale: &'a [f64],
+    /// `E_j`, the covariance of `(w_j, μ_j)` over `ψ_j`: one for every column, one for all, or none
+    /// where the parameters are taken as known.
+    pub(crate) spread: &'a [Matrix],
 }
 
 /// What is kept of every `G = L Lᵀ`.
@@ -64,6 +67,8 @@ pub(crate) struct Latent<'a> {
     complete: Vec<f64>,
     /// Packed identity.
     identity: Vec<f64>,
+    /// `cov(w_j, μ_j) / ψ_j` of every column, d × q, and their sum; empty where parameters are known.
+    offset: Option<(Matrix, Vec<f64>)>,
     /// Whether no digits of `G` are at stake.
     well_conditioned: bool,
     keep: Keep,
@@ -128,7 +133,7 @@ impl pulp::WithSimd for Kernel<'_, '_> {
 
 impl<'a> Latent<'a> {
     pub(crate) fn new(data: &'a Dataset, units: Units<'a>, keep: Keep) -> Self {
-        let Units { w, psi, .. } = units;
+        let Units { w, psi, spread, .. } = units;
         let (d, q) = (w.n_rows(), w.n_columns());
         let inverse: Vec<f64> = psi.iter().map(|v| 1.0 / v).collect();
         let mut weighted = w.clone();
@@ -142,11 +147,20 @@ impl<'a> Latent<'a> {
         let mut complete = identity.clone();
         for j in 0..d {
             packed::add_outer(outer.row_mut(j), w.row(j), inverse[j]);
+            if let Some(e) = one_or_each(spread, j) {
+                packed::add_matrix(outer.row_mut(j), e, q);
+            }
             complete.iter_mut().zip(outer.row(j)).for_each(|(c, o)| *c += o);
         }
         let largest = complete.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+        let offset = (!spread.is_empty()).then(|| {
+            let each = Matrix::from_fn(d, q, |j, i| one_or_each(spread, j).map_or(0.0, |e| e[(q, i)]));
+            let sum = (0..q).map(|i| (0..d).map(|j| each[(j, i)]).sum()).collect();
+            (each, sum)
+        });
         Self {
             data,
+            offset,
             units,
             weighted,
             outer,
@@ -202,7 +216,8 @@ impl<'a> Latent<'a> {
         self.run(Stage::Factor, strips, block);
         // x̂ ← x̂ + V (WᵀΨ⁻¹(y − W x̂) − x̂), from x̂ = 0: once is the posterior mean, and where V has
         // lost digits the next passes restore those of x̂.
-        let passes = if self.well_conditioned { 1 } else { REFINED_PASSES };
+        // Uncertain loadings blunt what an ill-conditioned G could tell apart: once is enough.
+        let passes = if self.well_conditioned || self.offset.is_some() { 1 } else { REFINED_PASSES };
         for pass in 0..passes {
             if pass > 0 {
                 self.fit(block);
@@ -211,7 +226,29 @@ impl<'a> Latent<'a> {
             let misfit = if pass == 0 { &block.y } else { &block.fit };
             let misfit = MatRef::from_row_major_slice(misfit, n, d);
             gemm(MatMut::from_row_major_slice_mut(&mut block.b, n, q), false, misfit, self.weighted.view());
+            self.subtract_offsets(strips, block);
             self.run(Stage::Solve, strips, block);
+        }
+    }
+
+    /// `b ← b − Σ_O cov(w_j, μ_j) / ψ_j` for every row.
+    fn subtract_offsets(&self, strips: &[Pattern<'_>], block: &mut Block) {
+        let Some((each, sum)) = &self.offset else { return };
+        let q = sum.len();
+        let mut rows = block.b.chunks_exact_mut(q.max(1));
+        for strip in strips {
+            let mut offset = vec![0.0; q];
+            if 2 * strip.gaps.len() <= each.n_rows() {
+                offset.copy_from_slice(sum);
+                for &j in strip.gaps {
+                    offset.iter_mut().zip(each.row(j as usize)).for_each(|(o, e)| *o -= e);
+                }
+            } else {
+                strip.for_observed(|j| offset.iter_mut().zip(each.row(j)).for_each(|(o, e)| *o += e));
+            }
+            for b in rows.by_ref().take(strip.rows.len()) {
+                b.iter_mut().zip(&offset).for_each(|(b, o)| *b -= o);
+            }
         }
     }
 
@@ -333,6 +370,11 @@ impl<'a> Latent<'a> {
             }
         }
     }
+}
+
+/// The entry of column `j` where there is one for each, or the one for all.
+pub(crate) fn one_or_each<T>(entries: &[T], j: usize) -> Option<&T> {
+    entries.get(j).or_else(|| entries.first())
 }
 
 /// `fit ← y − fit`, 0 at the gaps.

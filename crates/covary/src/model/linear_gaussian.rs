@@ -1,8 +1,10 @@
 use super::density::{check_columns, draw_stream, filled_values};
-use super::{Conditional, Density, FilledCell, Given, Noise};
+use super::uncertainty::GivenUncertain;
+use super::{Conditional, Density, FilledCell, Given, Noise, Uncertainty};
 use crate::linalg::Cholesky;
 use crate::{CentralMoments, Dataset, Error, Matrix};
-use rand::Rng;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 /// The fitted model, whatever road led to it.
@@ -12,7 +14,8 @@ use rand_distr::{Distribution, StandardNormal};
 /// ```
 ///
 /// `W` (`loadings`) is d × q, `μ` (`mean`) has length d, `Ψ` (`noise`) is isotropic or diagonal and
-/// positive. No d × d matrix is formed except by [`covariance`](Self::covariance) and
+/// positive. Where the road gives it, the model also knows how uncertain they are
+/// ([`uncertainty`](Self::uncertainty)), and its answers include that. No d × d matrix is formed except by [`covariance`](Self::covariance) and
 /// [`precision`](Self::precision).
 ///
 /// ```
@@ -28,6 +31,7 @@ pub struct LinearGaussian {
     loadings: Matrix,
     mean: Vec<f64>,
     noise: Noise,
+    pub(super) uncertainty: Option<Box<Uncertainty>>,
 }
 
 impl LinearGaussian {
@@ -57,7 +61,7 @@ impl LinearGaussian {
         if let Some(value) = noise.variances(d).into_iter().find(|v| !(v.is_finite() && *v > 0.0)) {
             return out("a noise variance", value, "finite and above 0");
         }
-        Ok(Self { loadings, mean, noise })
+        Ok(Self { loadings, mean, noise, uncertainty: None })
     }
 
     /// Number of components q.
@@ -85,8 +89,8 @@ impl LinearGaussian {
         self.noise.variances(self.mean.len())
     }
 
-    /// What the columns in `observed` (rising) say about the rest: factorised once, asked row by
-    /// row.
+    /// What the columns in `observed` (rising) say about the rest at these very parameters, taken as
+    /// known: factorised once, asked row by row.
     ///
     /// # Panics
     /// If an index is not a column of the model.
@@ -215,18 +219,27 @@ pub(crate) fn latent_precision(w: &Matrix, noise: &Noise, observed: &[usize]) ->
     Cholesky::new(&g).expect("identity plus a sum of squares is positive definite")
 }
 
+/// Keeps the draw of the parameters apart from that of the gaps.
+const PARAMETERS: u64 = 0x9e37_79b9_7f4a_7c15;
+
 impl Density for LinearGaussian {
     fn n_columns(&self) -> usize {
         self.mean.len()
     }
 
     fn given(&self, observed: &[usize]) -> Box<dyn Given + '_> {
-        Box::new(self.condition(observed))
+        match &self.uncertainty {
+            None => Box::new(self.condition(observed)),
+            Some(_) => Box::new(GivenUncertain { model: self, observed: observed.to_vec() }),
+        }
     }
 
     fn log_density(&self, data: &Dataset) -> Result<Vec<f64>, Error> {
         check_columns(self.n_columns(), data)?;
-        Ok(self.log_densities(data))
+        match &self.uncertainty {
+            None => Ok(self.log_densities(data)),
+            Some(_) => self.scoring_draws().log_density(data),
+        }
     }
 
     fn gap_cells(&self, data: &Dataset) -> Result<Vec<FilledCell>, Error> {
@@ -236,11 +249,20 @@ impl Density for LinearGaussian {
 
     fn draw_gaps(&self, data: &Dataset, k: usize, seed: u64) -> Result<Matrix, Error> {
         check_columns(self.n_columns(), data)?;
+        if self.uncertainty.is_some() {
+            // All rows of a completed table share one draw of the parameters.
+            let mut rng = ChaCha8Rng::seed_from_u64(seed ^ PARAMETERS);
+            rng.set_stream(k as u64);
+            return self.draw_parameters(&mut rng).draw_gaps(data, k, seed);
+        }
         let cells = self.draw_cells(data, seed, |i| draw_stream(data, k, i));
         Ok(filled_values(data, &cells))
     }
 
     fn sample(&self, n_rows: usize, rng: &mut dyn Rng) -> Matrix {
+        if self.uncertainty.is_some() {
+            return self.scoring_draws().sample(n_rows, rng);
+        }
         let (d, q) = (self.mean.len(), self.n_components());
         let deviation: Vec<f64> = self.noise_variances().iter().map(|v| v.sqrt()).collect();
         let mut out = Matrix::zeros(n_rows, d);

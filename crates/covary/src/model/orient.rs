@@ -28,9 +28,7 @@ impl LinearGaussian {
         let flips = canonical_signs(&mut u);
         let mut rotation = v;
         rotation.scale_columns(&flips);
-        let model = Self::new(u, self.mean().to_vec(), self.noise().clone())
-            .expect("a rotation keeps parameters valid");
-        (model, rotation)
+        (self.with_loadings(u, &rotation), rotation)
     }
 
     /// Orthonormal principal axes of the signal, q × d, by falling variance, signs by the rule of
@@ -70,8 +68,15 @@ impl LinearGaussian {
     /// If `rotation` is not q × q.
     #[must_use]
     pub fn rotated(&self, rotation: &Matrix) -> Self {
-        Self::new(self.loadings().dot(rotation), self.mean().to_vec(), self.noise().clone())
-            .expect("a rotation keeps parameters valid")
+        self.with_loadings(self.loadings().dot(rotation), rotation)
+    }
+
+    /// The model with loadings `w = W R`.
+    fn with_loadings(&self, w: Matrix, rotation: &Matrix) -> Self {
+        let mut model = Self::new(w, self.mean().to_vec(), self.noise().clone())
+            .expect("a rotation keeps parameters valid");
+        model.uncertainty = self.uncertainty().map(|u| Box::new(u.rotated(rotation)));
+        model
     }
 }
 

@@ -40,7 +40,8 @@ impl LinearGaussian {
                 given.factor().solve(&mut weighted);
                 let residual = |&j: &usize| row[j] - self.mean()[j] - dot(self.loadings().row(j), &bartlett);
                 Outlyingness {
-                    t_squared: dot(&b, &weighted),
+                    // Adding 0 turns the −0 of no components into 0.
+                    t_squared: dot(&b, &weighted) + 0.0,
                     squared_prediction_error: given.observed().iter().map(|j| residual(j).powi(2)).sum(),
                     mahalanobis: given.mahalanobis(row),
                 }
