@@ -2,11 +2,10 @@
 //! several.
 //!
 //! `fit_timing FILE ROWS COLUMNS METHOD FAMILY Q THREADS REPEATS ITERATIONS` with FILE holding
-//! little-endian f64, row-major, NaN at the gaps; ITERATIONS fixes the steps of EM, 0 leaves them to
-//! its stopping rule. Prints one JSON object.
+//! little-endian f64, row-major, NaN at the gaps; ITERATIONS fixes the steps of an iterative method, 0
+//! leaves them to its stopping rule. Prints one JSON object.
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
 
-use covary::infer::Em;
 use covary::{Dataset, Estimator, Matrix, Method, Spec};
 use std::error::Error;
 use std::fs::File;
@@ -18,11 +17,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [file, rows, columns, method, family, q, threads, repeats, iterations] = args.as_slice() else {
         return Err("usage: fit_timing FILE ROWS COLUMNS METHOD FAMILY Q THREADS REPEATS ITERATIONS".into());
     };
-    let method = match (Method::from_name(method).ok_or("no such method")?, iterations.parse()?) {
-        (method, 0) => method,
-        (Method::Em(em), max_iterations) => Method::Em(Em { max_iterations, tolerance: 0.0, ..em }),
-        _ => return Err("only EM has iterations to fix".into()),
-    };
+    let mut method = Method::from_name(method).ok_or("no such method")?;
+    if iterations != "0" {
+        method.set("max_iterations", iterations)?;
+        method.set("tolerance", "0")?;
+    }
     let (n, d, q) = (rows.parse()?, columns.parse()?, q.parse()?);
     // Read in small pieces: a second copy of the table would hide the memory of the fit.
     let mut reader = BufReader::new(File::open(file)?);

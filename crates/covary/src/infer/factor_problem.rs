@@ -160,7 +160,15 @@ impl FactorProblem {
             warnings.push(Warning::Saturated);
         }
         let objective = Objective { kind: ObjectiveKind::LogLikelihood, value };
-        Ok(Fit { model, report: FitReport { objective, trace, termination, warnings } })
+        let report = FitReport {
+            objective,
+            trace,
+            termination,
+            warnings,
+            relevance: Vec::new(),
+            monitored: Vec::new(),
+        };
+        Ok(Fit { model, draws: None, report })
     }
 }
 

@@ -4,22 +4,33 @@
 //! one line of [`Method`], and one line in the contract test's list.
 
 mod conditional_maximization;
+mod diagnostics;
 mod em;
+mod evidence;
 mod factor_problem;
 mod factor_report;
+mod gibbs;
+#[cfg(test)]
+mod golden;
 mod newton;
 mod options;
 mod report;
 mod scatter;
+mod share;
 mod spectral;
+mod variational;
 
 pub use conditional_maximization::ConditionalMaximization;
+pub use diagnostics::{ChainSummary, effective_sample_size, split_r_hat};
 pub use em::{Acceleration, Em, Gradient, Init, LatentMoments};
+pub use evidence::{AlphaRule, Evidence, RelevantComponents};
 pub use factor_report::{FactorReport, Rmsea};
+pub use gibbs::{Gibbs, GibbsState};
 pub use newton::Newton;
 pub use options::MethodRecord;
-pub use report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
+pub use report::{Fit, FitReport, Monitored, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 pub use spectral::{Solver, Spectral, Spectrum};
+pub use variational::{MeanField, Structured};
 
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, Spec};
@@ -103,6 +114,14 @@ roads! {
     ConditionalMaximization = "cm";
     /// [`Em`]: exact with gaps.
     Em = "em";
+    /// [`Structured`]: Bayesian PCA, loadings, mean and noise together.
+    Structured = "structured";
+    /// [`MeanField`]: Bayesian PCA and factor analysis, every factor apart.
+    MeanField = "mean-field";
+    /// [`Evidence`]: Bayesian PCA by type-II maximum likelihood, which drops components.
+    Evidence = "evidence";
+    /// [`Gibbs`]: draws from the posterior, complete or with gaps.
+    Gibbs = "gibbs";
 }
 
 impl Method {

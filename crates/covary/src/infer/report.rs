@@ -1,23 +1,43 @@
 //! How a fit went and how it ended, as data.
 
+use super::diagnostics::ChainSummary;
 use crate::data::list;
-use crate::model::{Density, LinearGaussian};
+use crate::model::{Density, LinearGaussian, Mixture, Predictive};
 use std::fmt;
 use std::ops::ControlFlow;
 
 /// A fitted model and how it came about.
 #[derive(Debug, Clone)]
 pub struct Fit<M = LinearGaussian> {
-    /// The model, in canonical form.
+    /// The model, in canonical form; of a sampler, the mean of its draws.
     pub model: M,
+    /// Draws of the parameters, by a road that samples them.
+    pub draws: Option<Mixture>,
     /// How the fit went and ended.
     pub report: FitReport,
 }
 
 impl<M: Density> Fit<M> {
-    /// The density to score and impute with.
+    /// The density to score and impute new rows with: the draws if there are any, else the model.
     pub fn predictive(&self) -> &dyn Density {
-        &self.model
+        match &self.draws {
+            Some(draws) => draws,
+            None => &self.model,
+        }
+    }
+
+    /// The density for rows the fit has seen: draws know them already and are not reweighted.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::Em, Density, Estimator, Spec};
+    /// let (whole, _) = simulate::ppca(Shape { rows: 60, columns: 6, n_components: 2 }, /* seed */ 1);
+    /// let table = simulate::hide(&whole, 0.2, /* seed */ 2);
+    /// let filled = Em::default().fit(&table, &Spec::ppca(2))?.of_training_rows().impute(&table)?;
+    /// assert_eq!(filled.cells().len(), table.n_gaps());
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    pub fn of_training_rows(&self) -> Predictive<'_> {
+        Predictive::of_training_rows(&self.model, self.draws.as_ref())
     }
 }
 
@@ -26,12 +46,32 @@ impl<M: Density> Fit<M> {
 pub struct FitReport {
     /// The quantity the road maximised, at the end.
     pub objective: Objective,
-    /// The objective after each step, the start first.
+    /// The objective after each step, the start first (but variational roads, whose start has no bound).
+    /// It may fall where a component was dropped.
     pub trace: Vec<f64>,
     /// Why the fit ended.
     pub termination: Termination,
     /// What to doubt.
     pub warnings: Vec<Warning>,
+    /// `E[αᵢ]` of the ARD prior, one per component of the model; empty for a road without one. A
+    /// component counts for little where its precision is large. Its units are those of the road's
+    /// prior: one over squared loadings, in the table's units where all columns share them and of the
+    /// standardised table otherwise; pure numbers where the prior is in units of the noise
+    /// ([`Structured`](super::Structured), [`Gibbs`](super::Gibbs)).
+    pub relevance: Vec<f64>,
+    /// What a sampler's chains say of scalars that no turn of the components changes; empty for other
+    /// roads.
+    pub monitored: Vec<Monitored>,
+}
+
+/// A scalar that the chains of a sampler were watched by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Monitored {
+    /// What it is, in words.
+    pub quantity: String,
+    /// Its mean over all draws, in the units that are sampled in (columns centred and scaled), and how well
+    /// the chains know it.
+    pub summary: ChainSummary,
 }
 
 impl FitReport {
@@ -62,6 +102,10 @@ pub enum ObjectiveKind {
     LogLikelihood,
     /// Log-likelihood plus log-prior.
     LogPosterior,
+    /// The variational bound: never above the log-evidence.
+    LowerBound,
+    /// Log-likelihood of the observed cells, averaged over draws of the parameters.
+    AverageLogLikelihood,
 }
 
 /// Why a fit ended.
@@ -119,6 +163,15 @@ pub enum Warning {
         /// The first of them, by name.
         example: (String, String),
     },
+    /// The chains of a sampler have not met.
+    NotMixed {
+        /// What they disagree on most.
+        quantity: String,
+        /// Its split R̂; `None` if undefined.
+        r_hat: Option<f64>,
+        /// Draws that count, of all kept.
+        effective_draws: f64,
+    },
     /// A factor model with zero degrees of freedom: it fits any covariance.
     Saturated,
 }
@@ -152,6 +205,12 @@ impl fmt::Display for Warning {
             Self::UnseenPairs { pairs, example: (a, b) } => write!(
                 f,
                 "{pairs} pair(s) of columns are never observed together (`{a}` and `{b}`, for one): their correlation rests on the model alone"
+            ),
+            Self::NotMixed { quantity, r_hat, effective_draws } => write!(
+                f,
+                "{}: {quantity} has R-hat {} and {effective_draws:.0} effective draws (at most 1.01 and at least 400 are asked for); ask for more `draws` and a longer `warm_up`, or for fewer components",
+                if r_hat.is_some_and(|r| r > 1.01) { "the chains have not mixed" } else { "too few draws" },
+                r_hat.map_or("undefined".to_owned(), |r| format!("{r:.3}"))
             ),
             Self::Saturated => {
                 write!(f, "zero degrees of freedom: the model fits any covariance and cannot be tested")

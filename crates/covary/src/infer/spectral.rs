@@ -144,6 +144,26 @@ impl Spectral {
         Ok(found)
     }
 
+    /// The `k` leading eigenpairs for a request that passed its checks, and a warning if columns are
+    /// constant.
+    pub(super) fn checked_spectrum(
+        &self,
+        data: &Dataset,
+        spec: &Spec,
+        k: usize,
+    ) -> Result<(Spectrum, Option<Warning>), Error> {
+        let found = self.spectrum(data, k, spec.standardize);
+        // A decomposition fails on numbers near the limits of f64: name the column that holds them.
+        let variances = match &found {
+            Ok(spectrum) => &spectrum.variances,
+            Err(Error::Numerical { .. }) => data.observed_variances(),
+            Err(other) => return Err(other.clone()),
+        };
+        let columns = spec.check_variances(variances, data.column_names(), Some(data))?;
+        let constant = (!columns.is_empty()).then_some(Warning::ConstantColumns { columns });
+        Ok((found?, constant))
+    }
+
     /// Fits from mean and covariance alone.
     ///
     /// # Errors
@@ -159,18 +179,9 @@ impl Estimator for Spectral {
     fn fit_observed(&self, data: &Dataset, spec: &Spec, _: &mut dyn Observer) -> Result<Fit, Error> {
         spec.check_road("spectral", NoiseFamily::Isotropic)?;
         spec.check(data)?;
-        let found = self.spectrum(data, spec.n_components, spec.standardize);
-        // A decomposition fails on numbers near the limits of f64: name the column that holds them.
-        let variances = match &found {
-            Ok(spectrum) => &spectrum.variances,
-            Err(Error::Numerical { .. }) => data.observed_variances(),
-            Err(other) => return Err(other.clone()),
-        };
-        let columns = spec.check_variances(variances, data.column_names(), Some(data))?;
-        let mut fit = found?.fit(spec)?;
-        if !columns.is_empty() {
-            fit.report.warnings.push(Warning::ConstantColumns { columns });
-        }
+        let (spectrum, constant) = self.checked_spectrum(data, spec, spec.n_components)?;
+        let mut fit = spectrum.fit(spec)?;
+        fit.report.warnings.extend(constant);
         Ok(fit)
     }
 }
@@ -216,24 +227,47 @@ impl Spectrum {
         self.noise_variance(q) * (d - q) as f64 <= f64::EPSILON * self.n_rows.max(d) as f64 * largest
     }
 
-    /// Log-likelihood with `q` components and noise variance σ², in the units of the table.
+    /// Log-likelihood with `q` components and noise variance σ², lengths by maximum likelihood, in the
+    /// units of the table.
+    pub(crate) fn log_likelihood(&self, q: usize, sigma2: f64) -> f64 {
+        self.log_likelihood_at(&self.fitted_variances(q, sigma2), sigma2)
+    }
+
+    /// `vᵢ = max(λᵢ, σ²)` of the `q` leading components.
+    fn fitted_variances(&self, q: usize, sigma2: f64) -> Vec<f64> {
+        self.eigenvalues[..q].iter().map(|l| l.max(sigma2)).collect()
+    }
+
+    /// Log-likelihood of the model with variances vᵢ along the leading axes and σ² beyond, in the
+    /// units of the table.
     ///
     /// ```text
-    /// ℓ = −N/2 [d ln 2π + Σ_{i≤q} (ln vᵢ + λᵢ/vᵢ) + (d−q) ln σ² + Σ_{i>q} λᵢ/σ²]      vᵢ = max(λᵢ, σ²)
+    /// ℓ = −N/2 [d ln 2π + Σ_{i≤q} (ln vᵢ + λᵢ/vᵢ) + (d−q) ln σ² + Σ_{i>q} λᵢ/σ²]
     /// ```
-    pub(crate) fn log_likelihood(&self, q: usize, sigma2: f64) -> f64 {
-        let (d, n) = (self.mean.len(), self.n_rows as f64);
-        let inside: f64 = self.eigenvalues[..q]
-            .iter()
-            .map(|&l| {
-                let v = l.max(sigma2);
-                v.ln() + l / v
-            })
-            .sum();
+    pub(super) fn log_likelihood_at(&self, v: &[f64], sigma2: f64) -> f64 {
+        let (d, n, q) = (self.mean.len(), self.n_rows as f64, v.len());
+        let inside: f64 = self.eigenvalues.iter().zip(v).map(|(l, v)| v.ln() + l / v).sum();
         let outside = (d - q) as f64 * (sigma2.ln() + self.noise_variance(q) / sigma2);
-        let units: f64 = self.scale.iter().map(|s| s.ln()).sum();
         let ln_2pi = (2.0 * std::f64::consts::PI).ln();
-        -0.5 * n * (d as f64 * ln_2pi + inside + outside) - n * units
+        -0.5 * n * (d as f64 * ln_2pi + inside + outside) - n * self.ln_units()
+    }
+
+    /// `Σ ln` of what the columns were divided by.
+    pub(super) fn ln_units(&self) -> f64 {
+        self.scale.iter().map(|s| s.ln()).sum()
+    }
+
+    /// The model with variances vᵢ along the leading axes and σ² beyond, in the units of the table.
+    pub(super) fn model(&self, v: &[f64], sigma2: f64, spec: &Spec) -> Result<LinearGaussian, Error> {
+        let mut w = self.axes.first_columns(v.len());
+        w.scale_columns(&v.iter().map(|v| (v - sigma2).sqrt()).collect::<Vec<_>>());
+        w.scale_rows(&self.scale);
+        let noise = if spec.standardize {
+            Noise::Diagonal(self.scale.iter().map(|s| s * s * sigma2).collect())
+        } else {
+            Noise::Isotropic(sigma2)
+        };
+        Ok(LinearGaussian::new(w, self.mean.clone(), noise)?.canonical())
     }
 
     /// Probabilistic PCA with `spec.n_components` of these components.
@@ -242,7 +276,6 @@ impl Spectrum {
     /// [`Error::DegenerateNoise`] if they leave no variance for the noise and no floor was set.
     pub fn fit(&self, spec: &Spec) -> Result<Fit, Error> {
         let (q, d) = (spec.n_components, self.mean.len());
-        let lambda = &self.eigenvalues[..q];
         let ml = self.noise_variance(q);
         let floor = spec.noise_floor.map(|f| f * self.total_variance / d as f64);
         let mut warnings = Vec::new();
@@ -256,22 +289,19 @@ impl Spectrum {
             }
             _ => ml,
         };
-        let value = self.log_likelihood(q, sigma2);
-        let v: Vec<f64> = lambda.iter().map(|l| l.max(sigma2)).collect();
-
-        let mut w = self.axes.first_columns(q);
-        w.scale_columns(&v.iter().map(|v| (v - sigma2).sqrt()).collect::<Vec<_>>());
-        w.scale_rows(&self.scale);
-        let noise = if spec.standardize {
-            Noise::Diagonal(self.scale.iter().map(|s| s * s * sigma2).collect())
-        } else {
-            Noise::Isotropic(sigma2)
-        };
-        let model = LinearGaussian::new(w, self.mean.clone(), noise)?.canonical();
+        let v = self.fitted_variances(q, sigma2);
+        let value = self.log_likelihood_at(&v, sigma2);
+        let model = self.model(&v, sigma2, spec)?;
         let objective = Objective { kind: ObjectiveKind::LogLikelihood, value };
-        let report =
-            FitReport { objective, trace: vec![value], termination: Termination::ClosedForm, warnings };
-        Ok(Fit { model, report })
+        let report = FitReport {
+            objective,
+            trace: vec![value],
+            termination: Termination::ClosedForm,
+            warnings,
+            relevance: Vec::new(),
+            monitored: Vec::new(),
+        };
+        Ok(Fit { model, draws: None, report })
     }
 }
 

@@ -13,10 +13,7 @@ pub(crate) struct Golden {
 
 impl Golden {
     pub(crate) fn open(name: &str) -> Self {
-        let path =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/part1").join(format!("{name}.json"));
-        let text = std::fs::read_to_string(&path).expect("golden cases are part of the project");
-        let value: Value = serde_json::from_str(&text).expect("golden cases are JSON");
+        let value = golden("part1", name);
         let tolerance = |k: &str| value["tolerance"][k].as_f64().expect("a golden case states its tolerance");
         Self { abs: tolerance("abs"), rel: tolerance("rel"), value }
     }
@@ -43,6 +40,13 @@ impl Golden {
     pub(crate) fn check_one(&self, what: &str, got: f64, want: &Value) {
         self.check(what, &[got], want);
     }
+}
+
+/// The text of a golden case; what its tolerance means is for the test to say.
+pub(crate) fn golden(part: &str, name: &str) -> Value {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(part);
+    let text = std::fs::read_to_string(folder.join(format!("{name}.json")));
+    serde_json::from_str(&text.expect("golden cases are part of the project")).expect("golden cases are JSON")
 }
 
 /// All numbers of a nested list; null becomes NaN.

@@ -10,15 +10,12 @@
 use super::moments::{Errors, LatentMoments};
 use super::parameters::{Frame, Parameters};
 use crate::data::Pattern;
+use crate::infer::share::{BATCH, share};
 use crate::linalg::{dot, gemm, packed};
 use crate::model::latent::{Block, Keep, Latent, Units, zero_gaps};
 use crate::parallel::over_pieces;
 use crate::{Dataset, Matrix};
 use faer::MatRef;
-
-/// Strips whose moments are shared out together: at q = 10 they fit the first-level cache, and their
-/// number the bits of a `u32`.
-const BATCH: usize = 32;
 
 /// One E-step: the table and the parameters.
 pub(super) struct Expectation<'a> {
@@ -66,8 +63,8 @@ struct Scratch {
 }
 
 impl<'a> Expectation<'a> {
-    pub(super) fn new(data: &'a Dataset, frame: &'a Frame, at: &'a Parameters) -> Self {
-        let units = Units { w: &at.w, psi: &at.psi, mean: &at.mean, inverse_scale: &frame.inverse };
+    pub(super) fn new(data: &'a Dataset, frame: &'a Frame, at: &'a Parameters, spread: &'a [Matrix]) -> Self {
+        let units = Units { w: &at.w, psi: &at.psi, mean: &at.mean, inverse_scale: &frame.inverse, spread };
         Self { latent: Latent::new(data, units, Keep::Inverse), w: &at.w }
     }
 
@@ -131,39 +128,10 @@ impl<'a> Expectation<'a> {
                     row += 1;
                 }
             }
-            self.share(strips, s, out);
-        }
-    }
-
-    /// Adds the moments of a batch of strips to the columns that have them: to all, less those that
-    /// miss them, column by column, so that a column's sum stays in registers over the batch; or, for
-    /// strips with few columns, to these.
-    #[inline(always)]
-    fn share(&self, strips: &[Pattern<'_>], s: &mut Scratch, out: &mut LatentMoments) {
-        let (d, pz) = (self.w.n_rows(), packed::padded_len(self.w.n_columns() + 1));
-        // Bit k of a column is set if strip k misses it.
-        s.missing.clear();
-        s.missing.resize(d, 0);
-        for (k, strip) in strips.iter().enumerate() {
-            let moment = &s.moments[k * pz..][..pz];
-            packed::add(&mut out.latent, moment);
-            if 2 * strip.gaps.len() <= d {
-                packed::add(&mut out.common, moment);
-                for &j in strip.gaps {
-                    s.missing[j as usize] |= 1 << k;
-                }
-            } else {
-                strip.for_observed(|j| packed::add(out.by_column.row_mut(j), moment));
+            for moment in s.moments[..strips.len() * pz].chunks_exact(pz) {
+                packed::add(&mut out.latent, moment);
             }
-        }
-        for (j, &missing) in s.missing.iter().enumerate().filter(|(_, bits)| **bits != 0) {
-            let (mut bits, mut n, mut starts) = (missing, 0, [0; BATCH]);
-            while bits != 0 {
-                starts[n] = bits.trailing_zeros() as usize * pz;
-                bits &= bits - 1;
-                n += 1;
-            }
-            packed::add_rows(out.by_column.row_mut(j), -1.0, &s.moments, &starts[..n]);
+            share(strips, &s.moments, &mut s.missing, &mut out.common, &mut out.by_column);
         }
     }
 }

@@ -1,13 +1,14 @@
 //! Exact EM, complete or with gaps, mean estimated too (spec §4 and §5).
 
 mod expectation;
-mod moments;
-mod parameters;
+pub(super) mod moments;
+pub(super) mod parameters;
 mod squarem;
-mod start;
-mod stop;
+pub(super) mod start;
+pub(super) mod stop;
 
 pub use moments::{Gradient, LatentMoments};
+pub(super) use start::unseen_pairs;
 
 use super::Estimator;
 use super::options::{Setting, options, words};
@@ -314,8 +315,10 @@ impl Climb {
             trace: self.trace,
             termination: self.termination,
             warnings,
+            relevance: Vec::new(),
+            monitored: Vec::new(),
         };
-        Ok(Fit { model, report })
+        Ok(Fit { model, draws: None, report })
     }
 }
 

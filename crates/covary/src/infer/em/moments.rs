@@ -32,17 +32,17 @@ pub struct LatentMoments {
     /// The parameters of the E-step.
     pub(super) at: Parameters,
     /// Packed (and padded) `Σ ⟨z zᵀ⟩` over all informative rows.
-    pub(super) latent: Vec<f64>,
+    pub(in crate::infer) latent: Vec<f64>,
     /// The part of `latent` that counts for every column …
     pub(super) common: Vec<f64>,
     /// … and what each column has more or less, d × packed: rows that miss few columns are added to
     /// `common` and taken from those columns, rows that have few are added to these only.
-    pub(super) by_column: Matrix,
+    pub(in crate::infer) by_column: Matrix,
     /// `Σ y ẑᵀ`, d × (q+1).
-    pub(super) cross: Matrix,
+    pub(in crate::infer) cross: Matrix,
     pub(super) errors: Errors,
     /// `Σ ln |G_n|`
-    pub(super) ln_det: f64,
+    pub(in crate::infer) ln_det: f64,
     /// `Σ ‖x̂_n‖²`
     pub(super) scores_squared: f64,
 }
@@ -81,8 +81,20 @@ impl LatentMoments {
         Ok(Self::of(data, &frame, &at))
     }
 
-    pub(super) fn of(data: &Dataset, frame: &Frame, at: &Parameters) -> Self {
-        Expectation::new(data, frame, at).sum(|| Self::empty(frame, at))
+    pub(in crate::infer) fn of(data: &Dataset, frame: &Frame, at: &Parameters) -> Self {
+        Self::of_uncertain(data, frame, at, &[])
+    }
+
+    /// The E-step under parameters with a `spread` around them ([`Units::spread`]).
+    ///
+    /// [`Units::spread`]: crate::model::latent::Units::spread
+    pub(in crate::infer) fn of_uncertain(
+        data: &Dataset,
+        frame: &Frame,
+        at: &Parameters,
+        spread: &[Matrix],
+    ) -> Self {
+        Expectation::new(data, frame, at, spread).sum(|| Self::empty(frame, at))
     }
 
     fn empty(frame: &Frame, at: &Parameters) -> Self {
@@ -262,6 +274,11 @@ impl LatentMoments {
         LinearGaussian::new(p.w, p.mean, noise)
     }
 
+    /// `Σ ⟨z zᵀ⟩` over the rows, (q+1) × (q+1).
+    pub(in crate::infer) fn latent_moment(&self) -> Matrix {
+        packed::unpack(&self.latent, self.n_components() + 1)
+    }
+
     fn n_components(&self) -> usize {
         self.at.w.n_columns()
     }
@@ -272,25 +289,25 @@ impl LatentMoments {
     }
 
     /// `N_j`
-    fn count(&self, j: usize) -> f64 {
+    pub(in crate::infer) fn count(&self, j: usize) -> f64 {
         self.common[self.last()] + self.by_column.row(j)[self.last()]
     }
 
     /// `A_j`, (q+1) × (q+1).
-    fn normal_matrix(&self, j: usize) -> Matrix {
+    pub(in crate::infer) fn normal_matrix(&self, j: usize) -> Matrix {
         let sum: Vec<f64> = self.common.iter().zip(self.by_column.row(j)).map(|(a, b)| a + b).collect();
         packed::unpack(&sum, self.n_components() + 1)
     }
 
     /// `(w_j, 0)`: loadings and mean of the E-step relative to `y`.
-    fn reference(&self, j: usize) -> Vec<f64> {
+    pub(in crate::infer) fn reference(&self, j: usize) -> Vec<f64> {
         let mut w = self.at.w.row(j).to_vec();
         w.push(0.0);
         w
     }
 
     /// `e_j = Σ [(y − w̃ᵀẑ)² + wᵀ V w]` at the parameters of the E-step.
-    fn error_at_reference(&self, j: usize) -> f64 {
+    pub(in crate::infer) fn error_at_reference(&self, j: usize) -> f64 {
         let (a, w) = (self.normal_matrix(j), self.reference(j));
         let curvature: f64 = quadratic(&a, &w);
         match &self.errors {
@@ -340,18 +357,18 @@ pub struct Gradient {
 
 /// The M-step: what may move, and under which prior.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Maximize<'a> {
-    pub(super) expand: bool,
-    pub(super) estimate_mean: bool,
-    pub(super) prior: &'a Prior,
+pub(in crate::infer) struct Maximize<'a> {
+    pub(in crate::infer) expand: bool,
+    pub(in crate::infer) estimate_mean: bool,
+    pub(in crate::infer) prior: &'a Prior,
     /// Smallest noise variance in units of the frame.
-    pub(super) floor: f64,
+    pub(in crate::infer) floor: f64,
 }
 
 impl Maximize<'_> {
     /// New parameters from the moments: the exact joint maximiser in (W, μ, noise) of the expected
     /// complete-data log-likelihood plus log-prior, then the PX fold if asked and valid.
-    pub(super) fn step(&self, m: &LatentMoments) -> Parameters {
+    pub(in crate::infer) fn step(&self, m: &LatentMoments) -> Parameters {
         let (d, q) = (m.at.w.n_rows(), m.n_components());
         let free = q + usize::from(self.estimate_mean);
         let mut w = Matrix::zeros(d, q);
@@ -430,7 +447,7 @@ impl Maximize<'_> {
     fn fold(&self, m: &LatentMoments, w: &mut Matrix, shift: &mut [f64]) {
         let q = w.n_columns();
         let n = m.n_rows();
-        let second = packed::unpack(&m.latent, q + 1);
+        let second = m.latent_moment();
         let nu: Vec<f64> =
             (0..q).map(|i| if self.estimate_mean { second[(q, i)] / n } else { 0.0 }).collect();
         let sigma = Matrix::from_fn(q, q, |i, k| second[(i, k)] / n - nu[i] * nu[k]);

@@ -10,15 +10,15 @@ use statrs::function::gamma::ln_gamma;
 /// noise and for standardised fits, all by one number otherwise, so that floors, priors and step
 /// lengths are free of units. Means stay in the user's units.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Frame {
-    pub(super) mean: Vec<f64>,
-    pub(super) scale: Vec<f64>,
-    pub(super) inverse: Vec<f64>,
-    pub(super) isotropic: bool,
+pub(in crate::infer) struct Frame {
+    pub(in crate::infer) mean: Vec<f64>,
+    pub(in crate::infer) scale: Vec<f64>,
+    pub(in crate::infer) inverse: Vec<f64>,
+    pub(in crate::infer) isotropic: bool,
 }
 
 impl Frame {
-    pub(super) fn new(data: &Dataset, spec: &Spec) -> Self {
+    pub(in crate::infer) fn new(data: &Dataset, spec: &Spec) -> Self {
         let (mean, variances) = (data.observed_means().to_vec(), data.observed_variances());
         let pooled = (variances.iter().sum::<f64>() / variances.len() as f64).sqrt();
         let own = spec.standardize || !is_isotropic(spec);
@@ -27,13 +27,13 @@ impl Frame {
         Self::with_scale(mean, scale, is_isotropic(spec))
     }
 
-    pub(super) fn with_scale(mean: Vec<f64>, scale: Vec<f64>, isotropic: bool) -> Self {
+    pub(in crate::infer) fn with_scale(mean: Vec<f64>, scale: Vec<f64>, isotropic: bool) -> Self {
         let inverse = scale.iter().map(|s| 1.0 / s).collect();
         Self { mean, scale, inverse, isotropic }
     }
 
     /// The parameters in the user's units.
-    pub(super) fn model(&self, p: &Parameters, spec: &Spec) -> Result<LinearGaussian, Error> {
+    pub(in crate::infer) fn model(&self, p: &Parameters, spec: &Spec) -> Result<LinearGaussian, Error> {
         let noise = if self.isotropic && !spec.standardize {
             Noise::Isotropic(p.psi[0] * self.scale[0] * self.scale[0])
         } else {
@@ -45,7 +45,7 @@ impl Frame {
     }
 
     /// A model in the user's units as parameters of this frame.
-    pub(super) fn parameters(&self, model: &LinearGaussian) -> Parameters {
+    pub(in crate::infer) fn parameters(&self, model: &LinearGaussian) -> Parameters {
         let mut w = model.loadings().clone();
         w.scale_rows(&self.inverse);
         let psi = model.noise_variances().iter().zip(&self.inverse).map(|(v, s)| v * s * s).collect();
@@ -55,16 +55,16 @@ impl Frame {
 
 /// `W` and `ψ` in units of [`Frame::scale`], the mean in the user's.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Parameters {
-    pub(super) w: Matrix,
-    pub(super) mean: Vec<f64>,
+pub(in crate::infer) struct Parameters {
+    pub(in crate::infer) w: Matrix,
+    pub(in crate::infer) mean: Vec<f64>,
     /// One variance per column, all equal for isotropic noise.
-    pub(super) psi: Vec<f64>,
+    pub(in crate::infer) psi: Vec<f64>,
 }
 
 impl Parameters {
     /// `ln p(W, μ, ψ)` with every constant, as a density in the user's units (spec §5.6).
-    pub(super) fn log_prior(&self, prior: &Prior, frame: &Frame) -> f64 {
+    pub(in crate::infer) fn log_prior(&self, prior: &Prior, frame: &Frame) -> f64 {
         let q = self.w.n_columns() as f64;
         let ln_scale: Vec<f64> = frame.scale.iter().map(|s| s.ln()).collect();
         let units: f64 = ln_scale.iter().sum();

@@ -20,9 +20,9 @@ const LEAST_NOISE: f64 = 1e-3;
 const LEAST_SHARE: f64 = 0.05;
 const FACTOR_ROUNDS: usize = 10;
 /// Columns beyond which no d × d matrix is formed for the start.
-const WIDE: usize = 2000;
+pub(in crate::infer) const WIDE: usize = 2000;
 
-pub(super) fn parameters(
+pub(in crate::infer) fn parameters(
     init: &Init,
     data: &Dataset,
     spec: &Spec,
@@ -110,7 +110,7 @@ fn from_eigenpairs(data: &Dataset, values: &[f64], axes: Matrix, frame: &Frame, 
 /// Leading eigenpairs of `Yᵀ Y / (N p²)`, Y centred with 0 at the gaps and p the share of observed
 /// cells: off the diagonal that is the covariance, were cells missing at random. `None` if they are
 /// not separated.
-fn mean_filled(data: &Dataset, q: usize, frame: &Frame) -> Result<Option<Eigen>, Error> {
+pub(in crate::infer) fn mean_filled(data: &Dataset, q: usize, frame: &Frame) -> Result<Option<Eigen>, Error> {
     let (n, d) = (data.n_rows(), data.n_columns());
     let share = data.n_observed() as f64 / (n * d) as f64;
     let load = |cells: &[f64], out: &mut [f64]| center_observed(cells, &frame.mean, &frame.inverse, out);
@@ -146,7 +146,7 @@ fn principal_factors(s: &Matrix, q: usize, frame: &Frame, floor: f64) -> Result<
 }
 
 /// Pairs of columns that no row has together: how many, and the first.
-pub(super) fn unseen_pairs(data: &Dataset) -> Option<(usize, (usize, usize))> {
+pub(in crate::infer) fn unseen_pairs(data: &Dataset) -> Option<(usize, (usize, usize))> {
     // A very wide table is not searched: the counts alone would be d × d.
     if data.n_columns() > WIDE {
         return None;
@@ -165,7 +165,7 @@ pub(super) fn unseen_pairs(data: &Dataset) -> Option<(usize, (usize, usize))> {
 }
 
 /// Sums over the rows that have both columns of a pair; lower triangles.
-struct Pairs {
+pub(in crate::infer) struct Pairs {
     products: Matrix,
     counts: Matrix,
 }
@@ -201,7 +201,7 @@ impl Pairs {
         Matrix::from_rows(&rows)
     }
 
-    fn products(data: &Dataset, frame: &Frame) -> Matrix {
+    pub(in crate::infer) fn products(data: &Dataset, frame: &Frame) -> Matrix {
         let (n, d) = (data.n_rows(), data.n_columns());
         let step = BLOCK_CELLS.div_ceil(d);
         sum_matrices(n, step, (d, d), |rows, part| {

@@ -1,0 +1,331 @@
+//! Variational Bayes (spec II §1–3): a distribution over everything unknown, raised towards the posterior.
+//!
+//! Both roads sweep the same way: rows are passed once for the moments of q(X) ([`state`]), the other
+//! factors follow from these ([`mean_field`], [`structured`]), and the bound comes from what is at hand
+//! ([`bound`]). A sweep costs what a step of EM costs.
+
+mod bound;
+mod mean_field;
+mod state;
+mod structured;
+#[cfg(test)]
+mod tests;
+
+pub use mean_field::MeanField;
+pub use structured::Structured;
+
+use super::em::parameters::Frame;
+use super::em::start::{Pairs, WIDE, mean_filled, unseen_pairs};
+use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
+use crate::linalg::{Cholesky, Eigen, eigen};
+use crate::model::Uncertainty;
+use crate::spec::NoiseFamily;
+use crate::{Dataset, Error, Matrix, Spec};
+use state::{Gamma, Prior, State};
+
+/// Defaults that both roads share.
+struct Vague {
+    /// The customary vague hyper-parameter; harmless only on data of unit scale, which is why fits
+    /// divide by the mean observed standard deviation (spec II §1.2).
+    broad: f64,
+    max_iterations: usize,
+    tolerance: f64,
+}
+
+impl Default for Vague {
+    fn default() -> Self {
+        Self { broad: 1e-3, max_iterations: 500, tolerance: 1e-7 }
+    }
+}
+
+/// What both roads let their user set.
+struct Settings {
+    max_iterations: usize,
+    tolerance: f64,
+    pruning: bool,
+    raw: bool,
+    relevance: Gamma,
+    noise: Gamma,
+    mean_precision: f64,
+    in_noise_units: bool,
+}
+
+impl Settings {
+    fn check(&self) -> Result<(), Error> {
+        let positive = [
+            ("relevance_shape", self.relevance.shape),
+            ("relevance_rate", self.relevance.rate),
+            ("noise_shape", self.noise.shape),
+            ("noise_rate", self.noise.rate),
+            ("mean_precision", self.mean_precision),
+        ];
+        if let Some((name, value)) = positive.into_iter().find(|(_, v)| !(v.is_finite() && *v > 0.0)) {
+            return Err(Error::OutOfRange { name, value, bound: "finite and above 0" });
+        }
+        if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
+            let value = self.tolerance;
+            return Err(Error::OutOfRange { name: "tolerance", value, bound: "finite and not negative" });
+        }
+        Ok(())
+    }
+}
+
+/// What tells the two roads apart.
+trait Scheme {
+    const NAME: &'static str;
+    /// Whether q keeps loadings and mean together with the noise.
+    const COUPLED: bool;
+
+    fn settings(&self) -> Settings;
+    fn supports(family: NoiseFamily) -> bool;
+    /// One sweep over all factors; the bound after it, in the units of the frame.
+    fn sweep(&self, data: &Dataset, frame: &Frame, prior: &Prior, state: &mut State) -> Result<f64, Error>;
+}
+
+/// Sweeps before components are dropped, and from one look at them to the next (spec II §2.7).
+const SETTLING: usize = 20;
+const LOOK_EVERY: usize = 10;
+/// A component with less signal than this share of its second moment is dropped on the way …
+const HOPELESS: f64 = 1e-3;
+/// … and one with no more than this at the end.
+const LIVE: f64 = 0.5;
+
+/// A fit under way.
+struct Climb<'a> {
+    data: &'a Dataset,
+    spec: &'a Spec,
+    frame: Frame,
+    prior: Prior,
+    state: State,
+    constant: Vec<String>,
+}
+
+impl<'a> Climb<'a> {
+    /// Checks the request and makes a start.
+    fn new<S: Scheme>(scheme: &S, data: &'a Dataset, spec: &'a Spec) -> Result<Self, Error> {
+        spec.check(data)?;
+        let refused = |what, instead| Err(Error::Unsupported { method: S::NAME, what, instead });
+        if spec.noise_floor.is_some() {
+            return refused("a noise floor", "`noise_shape` and `noise_rate`, or `em`");
+        }
+        if scheme.settings().raw && spec.standardize {
+            return refused("raw and standardised columns at once", "one of them");
+        }
+        if !spec.prior.is_flat() {
+            return refused("a prior in the request (it has its own)", "`em`");
+        }
+        if !S::supports(spec.noise) {
+            return refused("diagonal noise", "`mean-field`");
+        }
+        let constant = spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
+        let settings = scheme.settings();
+        settings.check()?;
+        let d = data.n_columns();
+        let frame = if settings.raw {
+            let isotropic = spec.noise == NoiseFamily::Isotropic;
+            Frame::with_scale(data.observed_means().to_vec(), vec![1.0; d], isotropic)
+        } else {
+            Frame::new(data, spec)
+        };
+        let Settings { relevance, noise, mean_precision, raw, in_noise_units, .. } = settings;
+        let prior = Prior {
+            relevance,
+            noise,
+            mean_precision,
+            mean: frame.mean.iter().map(|m| if raw { -m } else { 0.0 }).collect(),
+            offset: vec![0.0; spec.n_components],
+            in_noise_units,
+        };
+        let state = start(data, spec, &frame, &prior, S::COUPLED)?;
+        Ok(Self { data, spec, frame, prior, state, constant })
+    }
+
+    fn fit<S: Scheme>(mut self, scheme: &S, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        let Settings { max_iterations, tolerance, pruning, .. } = scheme.settings();
+        let units: f64 = self
+            .data
+            .n_observed_by_column()
+            .iter()
+            .zip(&self.frame.scale)
+            .map(|(n, s)| *n as f64 * s.ln())
+            .sum();
+        let cells = self.data.n_observed() as f64;
+        let mut trace: Vec<f64> = Vec::new();
+        let mut termination = Termination::IterationLimit;
+        let mut warnings = Vec::new();
+        let mut still = 0;
+        // Bounds over different components do not compare.
+        let mut comparable = false;
+        for iteration in 1..=max_iterations {
+            let objective = scheme.sweep(self.data, &self.frame, &self.prior, &mut self.state)? - units;
+            let gain = match trace.last() {
+                Some(last) if comparable => objective - last,
+                _ => f64::INFINITY,
+            };
+            comparable = true;
+            trace.push(objective);
+            if gain < -1e-9 * (1.0 + objective.abs()) - self.rounding() {
+                warnings.push(Warning::ObjectiveFell { iteration, by: -gain });
+            }
+            still = if gain < tolerance * cells { still + 1 } else { 0 };
+            let look = iteration >= SETTLING && iteration % LOOK_EVERY == 0;
+            let share = if still >= 2 { LIVE } else { HOPELESS };
+            if pruning && (look || still >= 2) && self.prune(share) {
+                (still, comparable) = (0, false);
+            }
+            if still >= 2 {
+                termination = Termination::Converged;
+                break;
+            }
+            if observer.step(&Step { iteration, objective }).is_break() {
+                termination = Termination::Interrupted;
+                break;
+            }
+        }
+        if termination == Termination::IterationLimit {
+            let remaining = trace.windows(2).last().map_or(f64::INFINITY, |pair| pair[1] - pair[0]);
+            warnings.push(Warning::StillRising { iterations: trace.len(), remaining });
+        }
+        // Cut short, the others have not yet taken over from what is dropped.
+        if pruning && self.prune(LIVE) {
+            trace.push(scheme.sweep(self.data, &self.frame, &self.prior, &mut self.state)? - units);
+        }
+        self.into_fit(trace, termination, warnings)
+    }
+
+    /// How much of a bound may be rounding: its squared errors are differences of sums of this size.
+    fn rounding(&self) -> f64 {
+        let (state, counts) = (&self.state, self.data.n_observed_by_column());
+        let of = |j: usize| {
+            let w = &state.v.row(j)[..state.n_components()];
+            state.tau(j) * counts[j] as f64 * w.iter().map(|w| w * w).sum::<f64>()
+        };
+        f64::EPSILON * (0..counts.len()).map(of).sum::<f64>()
+    }
+
+    /// Drops components whose signal is at most this share of their second moment, and those that
+    /// noise alone would show; whether there were any.
+    ///
+    /// The second rule is ours: in long tables the factors may settle on noise, with more than half signal
+    /// by their own account (5000 × 100 cells of 10 components, 10 % gaps: all 14 offered to mean-field).
+    fn prune(&mut self, share: f64) -> bool {
+        let d = self.data.n_columns();
+        let least = strength_of_noise(self.data.n_observed() as f64 / d as f64, d as f64);
+        let fractions = self.state.signal_fractions(&self.prior);
+        let strengths = self.state.strengths();
+        let kept: Vec<usize> =
+            (0..fractions.len()).filter(|&i| fractions[i] > share && strengths[i] > least).collect();
+        let any = kept.len() < fractions.len();
+        if any {
+            self.prior.offset = kept.iter().map(|&i| self.prior.offset[i]).collect();
+            self.state.keep(&kept);
+        }
+        any
+    }
+
+    fn into_fit(
+        self,
+        trace: Vec<f64>,
+        termination: Termination,
+        mut warnings: Vec<Warning>,
+    ) -> Result<Fit, Error> {
+        let Self { data, spec, frame, prior, mut state, constant } = self;
+        if !constant.is_empty() {
+            warnings.push(Warning::ConstantColumns { columns: constant });
+        }
+        if let Some((pairs, (a, b))) = unseen_pairs(data) {
+            let example = (data.column_names()[a].clone(), data.column_names()[b].clone());
+            warnings.push(Warning::UnseenPairs { pairs, example });
+        }
+        let uncertainty = Uncertainty {
+            relative: state.relative(),
+            shape: state.noise.iter().map(|g| g.shape).collect(),
+            coupled: state.coupled,
+        };
+        let model = frame.model(&state.parameters(&frame), spec)?.with_uncertainty(uncertainty)?;
+        let (model, turn) = model.canonical_with_rotation();
+        // α of the components as they are reported.
+        let q = state.n_components();
+        let turn = Matrix::from_fn(q + 1, q + 1, |i, j| match (i < q, j < q) {
+            (true, true) => turn[(i, j)],
+            (false, false) => 1.0,
+            _ => 0.0,
+        });
+        state.v = state.v.dot(&turn);
+        state.covariance.iter_mut().for_each(|c| *c = turn.t_dot(&c.dot(&turn)));
+        state.update_relevance(&prior);
+        // In units of the noise α has none; else those of 1/W², where columns share them.
+        let shared_units = frame.isotropic && !spec.standardize && !prior.in_noise_units;
+        let unit = if shared_units { frame.inverse[0] * frame.inverse[0] } else { 1.0 };
+        let relevance = state.alpha().iter().map(|a| a * unit).collect();
+        let value = trace.last().copied().unwrap_or(f64::NEG_INFINITY);
+        let objective = Objective { kind: ObjectiveKind::LowerBound, value };
+        let report = FitReport { objective, trace, termination, warnings, relevance, monitored: Vec::new() };
+        Ok(Fit { model, draws: None, report })
+    }
+}
+
+/// Leading eigenpairs of the mean-filled table, and little noise (spec II §2.5): a start with too much
+/// noise prunes components that are there, and cannot bring them back.
+fn start(data: &Dataset, spec: &Spec, frame: &Frame, prior: &Prior, coupled: bool) -> Result<State, Error> {
+    const LEAST_NOISE: f64 = 0.01;
+    let (n, d, q) = (data.n_informative_rows(), data.n_columns(), spec.n_components);
+    let (values, vectors, least) = if d > WIDE {
+        match mean_filled(data, q, frame)? {
+            Some(Eigen { values, vectors }) => (values, vectors, 0.0),
+            None => (vec![1.0; q], Matrix::from_fn(d, q, |i, j| f64::from(i % q.max(1) == j)), 0.0),
+        }
+    } else {
+        let mut covariance = Pairs::products(data, frame);
+        covariance.mirror_lower();
+        covariance.as_mut_slice().iter_mut().for_each(|v| *v /= n as f64);
+        let Eigen { values, vectors } = eigen(&covariance)?;
+        let least = values[(n - 1).min(d) - 1];
+        (values, vectors, least)
+    };
+    let total: f64 = data.observed_variances().iter().zip(&frame.inverse).map(|(v, s)| v * s * s).sum();
+    let mean = total / (n - 1).min(d).max(1) as f64;
+    let mean = if mean > 0.0 { mean } else { 1.0 };
+    let length = |i: usize| values.get(i).copied().unwrap_or(0.0).max(1e-12 * mean).sqrt();
+    let v = Matrix::from_fn(d, q + 1, |j, i| if i < q { vectors[(j, i)] * length(i) } else { 0.0 });
+    let tau = 1.0 / least.max(LEAST_NOISE * mean);
+    let per_tau = if prior.in_noise_units { 1.0 / tau } else { 1.0 };
+    let alpha = |i: usize| Gamma { shape: 1.0, rate: length(i).powi(2) / (d as f64 * per_tau) };
+    let noise = if spec.noise == NoiseFamily::Isotropic { 1 } else { d };
+    Ok(State {
+        v,
+        covariance: vec![Matrix::zeros(q + 1, q + 1)],
+        noise: vec![Gamma { shape: 1.0, rate: 1.0 / tau }; noise],
+        relevance: (0..q).map(alpha).collect(),
+        coupled,
+    })
+}
+
+/// The strength `‖ŵ‖²/σ²` that the largest component of pure noise reaches in one table of twenty.
+///
+/// Its sample eigenvalue is x = (1 + √η)² + 0.98 · (1 + √η)^{4/3} η^{-1/6} n^{-2/3}, η = d/n (Johnstone 2001);
+/// a component of strength t shows x = (1 + t)(1 + η/t), and the factors shrink it to t² / (t + η) (spec II §4).
+fn strength_of_noise(n: f64, d: f64) -> f64 {
+    const TRACY_WIDOM_95: f64 = 0.979;
+    let ratio = d / n;
+    let edge = 1.0 + ratio.sqrt();
+    let above = TRACY_WIDOM_95 * edge.powf(4.0 / 3.0) * ratio.powf(-1.0 / 6.0) * n.powf(-2.0 / 3.0);
+    let sum = 2.0 * ratio.sqrt() + above;
+    let t = 0.5 * (sum + (sum * sum - 4.0 * ratio).sqrt());
+    t * t / (t + ratio)
+}
+
+/// The Cholesky factor, the diagonal lifted a little if rounding made that necessary (spec II §1.3).
+fn factorized(a: &Matrix) -> Result<Cholesky, Error> {
+    let n = a.n_rows();
+    let mut lifted = a.clone();
+    let mut lift = 1e-12 * a.trace() / n as f64;
+    for _ in 0..7 {
+        if let Some(factor) = Cholesky::new(&lifted) {
+            return Ok(factor);
+        }
+        (0..n).for_each(|i| lifted[(i, i)] += lift);
+        lift *= 10.0;
+    }
+    Err(Error::OutOfRange { name: "a precision of the loadings", value: lift, bound: "positive definite" })
+}
