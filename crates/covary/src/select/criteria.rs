@@ -109,8 +109,7 @@ impl Criteria {
             .take_while(|&q| !spectrum.leaves_no_noise(q))
             .map(|q| {
                 let log_likelihood = spectrum.log_likelihood(q, spectrum.noise_variance(q));
-                // Mean, noise, and W up to rotation (spec §3.7).
-                let n_parameters = d + 1 + d * q - q * q.saturating_sub(1) / 2;
+                let n_parameters = ppca_parameters(d, q);
                 SpectrumCriteria {
                     n_components: q,
                     information: information_criteria(log_likelihood, n_parameters, spectrum.n_rows),
@@ -138,6 +137,11 @@ impl Criteria {
             evidence: smallest(&|c| c.log_evidence.map(|e| -e)),
         }
     }
+}
+
+/// Mean, noise, and W up to rotation (spec §3.7).
+pub(super) fn ppca_parameters(d: usize, q: usize) -> usize {
+    d + 1 + d * q - q * q.saturating_sub(1) / 2
 }
 
 /// Minka's evidence (spec §8.2), with m = dk − k(k+1)/2 and λ̂ⱼ = λⱼ for j ≤ k, v beyond.

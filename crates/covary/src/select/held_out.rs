@@ -264,7 +264,7 @@ pub fn held_out_cells_observed<E: Estimator + Sync + ?Sized>(
         .par_iter()
         .map(|&(s, f)| {
             let fit = estimator.fit_observed(&folds[f], &with(sizes[s]), &mut |_: &Step| tell(0))?;
-            let rows = hold_out_at(fit.predictive(), data, &folds[f])?;
+            let rows = hold_out_at(&*fit.of_training_rows(), data, &folds[f])?;
             if fit.report.termination == Termination::Interrupted || tell(1).is_break() {
                 return Err(Error::Interrupted);
             }

@@ -4,7 +4,10 @@
 //!
 //! | question | answer |
 //! | --- | --- |
+//! | how many components, by every criterion? | [`Compare`]: one table and a sentence |
 //! | complete table, how many components? | [`Criteria`]: Minka's evidence, BIC, AIC, from one spectrum |
+//! | and the fewest that a Bayesian would keep? | [`EmpiricalVb`]: variational Bayes in closed form |
+//! | … and how sure is that? | [`ReversibleJump`]: p(q \| data), by sampling |
 //! | table with gaps, or a model to fill them with? | [`held_out_cells`]: hide cells, predict them, count nats |
 //! | which eigenvalues exceed those of unrelated columns? | [`ParallelAnalysis`] |
 //! | do 95 % intervals hold 95 % of the truth? | [`interval_coverage`] |
@@ -12,16 +15,23 @@
 //! | do gaps come at random? | [`gap_trends`]: gaps that follow the first component |
 //! | one estimate from several imputations? | [`pool`] |
 
+mod comparison;
 mod coverage;
 mod criteria;
+mod empirical_vb;
+mod gavish_donoho;
 mod held_out;
 mod missingness;
 mod parallel_analysis;
 mod pooling;
+mod reversible_jump;
 mod self_check;
 
+pub use comparison::{Compare, Comparison, ComparisonAt, Criterion};
 pub use coverage::interval_coverage;
 pub use criteria::{Chosen, Criteria, InformationCriteria, SpectrumCriteria, information_criteria};
+pub use empirical_vb::EmpiricalVb;
+pub use gavish_donoho::gavish_donoho;
 pub use held_out::{
     ChoiceRule, HeldOut, HeldOutAt, HeldOutOptions, HeldOutRows, choose_by_held_out_cells, folds_of_cells,
     held_out_cells, held_out_cells_observed, hold_out_at,
@@ -29,4 +39,5 @@ pub use held_out::{
 pub use missingness::{GapTrend, gap_trends};
 pub use parallel_analysis::{ParallelAnalysis, ParallelSpectrum};
 pub use pooling::{Pooled, pool};
+pub use reversible_jump::{ComponentPosterior, MixingDoubt, ReversibleJump};
 pub use self_check::{Coverage, SelfCheck, SelfCheckOptions, check_model, self_check};

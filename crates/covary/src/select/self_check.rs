@@ -108,7 +108,7 @@ pub fn self_check(
     if fit.report.termination == Termination::Interrupted {
         return Err(Error::Interrupted);
     }
-    compare(fit.predictive(), data, &hidden, &options.levels, &reaches)
+    compare(&*fit.of_training_rows(), data, &hidden, &options.levels, &reaches)
 }
 
 /// The same for a model that is given: nothing is fitted. If it has seen these rows before, it knows

@@ -3,12 +3,12 @@
 use crate::contract::on_threads;
 use covary::data::{Shape, simulate};
 use covary::infer::{
-    Acceleration, ConditionalMaximization, Em, FitReport, Init, MethodRecord, Newton, Objective,
-    ObjectiveKind, Solver, Spectral, Termination, Warning,
+    Acceleration, ChainSummary, ConditionalMaximization, Em, FitReport, Init, MethodRecord, Monitored,
+    Newton, Objective, ObjectiveKind, Solver, Spectral, Termination, Warning,
 };
 use covary::io::Error;
 use covary::io::model_file::{self, Constant, Saved, SavedRotation, Training};
-use covary::model::{Rotation, RotationSearch, rotate};
+use covary::model::{Mixture, Rotation, RotationSearch, Uncertainty, rotate};
 use covary::select::{Coverage, SelfCheck};
 use covary::select::{HeldOut, HeldOutAt};
 use covary::spec::{LoadingsPrior, MeanPrior, NoisePrior, Prior};
@@ -57,6 +57,7 @@ fn everything() -> Saved {
     let columns = || names(&["größe", "\"quoted\", with a comma", ""]);
     Saved {
         model: model.expect("valid parameters"),
+        draws: None,
         columns: columns(),
         constants: vec![Constant { name: "unit\n".to_owned(), value: 0.1 }],
         rotation: Some(SavedRotation {
@@ -94,6 +95,8 @@ fn everything() -> Saved {
                 Warning::UnseenPairs { pairs: 1, example: (String::new(), "größe".to_owned()) },
                 Warning::Saturated,
             ],
+            relevance: Vec::new(),
+            monitored: Vec::new(),
         },
         training: Training {
             n_rows: 7,
@@ -361,11 +364,11 @@ fn a_file_cut_anywhere_is_refused() {
 #[test]
 fn a_later_version_is_refused_by_name() {
     let later = edited(&small(), |header, _| {
-        *header = json!({ "format_version": 2, "kind": "of a new sort", "created_by": "covary 7.0.0" });
+        *header = json!({ "format_version": 3, "kind": "of a new sort", "created_by": "covary 7.0.0" });
     });
     check_refused(
         &later,
-        "was written by covary 7.0.0 as version 2 of the model file; this covary reads up to version 1",
+        "was written by covary 7.0.0 as version 3 of the model file; this covary reads up to version 2",
     );
     check_refused(&edited(&small(), |header, _| header["kind"] = json!("mixture")), "kind `mixture`");
 }
@@ -388,7 +391,7 @@ fn contradictions_are_named() {
     header(|h| h["constants"] = json!([]), "its constants are not one number per name");
     header(|h| h["noise"] = json!("isotropic"), "its noise_variance of isotropic noise is not one number");
     header(|h| h["noise"] = json!("plaid"), "unknown variant `plaid`");
-    header(|h| h["spec"]["n_components"] = json!(1), "components in the spec: expected 2, got 1");
+    header(|h| h["spec"]["n_components"] = json!(1), "the number of components is 2");
     header(|h| h["spec"]["noise_floor"] = json!("NaN"), "noise_floor is NaN");
     header(|h| h["spec"]["prior"]["loadings"]["relative_alpha"] = json!([1]), "precisions of the loadings");
     header(|h| h["n_rows"] = json!(3), "at most the number of rows");
@@ -466,12 +469,14 @@ proptest! {
 
     #[test]
     fn flipped_bytes_never_panic(flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
-        let mut damaged = bytes(&everything());
-        for (at, to) in flips {
-            *at.get_mut(&mut damaged) = to;
-        }
-        if let Ok(saved) = model_file::read(damaged.as_slice()) {
-            check_usable(&saved);
+        for saved in [everything(), everything_uncertain()] {
+            let mut damaged = bytes(&saved);
+            for (at, to) in &flips {
+                *at.get_mut(&mut damaged) = *to;
+            }
+            if let Ok(saved) = model_file::read(damaged.as_slice()) {
+                check_usable(&saved);
+            }
         }
     }
 
@@ -482,12 +487,20 @@ proptest! {
     }
 }
 
-/// Whatever was read can be written again and described.
+/// Whatever was read can be written again, described, and asked; answers need not be finite.
 fn check_usable(saved: &Saved) {
     bytes(saved);
     serde_json::from_str::<Value>(&saved.to_json()).expect("JSON");
     saved.training.n_gaps();
     saved.choice.as_ref().map(|choice| choice.chosen(covary::select::ChoiceRule::Maximum));
+    let mut values = Matrix::from_fn(2, saved.columns.len(), |i, _| i as f64);
+    values[(0, 0)] = f64::NAN;
+    let rows = Dataset::new(values).expect("a table");
+    for density in [saved.of_new_rows(), saved.of_training_rows()] {
+        density.log_density(&rows).expect("the model's columns");
+        density.impute(&rows).expect("the model's columns");
+        density.draw_gaps(&rows, 1, 2).expect("the model's columns");
+    }
 }
 
 // Files from last year. `write_the_golden_file` made them: see the note beside them.
@@ -495,6 +508,95 @@ fn check_usable(saved: &Saved) {
 fn golden(version: u64) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join(format!("tests/golden/model_files/version_{version}.covary"))
+}
+
+/// [`everything`] with what version 2 adds: uncertain parameters, draws of them, relevances.
+fn everything_uncertain() -> Saved {
+    let mut saved = everything();
+    let e = Matrix::from_rows(&[[0.5, 0.1, 0.0], [0.1, 0.3, -0.02], [0.0, -0.02, 0.01]]);
+    let uncertainty =
+        Uncertainty { relative: vec![e.clone(), e.clone(), e], shape: vec![2.5, 3.0, 1e9], coupled: true };
+    let draw = |shift: f64| {
+        let w = Matrix::from_fn(3, 2, |i, j| shift + (2 * i + j) as f64);
+        LinearGaussian::new(w, vec![shift; 3], Noise::Diagonal(vec![0.1 + shift, 2.0, 3.0])).unwrap()
+    };
+    saved.draws = Some(Mixture::equal(vec![draw(0.0), draw(0.25)]).unwrap());
+    saved.model = saved.model.with_uncertainty(uncertainty).unwrap();
+    saved.report.relevance = vec![0.25, 1e9];
+    let summary = ChainSummary { mean: -1.5, sd: 0.5, mcse: 0.01, r_hat: Some(1.002), ess: 812.5 };
+    saved.report.monitored = vec![
+        Monitored { quantity: "ln σ²".to_owned(), summary },
+        Monitored { quantity: "a constant".to_owned(), summary: ChainSummary { r_hat: None, ..summary } },
+    ];
+    saved.report.objective.kind = ObjectiveKind::LowerBound;
+    saved.report.warnings.push(Warning::NotMixed {
+        quantity: "ln σ²".to_owned(),
+        r_hat: None,
+        effective_draws: 12.5,
+    });
+    saved
+}
+
+#[test]
+fn uncertain_parameters_and_draws_come_back() {
+    let saved = everything_uncertain();
+    let again = model_file::read(bytes(&saved).as_slice()).expect("a file just written");
+    assert_eq!(again, saved);
+    assert_eq!(again.parameter_uncertainty(), "draws");
+    let json: Value = serde_json::from_str(&again.to_json()).unwrap();
+    assert_eq!((&json["format_version"], &json["relevance"]), (&json!(2), &json!([0.25, 1e9])));
+    assert_eq!(json["lower_bound"], json!(-12.3));
+
+    let refused = |edit: fn(&mut Value), sentence| {
+        check_refused(&edited(&everything_uncertain(), |h, _| edit(h)), sentence);
+    };
+    refused(|h| h["n_draws"] = json!(3), "its draws do not have the shape of the model");
+    refused(|h| h["n_draws"] = json!(u64::MAX), "its draws do not have the shape of the model");
+    refused(|h| h["relevance"] = json!([1.0]), "relevances: expected 2, got 1");
+    refused(|h| h["columns"] = json!([]), "column names: expected 3, got 0");
+    // Without the word of it the numbers are not looked at: such a file takes the parameters as known.
+    let known = edited(&everything_uncertain(), |h, _| h["uncertainty"] = Value::Null);
+    assert!(model_file::read(known.as_slice()).unwrap().model.uncertainty().is_none());
+}
+
+/// Files of a few hundred bytes whose claims would fill any memory, or index what is not there.
+#[test]
+fn claims_about_draws_and_covariances_are_held_against_the_numbers() {
+    let empty = |index: &mut Value, name: &str, shape: Value| {
+        index[name] = json!({ "dtype": "F64", "shape": shape, "data_offsets": [0, 0] });
+    };
+    let many = 1_u64 << 60;
+    for isotropic in [true, false] {
+        let hostile = edited(&everything_uncertain(), |header, index| {
+            header["columns"] = json!([]);
+            header["n_draws"] = json!(many);
+            header["uncertainty"] = Value::Null;
+            if isotropic {
+                header["noise"] = json!("isotropic");
+            }
+            empty(index, "loadings", json!([0, 0]));
+            empty(index, "mean", json!([0]));
+            empty(index, "noise_variance", json!([0]));
+            empty(index, "draws_loadings", json!([0, 0]));
+            empty(index, "draws_mean", json!([many, 0]));
+            empty(index, "draws_noise", json!([many, 0]));
+        });
+        assert!(model_file::read(hostile.as_slice()).is_err());
+    }
+    let wide = edited(&everything_uncertain(), |header, index| {
+        header["columns"] = json!([]);
+        empty(index, "loadings", json!([0, u64::MAX - 1]));
+        empty(index, "mean", json!([0]));
+        empty(index, "noise_variance", json!([0]));
+        empty(index, "relative_covariances", json!([1, 0]));
+    });
+    assert!(model_file::read(wide.as_slice()).is_err());
+}
+
+#[test]
+fn version_2_still_opens() {
+    let file = std::fs::File::open(golden(2)).expect("golden files are part of the project");
+    assert_eq!(model_file::read(file).expect("a file of version 2"), everything_uncertain());
 }
 
 #[test]
@@ -508,5 +610,5 @@ fn version_1_still_opens() {
 #[test]
 #[ignore = "writes the golden file of a new version: `cargo test --release -p covary --test it write_the_golden -- --ignored`"]
 fn write_the_golden_file() {
-    std::fs::write(golden(1), bytes(&everything())).expect("a folder to write to");
+    std::fs::write(golden(2), bytes(&everything_uncertain())).expect("a folder to write to");
 }
