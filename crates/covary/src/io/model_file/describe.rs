@@ -1,7 +1,7 @@
 //! Everything in a model as JSON, for people and for programs.
 
 use super::header::Stored;
-use super::{FORMAT_VERSION, KIND, Saved};
+use super::{KIND, Saved};
 use crate::infer::{ObjectiveKind, Warning};
 use crate::{Density, Matrix, Noise};
 use serde::{Serialize, Serializer};
@@ -55,6 +55,23 @@ impl Saved {
             ("explained_variance_ratio", numbers(&model.explained_variance_ratio())),
             ("standardized_share", numbers(&model.standardized_share())),
             ("log_likelihood", json!(likelihood.then(|| stored(&report.objective.value)))),
+            (
+                "lower_bound",
+                json!(
+                    (report.objective.kind == ObjectiveKind::LowerBound)
+                        .then(|| stored(&report.objective.value))
+                ),
+            ),
+            ("relevance", if report.relevance.is_empty() { Value::Null } else { numbers(&report.relevance) }),
+            (
+                "monitored",
+                if report.monitored.is_empty() {
+                    Value::Null
+                } else {
+                    report.monitored.iter().map(stored).collect()
+                },
+            ),
+            ("parameter_uncertainty", json!(self.parameter_uncertainty())),
             ("objective", stored(&report.objective)),
             ("converged", json!(report.converged())),
             ("termination", stored(&report.termination)),
@@ -81,9 +98,18 @@ impl Saved {
             ("choice", json!(self.choice.as_ref().map(stored))),
             ("check", json!(self.check.as_ref().map(stored))),
             ("created_by", json!(self.created_by)),
-            ("format_version", json!(FORMAT_VERSION)),
+            ("format_version", json!(self.version())),
         ]);
         serde_json::to_string_pretty(&object).expect("text and numbers are JSON")
+    }
+
+    /// Where the uncertainty of the parameters is kept, in a word: `none`, `posterior` or `draws`.
+    pub fn parameter_uncertainty(&self) -> &'static str {
+        match (&self.draws, self.model.uncertainty()) {
+            (Some(_), _) => "draws",
+            (None, Some(_)) => "posterior",
+            (None, None) => "none",
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! change while files from last year still open; a mirror that no longer fits does not compile.
 
 use crate::Spec;
-use crate::infer::{Objective, ObjectiveKind, Termination, Warning};
+use crate::infer::{ChainSummary, Monitored, Objective, ObjectiveKind, Termination, Warning};
 use crate::select::{Coverage, HeldOut, HeldOutAt, SelfCheck};
 use crate::spec::{LoadingsPrior, MeanPrior, NoiseFamily, NoisePrior, Prior};
 use serde::de::Error as _;
@@ -17,7 +17,7 @@ pub(super) struct Label {
     pub(super) created_by: String,
 }
 
-/// A header of version 1. Fields it does not know are ignored.
+/// A header of version 1 or 2. Fields it does not know are ignored.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Header {
     pub(super) format_version: u64,
@@ -44,6 +44,22 @@ pub(super) struct Header {
     pub(super) choice: Option<HeldOut>,
     #[serde(with = "option")]
     pub(super) check: Option<SelfCheck>,
+    /// Since version 2: whether the uncertain loadings are coupled to the noise; none if they are
+    /// taken as known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) uncertainty: Option<UncertaintyDef>,
+    /// Since version 2: how many draws of the parameters there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) n_draws: Option<usize>,
+    #[serde(default, with = "list", skip_serializing_if = "Vec::is_empty")]
+    pub(super) relevance: Vec<f64>,
+    #[serde(default, with = "list", skip_serializing_if = "Vec::is_empty")]
+    pub(super) monitored: Vec<Monitored>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct UncertaintyDef {
+    pub(super) coupled: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -130,6 +146,8 @@ pub(super) struct ObjectiveDef {
 enum ObjectiveKindDef {
     LogLikelihood,
     LogPosterior,
+    LowerBound,
+    AverageLogLikelihood,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -167,7 +185,37 @@ enum WarningDef {
         pairs: usize,
         example: (String, String),
     },
+    NotMixed {
+        quantity: String,
+        #[serde(with = "option")]
+        r_hat: Option<f64>,
+        #[serde(with = "one")]
+        effective_draws: f64,
+    },
     Saturated,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Monitored")]
+struct MonitoredDef {
+    quantity: String,
+    #[serde(with = "ChainSummaryDef")]
+    summary: ChainSummary,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ChainSummary")]
+struct ChainSummaryDef {
+    #[serde(with = "one")]
+    mean: f64,
+    #[serde(with = "one")]
+    sd: f64,
+    #[serde(with = "one")]
+    mcse: f64,
+    #[serde(with = "option")]
+    r_hat: Option<f64>,
+    #[serde(with = "one")]
+    ess: f64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -252,6 +300,7 @@ stored!(
     ObjectiveDef for Objective,
     TerminationDef for Termination,
     WarningDef for Warning,
+    MonitoredDef for Monitored,
     HeldOutDef for HeldOut,
     HeldOutAtDef for HeldOutAt,
     CheckDef for SelfCheck,

@@ -24,19 +24,23 @@ mod header;
 
 use super::Error;
 use crate::infer::{FitReport, MethodRecord};
-use crate::model::Rotated;
+use crate::linalg::packed;
+use crate::model::{Mixture, Predictive, Rotated, Uncertainty};
 use crate::select::{HeldOut, SelfCheck};
 use crate::spec::NoiseFamily;
-use crate::{Dataset, Density, Fit, LinearGaussian, Method, Noise, Spec};
+use crate::{Dataset, Density, Fit, LinearGaussian, Matrix, Method, Noise, Spec};
 use container::Arrays;
-use header::{Header, Label, MethodDef};
+use header::{Header, Label, MethodDef, UncertaintyDef};
 use std::io::{Read, Write};
 
 /// The version written. Raise it when a reader of the last one would misread the file; fields it may
 /// ignore do not count. Then keep what reads the last version, and its golden file
 /// (`tests/golden/model_files`), and add one of the new.
-const FORMAT_VERSION: u64 = 1;
-/// What the file holds. Mixtures, draws and other models will be other kinds.
+///
+/// Version 2 has the uncertainty of the parameters, or draws of them. A model without either is still
+/// written as version 1, which earlier programs read.
+const FORMAT_VERSION: u64 = 2;
+/// What the file holds. Mixtures and other models will be other kinds.
 const KIND: &str = "linear-gaussian";
 
 /// Everything a model file holds.
@@ -44,13 +48,15 @@ const KIND: &str = "linear-gaussian";
 pub struct Saved {
     /// The model, as fitted.
     pub model: LinearGaussian,
+    /// Draws of its parameters, by a road that samples them.
+    pub draws: Option<Mixture>,
     /// Names of its columns, in order.
     pub columns: Vec<String>,
     /// Columns that never varied and were set aside.
     pub constants: Vec<Constant>,
     /// The loadings as turned for the reader, if a rotation was asked for.
     pub rotation: Option<SavedRotation>,
-    /// What the user called the model: `pca`, `ppca` or `fa`.
+    /// What the user called the model: `pca`, `ppca`, `fa` or `bpca`.
     pub family: String,
     /// What was fitted.
     pub spec: Spec,
@@ -127,6 +133,7 @@ impl Saved {
         };
         Self {
             model: fit.model,
+            draws: fit.draws,
             columns: data.column_names().to_vec(),
             constants: Vec::new(),
             rotation: None,
@@ -142,6 +149,20 @@ impl Saved {
         }
     }
 
+    /// The density for rows the model was fitted to.
+    pub fn of_training_rows(&self) -> Predictive<'_> {
+        Predictive::of_training_rows(&self.model, self.draws.as_ref())
+    }
+
+    /// The density for other rows.
+    pub fn of_new_rows(&self) -> Predictive<'_> {
+        Predictive::of_new_rows(&self.model, self.draws.as_ref())
+    }
+
+    fn version(&self) -> u64 {
+        if self.draws.is_some() || self.model.uncertainty().is_some() { FORMAT_VERSION } else { 1 }
+    }
+
     /// Whether the parts fit together.
     fn check(&self) -> Result<(), crate::Error> {
         let length = |what, expected, got| {
@@ -150,7 +171,30 @@ impl Saved {
         let range = |name, value, bound| Err(crate::Error::OutOfRange { name, value, bound });
         let (d, q) = (self.model.n_columns(), self.model.n_components());
         length("column names", d, self.columns.len())?;
-        length("components in the spec", q, self.spec.n_components)?;
+        // Below this G = I + WᵀΨ⁻¹W and its factor are numbers; no fit comes near it.
+        let strength = |m: &LinearGaussian, j: usize| {
+            m.loadings().row(j).iter().map(|w| w * w).sum::<f64>() / m.noise().variance(j)
+        };
+        let models = self.draws.iter().flat_map(Mixture::components).chain([&self.model]);
+        let strengths = models.flat_map(|m| (0..m.n_columns()).map(move |j| strength(m, j)));
+        if let Some(value) = strengths.into_iter().find(|s| s.is_nan() || *s > 1e290) {
+            return range("the square of a loading over its noise", value, "at most 1e290");
+        }
+        if q > self.spec.n_components {
+            return range("the number of components", q as f64, "at most what the spec asks for");
+        }
+        if !self.report.relevance.is_empty() {
+            length("relevances", q, self.report.relevance.len())?;
+        }
+        if let Some(draws) = &self.draws {
+            length("columns of a draw", d, draws.n_columns())?;
+            let isotropic = |model: &LinearGaussian| matches!(model.noise(), Noise::Isotropic(_));
+            for draw in draws.components() {
+                length("components of a draw", q, draw.n_components())?;
+                let families = if isotropic(draw) == isotropic(&self.model) { 1 } else { 2 };
+                length("families of noise among model and draws", 1, families)?;
+            }
+        }
         self.spec.check_shape(self.training.n_rows, d)?;
         let training = &self.training;
         length("counts of observed cells", d, training.n_observed_by_column.len())?;
@@ -217,9 +261,16 @@ pub fn write(saved: &Saved, out: impl Write) -> Result<(), Error> {
         arrays.put_matrix("rotation", &rotated.transform);
         arrays.put_matrix("factor_correlations", &rotated.factor_correlations);
     }
+    if let Some(u) = saved.model.uncertainty() {
+        arrays.put_matrix("relative_covariances", &triangles(&u.relative));
+        arrays.put("noise_shape", u.shape.clone());
+    }
+    if let Some(draws) = &saved.draws {
+        put_draws(&mut arrays, draws.components());
+    }
     let MethodRecord { name, options } = saved.method.clone();
     let header = Header {
-        format_version: FORMAT_VERSION,
+        format_version: saved.version(),
         kind: KIND.to_owned(),
         created_by: saved.created_by.clone(),
         family: saved.family.clone(),
@@ -236,6 +287,10 @@ pub fn write(saved: &Saved, out: impl Write) -> Result<(), Error> {
         n_rows: *n_rows,
         choice: saved.choice.clone(),
         check: saved.check.clone(),
+        uncertainty: saved.model.uncertainty().map(|u| UncertaintyDef { coupled: u.coupled }),
+        n_draws: saved.draws.as_ref().map(|draws| draws.components().len()),
+        relevance: saved.report.relevance.clone(),
+        monitored: saved.report.monitored.clone(),
     };
     let header = serde_json::to_string(&header).expect("text and numbers are JSON");
     container::write(header, &arrays, out)
@@ -275,7 +330,23 @@ pub fn read(input: impl Read) -> Result<Saved, Error> {
             _ => return Err(Error::broken("noise_variance", "of isotropic noise is not one number")),
         },
     };
-    let model = LinearGaussian::new(arrays.take_matrix("loadings")?, arrays.take("mean")?, noise);
+    let mut model =
+        LinearGaussian::new(arrays.take_matrix("loadings")?, arrays.take("mean")?, noise).map_err(invalid)?;
+    // Whatever follows is sized by the columns, of which there must be some.
+    let (expected, got) = (model.n_columns(), header.columns.len());
+    if got == 0 || expected != got {
+        return Err(invalid(crate::Error::WrongLength { what: "column names", expected, got }));
+    }
+    if let Some(UncertaintyDef { coupled }) = header.uncertainty {
+        let relative =
+            from_triangles(&arrays.take_matrix("relative_covariances")?, model.n_components() + 1)?;
+        let uncertainty = Uncertainty { relative, shape: arrays.take("noise_shape")?, coupled };
+        model = model.with_uncertainty(uncertainty).map_err(invalid)?;
+    }
+    let draws = match header.n_draws {
+        None => None,
+        Some(n) => Some(take_draws(&mut arrays, n, &model)?),
+    };
     let values = arrays.take("constants")?;
     if values.len() != header.constants.len() {
         return Err(Error::broken("constants", "are not one number per name"));
@@ -293,7 +364,8 @@ pub fn read(input: impl Read) -> Result<Saved, Error> {
         }
     };
     let saved = Saved {
-        model: model.map_err(invalid)?,
+        model,
+        draws,
         columns: header.columns,
         constants: constants.collect(),
         rotation,
@@ -306,6 +378,8 @@ pub fn read(input: impl Read) -> Result<Saved, Error> {
             trace: arrays.take("trace")?,
             termination: header.termination,
             warnings: header.warnings,
+            relevance: header.relevance,
+            monitored: header.monitored,
         },
         training: Training {
             n_rows: header.n_rows,
@@ -319,6 +393,58 @@ pub fn read(input: impl Read) -> Result<Saved, Error> {
     };
     saved.check().map_err(invalid)?;
     Ok(saved)
+}
+
+/// The lower triangle of each matrix, one per row.
+fn triangles(matrices: &[Matrix]) -> Matrix {
+    let triangle =
+        |m: &Matrix| -> Vec<f64> { (0..m.n_rows()).flat_map(|i| m.row(i)[..=i].to_vec()).collect() };
+    Matrix::from_rows(&matrices.iter().map(triangle).collect::<Vec<_>>())
+}
+
+fn from_triangles(triangles: &Matrix, size: usize) -> Result<Vec<Matrix>, Error> {
+    if triangles.n_columns() != packed::len(size) {
+        return Err(Error::broken("relative_covariances", "are not triangles of the right size"));
+    }
+    Ok(triangles.rows().map(|row| packed::unpack(row, size)).collect())
+}
+
+fn put_draws(arrays: &mut Arrays, draws: &[LinearGaussian]) {
+    let stacked: Vec<&[f64]> = draws.iter().flat_map(|draw| draw.loadings().rows()).collect();
+    arrays.put_matrix("draws_loadings", &Matrix::from_rows(&stacked));
+    arrays.put_matrix(
+        "draws_mean",
+        &Matrix::from_rows(&draws.iter().map(LinearGaussian::mean).collect::<Vec<_>>()),
+    );
+    let noise = |draw: &LinearGaussian| match draw.noise() {
+        Noise::Isotropic(variance) => vec![*variance],
+        Noise::Diagonal(variances) => variances.clone(),
+    };
+    arrays.put_matrix("draws_noise", &Matrix::from_rows(&draws.iter().map(noise).collect::<Vec<_>>()));
+}
+
+fn take_draws(arrays: &mut Arrays, n: usize, model: &LinearGaussian) -> Result<Mixture, Error> {
+    let (d, q) = (model.n_columns(), model.n_components());
+    let (w, mean) = (arrays.take_matrix("draws_loadings")?, arrays.take_matrix("draws_mean")?);
+    let noise = arrays.take_matrix("draws_noise")?;
+    let width = match model.noise() {
+        Noise::Isotropic(_) => 1,
+        Noise::Diagonal(_) => d,
+    };
+    let shapes = w.n_columns() == q && mean.n_columns() == d && noise.n_columns() == width;
+    if !shapes || n.checked_mul(d) != Some(w.n_rows()) || mean.n_rows() != n || noise.n_rows() != n {
+        return Err(Error::broken("draws", "do not have the shape of the model"));
+    }
+    let invalid = |e: crate::Error| Error::broken("draws", format!("are not valid ({e})"));
+    let draw = |s: usize| {
+        let loadings = Matrix::from_fn(d, q, |j, i| w[(s * d + j, i)]);
+        let noise = match model.noise() {
+            Noise::Isotropic(_) => Noise::Isotropic(noise[(s, 0)]),
+            Noise::Diagonal(_) => Noise::Diagonal(noise.row(s).to_vec()),
+        };
+        LinearGaussian::new(loadings, mean.row(s).to_vec(), noise).map_err(invalid)
+    };
+    Mixture::equal((0..n).map(draw).collect::<Result<_, _>>()?).map_err(invalid)
 }
 
 /// Counts are kept as f64, which is exact below 2⁵³.
