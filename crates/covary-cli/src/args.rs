@@ -101,17 +101,21 @@ impl Selecting {
 #[command(next_help_heading = "Fitting")]
 pub(crate) struct Fitting {
     /// How many components: a number, or `auto` for the fewest that predict hidden cells as
-    /// well as any number up to 8; auto if not given.
+    /// well as any number up to 8; auto if not given. structured, mean-field and evidence take it
+    /// as the most there may be and drop those the table does not support; auto offers up to 30.
     #[arg(long, verbatim_doc_comment, value_name = "N|auto")]
     pub(crate) components: Option<Components>,
 
     /// How: spectral (closed form) or newton and cm (factor analysis) for complete tables, em
-    /// with gaps. If not given, the fastest that the table allows.
+    /// with gaps; for bpca structured or mean-field (variational), evidence (type-II maximum
+    /// likelihood) or gibbs (sampling). If not given, the fastest that the table allows, and
+    /// structured for bpca.
     #[arg(long, verbatim_doc_comment, value_name = "METHOD")]
     pub(crate) inference: Option<String>,
 
     /// Give every column unit variance before fitting, so that units do not matter; results
-    /// are in the table's own units either way. Default: true, but false for pca.
+    /// are in the table's own units either way. Default: true, but false for pca. If all columns
+    /// are in one unit and about as noisy, false finds components better.
     #[arg(
         long,
         verbatim_doc_comment,
@@ -123,12 +127,24 @@ pub(crate) struct Fitting {
     )]
     pub(crate) standardize: Option<bool>,
 
-    /// Most iterations of a fit; 2000 if not given.
+    /// A parameter of a Bayesian model's prior, or another option of its method, such as
+    /// `noise_rate=0.01`; may be repeated. `covary inspect --json` lists those of a fit.
+    #[arg(long, verbatim_doc_comment, value_name = "NAME=VALUE", value_parser = named_value)]
+    pub(crate) prior: Vec<(String, String)>,
+
+    /// Where gibbs keeps its chains, every half minute and when interrupted. If the file is there
+    /// the run goes on from it, and ends as if it had never stopped; ask for more draws
+    /// (--prior draws=2000) and it goes on from its end. Delete it to begin anew.
+    #[arg(long, verbatim_doc_comment, value_name = "FILE")]
+    pub(crate) checkpoint: Option<PathBuf>,
+
+    /// Most iterations of a fit; if not given 2000, and 500 for variational methods.
     #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_iter: Option<usize>,
 
     /// Stop when the log-likelihood is expected to rise by less than this many nats; 1e-6
-    /// if not given. 0 makes as many iterations as are allowed.
+    /// if not given. For variational methods nats per cell that a sweep must add, 1e-7.
+    /// 0 makes as many iterations as are allowed.
     #[arg(long, verbatim_doc_comment, value_name = "TOL", value_parser = not_negative)]
     pub(crate) tol: Option<f64>,
 
@@ -140,10 +156,12 @@ pub(crate) struct Fitting {
 impl Fitting {
     /// Whether nothing was said about the fit.
     pub(crate) fn is_default(&self) -> bool {
-        let Self { components, inference, standardize, max_iter, tol, seed: _ } = self;
+        let Self { components, inference, standardize, prior, checkpoint, max_iter, tol, seed: _ } = self;
         components.is_none()
             && inference.is_none()
             && standardize.is_none()
+            && prior.is_empty()
+            && checkpoint.is_none()
             && max_iter.is_none()
             && tol.is_none()
     }
@@ -158,12 +176,15 @@ pub(crate) enum Family {
     Ppca,
     /// Factor analysis: a noise variance for each column.
     Fa,
+    /// Bayesian PCA: components that are not needed are dropped, and intervals include that
+    /// loadings, mean and noise were estimated (but with --inference evidence).
+    Bpca,
 }
 
 impl Family {
     pub(crate) fn spec(self) -> Spec {
         match self {
-            Self::Pca | Self::Ppca => Spec::ppca(1),
+            Self::Pca | Self::Ppca | Self::Bpca => Spec::ppca(1),
             Self::Fa => Spec::factor_analysis(1),
         }
     }
@@ -173,6 +194,16 @@ impl Family {
             Self::Pca => "pca",
             Self::Ppca => "ppca",
             Self::Fa => "fa",
+            Self::Bpca => "bpca",
+        }
+    }
+
+    /// The methods that lead to a model of this family, the first one by default for Bayesian ones.
+    pub(crate) fn methods(self) -> &'static [&'static str] {
+        match self {
+            Self::Pca | Self::Ppca => &["spectral", "em"],
+            Self::Fa => &["newton", "cm", "em", "mean-field", "gibbs"],
+            Self::Bpca => &["structured", "mean-field", "evidence", "gibbs"],
         }
     }
 
@@ -182,6 +213,7 @@ impl Family {
             "pca" => "PCA",
             "ppca" => "probabilistic PCA",
             "fa" => "factor analysis",
+            "bpca" => "Bayesian PCA",
             other => other,
         }
     }
@@ -236,6 +268,11 @@ impl FromStr for Components {
             _ => s.parse().map(Self::Number).map_err(|_| "give a whole number, or `auto`".to_owned()),
         }
     }
+}
+
+fn named_value(s: &str) -> Result<(String, String), String> {
+    let named = s.split_once('=').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
+    named.ok_or_else(|| "give a name and a value, such as noise_rate=0.01".to_owned())
 }
 
 pub(crate) fn probability(s: &str) -> Result<f64, String> {

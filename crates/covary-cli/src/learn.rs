@@ -1,6 +1,7 @@
 //! From a table to a fitted model: what `fit` and `impute` share.
 
 use crate::args::{Components, Family, Fitting, RotationName};
+use crate::checkpoint;
 use crate::choose;
 use crate::facts;
 use crate::failure::Failure;
@@ -64,9 +65,11 @@ pub(crate) fn learn<'a>(
     let data = placement.dataset(source.table.dataset()).map_err(failed)?;
     let standardize = fitting.standardize.unwrap_or(family != Family::Pca);
     let spec = Spec { standardize, ..family.spec() };
-    let method = method(&data, &spec, fitting)?;
+    let method = method(&data, &spec, family, fitting)?;
+    let prunes = PRUNING.contains(&method.name());
     let (n_components, choice) = match fitting.components {
         Some(Components::Number(n)) => (n, None),
+        Some(Components::Auto) | None if prunes => (offered(&data, &spec), None),
         Some(Components::Auto) | None => {
             let judge = with_gaps(&method, fitting)?;
             let choice = choose::n_components(voice, &data, &spec, &judge, fitting.seed).map_err(failed)?;
@@ -76,19 +79,35 @@ pub(crate) fn learn<'a>(
     };
     let spec = Spec { n_components, ..spec };
     let mut progress = voice.steps("fitting");
-    let fit = method.fit_observed(&data, &spec, &mut progress).map_err(failed)?;
+    let fit = match (&method, &fitting.checkpoint) {
+        (_, None) => method.fit_observed(&data, &spec, &mut progress).map_err(failed)?,
+        (Method::Gibbs(gibbs), Some(path)) => {
+            checkpoint::fit(voice, gibbs, &source.name, &data, &spec, path, &mut progress)?
+        }
+        _ => return Err(Failure::Call("--checkpoint goes with --inference gibbs".to_owned())),
+    };
     drop(progress);
     describe(
         voice,
         &fit.report,
         &format!(
-            "fitted {}, {}{}, by {}",
+            "fitted {}, {}{}{}, by {}",
             Family::words(family.name()),
-            count(n_components, "component"),
+            count(fit.model.n_components(), "component"),
+            if prunes { format!(" of the {n_components} offered") } else { String::new() },
             if standardize { ", columns standardized" } else { "" },
             method.name(),
         ),
     );
+    if prunes
+        && fit.model.n_components() == n_components
+        && n_components < spec.max_components(data.n_columns())
+    {
+        voice.say(&format!(
+            "all that were offered are used; more may be there: --components {}",
+            2 * n_components
+        ));
+    }
     warn_of_trends(voice, &fit.model, &data).map_err(failed)?;
     let mut saved = Saved::new(fit, &data, &spec, &method);
     let names = source.table.dataset().column_names();
@@ -102,6 +121,16 @@ pub(crate) fn learn<'a>(
         saved.rotation = Some(SavedRotation { name: rotation.name(), rotated });
     }
     Ok((Learned { saved, placement, data }, ledger))
+}
+
+/// Methods that drop components the table does not support.
+const PRUNING: [&str; 3] = ["structured", "mean-field", "evidence"];
+/// Most components offered to them without being asked.
+const MOST_OFFERED: usize = 30;
+
+fn offered(data: &Dataset, spec: &Spec) -> usize {
+    let rows = data.n_informative_rows();
+    MOST_OFFERED.min(spec.max_components(data.n_columns())).min(rows.saturating_sub(2))
 }
 
 /// Names the columns whose gaps follow the first component.
@@ -129,15 +158,23 @@ pub(crate) fn warn_of_trends(voice: Voice, model: &LinearGaussian, data: &Datase
 }
 
 /// The road asked for, or the recommended one, with the limits asked for.
-fn method(data: &Dataset, spec: &Spec, fitting: &Fitting) -> Result<Method, Failure> {
+fn method(data: &Dataset, spec: &Spec, family: Family, fitting: &Fitting) -> Result<Method, Failure> {
     let method = match &fitting.inference {
+        None if family == Family::Bpca => Method::from_name(family.methods()[0]).expect("a method's name"),
         None => Method::recommended(data, spec),
-        Some(name) => Method::from_name(name).ok_or_else(|| {
-            Failure::Call(format!(
-                "--inference `{name}` is not known; give one of {}",
-                Method::NAMES.join(", ")
-            ))
-        })?,
+        Some(name) => match Method::from_name(name) {
+            Some(method) if family.methods().contains(&name.as_str()) => method,
+            known => {
+                let (what, known) = match known {
+                    None => ("is not known".to_owned(), Method::NAMES),
+                    Some(_) => (format!("does not lead to --model {}", family.name()), family.methods()),
+                };
+                return Err(Failure::Call(format!(
+                    "--inference `{name}` {what}; give one of {}",
+                    known.join(", ")
+                )));
+            }
+        },
     };
     limited(method, fitting)
 }
@@ -146,8 +183,11 @@ fn method(data: &Dataset, spec: &Spec, fitting: &Fitting) -> Result<Method, Fail
 /// none.
 fn with_gaps(method: &Method, fitting: &Fitting) -> Result<Method, Failure> {
     match method {
-        Method::Em(_) => Ok(method.clone()),
-        _ => limited(Method::Em(Em::default()), fitting),
+        // The sampler would be run for every number of components and every fold.
+        Method::Spectral(_) | Method::Newton(_) | Method::ConditionalMaximization(_) | Method::Gibbs(_) => {
+            limited(Method::Em(Em::default()), &Fitting { prior: Vec::new(), ..fitting.clone() })
+        }
+        _ => Ok(method.clone()),
     }
 }
 
@@ -158,8 +198,12 @@ impl Learned<'_> {
             return Ok(());
         }
         let failed = |e| Failure::of_table(name, e);
-        let (data, spec) = (&self.data, &self.saved.spec);
-        let method = match with_gaps(&self.saved.method.to_method().map_err(failed)?, fitting)? {
+        // Components that were found superfluous are not offered again.
+        let n_components = self.saved.model.n_components();
+        let (data, spec) = (&self.data, &Spec { n_components, ..self.saved.spec.clone() });
+        let own = self.saved.method.to_method().map_err(failed)?;
+        let hidden = if matches!(own, Method::Gibbs(_)) { own } else { with_gaps(&own, fitting)? };
+        let method = match hidden {
             // The parameters, all together, end √(2 · 0.01) = 0.14 standard errors from their optimum:
             // what is left of the start, which has seen the hidden cells, does not show in what is said.
             Method::Em(em) => {
@@ -189,6 +233,9 @@ fn limited(mut method: Method, fitting: &Fitting) -> Result<Method, Failure> {
             method.set(option, &value).map_err(|e| Failure::Call(e.to_string()))?;
         }
     }
+    for (option, value) in &fitting.prior {
+        method.set(option, value).map_err(|e| Failure::Call(format!("--prior: {e}")))?;
+    }
     Ok(method)
 }
 
@@ -209,7 +256,10 @@ fn describe(voice: Voice, report: &FitReport, what: &str) {
 }
 
 pub(crate) fn ending(report: &FitReport) -> String {
-    let steps = count(report.n_iterations(), "step");
+    let steps = match report.objective.kind {
+        ObjectiveKind::AverageLogLikelihood => format!("{} per chain", count(report.trace.len(), "draw")),
+        _ => count(report.n_iterations(), "step"),
+    };
     match report.termination {
         Termination::ClosedForm => "in closed form".to_owned(),
         Termination::Converged => format!("converged after {steps}"),
@@ -222,6 +272,8 @@ pub(crate) fn objective(kind: ObjectiveKind) -> &'static str {
     match kind {
         ObjectiveKind::LogLikelihood => "log-likelihood",
         ObjectiveKind::LogPosterior => "log-posterior",
+        ObjectiveKind::LowerBound => "lower bound",
+        ObjectiveKind::AverageLogLikelihood => "average log-likelihood",
     }
 }
 

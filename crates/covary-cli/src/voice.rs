@@ -58,6 +58,15 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// So many of so many are done of a part of the work.
+    pub(crate) fn stage(&self, what: &str, done: usize, total: usize) -> ControlFlow<()> {
+        if self.bar.prefix() != what {
+            self.bar.set_prefix(what.to_owned());
+            self.bar.set_position(0);
+        }
+        self.done(done, total)
+    }
+
     /// So many of so many are done.
     pub(crate) fn done(&self, done: usize, total: usize) -> ControlFlow<()> {
         self.bar.set_length(total as u64);

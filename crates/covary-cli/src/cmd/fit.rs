@@ -22,7 +22,8 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "\
 Examples:
   covary fit examples/wine_gaps.csv -o wine.covary
-  covary fit examples/wine.csv --model fa --components 3 --rotation varimax -o factors.covary")]
+  covary fit examples/wine.csv --model fa --components 3 --rotation varimax -o factors.covary
+  covary fit examples/wine_gaps.csv --model bpca -o bayesian.covary")]
 pub(crate) struct Fit {
     /// Table to learn from: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard
     /// input.
@@ -62,7 +63,8 @@ pub(crate) struct Fit {
 impl Fit {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let outputs: Vec<&Path> = self.output.as_deref().into_iter().collect();
-        check_places(&[&self.data], &outputs)?;
+        let places: Vec<&Path> = outputs.iter().copied().chain(self.fitting.checkpoint.as_deref()).collect();
+        check_places(&[&self.data], &places)?;
         if self.running.json && outputs.is_empty() {
             return Err(Failure::Call(
                 "--json takes standard output; name a file for the model with -o".to_owned(),

@@ -62,6 +62,17 @@ fn described(saved: &Saved) -> String {
         saved.seed,
         saved.created_by,
     ));
+    match saved.parameter_uncertainty() {
+        "none" => {}
+        "draws" => say(format!(
+            "filled cells, densities and new rows average over {} of the parameters; scores are at their centre",
+            count(saved.draws.as_ref().map_or(0, |d| d.components().len()), "draw")
+        )),
+        _ => say("answers include the uncertainty of loadings, mean and noise".to_owned()),
+    }
+    if saved.family == "bpca" && saved.parameter_uncertainty() == "none" {
+        say("answers take the parameters as known".to_owned());
+    }
     for warning in &saved.report.warnings {
         say(format!("warning: {warning}"));
     }
@@ -113,13 +124,38 @@ fn described(saved: &Saved) -> String {
             (model.explained_variance_ratio(), "the table")
         };
         say(format!("\nshare of the variance of {of} that each component explains"));
-        let mut rows = vec![["component", "share", "together"].map(str::to_owned).to_vec()];
+        let relevance = &saved.report.relevance;
+        let mut header = vec!["component".to_owned(), "share".to_owned(), "together".to_owned()];
+        header.extend((!relevance.is_empty()).then(|| "relevance".to_owned()));
+        let mut rows = vec![header];
         let mut together = 0.0;
         for (k, share) in ratio.iter().enumerate() {
             together += share;
-            rows.push(vec![(k + 1).to_string(), percent(*share), percent(together)]);
+            let mut row = vec![(k + 1).to_string(), percent(*share), percent(together)];
+            row.extend(relevance.get(k).map(|alpha| digits(*alpha)));
+            rows.push(row);
         }
         say(aligned(&rows, &[]));
+        if !relevance.is_empty() {
+            say("relevance: precision of a component's loadings; the larger, the less it is needed"
+                .to_owned());
+        }
+    }
+    if !saved.report.monitored.is_empty() {
+        say("\nhow well the chains know what no turn of the components changes, columns centred and scaled"
+            .to_owned());
+        let mut rows =
+            vec![["quantity", "mean", "sd", "R-hat", "effective draws"].map(str::to_owned).to_vec()];
+        for m in &saved.report.monitored {
+            rows.push(vec![
+                m.quantity.clone(),
+                digits(m.summary.mean),
+                digits(m.summary.sd),
+                m.summary.r_hat.map_or("–".to_owned(), |r| format!("{r:.3}")),
+                format!("{:.0}", m.summary.ess),
+            ]);
+        }
+        say(aligned(&rows, &[0]));
     }
     for constant in &saved.constants {
         say(format!("\nconstant, not in the model: `{}` = {}", constant.name, constant.value));

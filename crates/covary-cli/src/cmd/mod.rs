@@ -8,6 +8,7 @@ pub(crate) mod man;
 pub(crate) mod reconstruct;
 pub(crate) mod sample;
 pub(crate) mod score;
+pub(crate) mod select;
 pub(crate) mod transform;
 
 use crate::args::{Reading, Running, Target};

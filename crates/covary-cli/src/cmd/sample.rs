@@ -7,7 +7,6 @@ use crate::failure::Failure;
 use crate::input;
 use crate::output::check_places;
 use clap::Args;
-use covary::Density;
 use covary::io::{Cells, Format, Sheet};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -54,7 +53,7 @@ impl Sample {
                 return Err(Failure::Call(format!("--rows {} is more than memory can hold", self.rows)));
             }
             let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-            let rows = saved.model.sample(self.rows, &mut rng);
+            let rows = saved.of_new_rows().sample(self.rows, &mut rng);
             let mut sheet = Sheet::default();
             sheet.push_matrix(saved.columns.iter().cloned(), &rows);
             for constant in &saved.constants {

@@ -4,7 +4,6 @@ use super::{Question, asked_json};
 use crate::failure::Failure;
 use crate::voice::count;
 use clap::Args;
-use covary::Density;
 use covary::io::Cells;
 use serde_json::{Value, json};
 
@@ -34,7 +33,7 @@ impl Score {
         self.question.answer(|voice, asked, write| {
             let data = asked.data()?;
             let failed = |e| Failure::of_table(&asked.source.name, e);
-            let densities = asked.saved.model.log_density(&data).map_err(failed)?;
+            let densities = asked.saved.of_new_rows().log_density(&data).map_err(failed)?;
             let odd = asked.saved.model.outlyingness(&data).map_err(failed)?;
             let total: f64 = densities.iter().sum();
             let observed = |i: usize| data.row(i).iter().filter(|v| !v.is_nan()).count() as i64;

@@ -45,7 +45,7 @@ enum CoordinatesName {
 
 impl Transform {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        self.question.answer(|_, asked, write| {
+        self.question.answer(|voice, asked, write| {
             let (saved, data) = (&asked.saved, asked.data()?);
             let failed = |e| Failure::of_table(&asked.source.name, e);
             let coordinates = match self.coordinates {
@@ -67,6 +67,9 @@ impl Transform {
                 scores = rotated.scores(&scores).map_err(failed)?;
             }
             let q = scores.n_columns();
+            if q == 0 {
+                voice.warn("the model has no components, so rows have no scores");
+            }
             let mut sheet = asked.aside();
             sheet.push_matrix((1..=q).map(|k| format!("component_{k}")), &scores);
             let covariances;

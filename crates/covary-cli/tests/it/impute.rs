@@ -106,9 +106,14 @@ fn a_wrong_call_is_exit_2() {
         &["-", "--model", "oracle"],
         SMALL,
         2,
-        "--model `oracle` is neither pca, ppca or fa nor a model file",
+        "--model `oracle` is neither pca, ppca, fa or bpca nor a model file",
     );
-    check_fails(&["-", "--inference", "magic"], SMALL, 2, "give one of spectral, newton, cm, em");
+    check_fails(
+        &["-", "--inference", "magic"],
+        SMALL,
+        2,
+        "give one of spectral, newton, cm, em, structured, mean-field, evidence, gibbs",
+    );
     check_fails(&["-", "--delimiter", "ab"], SMALL, 2, "give one character");
     check_fails(&["-", "--format", "xlsx"], SMALL, 2, "format `xlsx` is not known");
     check_fails(&["-", "--json"], SMALL, 2, "--json takes standard output");

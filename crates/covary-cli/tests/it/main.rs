@@ -1,6 +1,7 @@
 //! The command as users meet it: one module per verb, and the promises of the README.
 
 mod bad_input;
+mod bayes;
 mod documents;
 mod formats;
 mod impute;

@@ -1,0 +1,83 @@
+//! Long runs of the sampler that survive an interruption.
+
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::voice::{Voice, count};
+use covary::infer::{Fit, Gibbs, GibbsState, Observer, Step, Termination};
+use covary::{Dataset, Error, Spec};
+use std::fs::File;
+use std::io::BufReader;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How much work may be lost when the power goes.
+const EVERY: Duration = Duration::from_secs(30);
+
+/// Samples from where `path` says the chains stand, keeping it up to date.
+pub(crate) fn fit(
+    voice: Voice,
+    gibbs: &Gibbs,
+    name: &str,
+    data: &Dataset,
+    spec: &Spec,
+    path: &Path,
+    observer: &mut dyn Observer,
+) -> Result<Fit, Failure> {
+    let place = path.display().to_string();
+    let failed = |e| Failure::of_table(name, e);
+    let output = Output::open(Some(path))?;
+    let mut state = match File::open(path) {
+        Ok(file) => {
+            let state = GibbsState::read(BufReader::new(file)).map_err(|e| Failure::work(&place, e))?;
+            let most = gibbs.chains * gibbs.draws;
+            if state.n_draws() > most {
+                voice.warn(&format!(
+                    "{place} holds {}, more than the {most} asked for; all are used",
+                    count(state.n_draws(), "draw")
+                ));
+            }
+            state
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => gibbs.begin(data, spec).map_err(failed)?,
+        Err(e) => return Err(Failure::work(&place, e)),
+    };
+    loop {
+        let mut slice = Slice { observer, since: Instant::now(), over: false };
+        let fit = match gibbs.resume(&mut state, data, spec, &mut slice) {
+            Err(Error::Unsupported {
+                what: "a state begun with another table, request or options", ..
+            }) => {
+                return Err(Failure::work(
+                    &place,
+                    "was begun with another table, seed, number of components or other options; call as then, name another file, or delete it",
+                ));
+            }
+            fit => fit.map_err(failed)?,
+        };
+        let over = slice.over;
+        output.write(|out| state.write(out).map_err(covary::io::Error::Write))?;
+        if !over || fit.report.termination != Termination::Interrupted {
+            if fit.report.termination == Termination::Interrupted {
+                voice.say(&format!("{place} has the chains: the same command goes on from there"));
+            }
+            return Ok(fit);
+        }
+    }
+}
+
+/// Stops a run when it is time to write it down.
+struct Slice<'a> {
+    observer: &'a mut dyn Observer,
+    since: Instant,
+    /// Whether it was this, and not the user, that stopped it.
+    over: bool,
+}
+
+impl Observer for Slice<'_> {
+    fn step(&mut self, step: &Step) -> ControlFlow<()> {
+        self.observer.step(step)?;
+        self.over = self.since.elapsed() > EVERY;
+        if self.over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
