@@ -1,7 +1,7 @@
 //! `--components auto`.
 
 use crate::voice::{Voice, count};
-use covary::select::{ChoiceRule, HeldOut, HeldOutOptions, held_out_cells_observed};
+use covary::select::{ChoiceRule, HeldOut, HeldOutOptions, held_out_cells_up_to};
 use covary::{Dataset, Error, Method, Spec};
 
 /// Most components tried.
@@ -47,16 +47,7 @@ pub(crate) fn n_components(
     let options = HeldOutOptions { seed, ..HeldOutOptions::default() };
     let progress = voice.share("choosing the number of components");
     let watch = |done, total| progress.done(done, total);
-    // Fewer components ask fewer cells of a column to stay visible.
-    for most in (1..=most).rev() {
-        match held_out_cells_observed(data, spec, 0..=most, method, &options, &watch) {
-            Ok(scores) => {
-                let n_components = scores.chosen(ChoiceRule::OneStandardError);
-                return Ok(Choice { n_components, scores: Some(scores) });
-            }
-            Err(Error::TooFewToHide { .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(Choice { n_components: 0, scores: None })
+    let scores = held_out_cells_up_to(data, spec, most, method, &options, &watch)?;
+    let n_components = scores.as_ref().map_or(0, |scores| scores.chosen(ChoiceRule::OneStandardError));
+    Ok(Choice { n_components, scores })
 }

@@ -199,6 +199,17 @@ impl Matrix {
         }
     }
 
+    /// The square matrix with one more row and column, those of the identity: a turn of the scores that
+    /// leaves the mean beside them alone.
+    pub(crate) fn bordered(&self) -> Self {
+        let n = self.n_rows();
+        Self::from_fn(n + 1, n + 1, |i, j| match (i < n, j < n) {
+            (true, true) => self[(i, j)],
+            (false, false) => 1.0,
+            _ => 0.0,
+        })
+    }
+
     pub(crate) fn view(&self) -> faer::MatRef<'_, f64> {
         faer::MatRef::from_row_major_slice(&self.values, self.n_rows, self.n_columns)
     }

@@ -6,6 +6,7 @@ use crate::{CentralMoments, Dataset, Error, Matrix};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
+use std::cell::OnceCell;
 
 /// The fitted model, whatever road led to it.
 ///
@@ -230,7 +231,9 @@ impl Density for LinearGaussian {
     fn given(&self, observed: &[usize]) -> Box<dyn Given + '_> {
         match &self.uncertainty {
             None => Box::new(self.condition(observed)),
-            Some(_) => Box::new(GivenUncertain { model: self, observed: observed.to_vec() }),
+            Some(_) => {
+                Box::new(GivenUncertain { model: self, observed: observed.to_vec(), draws: OnceCell::new() })
+            }
         }
     }
 

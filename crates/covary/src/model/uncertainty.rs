@@ -9,6 +9,7 @@ use crate::{Dataset, Error, Matrix};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Gamma, StandardNormal};
+use std::cell::OnceCell;
 
 /// The posterior of loadings, mean and noise around the values a [`LinearGaussian`] holds: with it,
 /// scores, filled cells and densities include the uncertainty of the parameters.
@@ -75,12 +76,7 @@ impl Uncertainty {
 
     /// Loadings turned to `W R`.
     pub(super) fn rotated(&self, rotation: &Matrix) -> Self {
-        let q = rotation.n_rows();
-        let turn = Matrix::from_fn(q + 1, q + 1, |i, j| match (i < q, j < q) {
-            (true, true) => rotation[(i, j)],
-            (false, false) => 1.0,
-            _ => 0.0,
-        });
+        let turn = rotation.bordered();
         let turned = |e: &Matrix| {
             let mut e = turn.t_dot(&e.dot(&turn));
             e.symmetrize();
@@ -306,6 +302,8 @@ fn root(e: &Matrix) -> Matrix {
 pub(super) struct GivenUncertain<'a> {
     pub(super) model: &'a LinearGaussian,
     pub(super) observed: Vec<usize>,
+    /// Drawn when the first density is asked for.
+    pub(super) draws: OnceCell<Mixture>,
 }
 
 impl GivenUncertain<'_> {
@@ -321,7 +319,8 @@ impl GivenUncertain<'_> {
 
 impl Given for GivenUncertain<'_> {
     fn log_density(&self, row: &[f64]) -> f64 {
-        self.model.log_density(&self.table(&[row])).expect("the model's columns")[0]
+        let draws = self.draws.get_or_init(|| self.model.scoring_draws());
+        draws.log_density(&self.table(&[row])).expect("the model's columns")[0]
     }
 
     fn complete_rows(&self, rows: &[&[f64]]) -> Vec<Completed> {

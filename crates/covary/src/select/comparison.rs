@@ -1,13 +1,13 @@
 //! How many components, by every criterion at once.
 
 use super::criteria::ppca_parameters;
-use super::held_out::{ChoiceRule, HeldOutAt, HeldOutOptions, held_out_cells_observed};
+use super::held_out::{ChoiceRule, HeldOutAt, HeldOutOptions, held_out_cells_up_to};
 use super::{ComponentPosterior, ReversibleJump};
 use super::{Criteria, ParallelAnalysis, gavish_donoho, information_criteria};
-use crate::infer::{Em, Evidence, Method, Observer, Spectral, Step, Structured};
+use crate::infer::{Em, Evidence, Observer, Spectral, Step, Structured};
 use crate::{Dataset, Density, Error, Estimator, Spec};
 use std::fmt;
-use std::ops::{ControlFlow, RangeInclusive};
+use std::ops::ControlFlow;
 
 /// Compares numbers of components of probabilistic PCA by every criterion the table allows.
 ///
@@ -211,7 +211,9 @@ impl Compare {
         choices.extend(best(&at, |a| a.bic.map(|v| -v)).map(|q| (Criterion::Bic, q)));
         choices.extend(best(&at, |a| a.aic.map(|v| -v)).map(|q| (Criterion::Aic, q)));
 
-        let held_out = self.held_out(data, &spec, 0..=most, watch)?;
+        let options = HeldOutOptions { seed: self.seed, ..HeldOutOptions::default() };
+        let told = |done, total| watch("held-out cells", done, total);
+        let held_out = held_out_cells_up_to(data, &spec, most, &Em::default(), &options, &told)?;
         let n_hidden = held_out.as_ref().map_or(0, |h| h.n_hidden);
         if let Some(held_out) = &held_out {
             for of in &held_out.by_n_components {
@@ -279,26 +281,6 @@ impl Compare {
             .copied()
             .expect("structured variational Bayes always answers");
         Ok(Comparison { by_n_components: at, choices, recommended, by, n_hidden, posterior })
-    }
-
-    /// Fewer components ask fewer cells of a column to stay visible; none at all is `None`.
-    fn held_out(
-        &self,
-        data: &Dataset,
-        spec: &Spec,
-        range: RangeInclusive<usize>,
-        watch: &(dyn Fn(&'static str, usize, usize) -> ControlFlow<()> + Sync),
-    ) -> Result<Option<super::HeldOut>, Error> {
-        let options = HeldOutOptions { seed: self.seed, ..HeldOutOptions::default() };
-        let told = |done, total| watch("held-out cells", done, total);
-        let method = Method::Em(Em::default());
-        for most in (1..=*range.end()).rev() {
-            match held_out_cells_observed(data, spec, 0..=most, &method, &options, &told) {
-                Err(Error::TooFewToHide { .. }) => {}
-                other => return other.map(Some),
-            }
-        }
-        Ok(None)
     }
 }
 

@@ -284,6 +284,28 @@ pub fn held_out_cells_observed<E: Estimator + Sync + ?Sized>(
     Ok(summarise(&sizes, &totals, baseline_mean_squared_error(data, &folds)))
 }
 
+/// [`held_out_cells_observed`] over 0 to `most` components, or as many as leave cells to hide: fewer ask
+/// fewer cells of a column to stay visible. `None` if there is no room for any.
+///
+/// # Errors
+/// As [`held_out_cells_observed`], but for [`Error::TooFewToHide`].
+pub fn held_out_cells_up_to<E: Estimator + Sync + ?Sized>(
+    data: &Dataset,
+    spec: &Spec,
+    most: usize,
+    estimator: &E,
+    options: &HeldOutOptions,
+    watch: &(dyn Fn(usize, usize) -> ControlFlow<()> + Sync),
+) -> Result<Option<HeldOut>, Error> {
+    for most in (1..=most).rev() {
+        match held_out_cells_observed(data, spec, 0..=most, estimator, options, watch) {
+            Err(Error::TooFewToHide { .. }) => {}
+            other => return other.map(Some),
+        }
+    }
+    Ok(None)
+}
+
 /// [`held_out_cells`], then the choice of [`ChoiceRule::OneStandardError`].
 ///
 /// ```

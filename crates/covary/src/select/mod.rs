@@ -34,7 +34,7 @@ pub use empirical_vb::EmpiricalVb;
 pub use gavish_donoho::gavish_donoho;
 pub use held_out::{
     ChoiceRule, HeldOut, HeldOutAt, HeldOutOptions, HeldOutRows, choose_by_held_out_cells, folds_of_cells,
-    held_out_cells, held_out_cells_observed, hold_out_at,
+    held_out_cells, held_out_cells_observed, held_out_cells_up_to, hold_out_at,
 };
 pub use missingness::{GapTrend, gap_trends};
 pub use parallel_analysis::{ParallelAnalysis, ParallelSpectrum};

@@ -297,10 +297,7 @@ impl Climb {
         if spec.noise == NoiseFamily::Diagonal && degrees == 0 {
             warnings.push(Warning::Saturated);
         }
-        if let Some((pairs, (a, b))) = start::unseen_pairs(data) {
-            let example = (data.column_names()[a].clone(), data.column_names()[b].clone());
-            warnings.push(Warning::UnseenPairs { pairs, example });
-        }
+        warnings.extend(start::unseen_pairs(data));
         let model = frame.model(&self.parameters, spec)?;
         // Unequal ARD precisions pin the columns down; every other prior is rotation invariant.
         let model = match &spec.prior.loadings {

@@ -2,6 +2,7 @@
 
 use super::Init;
 use super::parameters::{Frame, Parameters};
+use crate::infer::report::Warning;
 use crate::infer::scatter::{scatter_times, sum_matrices};
 use crate::linalg::rows::{center_observed, count_clear_in_both};
 use crate::linalg::{Eigen, add_gram_lower, dot, krylov, leading_eigenpairs, normal, top_eigenpairs};
@@ -145,8 +146,8 @@ fn principal_factors(s: &Matrix, q: usize, frame: &Frame, floor: f64) -> Result<
     Ok(Parameters { w, mean: frame.mean.clone(), psi })
 }
 
-/// Pairs of columns that no row has together: how many, and the first.
-pub(in crate::infer) fn unseen_pairs(data: &Dataset) -> Option<(usize, (usize, usize))> {
+/// A warning of pairs of columns that no row has together: how many, and the first.
+pub(in crate::infer) fn unseen_pairs(data: &Dataset) -> Option<Warning> {
     // A very wide table is not searched: the counts alone would be d × d.
     if data.n_columns() > WIDE {
         return None;
@@ -160,8 +161,9 @@ pub(in crate::infer) fn unseen_pairs(data: &Dataset) -> Option<(usize, (usize, u
     let counts = Pairs::counts(data);
     let d = data.n_columns();
     let mut unseen = (0..d).flat_map(|j| (0..j).map(move |i| (i, j))).filter(|&(i, j)| counts[(j, i)] == 0.0);
-    let first = unseen.next()?;
-    Some((1 + unseen.count(), first))
+    let (a, b) = unseen.next()?;
+    let name = |j: usize| data.column_names()[j].clone();
+    Some(Warning::UnseenPairs { pairs: 1 + unseen.count(), example: (name(a), name(b)) })
 }
 
 /// Sums over the rows that have both columns of a pair; lower triangles.

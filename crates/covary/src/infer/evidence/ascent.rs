@@ -234,10 +234,7 @@ impl Climb {
         if at.psi[0] <= spec.floor() * (1.0 + 1e-9) {
             warnings.push(Warning::NoiseAtFloor { columns: data.column_names().to_vec() });
         }
-        if let Some((pairs, (a, b))) = start::unseen_pairs(data) {
-            let example = (data.column_names()[a].clone(), data.column_names()[b].clone());
-            warnings.push(Warning::UnseenPairs { pairs, example });
-        }
+        warnings.extend(start::unseen_pairs(data));
         let unit = if spec.standardize { 1.0 } else { frame.scale[0] };
         let report = FitReport {
             objective: Objective {

@@ -268,10 +268,7 @@ impl Gibbs {
         if !columns.is_empty() {
             warnings.push(Warning::SparseColumns { columns });
         }
-        if let Some((pairs, (a, b))) = unseen_pairs(data) {
-            let example = (data.column_names()[a].clone(), data.column_names()[b].clone());
-            warnings.push(Warning::UnseenPairs { pairs, example });
-        }
+        warnings.extend(unseen_pairs(data));
         Ok(warnings)
     }
 

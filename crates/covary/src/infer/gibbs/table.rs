@@ -1,5 +1,6 @@
 //! The table as the chains see it.
 
+use crate::infer::em::parameters::Frame;
 use crate::model::{LinearGaussian, Noise};
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, Matrix, Spec};
@@ -44,11 +45,8 @@ impl Table {
         let (mean, scale) = if raw {
             (vec![0.0; d], vec![1.0; d])
         } else {
-            let variances = data.observed_variances();
-            let pooled = (variances.iter().sum::<f64>() / d as f64).sqrt();
-            let own = spec.standardize || !isotropic;
-            let scale = |v: &f64| if own && *v > 0.0 { v.sqrt() } else { pooled };
-            (data.observed_means().to_vec(), variances.iter().map(scale).collect())
+            let Frame { mean, scale, .. } = Frame::new(data, spec);
+            (mean, scale)
         };
         let informative = data.patterns().filter(|p| p.n_observed() > 0);
         let rows: Vec<usize> = informative.flat_map(|p| p.rows.iter().copied()).collect();

@@ -109,20 +109,9 @@ pub(super) fn rotate(prior: &Prior, state: &mut State, parts: &mut Parts) -> Res
     // w → R⁻ᵀ w, so that a row of W is multiplied by R⁻¹ = (P/N)^½ Q.
     let inverse = root.dot(&turn);
     let rotation = turn.t_dot(&inverse_root);
-    let widened = |m: &Matrix| {
-        Matrix::from_fn(q + 1, q + 1, |i, j| match (i < q, j < q) {
-            (true, true) => m[(i, j)],
-            (false, false) => 1.0,
-            _ => 0.0,
-        })
-    };
-    let (to, latent) = (widened(&inverse), widened(&rotation));
-    state.v = state.v.dot(&to);
-    for c in &mut state.covariance {
-        *c = to.t_dot(&c.dot(&to));
-        c.symmetrize();
-    }
+    state.turn(&inverse);
     state.update_relevance(prior);
+    let latent = rotation.bordered();
     parts.latent = latent.dot(&parts.latent).dot_t(&latent);
     parts.ln_det -= 2.0 * n * ln_det;
     parts.ln_covariance.iter_mut().for_each(|l| *l -= 2.0 * ln_det);

@@ -2,7 +2,7 @@
 
 use super::bound::{Parts, bound, rotate, translate_mean_field};
 use super::state::{Gamma, Prior, State, Statistics};
-use super::{Climb, Scheme, Settings, Vague};
+use super::{BROAD, Climb, MAX_ITERATIONS, Scheme, Settings, TOLERANCE};
 use crate::infer::options::options;
 use crate::infer::report::{Fit, Observer};
 use crate::infer::{Estimator, em::parameters::Frame};
@@ -62,17 +62,16 @@ pub struct MeanField {
 
 impl Default for MeanField {
     fn default() -> Self {
-        let Vague { broad, max_iterations, tolerance } = Vague::default();
         Self {
-            max_iterations,
-            tolerance,
+            max_iterations: MAX_ITERATIONS,
+            tolerance: TOLERANCE,
             expansion: true,
             pruning: true,
-            relevance_shape: broad,
-            relevance_rate: broad,
-            noise_shape: broad,
-            noise_rate: broad,
-            mean_precision: broad,
+            relevance_shape: BROAD,
+            relevance_rate: BROAD,
+            noise_shape: BROAD,
+            noise_rate: BROAD,
+            mean_precision: BROAD,
             noise_units: false,
             raw: false,
         }

@@ -23,20 +23,11 @@ use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, Matrix, Spec};
 use state::{Gamma, Prior, State};
 
-/// Defaults that both roads share.
-struct Vague {
-    /// The customary vague hyper-parameter; harmless only on data of unit scale, which is why fits
-    /// divide by the mean observed standard deviation (spec II §1.2).
-    broad: f64,
-    max_iterations: usize,
-    tolerance: f64,
-}
-
-impl Default for Vague {
-    fn default() -> Self {
-        Self { broad: 1e-3, max_iterations: 500, tolerance: 1e-7 }
-    }
-}
+/// The customary vague hyper-parameter; harmless only on data of unit scale, which is why fits divide by
+/// the mean observed standard deviation (spec II §1.2).
+const BROAD: f64 = 1e-3;
+const MAX_ITERATIONS: usize = 500;
+const TOLERANCE: f64 = 1e-7;
 
 /// What both roads let their user set.
 struct Settings {
@@ -104,11 +95,12 @@ impl<'a> Climb<'a> {
     /// Checks the request and makes a start.
     fn new<S: Scheme>(scheme: &S, data: &'a Dataset, spec: &'a Spec) -> Result<Self, Error> {
         spec.check(data)?;
+        let settings = scheme.settings();
         let refused = |what, instead| Err(Error::Unsupported { method: S::NAME, what, instead });
         if spec.noise_floor.is_some() {
             return refused("a noise floor", "`noise_shape` and `noise_rate`, or `em`");
         }
-        if scheme.settings().raw && spec.standardize {
+        if settings.raw && spec.standardize {
             return refused("raw and standardised columns at once", "one of them");
         }
         if !spec.prior.is_flat() {
@@ -118,7 +110,6 @@ impl<'a> Climb<'a> {
             return refused("diagonal noise", "`mean-field`");
         }
         let constant = spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
-        let settings = scheme.settings();
         settings.check()?;
         let d = data.n_columns();
         let frame = if settings.raw {
@@ -233,10 +224,7 @@ impl<'a> Climb<'a> {
         if !constant.is_empty() {
             warnings.push(Warning::ConstantColumns { columns: constant });
         }
-        if let Some((pairs, (a, b))) = unseen_pairs(data) {
-            let example = (data.column_names()[a].clone(), data.column_names()[b].clone());
-            warnings.push(Warning::UnseenPairs { pairs, example });
-        }
+        warnings.extend(unseen_pairs(data));
         let uncertainty = Uncertainty {
             relative: state.relative(),
             shape: state.noise.iter().map(|g| g.shape).collect(),
@@ -245,14 +233,7 @@ impl<'a> Climb<'a> {
         let model = frame.model(&state.parameters(&frame), spec)?.with_uncertainty(uncertainty)?;
         let (model, turn) = model.canonical_with_rotation();
         // α of the components as they are reported.
-        let q = state.n_components();
-        let turn = Matrix::from_fn(q + 1, q + 1, |i, j| match (i < q, j < q) {
-            (true, true) => turn[(i, j)],
-            (false, false) => 1.0,
-            _ => 0.0,
-        });
-        state.v = state.v.dot(&turn);
-        state.covariance.iter_mut().for_each(|c| *c = turn.t_dot(&c.dot(&turn)));
+        state.turn(&turn);
         state.update_relevance(&prior);
         // In units of the noise α has none; else those of 1/W², where columns share them.
         let shared_units = frame.isotropic && !spec.standardize && !prior.in_noise_units;

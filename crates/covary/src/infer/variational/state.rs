@@ -155,6 +155,16 @@ impl State {
         self.relevance = (0..self.n_components()).map(|i| Gamma { shape, rate: rate(i) }).collect();
     }
 
+    /// Rows of W times `to`.
+    pub(super) fn turn(&mut self, to: &Matrix) {
+        let to = to.bordered();
+        self.v = self.v.dot(&to);
+        for c in &mut self.covariance {
+            *c = to.t_dot(&c.dot(&to));
+            c.symmetrize();
+        }
+    }
+
     /// Only these components.
     pub(super) fn keep(&mut self, kept: &[usize]) {
         let q = self.n_components();
