@@ -36,6 +36,24 @@ pub enum Error {
         /// The offending value.
         value: f64,
     },
+    /// A sparse table whose rows or columns are out of order.
+    #[error(
+        "row {row} of the sparse table is out of order: its cells must lie within those stored, their columns must rise and be columns of the table; sort them and add up duplicates"
+    )]
+    SparseOrder {
+        /// Row, counted from 1.
+        row: usize,
+    },
+    /// A NaN in a sparse table.
+    #[error(
+        "row {row}, column {column} of the sparse table is NaN: a sparse table has no gaps; give a dense table, or leave the cell out if it is 0"
+    )]
+    SparseGap {
+        /// Row, counted from 1.
+        row: usize,
+        /// Column, counted from 1.
+        column: usize,
+    },
     /// Fewer rows with an observed cell than a covariance needs.
     #[error("only {rows} row(s) hold an observed value: a covariance needs at least 2; add rows")]
     TooFewRows {
@@ -89,6 +107,42 @@ pub enum Error {
         columns: usize,
         /// Largest possible number.
         max: usize,
+    },
+    /// Minka's evidence asked of a table with fewer rows than columns.
+    #[error(
+        "the number of components cannot be chosen by evidence from {rows} rows of {columns} columns: it needs at least as many rows as columns; give a number or a share of variance"
+    )]
+    TooFewForEvidence {
+        /// Rows with an observed cell.
+        rows: usize,
+        /// Columns.
+        columns: usize,
+    },
+    /// More components than the first batch of a stream has rows or columns.
+    #[error(
+        "{asked} components are too many: the first batch has {rows} rows and {columns} columns, room for at most {max}; give a larger first batch or ask for {max} or fewer"
+    )]
+    SmallFirstBatch {
+        /// Components asked for.
+        asked: usize,
+        /// Rows with an observed cell.
+        rows: usize,
+        /// Columns.
+        columns: usize,
+        /// Largest possible number.
+        max: usize,
+    },
+    /// Another number of components than a full covariance has.
+    #[error(
+        "{asked} components were asked for, but the full covariance of {columns} columns has {fixed}; leave the number out, or ask for probabilistic PCA"
+    )]
+    FixedComponents {
+        /// Components asked for.
+        asked: usize,
+        /// Columns.
+        columns: usize,
+        /// One less than columns.
+        fixed: usize,
     },
     /// The components explain the data exactly, so the likelihood has no maximum.
     #[error(
@@ -152,6 +206,16 @@ pub enum Error {
         /// The names there are.
         known: String,
     },
+    /// A road that leads elsewhere.
+    #[error("method `{method}` does not lead to model `{family}`; give one of {known}")]
+    WrongMethod {
+        /// The road asked for.
+        method: &'static str,
+        /// The model asked for.
+        family: &'static str,
+        /// The roads that lead to it.
+        known: String,
+    },
     /// An option the road does not have.
     #[error("{method} has no option `{option}`; it has {known}")]
     NoSuchOption {
@@ -179,6 +243,12 @@ pub enum Error {
         what: &'static str,
         /// The property it lacks.
         why: String,
+    },
+    /// Bytes that are not what an [`Incremental`](crate::infer::Incremental) wrote.
+    #[error("the saved state is damaged: {why}; save it again, or start anew")]
+    DamagedState {
+        /// What is wrong with it.
+        why: &'static str,
     },
     /// The number of columns differs from the model's.
     #[error(

@@ -32,12 +32,14 @@
 //! | [`spec`] | [`Spec`], priors |
 //! | [`infer`] | the roads: [`infer::Spectral`], [`infer::Newton`], [`infer::Em`], … |
 //! | [`select`] | how many components, how honest the intervals are, whether gaps come at random |
+//! | [`learn`] | from a table to a model that can be kept, by a model's name |
 //! | [`io`] | tables of several formats, observed cells as they came; model files |
 
 pub mod data;
 mod error;
 pub mod infer;
 pub mod io;
+pub mod learn;
 mod linalg;
 pub mod model;
 mod parallel;

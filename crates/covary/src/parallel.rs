@@ -26,6 +26,10 @@ pub(crate) fn over_pieces<T: Send>(
 pub(crate) fn pieces<T: Send>(n: usize, step: usize, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
     let piece = n.div_ceil(MAX_PIECES).next_multiple_of(step);
     let range = |p: usize| p * piece..((p + 1) * piece).min(n);
+    if n <= piece {
+        // Waking a thread takes longer than many a small table.
+        return vec![work(0..n)];
+    }
     (0..n.div_ceil(piece)).into_par_iter().map(|p| work(range(p))).collect()
 }
 

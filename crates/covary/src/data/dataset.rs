@@ -214,9 +214,14 @@ impl Dataset {
 
     /// Whether the observed cells of column `j` are all equal.
     pub(crate) fn is_constant(&self, j: usize) -> bool {
+        self.observed[j] == 0 || self.constant(j).is_some()
+    }
+
+    /// The one value of column `j`, if all its observed cells have it.
+    pub fn constant(&self, j: usize) -> Option<f64> {
         let mut seen = (0..self.n_rows()).map(|i| self.values[(i, j)]).filter(|v| !v.is_nan());
-        let first = seen.next();
-        seen.all(|v| Some(v) == first)
+        let first = seen.next()?;
+        seen.all(|v| v == first).then_some(first)
     }
 
     /// Two passes in fixed pieces: means about the first observed values, so that a large common

@@ -1,12 +1,13 @@
 //! Tables in: [`Dataset`] (checked once, gaps as NaN, rows grouped by [`Pattern`]),
 //! [`Ledger`] (what it lacks and what is odd about it), [`CentralMoments`] (mergeable mean and
-//! scatter), and [`simulate`].
+//! scatter), [`Sparse`] (mostly zeros), and [`simulate`].
 
 mod dataset;
 mod ledger;
 mod moments;
 mod pattern;
 pub mod simulate;
+mod sparse;
 
 pub use dataset::Dataset;
 pub(crate) use ledger::list;
@@ -14,3 +15,4 @@ pub use ledger::{Duplicates, Ledger, Oddity, SuspectedCode};
 pub use moments::CentralMoments;
 pub use pattern::Pattern;
 pub use simulate::Shape;
+pub use sparse::Sparse;

@@ -136,7 +136,7 @@ impl Patterns {
             if at >= range.end {
                 return None;
             }
-            let end = self.row_end[p].min(range.end).min(at + longest);
+            let end = self.row_end[p].min(range.end).min(at.saturating_add(longest));
             let strip = Pattern { rows: &self.rows[at..end], ..self.get(p) };
             at = end;
             p += usize::from(at == self.row_end[p]);

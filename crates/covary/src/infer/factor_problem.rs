@@ -174,7 +174,7 @@ impl FactorProblem {
 
 /// What a geometric series through the last two gains still adds (Aitken); the last gain if they do
 /// not shrink.
-fn rise_to_come(trace: &[f64]) -> f64 {
+pub(super) fn rise_to_come(trace: &[f64]) -> f64 {
     let gain = |back: usize| match trace.len() {
         n if n > back => trace[n - back] - trace[n - back - 1],
         _ => f64::INFINITY,

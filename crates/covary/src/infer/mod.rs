@@ -9,14 +9,20 @@ mod em;
 mod evidence;
 mod factor_problem;
 mod factor_report;
+mod fixed_point;
+mod full_covariance;
 mod gibbs;
 #[cfg(test)]
 mod golden;
+mod incremental;
+mod minka;
 mod newton;
 mod options;
+mod principal_axes;
 mod report;
 mod scatter;
 mod share;
+mod sparse_axes;
 mod spectral;
 mod variational;
 
@@ -25,9 +31,13 @@ pub use diagnostics::{ChainSummary, effective_sample_size, split_r_hat};
 pub use em::{Acceleration, Em, Gradient, Init, LatentMoments};
 pub use evidence::{AlphaRule, Evidence, RelevantComponents};
 pub use factor_report::{FactorReport, Rmsea};
+pub use fixed_point::FixedPoint;
+pub use full_covariance::FullCovariance;
 pub use gibbs::{Gibbs, GibbsState};
+pub use incremental::Incremental;
 pub use newton::Newton;
 pub use options::MethodRecord;
+pub use principal_axes::{Kept, PrincipalAxes};
 pub use report::{Fit, FitReport, Monitored, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 pub use spectral::{Solver, Spectral, Spectrum};
 pub use variational::{MeanField, Structured};
@@ -112,8 +122,12 @@ roads! {
     Newton = "newton";
     /// [`ConditionalMaximization`]: factor analysis of a complete table, by turns.
     ConditionalMaximization = "cm";
+    /// [`FixedPoint`]: factor analysis of a complete table, by the iteration of scikit-learn.
+    FixedPoint = "fixed-point";
     /// [`Em`]: exact with gaps.
     Em = "em";
+    /// [`FullCovariance`]: a Gaussian with any covariance, exact with gaps.
+    FullCovariance = "full-covariance";
     /// [`Structured`]: Bayesian PCA, loadings, mean and noise together.
     Structured = "structured";
     /// [`MeanField`]: Bayesian PCA and factor analysis, every factor apart.

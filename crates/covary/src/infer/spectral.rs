@@ -202,6 +202,29 @@ fn cheapest(n: usize, d: usize, k: usize) -> Solver {
 }
 
 impl Spectrum {
+    /// From leading eigenpairs of a covariance with divisor N and the sum of the other eigenvalues.
+    pub(super) fn of_eigenpairs(
+        n_rows: usize,
+        mean: Vec<f64>,
+        variances: Vec<f64>,
+        found: Eigen,
+        discarded_variance: f64,
+    ) -> Self {
+        let eigenvalues: Vec<f64> = found.values.iter().map(|v| v.max(0.0)).collect();
+        Self {
+            n_rows,
+            total_variance: eigenvalues.iter().sum::<f64>() + discarded_variance,
+            discarded_variance,
+            solver: Solver::Covariance,
+            angle_bound: 0.0,
+            scale: vec![1.0; mean.len()],
+            mean,
+            variances,
+            eigenvalues,
+            axes: found.vectors,
+        }
+    }
+
     /// σ² of the model with the `q` leading components.
     ///
     /// # Panics

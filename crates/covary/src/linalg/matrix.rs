@@ -1,5 +1,7 @@
 use crate::Error;
-use std::ops::{Index, IndexMut};
+use std::fmt;
+use std::ops::{Deref, DerefMut, Index, IndexMut};
+use std::sync::Arc;
 
 /// A dense row-major matrix of `f64`.
 ///
@@ -8,17 +10,49 @@ use std::ops::{Index, IndexMut};
 /// let a = Matrix::from_rows(&[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]);
 /// assert_eq!(a.t_dot(&a)[(0, 1)], 1.0 * 2.0 + 3.0 * 4.0 + 5.0 * 6.0);
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Matrix {
     n_rows: usize,
     n_columns: usize,
-    values: Vec<f64>,
+    values: Values,
+}
+
+/// Numbers of our own, or somebody else's that must not be copied: a NumPy array, a mapped file.
+#[derive(Clone)]
+enum Values {
+    Own(Vec<f64>),
+    Shared(Arc<dyn AsRef<[f64]> + Send + Sync>),
+}
+
+impl Deref for Values {
+    type Target = [f64];
+    #[inline]
+    fn deref(&self) -> &[f64] {
+        match self {
+            Self::Own(values) => values,
+            Self::Shared(values) => (**values).as_ref(),
+        }
+    }
+}
+
+impl DerefMut for Values {
+    /// Shared numbers are copied before they are written to.
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [f64] {
+        if let Self::Shared(values) = self {
+            *self = Self::Own((**values).as_ref().to_vec());
+        }
+        match self {
+            Self::Own(values) => values,
+            Self::Shared(_) => unreachable!("just replaced"),
+        }
+    }
 }
 
 impl Matrix {
     /// All zeros.
     pub fn zeros(n_rows: usize, n_columns: usize) -> Self {
-        Self { n_rows, n_columns, values: vec![0.0; n_rows * n_columns] }
+        Self { n_rows, n_columns, values: Values::Own(vec![0.0; n_rows * n_columns]) }
     }
 
     /// Ones on the diagonal.
@@ -39,7 +73,7 @@ impl Matrix {
                 values.push(f(i, j));
             }
         }
-        Self { n_rows, n_columns, values }
+        Self { n_rows, n_columns, values: Values::Own(values) }
     }
 
     /// From rows of equal length.
@@ -53,7 +87,7 @@ impl Matrix {
             assert_eq!(row.as_ref().len(), n_columns, "rows of one matrix have one length");
             values.extend_from_slice(row.as_ref());
         }
-        Self { n_rows: rows.len(), n_columns, values }
+        Self { n_rows: rows.len(), n_columns, values: Values::Own(values) }
     }
 
     /// Takes a row-major buffer as it is.
@@ -61,14 +95,34 @@ impl Matrix {
     /// # Errors
     /// [`Error::WrongLength`] if the buffer does not hold `n_rows × n_columns` numbers.
     pub fn from_vec(n_rows: usize, n_columns: usize, values: Vec<f64>) -> Result<Self, Error> {
-        if values.len() != n_rows * n_columns {
-            return Err(Error::WrongLength {
-                what: "numbers in the matrix",
-                expected: n_rows * n_columns,
-                got: values.len(),
-            });
-        }
-        Ok(Self { n_rows, n_columns, values })
+        check_length(n_rows, n_columns, values.len())?;
+        Ok(Self { n_rows, n_columns, values: Values::Own(values) })
+    }
+
+    /// Looks at somebody else's row-major buffer without copying it. It is kept alive as long as the
+    /// matrix or a clone of it, and copied only if one of them is written to. What `as_ref` returns must
+    /// not change.
+    ///
+    /// ```
+    /// use covary::Matrix;
+    /// use std::sync::Arc;
+    /// let numbers = Arc::new(vec![1.0, 2.0, 3.0, 4.0]);
+    /// let mut a = Matrix::from_shared(2, 2, numbers.clone())?;
+    /// assert!(std::ptr::eq(a.as_slice(), numbers.as_slice()));
+    /// a[(0, 0)] = 5.0;
+    /// assert_eq!((a[(0, 0)], numbers[0]), (5.0, 1.0));
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] if the buffer does not hold `n_rows × n_columns` numbers.
+    pub fn from_shared(
+        n_rows: usize,
+        n_columns: usize,
+        values: Arc<dyn AsRef<[f64]> + Send + Sync>,
+    ) -> Result<Self, Error> {
+        check_length(n_rows, n_columns, (*values).as_ref().len())?;
+        Ok(Self { n_rows, n_columns, values: Values::Shared(values) })
     }
 
     /// Number of rows.
@@ -113,7 +167,10 @@ impl Matrix {
 
     /// Gives the buffer back.
     pub fn into_vec(self) -> Vec<f64> {
-        self.values
+        match self.values {
+            Values::Own(values) => values,
+            Values::Shared(values) => (*values).as_ref().to_vec(),
+        }
     }
 
     /// The transpose.
@@ -216,6 +273,29 @@ impl Matrix {
 
     pub(crate) fn view_mut(&mut self) -> faer::MatMut<'_, f64> {
         faer::MatMut::from_row_major_slice_mut(&mut self.values, self.n_rows, self.n_columns)
+    }
+}
+
+fn check_length(n_rows: usize, n_columns: usize, got: usize) -> Result<(), Error> {
+    match n_rows * n_columns {
+        expected if expected == got => Ok(()),
+        expected => Err(Error::WrongLength { what: "numbers in the matrix", expected, got }),
+    }
+}
+
+impl PartialEq for Matrix {
+    fn eq(&self, other: &Self) -> bool {
+        (self.n_rows, self.n_columns) == (other.n_rows, other.n_columns) && *self.values == *other.values
+    }
+}
+
+impl fmt::Debug for Matrix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Matrix")
+            .field("n_rows", &self.n_rows)
+            .field("n_columns", &self.n_columns)
+            .field("values", &&*self.values)
+            .finish()
     }
 }
 

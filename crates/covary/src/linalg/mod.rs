@@ -2,6 +2,7 @@
 //!
 //! faer types appear in no public signature. Everything here runs on the calling thread.
 
+pub(crate) mod blocks;
 pub(crate) mod krylov;
 pub(crate) mod lanes;
 mod matrix;
@@ -154,6 +155,16 @@ pub(crate) fn thin_svd(a: &Matrix) -> Result<Svd, Error> {
 pub(crate) fn inverse(a: &Matrix) -> Matrix {
     let inverse = a.view().partial_piv_lu().inverse();
     Matrix::from_fn(a.n_rows(), a.n_rows(), |i, j| inverse[(i, j)])
+}
+
+/// `A⁻¹`, symmetric to the last bit, and `ln |A|` of the symmetric matrix whose lower triangle is
+/// given; `None` if it is not positive definite to working precision.
+pub(crate) fn positive_inverse(a: &Matrix) -> Option<(Matrix, f64)> {
+    let n = a.n_rows();
+    let llt = a.view().llt(Side::Lower).ok()?;
+    let ln_det = 2.0 * (0..n).map(|i| llt.L()[(i, i)].ln()).sum::<f64>();
+    let inverse = llt.inverse();
+    Some((Matrix::from_fn(n, n, |i, j| inverse[(i.max(j), i.min(j))]), ln_det))
 }
 
 /// Independent standard normal entries.

@@ -3,6 +3,7 @@
 //! These passes read the whole table; in baseline SSE2 code they cost as much as the matrix products
 //! they feed.
 
+use super::lanes::LANES;
 use pulp::{Arch, Simd, WithSimd};
 
 /// `out = (rows − mean) · inverse`, row by row; `rows` and `out` are row-major with `mean.len()`
@@ -171,5 +172,48 @@ impl WithSimd for ClearInBoth<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> u32 {
         self.0.iter().zip(self.1).map(|(a, b)| (!(a | b)).count_ones()).sum()
+    }
+}
+
+/// `aᵀ b` in eight sums side by side.
+pub(crate) fn wide_dot(a: &[f64], b: &[f64]) -> f64 {
+    Arch::new().dispatch(WideDot(a, b))
+}
+
+struct WideDot<'a>(&'a [f64], &'a [f64]);
+
+impl WithSimd for WideDot<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> f64 {
+        let (a, b) = (self.0.chunks_exact(LANES), self.1.chunks_exact(LANES));
+        let rest = super::dot(a.remainder(), b.remainder());
+        let mut sums = [0.0; LANES];
+        for (a, b) in a.zip(b) {
+            for l in 0..LANES {
+                sums[l] += a[l] * b[l];
+            }
+        }
+        sums.iter().sum::<f64>() + rest
+    }
+}
+
+/// `a ← a + f · b`
+pub(crate) fn add_multiple(a: &mut [f64], f: f64, b: &[f64]) {
+    Arch::new().dispatch(AddMultiple(a, f, b));
+}
+
+struct AddMultiple<'a>(&'a mut [f64], f64, &'a [f64]);
+
+impl WithSimd for AddMultiple<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self(a, f, b) = self;
+        for (a, b) in a.iter_mut().zip(b) {
+            *a += f * b;
+        }
     }
 }

@@ -5,11 +5,12 @@
 //! one thread, about one step of EM, by one [`Conditional`](super::Conditional) per pattern in 150 ms.
 
 use super::density::FilledCell;
+use super::gap_blocks::GapBlocks;
 use super::latent::{Block, Keep, Latent, Units, zero_gaps};
 use super::{LinearGaussian, Noise, Uncertainty};
 use crate::data::Pattern;
 use crate::linalg::lanes::{LANES, Lane};
-use crate::linalg::{dot, packed};
+use crate::linalg::{dot, packed, positive_inverse};
 use crate::parallel::pieces;
 use crate::{Dataset, Matrix};
 use rand::SeedableRng;
@@ -46,6 +47,9 @@ impl LinearGaussian {
 
     /// Mean and standard deviation of every gap, row by row.
     pub(super) fn fill_gaps(&self, data: &Dataset) -> Vec<FilledCell> {
+        if let Some(dense) = DenseUnits::of(self, data) {
+            return dense.fill_gaps(self.mean(), data);
+        }
         let parts = self.by_block(data, has_gaps, Filled::default, |latent, strips, block, out| {
             let kept_len = latent.kept_len();
             latent.arch.dispatch(Fill { model: self, strips, block, kept_len, out });
@@ -140,6 +144,77 @@ impl LinearGaussian {
         let mut strips = parts.into_iter().flatten();
         let mut first = |row| strips.find(|(begin, _)| *begin == row);
         data.patterns().map(|p| first(p.rows[0]).expect("strips cover all patterns").1).collect()
+    }
+}
+
+/// A model of nearly as many components as columns, in units of each column's standard deviation: the
+/// road by [`GapBlocks`], m × m for m gaps.
+///
+/// On 6178 rows of 77 columns, 15 % gaps and 76 components it filled all in 13 ms on one thread, by q × q
+/// matrices in 260 ms.
+struct DenseUnits {
+    precision: Matrix,
+    scale: Vec<f64>,
+    inverse: Vec<f64>,
+}
+
+/// Patterns of gaps from which on inverting the covariance pays.
+const FEWEST_PATTERNS: usize = 8;
+/// Bound on the condition of the correlations up to which answers keep ten digits.
+const WELL_CONDITIONED: f64 = 1e6;
+
+impl DenseUnits {
+    /// `None` where q × q matrices serve better.
+    fn of(model: &LinearGaussian, data: &Dataset) -> Option<Self> {
+        let (d, q) = (model.mean().len(), model.n_components());
+        let patterns = || data.patterns().filter(has_gaps);
+        // m³ for the gaps, q³ for the scores.
+        let pays = || {
+            let cubes: f64 = patterns().map(|p| (p.gaps.len() as f64).powi(3)).sum();
+            cubes < patterns().count() as f64 * (q as f64).powi(3)
+        };
+        if model.uncertainty().is_some() || 2 * q < d || patterns().count() < FEWEST_PATTERNS || !pays() {
+            return None;
+        }
+        let scale: Vec<f64> = model.variances().iter().map(|v| v.sqrt()).collect();
+        let inverse: Vec<f64> = scale.iter().map(|s| 1.0 / s).collect();
+        let mut correlation = model.covariance();
+        correlation.scale_both(&inverse);
+        let (precision, _) = positive_inverse(&correlation)?;
+        // The largest eigenvalue is at most d, the smallest at least 1 / tr P.
+        (precision.trace() * (d as f64) < WELL_CONDITIONED).then_some(Self { precision, scale, inverse })
+    }
+
+    fn fill_gaps(&self, mean: &[f64], data: &Dataset) -> Vec<FilledCell> {
+        let total = self.scale.len() as f64;
+        let blocks = GapBlocks::new(data, (mean, &self.inverse), (&self.precision, total));
+        let parts = pieces(data.n_rows(), blocks.block_rows, |rows| {
+            let mut out = Vec::new();
+            let mut deviation = Vec::new();
+            blocks.for_blocks(rows, has_gaps, |strips, filled| {
+                let mut y = filled.y.chunks_exact(self.scale.len());
+                for (k, strip) in strips.iter().enumerate() {
+                    let covariance = filled.inverted.block(k);
+                    let variance = |a: usize| blocks.unit() * covariance[packed::len(a + 1) - 1];
+                    deviation.clear();
+                    deviation.extend((0..strip.gaps.len()).map(|a| variance(a).sqrt()));
+                    for (&row, y) in strip.rows.iter().zip(&mut y) {
+                        out.extend(strip.gaps.iter().zip(&deviation).map(|(&column, deviation)| {
+                            let column = column as usize;
+                            let scale = self.scale[column];
+                            FilledCell {
+                                row,
+                                column,
+                                mean: mean[column] + scale * y[column],
+                                sd: scale * deviation,
+                            }
+                        }));
+                    }
+                }
+            });
+            out
+        });
+        in_row_order(&parts)
     }
 }
 

@@ -34,18 +34,23 @@ impl LinearGaussian {
     /// Orthonormal principal axes of the signal, q × d, by falling variance, signs by the rule of
     /// [`canonical`](Self::canonical).
     pub fn components(&self) -> Matrix {
-        let mut axes = svd(self.loadings()).u;
-        canonical_signs(&mut axes);
-        axes.transpose()
+        self.principal_axes().0
     }
 
     /// Variance `uᵀ C u` of the fitted covariance along each of [`components`](Self::components).
     pub fn explained_variance(&self) -> Vec<f64> {
-        let Svd { u, s, .. } = svd(self.loadings());
+        self.principal_axes().1
+    }
+
+    /// [`components`](Self::components) and [`explained_variance`](Self::explained_variance) at the price
+    /// of one.
+    pub fn principal_axes(&self) -> (Matrix, Vec<f64>) {
+        let Svd { mut u, s, .. } = svd(self.loadings());
+        canonical_signs(&mut u);
         let noise = self.noise_variances();
-        (0..s.len())
-            .map(|k| s[k] * s[k] + (0..u.n_rows()).map(|j| noise[j] * u[(j, k)] * u[(j, k)]).sum::<f64>())
-            .collect()
+        let along = |k: usize| (0..u.n_rows()).map(|j| noise[j] * u[(j, k)] * u[(j, k)]).sum::<f64>();
+        let variances = (0..s.len()).map(|k| s[k] * s[k] + along(k)).collect();
+        (u.transpose(), variances)
     }
 
     /// [`explained_variance`](Self::explained_variance) as a share of the total variance `tr C`.

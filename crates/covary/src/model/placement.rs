@@ -30,6 +30,39 @@ pub struct Placement {
 }
 
 impl Placement {
+    /// The columns of a table that a model can be fitted to: those that vary. Constant ones are kept as
+    /// constants; of columns observed once nothing is known.
+    ///
+    /// ```
+    /// use covary::{model::Placement, Dataset, Matrix};
+    /// let nan = f64::NAN;
+    /// let table = Dataset::new(Matrix::from_rows(&[[1.0, 7.0, nan], [2.0, nan, 3.0], [4.0, 7.0, nan]]))?;
+    /// let placement = Placement::of_varying(&table)?;
+    /// assert_eq!((placement.columns, placement.constants), (vec![0], vec![(1, 7.0)]));
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::EmptyColumn`] if a column has no observed cell, [`Error::AllConstant`] if none varies.
+    pub fn of_varying(table: &Dataset) -> Result<Self, Error> {
+        let (observed, names) = (table.n_observed_by_column(), table.column_names());
+        if let Some(j) = observed.iter().position(|&n| n == 0) {
+            return Err(Error::EmptyColumn { column: names[j].clone() });
+        }
+        let mut placement = Self::default();
+        for j in 0..table.n_columns() {
+            match table.constant(j) {
+                None => placement.columns.push(j),
+                Some(value) if observed[j] > 1 => placement.constants.push((j, value)),
+                Some(_) => {}
+            }
+        }
+        if placement.columns.is_empty() {
+            return Err(Error::AllConstant { columns: table.n_columns() });
+        }
+        Ok(placement)
+    }
+
     /// The model's columns of the wide table, in the model's order; row labels stay behind. Copied
     /// only if they are not the table as it is.
     ///

@@ -37,6 +37,24 @@ pub enum Rotation {
     },
 }
 
+impl Rotation {
+    /// The names of the rotations, each with its usual parameter.
+    pub const NAMES: &[&str] = &["varimax", "quartimax", "equamax", "promax", "oblimin"];
+
+    /// The rotation of that name: varimax with Kaiser's weights, promax to the fourth power, oblimin with
+    /// γ = 0.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "varimax" => Some(Self::Varimax { kaiser: true }),
+            "quartimax" => Some(Self::Quartimax),
+            "equamax" => Some(Self::Equamax),
+            "promax" => Some(Self::Promax { power: 4.0 }),
+            "oblimin" => Some(Self::Oblimin { gamma: 0.0 }),
+            _ => None,
+        }
+    }
+}
+
 /// How hard to look: rotation criteria have several local optima.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RotationSearch {
@@ -79,12 +97,25 @@ impl Rotated {
     /// # Errors
     /// [`Error::WrongLength`] unless `scores` has q columns.
     pub fn scores(&self, scores: &Matrix) -> Result<Matrix, Error> {
-        let q = self.transform.n_rows();
-        if scores.n_columns() != q {
-            return Err(Error::WrongLength { what: "scores per row", expected: q, got: scores.n_columns() });
-        }
+        self.check(scores)?;
         // Φ = R⁻¹ R⁻ᵀ, so R⁻¹ = Φ Rᵀ and nothing is left to invert.
         Ok(scores.dot(&self.transform).dot(&self.factor_correlations))
+    }
+
+    /// The scores as they were before, `R z` for every row of turned scores.
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] unless `scores` has q columns.
+    pub fn unturned(&self, scores: &Matrix) -> Result<Matrix, Error> {
+        self.check(scores)?;
+        Ok(scores.dot_t(&self.transform))
+    }
+
+    fn check(&self, scores: &Matrix) -> Result<(), Error> {
+        match (self.transform.n_rows(), scores.n_columns()) {
+            (expected, got) if expected == got => Ok(()),
+            (expected, got) => Err(Error::WrongLength { what: "scores per row", expected, got }),
+        }
     }
 
     /// Covariance of such scores, `R⁻¹ S R⁻ᵀ` where `S` is that of the scores before.
@@ -202,6 +233,52 @@ pub fn rotate(loadings: &Matrix, rotation: &Rotation, search: &RotationSearch) -
     }
 }
 
+/// Varimax without Kaiser's weights, quartimax or equamax by the classical iteration, as some software
+/// ends it: the factors keep their order and signs.
+///
+/// ```text
+/// T ← polar(Aᵀ (L∘L∘L − γ/d L diag(ΣᵢL²ᵢₖ))),  L = A T,  from T = I      until Σ singular values gains less than `tolerance` of itself
+/// ```
+///
+/// [`rotate`] goes on to the optimum and looks for better ones; this is for results that must be those of
+/// other software, scikit-learn's with a tolerance of 1e-6 and 100 steps.
+///
+/// # Errors
+/// [`Error::Unsupported`] for an oblique rotation, [`Error::Numerical`] for loadings near the limits of f64.
+pub fn rotate_in_steps(
+    loadings: &Matrix,
+    rotation: &Rotation,
+    tolerance: f64,
+    max_steps: usize,
+) -> Result<Rotated, Error> {
+    let q = loadings.n_columns();
+    let gamma = match rotation {
+        Rotation::Varimax { .. } => 1.0,
+        Rotation::Quartimax => 0.0,
+        Rotation::Equamax => q as f64 / 2.0,
+        Rotation::Promax { .. } | Rotation::Oblimin { .. } => {
+            let (method, instead) = ("the classical iteration", "`rotate`");
+            return Err(Error::Unsupported { method, what: "oblique rotations", instead });
+        }
+    };
+    let mut transform = Matrix::identity(q);
+    let mut before = 0.0;
+    for _ in 0..if q == 0 { 0 } else { max_steps } {
+        // Minus the gradient of the criterion.
+        let mut slope = loadings.t_dot(&orthomax_slope(&loadings.dot(&transform), gamma).1);
+        slope.as_mut_slice().iter_mut().for_each(|v| *v = -*v);
+        let svd = thin_svd(&slope)?;
+        transform = svd.u.dot_t(&svd.v);
+        let now: f64 = svd.s.iter().sum();
+        if before != 0.0 && now < before * (1.0 + tolerance) {
+            break;
+        }
+        before = now;
+    }
+    let loadings = loadings.dot(&transform);
+    Ok(Rotated { loadings, transform, factor_correlations: Matrix::identity(q) })
+}
+
 const DEPENDENT: Error = Error::Unsupported {
     method: "an oblique rotation",
     what: "loadings with linearly dependent columns",
@@ -301,7 +378,16 @@ fn descend(
 
 /// `f = −¼ Σₖ [Σᵢ L⁴ᵢₖ − γ/d (Σᵢ L²ᵢₖ)²]`, `L = A T`; `G_p = G − T sym(Tᵀ G)`, `G = Aᵀ ∇_L f`.
 fn orthomax(a: &Matrix, t: &Matrix, gamma: f64) -> Slope {
-    let mut l = a.dot(t);
+    let (value, slope) = orthomax_slope(&a.dot(t), gamma);
+    let gradient = a.t_dot(&slope);
+    let mut off = t.t_dot(&gradient);
+    off.symmetrize();
+    Slope::new(value, gradient, t, &off)
+}
+
+/// `f` at `L`, and `∇_L f = −L∘L∘L + γ/d L diag(ΣᵢL²ᵢₖ)`.
+fn orthomax_slope(l: &Matrix, gamma: f64) -> (f64, Matrix) {
+    let mut l = l.clone();
     let q = l.n_columns();
     let share = gamma / l.n_rows() as f64;
     let mut sums = vec![0.0; q];
@@ -315,10 +401,7 @@ fn orthomax(a: &Matrix, t: &Matrix, gamma: f64) -> Slope {
             *v *= share * s - *v * *v;
         }
     }
-    let gradient = a.t_dot(&l);
-    let mut off = t.t_dot(&gradient);
-    off.symmetrize();
-    Slope::new(value, gradient, t, &off)
+    (value, l)
 }
 
 /// `L = A T⁻ᵀ`, `∇_L = L ∘ [(I − γ/d 11ᵀ)(L∘L)(11ᵀ − I)]`, `f = ¼ Σ L ∘ ∇_L`,

@@ -147,6 +147,43 @@ impl LinearGaussian {
         Ok(centred.dot_t(axes))
     }
 
+    /// Covariance of `U (t − μ)` given the observed cells of each row, zero where the row is complete:
+    /// for each row the index of its covariance, and one q × q covariance per pattern of gaps.
+    ///
+    /// ```
+    /// use covary::{Dataset, LinearGaussian, Matrix, Noise};
+    /// let model = LinearGaussian::new(Matrix::from_rows(&[[2.0], [1.0]]), vec![0.0; 2], Noise::Isotropic(1.0))?;
+    /// let rows = Dataset::new(Matrix::from_rows(&[[1.0, 2.0], [1.0, f64::NAN]]))?;
+    /// let second = Matrix::from_rows(&[[0.0, 1.0]]);
+    /// let (of_row, covariances) = model.projection_covariances(&rows, &second)?;
+    /// assert_eq!(covariances[of_row[0]][(0, 0)], 0.0);
+    /// assert!((covariances[of_row[1]][(0, 0)] - (2.0 - 2.0 * 2.0 / 5.0)).abs() < 1e-12);   // C₂₂ − C₂₁²/C₁₁
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] if table or axes have other columns than the model.
+    pub fn projection_covariances(
+        &self,
+        data: &Dataset,
+        axes: &Matrix,
+    ) -> Result<(Vec<usize>, Vec<Matrix>), Error> {
+        check_columns(self.n_columns(), data)?;
+        if axes.n_columns() != self.n_columns() {
+            return Err(Error::ColumnCount { expected: self.n_columns(), got: axes.n_columns() });
+        }
+        let mut of_row = vec![0; data.n_rows()];
+        let mut covariances = Vec::with_capacity(data.n_patterns());
+        for (p, pattern) in data.patterns().enumerate() {
+            pattern.rows.iter().for_each(|&i| of_row[i] = p);
+            let given = self.condition(&pattern.observed());
+            let gaps = given.gaps();
+            let own = Matrix::from_fn(axes.n_rows(), gaps.len(), |k, g| axes[(k, gaps[g])]);
+            covariances.push(own.dot(&given.gap_covariance(true)).dot_t(&own));
+        }
+        Ok((of_row, covariances))
+    }
+
     fn least_squares(&self, data: &Dataset) -> Result<Matrix, Error> {
         check_columns(self.n_columns(), data)?;
         let rows = rows_by_pattern(data, |pattern| {

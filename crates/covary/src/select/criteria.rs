@@ -1,7 +1,5 @@
 use crate::Error;
 use crate::infer::Spectrum;
-use statrs::function::gamma::ln_gamma;
-use std::f64::consts::{LN_2, PI};
 
 /// Likelihood against the number of parameters; smaller is better for all three.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -113,7 +111,7 @@ impl Criteria {
                 SpectrumCriteria {
                     n_components: q,
                     information: information_criteria(log_likelihood, n_parameters, spectrum.n_rows),
-                    log_evidence: log_evidence(spectrum, q),
+                    log_evidence: spectrum.log_evidence(q, spectrum.noise_variance(q)),
                 }
             })
             .collect();
@@ -142,42 +140,4 @@ impl Criteria {
 /// Mean, noise, and W up to rotation (spec §3.7).
 pub(super) fn ppca_parameters(d: usize, q: usize) -> usize {
     d + 1 + d * q - q * q.saturating_sub(1) / 2
-}
-
-/// Minka's evidence (spec §8.2), with m = dk − k(k+1)/2 and λ̂ⱼ = λⱼ for j ≤ k, v beyond.
-///
-/// ```text
-/// ln p(D|k) ≈ ln p_U − N/2 Σ_{j≤k} ln λⱼ − N(d−k)/2 ln v + (m+k)/2 ln 2π − ½ ln|A_z| − k/2 ln N
-/// ln p_U    = −k ln 2 + Σ_{i≤k} [ln Γ((d−i+1)/2) − (d−i+1)/2 ln π]
-/// ln|A_z|   = Σ_{i≤k} Σ_{j>i} ln[(1/λ̂ⱼ − 1/λ̂ᵢ)(λᵢ − λⱼ) N]
-/// ```
-///
-/// At k = 0 every sum is empty and −Nd/2 ln v is left: the spherical Gaussian.
-fn log_evidence(spectrum: &Spectrum, k: usize) -> Option<f64> {
-    let lambda = &spectrum.eigenvalues;
-    let (d, n) = (lambda.len(), spectrum.n_rows as f64);
-    let v = spectrum.noise_variance(k);
-    let fitted = |j: usize| if j < k { lambda[j] } else { v };
-    let mut ln_p_u = -(k as f64) * LN_2;
-    let mut ln_a_z = 0.0;
-    for i in 0..k {
-        let half = (d - i) as f64 / 2.0;
-        ln_p_u += ln_gamma(half) - half * PI.ln();
-        for j in i + 1..d {
-            let curvature = (1.0 / fitted(j) - 1.0 / fitted(i)) * (lambda[i] - lambda[j]) * n;
-            if curvature <= 0.0 {
-                return None;
-            }
-            ln_a_z += curvature.ln();
-        }
-    }
-    let ln_retained: f64 = lambda[..k].iter().map(|l| l.ln()).sum();
-    let m = (d * k - k * (k + 1) / 2) as f64;
-    let k_f = k as f64;
-    Some(
-        ln_p_u - 0.5 * n * ln_retained - 0.5 * n * (d - k) as f64 * v.ln()
-            + 0.5 * (m + k_f) * (2.0 * PI).ln()
-            - 0.5 * ln_a_z
-            - 0.5 * k_f * n.ln(),
-    )
 }

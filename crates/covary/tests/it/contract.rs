@@ -6,8 +6,8 @@ use crate::common::assert_close;
 use crate::dense::{self, Gaussian};
 use covary::data::{Shape, simulate};
 use covary::infer::{
-    Acceleration, ConditionalMaximization, Em, Evidence, Fit, Gibbs, Init, LatentMoments, Newton,
-    ObjectiveKind, Solver, Spectral, Warning,
+    Acceleration, ConditionalMaximization, Em, Evidence, Fit, FixedPoint, FullCovariance, Gibbs, Init,
+    LatentMoments, Newton, ObjectiveKind, Solver, Spectral, Warning,
 };
 use covary::io::model_file::{self, Saved};
 use covary::spec::{NoiseFamily, Prior};
@@ -61,11 +61,15 @@ pub(crate) fn roads() -> Vec<Road> {
     let squarem = em(true, Acceleration::Squarem);
     let newton = Method::Newton(Newton::default());
     let cm = Method::ConditionalMaximization(ConditionalMaximization::default());
+    let fixed_point = Method::FixedPoint(FixedPoint::default());
     let evidence = Method::Evidence(Evidence::default());
+    let full =
+        |pseudo_rows| Method::FullCovariance(FullCovariance { pseudo_rows, ..FullCovariance::default() });
     // Few draws: the laws are about every one of them.
     let gibbs = Method::Gibbs(Gibbs { chains: 2, draws: 6, warm_up: 10, thin: 1, ..Gibbs::default() });
     let ppca: fn(usize) -> Spec = Spec::ppca;
     let fa: fn(usize) -> Spec = Spec::factor_analysis;
+    let standardized = |q| Spec { standardize: true, ..Spec::factor_analysis(q) };
     let weak = |q| Spec { prior: Prior::weak(), ..Spec::ppca(q) };
     let road = |name, method, spec, gaps, tiny_noise| Road { name, method, spec, gaps, tiny_noise };
     vec![
@@ -83,6 +87,9 @@ pub(crate) fn roads() -> Vec<Road> {
         road("SQUAREM, diagonal noise", squarem, fa, AnyGaps, TinyNoise::Stable),
         road("Newton", newton, fa, NoGaps, TinyNoise::Stable),
         road("conditional maximisation", cm, fa, NoGaps, TinyNoise::Stable),
+        road("fixed point", fixed_point, standardized, NoGaps, TinyNoise::Stable),
+        road("full covariance", full(5.0), ppca, AnyGaps, TinyNoise::Stable),
+        road("full covariance without pseudo-rows", full(0.0), ppca, AnyGaps, TinyNoise::Stable),
         road("evidence", evidence, ppca, AnyGaps, TinyNoise::Stable),
         road("Gibbs", gibbs.clone(), ppca, AnyGaps, TinyNoise::Stable),
         road("Gibbs, diagonal noise", gibbs, fa, AnyGaps, TinyNoise::Stable),
@@ -112,7 +119,21 @@ impl Road {
 
     /// Maximum likelihood, without a prior of any kind.
     pub(crate) fn is_flat(&self) -> bool {
-        (self.spec)(0).prior.is_flat() && !self.prunes()
+        (self.spec)(0).prior.is_flat() && !self.prunes() && self.pseudo_rows().is_none_or(|n| n == 0.0)
+    }
+
+    /// The pseudo-rows of the road that fits all components but one, whatever their number.
+    pub(crate) fn pseudo_rows(&self) -> Option<f64> {
+        match &self.method {
+            Method::FullCovariance(full) => Some(full.pseudo_rows),
+            _ => None,
+        }
+    }
+
+    /// `asked` components, where the road has a choice and the table room.
+    pub(crate) fn spec_for(&self, data: &Dataset, asked: usize) -> Spec {
+        let all = data.n_columns() - 1;
+        (self.spec)(if self.pseudo_rows().is_some() && asked <= all { all } else { asked })
     }
 
     /// Whether it may return fewer components than asked, by precisions it estimates.
@@ -127,7 +148,7 @@ impl Road {
     }
 
     fn fit(&self, data: &Dataset, q: usize) -> Fit {
-        self.method.fit(data, &(self.spec)(q)).expect("a well-posed table")
+        self.method.fit(data, &self.spec_for(data, q)).expect("a well-posed table")
     }
 
     /// The same road walked to its end: parameters at 1e-9 need more than the likelihood, flat to
@@ -143,6 +164,12 @@ impl Road {
             Method::ConditionalMaximization(cm) => {
                 Method::ConditionalMaximization(ConditionalMaximization { tolerance: 1e-12, ..cm })
             }
+            Method::FixedPoint(road) => {
+                Method::FixedPoint(FixedPoint { tolerance: -1.0, max_iterations: 8000, ..road })
+            }
+            Method::FullCovariance(full) => {
+                Method::FullCovariance(FullCovariance { tolerance: 0.0, max_iterations: 300, ..full })
+            }
             Method::Evidence(evidence) => {
                 Method::Evidence(Evidence { tolerance: 0.0, max_iterations: 1500, ..evidence })
             }
@@ -151,12 +178,16 @@ impl Road {
         Self { method, ..*self }
     }
 
-    /// As far as two walks that differ in rounding stay together: extrapolation spreads them, and
-    /// conditional maximisation visits the columns in order, so that only their ends compare.
+    /// As far as two walks that differ in rounding stay together: extrapolation spreads them,
+    /// conditional maximisation visits the columns in order, and the fixed point crawls, so that only their
+    /// ends compare.
     fn settled(&self) -> Self {
         let spreads = match &self.method {
             Method::Em(em) => em.acceleration != Acceleration::Never && self.is_flat(),
-            method => matches!(method, Method::ConditionalMaximization(_)),
+            method => matches!(
+                method,
+                Method::ConditionalMaximization(_) | Method::FixedPoint(_) | Method::FullCovariance(_)
+            ),
         };
         if spreads { self.to_the_end() } else { Self { method: self.method.clone(), ..*self } }
     }
@@ -322,6 +353,17 @@ mod law {
             for (k, (g, w)) in slopes.iter_mut().zip(w).enumerate() {
                 *g -= report.relevance[k % 2] * w;
             }
+        } else if let Some(lambda) = road.pseudo_rows() {
+            // −λ/2 (ln|C| + v tr C⁻¹): its slope in C is −λ/2 (P − v PP).
+            let variances = data.observed_variances();
+            let v = variances.iter().sum::<f64>() / 9.0;
+            let p = model.precision();
+            let pp = p.dot(&p);
+            let slope = Matrix::from_fn(9, 9, |i, j| -lambda * (p[(i, j)] - v * pp[(i, j)]));
+            let of_loadings = slope.dot(model.loadings());
+            let slopes = gradient.loadings.as_mut_slice();
+            slopes.iter_mut().zip(of_loadings.as_slice()).for_each(|(g, s)| *g += s);
+            gradient.noise[0] += 0.5 * slope.trace();
         } else if !road.is_flat() {
             let (s2, variances) = (model.noise().variance(0), data.observed_variances());
             let b0 = 0.05 * variances.iter().sum::<f64>() / variances.len() as f64;
@@ -332,7 +374,8 @@ mod law {
             let squares: f64 = w.iter().map(|w| w * w).sum();
             gradient.noise[0] += (0.5 * squares / s2 - 0.5 * w.len() as f64 - 2.0 + b0 / s2) / s2;
         }
-        assert_close("∂W", gradient.loadings.as_slice(), &[0.0; 18], 1e-6);
+        let slopes = gradient.loadings.as_slice();
+        assert_close("∂W", slopes, &vec![0.0; slopes.len()], 1e-6);
         assert_close("∂μ", &gradient.mean, &[0.0; 9], 1e-6);
         if road.is_isotropic() {
             assert_close("∂σ²", &[gradient.noise.iter().sum()], &[0.0], 1e-6);
@@ -349,7 +392,7 @@ mod law {
         }
         for seed in 1..4 {
             let data = road.table(seed);
-            let spec = (road.spec)(2);
+            let spec = road.spec_for(&data, 2);
             let want = Method::recommended(&data, &spec).fit(&data, &spec).unwrap();
             let got = road.to_the_end().fit(&data, 2);
             assert_same_model(&got.model, &want.model, 1e-7);
@@ -374,7 +417,7 @@ mod law {
 
     /// To the last digits that the order of summation leaves.
     pub(super) fn without_components_the_answer_is_exact(road: &Road) {
-        if !road.maximizes() {
+        if !road.maximizes() || road.pseudo_rows().is_some() {
             return;
         }
         let data = road.own_table(1);
@@ -444,7 +487,7 @@ mod law {
     }
 
     pub(super) fn factor_analysis_follows_column_units_and_ppca_does_not(road: &Road) {
-        let (plain, other) = in_other_units(road, &(road.spec)(2));
+        let (plain, other) = in_other_units(road, &road.spec_for(&road.table(1), 2));
         if road.is_isotropic() {
             let (a, b) = (plain.noise_variances(), other.noise_variances());
             assert!(a.iter().zip(&b).any(|(a, b)| (a / b).ln().abs() > 0.1), "{a:?} and {b:?}");
@@ -454,7 +497,7 @@ mod law {
     }
 
     pub(super) fn standardised_ppca_follows_column_units(road: &Road) {
-        let spec = Spec { standardize: true, ..(road.spec)(2) };
+        let spec = Spec { standardize: true, ..road.spec_for(&road.table(1), 2) };
         let (plain, other) = in_other_units(road, &spec);
         assert_same_model(&other, &plain, 1e-9);
     }
@@ -531,8 +574,9 @@ mod law {
         let posterior = model.posterior(&data).unwrap();
         let outer = posterior.mean.t_dot(&posterior.mean);
         let v = posterior.covariance(0);
-        let second = Matrix::from_fn(2, 2, |i, j| outer[(i, j)] / 60.0 + v[(i, j)]);
-        assert_close("⟨xxᵀ⟩", second.as_slice(), Matrix::identity(2).as_slice(), 1e-9);
+        let q = model.n_components();
+        let second = Matrix::from_fn(q, q, |i, j| outer[(i, j)] / 60.0 + v[(i, j)]);
+        assert_close("⟨xxᵀ⟩", second.as_slice(), Matrix::identity(q).as_slice(), 1e-9);
         let distances = model.outlyingness(&data).unwrap();
         let mean = distances.iter().map(|o| o.mahalanobis).sum::<f64>() / 60.0;
         assert_close("mean Δ", &[mean], &[9.0], 1e-9);
@@ -677,7 +721,7 @@ mod law {
         assert!(fit.model.log_likelihood(&data).unwrap().is_finite());
         // The road that squares nothing is the reference: an eigenvalue is a squared singular value.
         let reference = Spectral { solver: Solver::Svd, ..Spectral::default() };
-        let want = reference.fit(&data, &Spec::ppca(2)).unwrap();
+        let want = reference.fit(&data, &Spec::ppca(road.spec_for(&data, 2).n_components)).unwrap();
         let (got, s2) = (fit.model.noise().variance(0), want.model.noise().variance(0));
         match road.tiny_noise {
             TinyNoise::Exact => {
@@ -747,9 +791,10 @@ mod law {
         let rows = dataset(model.sample(n, &mut ChaCha8Rng::seed_from_u64(3)));
         let posterior = model.posterior(&rows).unwrap();
         let spread = dense::cholesky(posterior.covariance(0));
-        let e = dense::normal(n, 2, 4).dot_t(&spread);
-        let x = Matrix::from_fn(n, 2, |i, k| posterior.mean[(i, k)] + e[(i, k)]);
-        assert_moments(&x, &[0.0, 0.0], &Matrix::identity(2));
+        let q = model.n_components();
+        let e = dense::normal(n, q, 4).dot_t(&spread);
+        let x = Matrix::from_fn(n, q, |i, k| posterior.mean[(i, k)] + e[(i, k)]);
+        assert_moments(&x, &vec![0.0; q], &Matrix::identity(q));
         let (mut back, noise) = (model.decode(&x).unwrap(), dense::normal(n, 9, 5));
         for i in 0..n {
             for j in 0..9 {
@@ -773,7 +818,7 @@ mod law {
         let fit = |threads| {
             let data = dataset(data.values().clone());
             on_threads(threads, || {
-                let fit = method.fit(&data, &(road.spec)(3)).unwrap();
+                let fit = method.fit(&data, &road.spec_for(&data, 3)).unwrap();
                 let drawn = fit.model.multiple_impute(&data, 1, 9).unwrap();
                 let answers = [fit.model.log_density(&data).unwrap(), drawn[0].as_slice().to_vec()].concat();
                 (bits(&fit), answers.iter().map(|v| v.to_bits()).collect::<Vec<_>>())
@@ -793,7 +838,7 @@ mod law {
             Method::Gibbs(g) => Method::Gibbs(Gibbs { seed, ..g }),
             other => other,
         };
-        let fit = |seed| seeded(seed).fit(&data, &(road.spec)(2)).unwrap();
+        let fit = |seed| seeded(seed).fit(&data, &road.spec_for(&data, 2)).unwrap();
         let (a, b, other) = (fit(1), fit(1), fit(2));
         assert_eq!(bits(&a), bits(&b));
         // Another seed is another walk to the same place, or other draws from the same place.
@@ -817,7 +862,8 @@ mod law {
         assert_close("twice", twice.as_slice(), once.as_slice(), 1e-10);
         let whole = model.impute(&data).unwrap();
         let left = Matrix::from_fn(60, 9, |i, j| whole.values()[(i, j)] - once[(i, j)]);
-        assert_close("residual", left.dot_t(&model.components()).as_slice(), &[0.0; 120], 1e-10);
+        let residual = left.dot_t(&model.components()).into_vec();
+        assert_close("residual", &residual, &vec![0.0; residual.len()], 1e-10);
         // Bartlett scores decode to the least-squares fit, which for isotropic noise and complete
         // rows is that projection.
         if road.is_isotropic() && data.is_complete() {
@@ -828,7 +874,7 @@ mod law {
 
     pub(super) fn save_load_same_answer(road: &Road) {
         let data = road.own_table(1);
-        let spec = (road.spec)(2);
+        let spec = road.spec_for(&data, 2);
         let fit = road.fit(&data, 2);
         let rows = simulate::hide(&data, 0.3, 2);
         let answers = (fit.model.log_density(&rows).unwrap(), fit.model.impute(&rows).unwrap());

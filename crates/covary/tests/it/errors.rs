@@ -67,7 +67,7 @@ fn all_roads() -> impl Iterator<Item = Road> {
 fn check_sound(data: &Dataset, n_components: impl IntoIterator<Item = usize>) {
     for q in n_components {
         for road in all_roads() {
-            match road.method.fit(data, &(road.spec)(q)) {
+            match road.method.fit(data, &road.spec_for(data, q)) {
                 Ok(fit) => assert_sound(&road, data, &fit),
                 Err(error) => assert!(error.to_string().len() > 20, "{error}"),
             }
@@ -78,7 +78,11 @@ fn check_sound(data: &Dataset, n_components: impl IntoIterator<Item = usize>) {
 /// Every road must answer, soundly.
 fn check_fitted(data: &Dataset, q: usize) {
     for road in all_roads() {
-        let fit = road.method.fit(data, &(road.spec)(q));
+        let few = data.n_informative_rows() <= data.n_columns();
+        if road.pseudo_rows() == Some(0.0) && few {
+            continue; // A covariance without zeros needs more rows than columns.
+        }
+        let fit = road.method.fit(data, &road.spec_for(data, q));
         assert_sound(&road, data, &fit.unwrap_or_else(|e| panic!("{}: {e}", road.name)));
     }
 }
@@ -87,7 +91,7 @@ fn check_fitted(data: &Dataset, q: usize) {
 /// value, the bound and the way out.
 fn check_refused(data: &Dataset, q: usize, want: impl Fn(&Road) -> Error, words: &[&str]) {
     for road in all_roads() {
-        let got = road.method.fit(data, &(road.spec)(q)).expect_err(road.name);
+        let got = road.method.fit(data, &road.spec_for(data, q)).expect_err(road.name);
         assert_eq!(got, want(&road), "{}", road.name);
         for word in words {
             assert!(got.to_string().contains(word), "`{got}` lacks `{word}`");
@@ -151,9 +155,9 @@ fn as_many_components_as_columns_are_refused() {
 
 #[test]
 fn no_components_are_a_model() {
-    for road in roads() {
+    for road in roads().into_iter().filter(|r| r.pseudo_rows().is_none()) {
         let data = changed(|_, _, v| v);
-        let fit = road.method.fit(&data, &(road.spec)(0)).unwrap();
+        let fit = road.method.fit(&data, &road.spec_for(&data, 0)).unwrap();
         assert_eq!(fit.model.n_components(), 0);
         assert_sound(&road, &data, &fit);
     }
@@ -173,7 +177,8 @@ fn components_that_leave_no_noise_are_refused_or_stop_at_a_stated_floor() {
         (table(Matrix::from_fn(20, 4, |i, j| normal(20, 1, 1)[(i, 0)] * (j + 1) as f64)), 1, 1),
     ] {
         for road in roads().iter().filter(|r| r.is_isotropic()) {
-            match road.method.fit(&data, &(road.spec)(q)) {
+            let q = road.spec_for(&data, q).n_components;
+            match road.method.fit(&data, &road.spec_for(&data, q)) {
                 Err(error) => {
                     assert_eq!(error, Error::DegenerateNoise { asked: q, rank }, "{}", road.name);
                     let message = error.to_string();
@@ -196,7 +201,7 @@ fn components_that_leave_no_noise_are_refused_or_stop_at_a_stated_floor() {
                 continue;
             }
             // The way out that the message names is one.
-            let spec = Spec { noise_floor: Some(1e-3), ..(road.spec)(q) };
+            let spec = Spec { noise_floor: Some(1e-3), ..road.spec_for(&data, q) };
             assert_sound(road, &data, &road.method.fit(&data, &spec).unwrap());
         }
     }
@@ -214,7 +219,7 @@ fn more_columns_than_rows_are_fitted() {
 fn too_many_factors_for_the_columns_are_refused() {
     let data = changed(|_, _, v| v);
     for road in roads().iter().filter(|r| !r.is_isotropic()) {
-        let error = road.method.fit(&data, &(road.spec)(2)).unwrap_err();
+        let error = road.method.fit(&data, &road.spec_for(&data, 2)).unwrap_err();
         assert_eq!(error, Error::NotIdentified { asked: 2, columns: 4, degrees_of_freedom: -1, max: 1 });
         assert!(error.to_string().contains("at most 1"), "{error}");
     }
@@ -231,11 +236,12 @@ fn a_row_without_values_is_filled_by_the_mean() {
     let data = changed(|i, _, v| if i == 5 { NAN } else { v });
     check_fitted(&data, 1);
     for road in roads() {
-        let model = road.method.fit(&data, &(road.spec)(1)).unwrap().model;
+        let model = road.method.fit(&data, &road.spec_for(&data, 1)).unwrap().model;
         let filled = model.impute(&data).unwrap();
         assert_eq!(filled.values().row(5), model.mean());
         let q = model.n_components();
-        assert!(q == 1 || (road.prunes() && q == 0), "{}: {q} components", road.name);
+        let asked = road.spec_for(&data, 1).n_components;
+        assert!(q == asked || (road.prunes() && q == 0), "{}: {q} components", road.name);
         assert_eq!(model.transform(&data, Coordinates::Posterior).unwrap().row(5), vec![0.0; q]);
         assert_eq!(model.posterior(&data).unwrap().covariance(5), &Matrix::identity(q));
     }
@@ -247,7 +253,7 @@ fn a_constant_column_is_a_warning_or_for_its_own_noise_an_error() {
     for value in [3.0, 0.1, -1e6 / 3.0, 0.0] {
         let data = changed(|_, j, v| if j == 1 { value } else { v });
         for road in roads() {
-            match road.method.fit(&data, &(road.spec)(1)) {
+            match road.method.fit(&data, &road.spec_for(&data, 1)) {
                 Ok(fit) => {
                     assert!(road.is_isotropic());
                     assert!(has(&fit, |w| *w == Warning::ConstantColumns { columns: vec!["x2".to_owned()] }));
@@ -288,7 +294,7 @@ fn collinear_and_duplicated_columns_are_fitted_while_noise_is_left() {
 fn gaps_are_refused_by_roads_for_complete_tables() {
     let data = changed(|i, j, v| if (i + j) % 3 == 0 { NAN } else { v });
     for road in roads() {
-        let fit = road.method.fit(&data, &(road.spec)(1));
+        let fit = road.method.fit(&data, &road.spec_for(&data, 1));
         match road.gaps {
             Gaps::Exact => assert_sound(&road, &data, &fit.unwrap()),
             Gaps::Refused => {
@@ -311,7 +317,7 @@ fn tiny_and_huge_scales_change_nothing_but_the_units() {
         let data = scaled(factor);
         check_fitted(&data, 1);
         for road in roads() {
-            let fit = |data: &Dataset| road.method.fit(data, &(road.spec)(1)).unwrap();
+            let fit = |data: &Dataset| road.method.fit(data, &road.spec_for(data, 1)).unwrap();
             let (plain, fit) = (fit(&scaled(1.0)), fit(&data));
             let close = |a: f64, b: f64| (a / factor / b - 1.0).abs() < 1e-6;
             let noise = |fit: &Fit| fit.model.noise().variance(2).sqrt();
@@ -326,7 +332,7 @@ fn scales_whose_squares_leave_the_numbers_are_refused() {
     for factor in [1e-145, 1e-155, 1e-160, 1e-200, 1e-310, 1e145, 1e160, 1e300] {
         let data = scaled(factor);
         for road in roads() {
-            let error = road.method.fit(&data, &(road.spec)(1)).expect_err(road.name);
+            let error = road.method.fit(&data, &road.spec_for(&data, 1)).expect_err(road.name);
             assert!(matches!(error, Error::OutOfScale { .. }), "{} at {factor:e}: {error}", road.name);
             let message = error.to_string();
             assert!(message.contains("1e-280 to 1e280") && message.contains("power of ten"), "{message}");
@@ -335,7 +341,7 @@ fn scales_whose_squares_leave_the_numbers_are_refused() {
     // One such column beside ordinary ones: one noise variance for all does not see it.
     let data = changed(|_, j, v| if j == 1 { v * 1e-200 } else { v });
     for road in roads() {
-        let fit = road.method.fit(&data, &(road.spec)(1));
+        let fit = road.method.fit(&data, &road.spec_for(&data, 1));
         if road.is_isotropic() {
             assert_sound(&road, &data, &fit.unwrap());
         } else {
@@ -374,11 +380,12 @@ fn sparse_tables_are_fitted_with_their_doubts_stated() {
         check_sound(data, 0..4);
     }
     for road in roads().iter().filter(|r| r.gaps == Gaps::Exact) {
-        let spec = Spec { allow_unidentified: true, ..(road.spec)(2) };
+        let spec = Spec { allow_unidentified: true, ..road.spec_for(&twice, 2) };
         let fit = |data: &Dataset| road.method.fit(data, &spec).unwrap();
         let column = vec!["x3".to_owned()];
         let sparse = has(&fit(&twice), |w| *w == Warning::SparseColumns { columns: column.clone() });
-        assert!(sparse || road.prunes(), "{}", road.name);
+        let held = road.prunes() || road.pseudo_rows().is_some_and(|n| n > 0.0);
+        assert!(sparse || held, "{}", road.name);
         let pair = ("x1".to_owned(), "x2".to_owned());
         assert!(has(&fit(&apart), |w| *w == Warning::UnseenPairs { pairs: 1, example: pair.clone() }));
         let single = fit(&single);
@@ -409,7 +416,7 @@ fn small_tables_never_panic() {
 fn two_rows_take_factor_analysis_to_its_floor() {
     let data = table(normal(2, 4, 1));
     for road in roads().iter().filter(|r| !r.is_isotropic() && r.maximizes()) {
-        let fit = road.method.fit(&data, &(road.spec)(1)).unwrap();
+        let fit = road.method.fit(&data, &road.spec_for(&data, 1)).unwrap();
         assert!(fit.report.converged(), "{}", road.name);
         let columns: Vec<String> = (1..=4).map(|j| format!("x{j}")).collect();
         assert!(has(&fit, |w| *w == Warning::NoiseAtFloor { columns: columns.clone() }), "{}", road.name);

@@ -127,6 +127,11 @@ impl Training {
 impl Saved {
     /// A fit of `data`, ready to be written; what the fit does not know is left empty.
     pub fn new(fit: Fit, data: &Dataset, spec: &Spec, method: &Method) -> Self {
+        Self::of_fit(fit, data.column_names().to_vec(), Training::of(data), spec, method)
+    }
+
+    /// As [`new`](Self::new), of a table known by its columns' names and numbers.
+    pub fn of_fit(fit: Fit, columns: Vec<String>, training: Training, spec: &Spec, method: &Method) -> Self {
         let family = match spec.noise {
             NoiseFamily::Isotropic => "ppca",
             NoiseFamily::Diagonal => "fa",
@@ -134,7 +139,7 @@ impl Saved {
         Self {
             model: fit.model,
             draws: fit.draws,
-            columns: data.column_names().to_vec(),
+            columns,
             constants: Vec::new(),
             rotation: None,
             family: family.to_owned(),
@@ -142,7 +147,7 @@ impl Saved {
             seed: method.options().get("seed").and_then(|seed| seed.parse().ok()).unwrap_or(0),
             method: method.into(),
             report: fit.report,
-            training: Training::of(data),
+            training,
             choice: None,
             check: None,
             created_by: concat!("covary ", env!("CARGO_PKG_VERSION")).to_owned(),

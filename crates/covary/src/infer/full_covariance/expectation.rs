@@ -1,0 +1,245 @@
+//! The E-step: expected first and second moments of the rows, gaps filled.
+//!
+//! A row with few gaps is filled from the block of its gaps in P = Σ⁻¹ (see
+//! [`gap_blocks`](crate::model::gap_blocks)); one with few observed cells from their block of Σ, where
+//! nothing of the size of its gaps is ever formed:
+//! ```text
+//! η = Σ_oo⁻¹ y_o        ⟨y⟩ = Σ_:o η        ⟨yyᵀ⟩ = Σ + Σ_:o (ηηᵀ − Σ_oo⁻¹) Σ_o:        y = t − μ
+//! ```
+//! so that the sum over such rows is `n Σ + Σ H Σ` with `H = Σᵢ (ηηᵀ − Σ_oo⁻¹)`, o × o for each row.
+
+use super::Gaussian;
+use crate::data::Pattern;
+use crate::infer::em::parameters::Frame;
+use crate::linalg::blocks::{Blocks, Inverted};
+use crate::linalg::{add_gram_lower, dot, packed};
+use crate::model::gap_blocks::{Filled, GapBlocks};
+use crate::parallel::{add, over_pieces};
+use crate::{Dataset, Matrix};
+use faer::MatRef;
+use std::f64::consts::PI;
+
+/// What the rows say: all the M-step needs, and the log-likelihood.
+pub(super) struct Moments {
+    /// `Σᵢ ⟨y⟩`
+    pub(super) first: Vec<f64>,
+    /// `Σᵢ ⟨yyᵀ⟩`, lower triangle.
+    pub(super) second: Matrix,
+    /// `ℓ` of the observed cells, in units of the frame.
+    pub(super) log_likelihood: f64,
+}
+
+/// Sums over the rows of a piece.
+struct Sums {
+    first: Vec<f64>,
+    second: Matrix,
+    /// `Σᵢ η` and `Σᵢ (ηηᵀ − Σ_oo⁻¹)` of rows with more gaps than observed cells.
+    pull: Vec<f64>,
+    pull_second: Option<Matrix>,
+    /// `Σᵢ ln |P_mm|` or `ln |Σ_oo|`, and `Σᵢ yᵀη` where it is not a trace.
+    ln_det: f64,
+    distance: f64,
+}
+
+impl Sums {
+    fn new(d: usize) -> Self {
+        let (first, pull) = (vec![0.0; d], vec![0.0; d]);
+        Self { first, second: Matrix::zeros(d, d), pull, pull_second: None, ln_det: 0.0, distance: 0.0 }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        add(&mut self.first, &other.first);
+        add(self.second.as_mut_slice(), other.second.as_slice());
+        add(&mut self.pull, &other.pull);
+        match (&mut self.pull_second, &other.pull_second) {
+            (Some(a), Some(b)) => add(a.as_mut_slice(), b.as_slice()),
+            (a @ None, Some(b)) => *a = Some(b.clone()),
+            (_, None) => {}
+        }
+        self.ln_det += other.ln_det;
+        self.distance += other.distance;
+    }
+}
+
+/// Whether a row is filled from the block of its gaps.
+fn few_gaps(strip: &Pattern<'_>) -> bool {
+    strip.gaps.len() <= strip.n_observed()
+}
+
+/// Whether a row is filled from the block of its observed cells.
+fn few_observed(strip: &Pattern<'_>) -> bool {
+    strip.n_observed() > 0 && !few_gaps(strip)
+}
+
+impl Moments {
+    pub(super) fn of(data: &Dataset, frame: &Frame, at: &Gaussian) -> Self {
+        let d = data.n_columns();
+        let blocks = GapBlocks::new(data, (&at.mean, &frame.inverse), (&at.precision, at.covariance.trace()));
+        let sparse = Sparse::new(data, frame, at);
+        let sums = over_pieces(
+            data.n_rows(),
+            blocks.block_rows,
+            |rows| {
+                let mut sums = Sums::new(d);
+                blocks.for_blocks(rows.clone(), few_gaps, |strips, filled| {
+                    let unit = blocks.unit();
+                    blocks.arch.dispatch(Spread { strips, filled, unit, sums: &mut sums });
+                    let y = MatRef::from_row_major_slice(&filled.y, filled.y.len() / d, d);
+                    add_gram_lower(sums.second.view_mut(), y);
+                });
+                if let Some(sparse) = &sparse {
+                    let strips: Vec<_> = data.strips(rows, usize::MAX).filter(few_observed).collect();
+                    for batch in strips.chunks(BATCH) {
+                        blocks.arch.dispatch(AddSparse(sparse, batch, &mut sums));
+                    }
+                }
+                sums
+            },
+            Sums::merge,
+        );
+        Self::gather(sums, data, at)
+    }
+
+    fn gather(sums: Sums, data: &Dataset, at: &Gaussian) -> Self {
+        let Sums { mut first, mut second, pull, pull_second, ln_det, distance } = sums;
+        let d = first.len();
+        let count = |asked: fn(&Pattern<'_>) -> bool| {
+            data.patterns().filter(asked).fold((0.0, 0.0), |(rows, gaps), p| {
+                let n = p.rows.len() as f64;
+                (rows + n, gaps + n * p.gaps.len() as f64)
+            })
+        };
+        let ((dense, gaps), (sparse, _)) = (count(few_gaps), count(few_observed));
+        // tr P Σᵢ⟨yyᵀ⟩ = Σᵢ ŷᵀPŷ + Σᵢ tr P_mm P_mm⁻¹, and ŷᵀPŷ = y_oᵀ Σ_oo⁻¹ y_o.
+        let mut trace = 0.0;
+        for i in 0..d {
+            let (p, s) = (&at.precision.row(i)[..=i], &second.row(i)[..=i]);
+            trace += 2.0 * dot(p, s) - p[i] * s[i];
+        }
+        let cells = data.n_observed() as f64 * (2.0 * PI).ln();
+        let log_likelihood = -0.5 * (cells + dense * at.ln_det + ln_det + trace - gaps + distance);
+        if let Some(mut h) = pull_second {
+            h.mirror_lower();
+            let sandwich = at.covariance.dot(&h).dot(&at.covariance);
+            for i in 0..d {
+                first[i] += dot(at.covariance.row(i), &pull);
+                for j in 0..=i {
+                    second[(i, j)] += sparse * at.covariance[(i, j)] + sandwich[(i, j)];
+                }
+            }
+        }
+        Self { first, second, log_likelihood }
+    }
+}
+
+/// Adds the first moments of a block's rows, and the covariances of its gaps.
+struct Spread<'k> {
+    strips: &'k [Pattern<'k>],
+    filled: &'k Filled,
+    unit: f64,
+    sums: &'k mut Sums,
+}
+
+impl pulp::WithSimd for Spread<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { strips, filled, unit, sums } = self;
+        let d = sums.first.len();
+        for y in filled.y.chunks_exact(d) {
+            add(&mut sums.first, y);
+        }
+        for (k, strip) in strips.iter().enumerate().filter(|(_, strip)| !strip.gaps.is_empty()) {
+            let n = strip.rows.len() as f64;
+            sums.ln_det += n * filled.inverted.ln_det(k);
+            scatter(filled.inverted.block(k), strip.gaps, n * unit, &mut sums.second);
+        }
+    }
+}
+
+/// Adds `weight ·` a packed block to the rows and columns `at` of a lower triangle.
+#[inline(always)]
+fn scatter(block: &[f64], at: &[u32], weight: f64, sum: &mut Matrix) {
+    let mut rest = block;
+    for (i, &a) in at.iter().enumerate() {
+        let (row, tail) = rest.split_at(i + 1);
+        let to = sum.row_mut(a as usize);
+        for (&b, v) in at.iter().zip(row) {
+            to[b as usize] += weight * v;
+        }
+        rest = tail;
+    }
+}
+
+/// Rows with more gaps than observed cells.
+struct Sparse<'a> {
+    data: &'a Dataset,
+    frame: &'a Frame,
+    at: &'a Gaussian,
+    blocks: Blocks,
+}
+
+/// Strips whose blocks are inverted together.
+const BATCH: usize = 64;
+
+impl<'a> Sparse<'a> {
+    /// `None` if there is no such row.
+    fn new(data: &'a Dataset, frame: &'a Frame, at: &'a Gaussian) -> Option<Self> {
+        let blocks = || Blocks::new(&at.covariance, at.precision.trace());
+        data.patterns().any(|p| few_observed(&p)).then(|| Self { data, frame, at, blocks: blocks() })
+    }
+
+    #[inline(always)]
+    fn add(&self, strips: &[Pattern<'_>], sums: &mut Sums) {
+        let d = self.data.n_columns();
+        let mut columns: Vec<u32> = Vec::new();
+        let mut starts = vec![0];
+        for strip in strips {
+            strip.for_observed(|j| columns.push(j as u32));
+            starts.push(columns.len());
+        }
+        let observed = |k: usize| &columns[starts[k]..starts[k + 1]];
+        let mut inverted = Inverted::default();
+        self.blocks.invert(observed, strips.len(), &mut inverted);
+        let h = sums.pull_second.get_or_insert_with(|| Matrix::zeros(d, d));
+        let (mut y, mut eta, mut second) = (Vec::new(), Vec::new(), Vec::new());
+        for (k, strip) in strips.iter().enumerate() {
+            let (observed, inverse) = (observed(k), inverted.block(k));
+            let n = strip.rows.len() as f64;
+            sums.ln_det += n * inverted.ln_det(k);
+            eta.resize(observed.len(), 0.0);
+            second.clear();
+            second.extend(inverse.iter().map(|v| -n * self.blocks.unit() * v));
+            for &i in strip.rows {
+                let t = self.data.row(i);
+                let at = |&j: &u32| {
+                    let j = j as usize;
+                    (t[j] - self.at.mean[j]) * self.frame.inverse[j]
+                };
+                y.clear();
+                y.extend(observed.iter().map(at));
+                packed::symmetric_times(inverse, &y, &mut eta);
+                for v in &mut eta {
+                    *v *= self.blocks.unit();
+                }
+                sums.distance += dot(&y, &eta);
+                packed::add_outer(&mut second, &eta, 1.0);
+                observed.iter().zip(&eta).for_each(|(&j, eta)| sums.pull[j as usize] += eta);
+            }
+            scatter(&second, observed, 1.0, h);
+        }
+    }
+}
+
+/// [`Sparse::add`], compiled for the widest vectors the machine has.
+struct AddSparse<'k, 'a>(&'k Sparse<'a>, &'k [Pattern<'k>], &'k mut Sums);
+
+impl pulp::WithSimd for AddSparse<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        self.0.add(self.1, self.2);
+    }
+}

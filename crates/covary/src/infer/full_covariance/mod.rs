@@ -1,0 +1,156 @@
+//! A Gaussian with an unrestricted covariance, complete or with gaps, held up by pseudo-rows.
+
+mod anderson;
+mod climb;
+mod expectation;
+
+use super::Estimator;
+use super::em::parameters::Frame;
+use super::em::unseen_pairs;
+use super::options::options;
+use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Warning};
+use crate::linalg::{canonical_signs, eigen};
+use crate::model::{LinearGaussian, Noise};
+use crate::spec::NoiseFamily;
+use crate::{Dataset, Error, Matrix, Spec};
+use climb::Climb;
+
+/// EM for the whole covariance matrix, which probabilistic PCA has when it is given all components but
+/// one: its noise is then the smallest eigenvalue.
+///
+/// ```text
+/// max  ℓ(μ, Σ) − λ KL(N(0, v I) ‖ N(0, Σ))
+/// Σ ← (Σᵢ ⟨(t−μ)(t−μ)ᵀ⟩ + λ v I) / (n + λ)
+/// ```
+///
+/// λ is [`pseudo_rows`](Self::pseudo_rows), v the mean observed variance, which is 1 for a standardised
+/// fit. A road to filled gaps; `Spec::n_components` must be one less than columns.
+///
+/// ```
+/// use covary::{infer::FullCovariance, CentralMoments, Dataset, Estimator, Matrix, Spec};
+/// let table = Dataset::new(Matrix::from_rows(&[[1.0, 2.0], [2.0, 1.0], [4.0, 7.0], [3.0, 3.0]]))?;
+/// let road = FullCovariance { pseudo_rows: 0.0, ..FullCovariance::default() };
+/// let model = road.fit(&table, &Spec::ppca(1))?.model;
+/// let (c, s) = (model.covariance(), CentralMoments::of(&table)?.covariance());
+/// assert!((c[(0, 1)] - s[(0, 1)]).abs() < 1e-12);   // without gaps and pseudo-rows: the sample covariance
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct FullCovariance {
+    /// λ: so many rows of variance v in every direction are added to those seen. 5, the default, filled
+    /// the gaps of three tables best on average, 3 and 10 less than half a percent worse. 0 is maximum
+    /// likelihood, which needs more rows than columns.
+    pub pseudo_rows: f64,
+    /// Most iterations.
+    pub max_iterations: usize,
+    /// Stop when two steps in a row gained less than this many nats for each entry of the covariance. A
+    /// remaining gain of g for each leaves them √(2g) standard errors from the optimum: 0.04 by default,
+    /// where filled cells no longer change their error. 0 runs all iterations.
+    pub tolerance: f64,
+}
+
+impl Default for FullCovariance {
+    fn default() -> Self {
+        Self { pseudo_rows: 5.0, max_iterations: 500, tolerance: 1e-3 }
+    }
+}
+
+options!(FullCovariance { pseudo_rows, max_iterations, tolerance });
+
+const NAME: &str = "full-covariance";
+/// Smallest eigenvalue as a share of v: a covariance matrix holds no digits of much smaller ones.
+const FLOOR: f64 = 1e-8;
+
+/// The floor in force.
+fn floor(spec: &Spec) -> f64 {
+    spec.floor().max(FLOOR)
+}
+
+impl Estimator for FullCovariance {
+    fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        spec.check_road(NAME, NoiseFamily::Isotropic)?;
+        spec.check(data)?;
+        let constant = spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
+        self.check(data, spec)?;
+        let frame = Frame::new(data, spec);
+        let climb = Climb::new(self, data, spec, &frame).run(observer)?;
+        let mut warnings = climb.warnings;
+        if !constant.is_empty() {
+            warnings.push(Warning::ConstantColumns { columns: constant });
+        }
+        let spectrum = eigen(&climb.at.covariance)?;
+        if spectrum.values[data.n_columns() - 1] <= floor(spec) * (1.0 + 1e-6) {
+            warnings.push(Warning::NoiseAtFloor { columns: data.column_names().to_vec() });
+        }
+        let sparse = |j: &usize| data.n_observed_by_column()[*j] <= spec.n_components;
+        let sparse: Vec<usize> = (0..data.n_columns()).filter(sparse).collect();
+        if self.pseudo_rows == 0.0 && !sparse.is_empty() {
+            let columns = sparse.iter().map(|&j| data.column_names()[j].clone()).collect();
+            warnings.push(Warning::SparseColumns { columns });
+        }
+        warnings.extend(unseen_pairs(data));
+        let kind =
+            if self.pseudo_rows == 0.0 { ObjectiveKind::LogLikelihood } else { ObjectiveKind::LogPosterior };
+        let value = *climb.trace.last().expect("the start is in the trace");
+        let report = FitReport {
+            objective: Objective { kind, value },
+            trace: climb.trace,
+            termination: climb.termination,
+            warnings,
+            relevance: Vec::new(),
+            monitored: Vec::new(),
+        };
+        let model = model(&spectrum.values, &spectrum.vectors, climb.at.mean, &frame, spec)?;
+        Ok(Fit { model, draws: None, report })
+    }
+}
+
+impl FullCovariance {
+    fn check(&self, data: &Dataset, spec: &Spec) -> Result<(), Error> {
+        for (name, value) in [("pseudo_rows", self.pseudo_rows), ("tolerance", self.tolerance)] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return Err(Error::OutOfRange { name, value, bound: "finite and not negative" });
+            }
+        }
+        let (asked, columns) = (spec.n_components, data.n_columns());
+        if asked + 1 != columns {
+            return Err(Error::FixedComponents { asked, columns, fixed: columns - 1 });
+        }
+        let rows = data.n_informative_rows();
+        if self.pseudo_rows == 0.0 && rows <= data.n_columns() && spec.noise_floor.is_none() {
+            return Err(Error::DegenerateNoise { asked: spec.n_components, rank: rows - 1 });
+        }
+        Ok(())
+    }
+}
+
+/// `W = D U (Λ − λ_d)^½`, `Ψ = λ_d D²`: canonical but for signs, since `Wᵀ Ψ⁻¹ W` is diagonal.
+fn model(
+    values: &[f64],
+    axes: &Matrix,
+    mean: Vec<f64>,
+    frame: &Frame,
+    spec: &Spec,
+) -> Result<LinearGaussian, Error> {
+    let q = values.len() - 1;
+    let smallest = values[q].max(floor(spec));
+    let mut w = axes.first_columns(q);
+    w.scale_columns(&values[..q].iter().map(|v| (v - smallest).max(0.0).sqrt()).collect::<Vec<_>>());
+    w.scale_rows(&frame.scale);
+    canonical_signs(&mut w);
+    let noise = if spec.standardize {
+        Noise::Diagonal(frame.scale.iter().map(|s| s * s * smallest).collect())
+    } else {
+        Noise::Isotropic(frame.scale[0] * frame.scale[0] * smallest)
+    };
+    LinearGaussian::new(w, mean, noise)
+}
+
+/// Where a climb stands: the mean in the user's units, the rest in those of the frame.
+#[derive(Debug, Clone)]
+struct Gaussian {
+    mean: Vec<f64>,
+    covariance: Matrix,
+    precision: Matrix,
+    ln_det: f64,
+}

@@ -1,0 +1,389 @@
+//! From a table to a model that can be kept, by a model's name: what the command and Python share.
+//!
+//! A [`Request`] has the choices people make; what they leave open is decided here, the same way
+//! behind every door.
+//!
+//! ```
+//! use covary::{data::{simulate, Shape}, learn::{Family, Request}, Density};
+//! let (whole, _) = simulate::ppca(Shape { rows: 100, columns: 6, n_components: 2 }, /* seed */ 1);
+//! let table = simulate::hide(&whole, 0.1, /* seed */ 2);
+//! let request = Request { standardize: Some(false), ..Request::new(Family::Ppca) };   // one noise for all columns
+//! let learned = request.learn(&table)?;
+//! assert_eq!(learned.saved.model.n_components(), 2);   // found by hidden cells
+//! assert_eq!(learned.impute(&table)?.cells().len(), table.n_gaps());
+//! # Ok::<(), covary::Error>(())
+//! ```
+
+use crate::infer::{Em, Kept, Observer, PrincipalAxes, Step};
+use crate::io::model_file::{Constant, Saved, SavedRotation};
+use crate::model::{Imputed, Placement, Rotation, RotationSearch, rotate_model};
+use crate::select::{ChoiceRule, HeldOut, HeldOutOptions, held_out_cells_up_to};
+use crate::{Dataset, Error, Estimator, Fit, Method, Spec};
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+/// The models by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// Principal components: scores are projections, in the units of the table.
+    Pca,
+    /// Probabilistic PCA: one noise variance for all columns.
+    Ppca,
+    /// Factor analysis: a noise variance for each column.
+    Fa,
+    /// Bayesian PCA: components that are not needed are dropped, and intervals include that
+    /// loadings, mean and noise were estimated (but by `evidence`).
+    Bpca,
+    /// A Gaussian with a full covariance, which no number of components restricts: for filling gaps.
+    Gaussian,
+}
+
+impl Family {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Pca, Self::Ppca, Self::Fa, Self::Bpca, Self::Gaussian];
+
+    /// As users type it and files keep it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pca => "pca",
+            Self::Ppca => "ppca",
+            Self::Fa => "fa",
+            Self::Bpca => "bpca",
+            Self::Gaussian => "gaussian",
+        }
+    }
+
+    /// The family of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|family| family.name() == name)
+    }
+
+    /// What a model of that name is, in words; a name that is not known as it is.
+    pub fn words(name: &str) -> &str {
+        match Self::from_name(name) {
+            Some(Self::Pca) => "PCA",
+            Some(Self::Ppca) => "probabilistic PCA",
+            Some(Self::Fa) => "factor analysis",
+            Some(Self::Bpca) => "Bayesian PCA",
+            Some(Self::Gaussian) => "Gaussian with a full covariance",
+            None => name,
+        }
+    }
+
+    /// The methods that lead to a model of this family.
+    pub fn methods(self) -> &'static [&'static str] {
+        match self {
+            Self::Pca | Self::Ppca => &["spectral", "em"],
+            Self::Fa => &["newton", "cm", "fixed-point", "em", "mean-field", "gibbs"],
+            Self::Bpca => &["structured", "mean-field", "evidence", "gibbs"],
+            Self::Gaussian => &["full-covariance"],
+        }
+    }
+
+    fn spec(self) -> Spec {
+        match self {
+            Self::Pca | Self::Ppca | Self::Bpca | Self::Gaussian => Spec::ppca(1),
+            Self::Fa => Spec::factor_analysis(1),
+        }
+    }
+}
+
+/// How many components to take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Components {
+    /// The fewest that predict hidden cells as well as any number up to [`MOST_TRIED`]; methods that drop
+    /// components are offered up to [`MOST_OFFERED`].
+    Auto,
+    /// So many.
+    Number(usize),
+    /// The fewest principal components whose share of the variance, of standardized columns if the fit
+    /// standardizes them, exceeds this one, between 0 and 1.
+    Share(f64),
+}
+
+/// What to learn, as far as it was said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The model.
+    pub family: Family,
+    /// How many components; a full covariance has one less than columns.
+    pub n_components: Components,
+    /// The method by name; if `None`, the fastest that the table allows, `structured` for Bayesian PCA
+    /// and `full-covariance` for a Gaussian.
+    pub inference: Option<String>,
+    /// Whether columns get unit variance before fitting; if `None`, they do but for [`Family::Pca`].
+    pub standardize: Option<bool>,
+    /// Most iterations, for a method that has them.
+    pub max_iterations: Option<usize>,
+    /// When to stop, for a method that iterates.
+    pub tolerance: Option<f64>,
+    /// Further options of the method, by name and as text.
+    pub options: Vec<(String, String)>,
+    /// How the loadings are turned for the reader, and what the user calls that.
+    pub rotation: Option<(String, Rotation)>,
+    /// Seed of everything left to chance.
+    pub seed: u64,
+}
+
+/// Most components tried to find how many predict hidden cells best.
+pub const MOST_TRIED: usize = 8;
+/// Most components offered, without being asked, to a method that drops those it does not need.
+pub const MOST_OFFERED: usize = 30;
+
+/// A model with the place of its columns in the table it was learned from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Learned {
+    /// The model and how it came about.
+    pub saved: Saved,
+    /// Where the model's columns stand among the table's, and the table's constants.
+    pub placement: Placement,
+}
+
+/// How many components, and on what grounds: no scores if the table has no room for any, or no cell to
+/// spare to judge by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// The number chosen.
+    pub n_components: usize,
+    /// The scores that chose it.
+    pub scores: Option<HeldOut>,
+}
+
+/// Watches [`Request::learn_observed`]. Both say whether to go on.
+pub trait Watch: Sync {
+    /// So many of so many fits are done to choose the number of components.
+    fn choosing(&self, done: usize, total: usize) -> ControlFlow<()>;
+
+    /// A step of the fit.
+    fn fitting(&self, step: &Step) -> ControlFlow<()>;
+}
+
+impl Watch for () {
+    fn choosing(&self, _: usize, _: usize) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn fitting(&self, _: &Step) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+impl Request {
+    /// The family, everything else left open.
+    pub fn new(family: Family) -> Self {
+        Self {
+            family,
+            n_components: Components::Auto,
+            inference: None,
+            standardize: None,
+            max_iterations: None,
+            tolerance: None,
+            options: Vec::new(),
+            rotation: None,
+            seed: 0,
+        }
+    }
+
+    /// What is fitted, but for the number of components.
+    pub fn spec(&self) -> Spec {
+        Spec { standardize: self.standardize.unwrap_or(self.family != Family::Pca), ..self.family.spec() }
+    }
+
+    /// The method asked for, or the recommended one, with the limits asked for.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchMethod`] or [`Error::WrongMethod`] for a method that does not exist or does not lead to
+    /// the family, and as [`Method::set`].
+    pub fn method(&self, data: &Dataset) -> Result<Method, Error> {
+        let method = match &self.inference {
+            None if matches!(self.family, Family::Bpca | Family::Gaussian) => {
+                Method::from_name(self.family.methods()[0]).expect("a method's name")
+            }
+            None => Method::recommended(data, &self.spec()),
+            Some(name) => {
+                let known = Method::from_name(name).ok_or_else(|| Error::NoSuchMethod {
+                    name: name.clone(),
+                    known: Method::NAMES.join(", "),
+                })?;
+                if !self.family.methods().contains(&known.name()) {
+                    return Err(Error::WrongMethod {
+                        method: known.name(),
+                        family: self.family.name(),
+                        known: self.family.methods().join(", "),
+                    });
+                }
+                known
+            }
+        };
+        self.limited(method, &self.options)
+    }
+
+    fn limited(&self, mut method: Method, options: &[(String, String)]) -> Result<Method, Error> {
+        let limits = [
+            ("max_iterations", self.max_iterations.map(|n| n.to_string())),
+            ("tolerance", self.tolerance.map(|t| format!("{t:?}"))),
+            ("seed", Some(self.seed.to_string())),
+        ];
+        for (option, value) in limits {
+            // A road that has no use for a limit keeps it.
+            if let Some(value) = value
+                && method.options().contains_key(option)
+            {
+                method.set(option, &value)?;
+            }
+        }
+        for (option, value) in options {
+            method.set(option, value)?;
+        }
+        Ok(method)
+    }
+
+    /// The method for a table whose cells have been hidden: there are gaps then, even where there were
+    /// none.
+    ///
+    /// # Errors
+    /// As [`method`](Self::method).
+    pub fn with_gaps(&self, method: &Method) -> Result<Method, Error> {
+        match method {
+            // The sampler would be run for every number of components and every fold.
+            Method::Spectral(_)
+            | Method::Newton(_)
+            | Method::ConditionalMaximization(_)
+            | Method::FixedPoint(_)
+            | Method::Gibbs(_) => self.limited(Method::Em(Em::default()), &[]),
+            _ => Ok(method.clone()),
+        }
+    }
+
+    /// Whether the method drops components the table does not support.
+    pub fn prunes(method: &Method) -> bool {
+        matches!(method, Method::Structured(_) | Method::MeanField(_) | Method::Evidence(_))
+    }
+
+    /// Whether the number of components is searched for by hidden cells.
+    pub fn searches(&self, method: &Method) -> bool {
+        self.n_components == Components::Auto && self.family != Family::Gaussian && !Self::prunes(method)
+    }
+
+    /// The number of components asked for, offered or chosen.
+    ///
+    /// # Errors
+    /// [`Error::FixedComponents`] if a full covariance is to have any other number than it has, and as
+    /// [`held_out_cells_up_to`].
+    pub fn choose(
+        &self,
+        data: &Dataset,
+        method: &Method,
+        watch: &(dyn Fn(usize, usize) -> ControlFlow<()> + Sync),
+    ) -> Result<Choice, Error> {
+        let spec = self.spec();
+        let room = spec.max_components(data.n_columns()).min(data.n_informative_rows().saturating_sub(2));
+        if !self.searches(method) {
+            let n_components = match (self.family, self.n_components) {
+                (Family::Gaussian, asked) => full_covariance(asked, data.n_columns())?,
+                (_, Components::Number(asked)) => asked,
+                (_, Components::Share(share)) => explaining(data, share, spec.standardize)?.min(room),
+                (_, Components::Auto) => MOST_OFFERED.min(room),
+            };
+            return Ok(Choice { n_components, scores: None });
+        }
+        let judge = self.with_gaps(method)?;
+        let options = HeldOutOptions { seed: self.seed, ..HeldOutOptions::default() };
+        let scores = held_out_cells_up_to(data, &spec, MOST_TRIED.min(room), &judge, &options, watch)?;
+        let n_components = scores.as_ref().map_or(0, |scores| scores.chosen(ChoiceRule::OneStandardError));
+        Ok(Choice { n_components, scores })
+    }
+
+    /// A fit of `data`, the columns of `wide` that the placement names, as it is kept.
+    ///
+    /// # Errors
+    /// As [`rotate_model`].
+    pub fn keep(
+        &self,
+        fit: Fit,
+        data: &Dataset,
+        (spec, method, choice): (&Spec, &Method, Choice),
+        (placement, wide): (&Placement, &Dataset),
+    ) -> Result<Saved, Error> {
+        let mut saved = Saved::new(fit, data, spec, method);
+        let name = |j: usize| wide.column_names()[j].clone();
+        saved.constants =
+            placement.constants.iter().map(|&(j, value)| Constant { name: name(j), value }).collect();
+        self.family.name().clone_into(&mut saved.family);
+        (saved.seed, saved.choice) = (self.seed, choice.scores);
+        if let Some((name, how)) = &self.rotation {
+            let search = RotationSearch { seed: self.seed, ..RotationSearch::default() };
+            let rotated = rotate_model(&saved.model, how, &search)?;
+            saved.rotation = Some(SavedRotation { name: name.clone(), rotated });
+        }
+        Ok(saved)
+    }
+
+    /// Learns the model of a table: sets constant columns aside, decides what was left open, fits.
+    ///
+    /// # Errors
+    /// When the table or the request is refused; see the variants of [`Error`].
+    pub fn learn(&self, table: &Dataset) -> Result<Learned, Error> {
+        self.learn_observed(table, &())
+    }
+
+    /// [`learn`](Self::learn), watched. A fit that is stopped is returned as far as it got.
+    ///
+    /// # Errors
+    /// As [`learn`](Self::learn), and [`Error::Interrupted`] if stopped before the fit.
+    pub fn learn_observed(&self, table: &Dataset, watch: &dyn Watch) -> Result<Learned, Error> {
+        let placement = Placement::of_varying(table)?;
+        let data = placement.dataset(table)?;
+        let method = self.method(&data)?;
+        let choice = self.choose(&data, &method, &|done, total| watch.choosing(done, total))?;
+        let spec = Spec { n_components: choice.n_components, ..self.spec() };
+        let mut observer = |step: &Step| watch.fitting(step);
+        let fit = method.fit_observed(&data, &spec, &mut observer as &mut dyn Observer)?;
+        let saved = self.keep(fit, &data, (&spec, &method, choice), (&placement, table))?;
+        drop(data);
+        Ok(Learned { saved, placement })
+    }
+}
+
+/// The fewest principal components that explain more than a share of the variance.
+fn explaining(data: &Dataset, share: f64, standardize: bool) -> Result<usize, Error> {
+    let axes = PrincipalAxes { kept: Kept::Share(share), ..PrincipalAxes::default() };
+    let scaled;
+    let data = if standardize {
+        let mut values = data.values().clone();
+        values.scale_columns(&data.observed_variances().iter().map(|v| 1.0 / v.sqrt()).collect::<Vec<_>>());
+        scaled = Dataset::with_names(values, data.column_names().to_vec())?;
+        &scaled
+    } else {
+        data
+    };
+    Ok(axes.fit(data)?.components.n_rows())
+}
+
+/// The components of a full covariance, if no other number was asked for.
+fn full_covariance(asked: Components, columns: usize) -> Result<usize, Error> {
+    let fixed = columns.saturating_sub(1);
+    match asked {
+        Components::Number(asked) if asked != fixed => Err(Error::FixedComponents { asked, columns, fixed }),
+        _ => Ok(fixed),
+    }
+}
+
+impl Learned {
+    /// The model's columns of a table like the one it was learned from.
+    ///
+    /// # Errors
+    /// As [`Placement::dataset`].
+    pub fn data<'a>(&self, table: &'a Dataset) -> Result<Cow<'a, Dataset>, Error> {
+        self.placement.dataset(table)
+    }
+
+    /// The table it was learned from, its gaps filled.
+    ///
+    /// # Errors
+    /// As [`Density::impute`](crate::Density::impute).
+    pub fn impute(&self, table: &Dataset) -> Result<Imputed, Error> {
+        let filled = self.saved.of_training_rows().impute(&*self.data(table)?)?;
+        self.placement.imputed(filled, table)
+    }
+}
