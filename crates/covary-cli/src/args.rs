@@ -1,10 +1,9 @@
 //! Flags that several verbs share.
 
 use clap::{Args, ValueEnum};
-use covary::Spec;
+use covary::learn::Components;
 use covary::model::Rotation;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 /// More threads than any table has use for.
 const MOST_THREADS: usize = 512;
@@ -100,16 +99,18 @@ impl Selecting {
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Fitting")]
 pub(crate) struct Fitting {
-    /// How many components: a number, or `auto` for the fewest that predict hidden cells as
-    /// well as any number up to 8; auto if not given. structured, mean-field and evidence take it
-    /// as the most there may be and drop those the table does not support; auto offers up to 30.
-    #[arg(long, verbatim_doc_comment, value_name = "N|auto")]
+    /// How many components: a number, a share of the variance they must explain, such as 0.9, or
+    /// `auto` for the fewest that predict hidden cells as well as any number up to 8; auto if not
+    /// given. structured, mean-field and evidence take it as the most there may be and drop those
+    /// the table does not support; auto offers up to 30.
+    /// A gaussian always has one less than columns.
+    #[arg(long, verbatim_doc_comment, value_name = "N|SHARE|auto", value_parser = components)]
     pub(crate) components: Option<Components>,
 
-    /// How: spectral (closed form) or newton and cm (factor analysis) for complete tables, em
-    /// with gaps; for bpca structured or mean-field (variational), evidence (type-II maximum
-    /// likelihood) or gibbs (sampling). If not given, the fastest that the table allows, and
-    /// structured for bpca.
+    /// How: spectral (closed form) or newton, cm and fixed-point (factor analysis) for complete
+    /// tables, em with gaps; for bpca structured or mean-field (variational), evidence (type-II maximum
+    /// likelihood) or gibbs (sampling); for gaussian full-covariance. If not given, the fastest
+    /// that the table allows, and structured for bpca.
     #[arg(long, verbatim_doc_comment, value_name = "METHOD")]
     pub(crate) inference: Option<String>,
 
@@ -138,12 +139,13 @@ pub(crate) struct Fitting {
     #[arg(long, verbatim_doc_comment, value_name = "FILE")]
     pub(crate) checkpoint: Option<PathBuf>,
 
-    /// Most iterations of a fit; if not given 2000, and 500 for variational methods.
+    /// Most iterations of a fit; if not given 2000, and 500 for variational methods and gaussian.
     #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_iter: Option<usize>,
 
     /// Stop when the log-likelihood is expected to rise by less than this many nats; 1e-6
-    /// if not given. For variational methods nats per cell that a sweep must add, 1e-7.
+    /// if not given. For variational methods nats per cell that a sweep must add, 1e-7; for
+    /// gaussian nats per entry of the covariance that a step must add, 1e-3.
     /// 0 makes as many iterations as are allowed.
     #[arg(long, verbatim_doc_comment, value_name = "TOL", value_parser = not_negative)]
     pub(crate) tol: Option<f64>,
@@ -179,42 +181,19 @@ pub(crate) enum Family {
     /// Bayesian PCA: components that are not needed are dropped, and intervals include that
     /// loadings, mean and noise were estimated (but with --inference evidence).
     Bpca,
+    /// A Gaussian with a full covariance, which no number of components restricts: often the
+    /// best for filling gaps.
+    Gaussian,
 }
 
 impl Family {
-    pub(crate) fn spec(self) -> Spec {
+    pub(crate) fn family(self) -> covary::learn::Family {
         match self {
-            Self::Pca | Self::Ppca | Self::Bpca => Spec::ppca(1),
-            Self::Fa => Spec::factor_analysis(1),
-        }
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Pca => "pca",
-            Self::Ppca => "ppca",
-            Self::Fa => "fa",
-            Self::Bpca => "bpca",
-        }
-    }
-
-    /// The methods that lead to a model of this family, the first one by default for Bayesian ones.
-    pub(crate) fn methods(self) -> &'static [&'static str] {
-        match self {
-            Self::Pca | Self::Ppca => &["spectral", "em"],
-            Self::Fa => &["newton", "cm", "em", "mean-field", "gibbs"],
-            Self::Bpca => &["structured", "mean-field", "evidence", "gibbs"],
-        }
-    }
-
-    /// What a model of that name is, in words.
-    pub(crate) fn words(name: &str) -> &str {
-        match name {
-            "pca" => "PCA",
-            "ppca" => "probabilistic PCA",
-            "fa" => "factor analysis",
-            "bpca" => "Bayesian PCA",
-            other => other,
+            Self::Pca => covary::learn::Family::Pca,
+            Self::Ppca => covary::learn::Family::Ppca,
+            Self::Fa => covary::learn::Family::Fa,
+            Self::Bpca => covary::learn::Family::Bpca,
+            Self::Gaussian => covary::learn::Family::Gaussian,
         }
     }
 }
@@ -238,14 +217,7 @@ pub(crate) enum RotationName {
 
 impl RotationName {
     pub(crate) fn rotation(self) -> Option<Rotation> {
-        match self {
-            Self::None => None,
-            Self::Varimax => Some(Rotation::Varimax { kaiser: true }),
-            Self::Quartimax => Some(Rotation::Quartimax),
-            Self::Equamax => Some(Rotation::Equamax),
-            Self::Promax => Some(Rotation::Promax { power: 4.0 }),
-            Self::Oblimin => Some(Rotation::Oblimin { gamma: 0.0 }),
-        }
+        Rotation::from_name(&self.name())
     }
 
     pub(crate) fn name(self) -> String {
@@ -253,20 +225,12 @@ impl RotationName {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Components {
-    Auto,
-    Number(usize),
-}
-
-impl FromStr for Components {
-    type Err = String;
-
-    fn from_str(s: &str) -> Result<Self, String> {
-        match s {
-            "auto" => Ok(Self::Auto),
-            _ => s.parse().map(Self::Number).map_err(|_| "give a whole number, or `auto`".to_owned()),
-        }
+fn components(s: &str) -> Result<Components, String> {
+    match (s, s.parse::<usize>(), s.parse::<f64>()) {
+        ("auto", ..) => Ok(Components::Auto),
+        (_, Ok(n), _) => Ok(Components::Number(n)),
+        (_, _, Ok(share)) if share > 0.0 && share < 1.0 => Ok(Components::Share(share)),
+        _ => Err("give a whole number, a share of the variance such as 0.9, or `auto`".to_owned()),
     }
 }
 

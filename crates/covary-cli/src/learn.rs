@@ -1,6 +1,6 @@
 //! From a table to a fitted model: what `fit` and `impute` share.
 
-use crate::args::{Components, Family, Fitting, RotationName};
+use crate::args::{Family, Fitting, RotationName};
 use crate::checkpoint;
 use crate::choose;
 use crate::facts;
@@ -10,8 +10,9 @@ use crate::interrupt;
 use crate::voice::{Voice, count, names};
 use covary::data::Ledger;
 use covary::infer::{Em, FitReport, ObjectiveKind, Observer, Termination};
-use covary::io::model_file::{Constant, Saved, SavedRotation};
-use covary::model::{Placement, RotationSearch, rotate_model};
+use covary::io::model_file::Saved;
+use covary::learn::{Components, Request};
+use covary::model::Placement;
 use covary::select::{SelfCheck, SelfCheckOptions, gap_trends, self_check};
 use covary::{Dataset, Error, Estimator, LinearGaussian, Method, Spec};
 use std::borrow::Cow;
@@ -23,22 +24,16 @@ pub(crate) struct Learned<'a> {
     pub(crate) placement: Placement,
     /// The model's columns of the table.
     pub(crate) data: Cow<'a, Dataset>,
+    /// What was asked for.
+    request: Request,
 }
 
 /// The columns that can be modelled, and the constants beside them.
 pub(crate) fn placed(voice: Voice, source: &Source, ledger: &Ledger) -> Result<Placement, Failure> {
     let data = source.table.dataset();
-    if let Some(&empty) = ledger.empty_columns.first() {
-        let column = data.column_names()[empty].clone();
-        return Err(Failure::of_table(&source.name, Error::EmptyColumn { column }));
-    }
+    let placement = Placement::of_varying(data).map_err(|e| Failure::of_table(&source.name, e))?;
+    let constants = &placement.constants;
     let single: Vec<usize> = ledger.single_columns.iter().map(|c| c.0).collect();
-    let constants = ledger.constant_columns.clone();
-    let set_aside = |j: &usize| single.contains(j) || constants.iter().any(|c| c.0 == *j);
-    let columns: Vec<usize> = (0..data.n_columns()).filter(|j| !set_aside(j)).collect();
-    if columns.is_empty() {
-        return Err(Failure::of_table(&source.name, Error::AllConstant { columns: data.n_columns() }));
-    }
     let name = |j: usize| data.column_names()[j].as_str();
     if !constants.is_empty() {
         let said: Vec<&str> = constants.iter().map(|c| name(c.0)).collect();
@@ -48,7 +43,7 @@ pub(crate) fn placed(voice: Voice, source: &Source, ledger: &Ledger) -> Result<P
         let said: Vec<&str> = single.iter().map(|&j| name(j)).collect();
         voice.say(&format!("observed once, so not in the model; gaps stay: {}", names(&said)));
     }
-    Ok(Placement { columns, constants })
+    Ok(placement)
 }
 
 /// Fits what was asked for, saying how it went.
@@ -63,21 +58,12 @@ pub(crate) fn learn<'a>(
     let placement = placed(voice, source, &ledger)?;
     let failed = |e| Failure::of_table(&source.name, e);
     let data = placement.dataset(source.table.dataset()).map_err(failed)?;
-    let standardize = fitting.standardize.unwrap_or(family != Family::Pca);
-    let spec = Spec { standardize, ..family.spec() };
-    let method = method(&data, &spec, family, fitting)?;
-    let prunes = PRUNING.contains(&method.name());
-    let (n_components, choice) = match fitting.components {
-        Some(Components::Number(n)) => (n, None),
-        Some(Components::Auto) | None if prunes => (offered(&data, &spec), None),
-        Some(Components::Auto) | None => {
-            let judge = with_gaps(&method, fitting)?;
-            let choice = choose::n_components(voice, &data, &spec, &judge, fitting.seed).map_err(failed)?;
-            choice.say(voice);
-            (choice.n_components, choice.scores)
-        }
-    };
-    let spec = Spec { n_components, ..spec };
+    let request = fitting.request(family, rotation);
+    let method = request.method(&data).map_err(call)?;
+    let prunes = Request::prunes(&method);
+    let choice = choose::n_components(voice, &request, &data, &method).map_err(failed)?;
+    let spec = Spec { n_components: choice.n_components, ..request.spec() };
+    let (n_components, standardize) = (spec.n_components, spec.standardize);
     let mut progress = voice.steps("fitting");
     let fit = match (&method, &fitting.checkpoint) {
         (_, None) => method.fit_observed(&data, &spec, &mut progress).map_err(failed)?,
@@ -92,7 +78,7 @@ pub(crate) fn learn<'a>(
         &fit.report,
         &format!(
             "fitted {}, {}{}{}, by {}",
-            Family::words(family.name()),
+            covary::learn::Family::words(request.family.name()),
             count(fit.model.n_components(), "component"),
             if prunes { format!(" of the {n_components} offered") } else { String::new() },
             if standardize { ", columns standardized" } else { "" },
@@ -109,28 +95,9 @@ pub(crate) fn learn<'a>(
         ));
     }
     warn_of_trends(voice, &fit.model, &data).map_err(failed)?;
-    let mut saved = Saved::new(fit, &data, &spec, &method);
-    let names = source.table.dataset().column_names();
-    saved.constants =
-        placement.constants.iter().map(|&(j, value)| Constant { name: names[j].clone(), value }).collect();
-    family.name().clone_into(&mut saved.family);
-    (saved.seed, saved.choice) = (fitting.seed, choice);
-    if let Some(how) = rotation.rotation() {
-        let search = RotationSearch { seed: fitting.seed, ..RotationSearch::default() };
-        let rotated = rotate_model(&saved.model, &how, &search).map_err(failed)?;
-        saved.rotation = Some(SavedRotation { name: rotation.name(), rotated });
-    }
-    Ok((Learned { saved, placement, data }, ledger))
-}
-
-/// Methods that drop components the table does not support.
-const PRUNING: [&str; 3] = ["structured", "mean-field", "evidence"];
-/// Most components offered to them without being asked.
-const MOST_OFFERED: usize = 30;
-
-fn offered(data: &Dataset, spec: &Spec) -> usize {
-    let rows = data.n_informative_rows();
-    MOST_OFFERED.min(spec.max_components(data.n_columns())).min(rows.saturating_sub(2))
+    let wide = source.table.dataset();
+    let saved = request.keep(fit, &data, (&spec, &method, choice), (&placement, wide)).map_err(failed)?;
+    Ok((Learned { saved, placement, data, request }, ledger))
 }
 
 /// Names the columns whose gaps follow the first component.
@@ -157,37 +124,33 @@ pub(crate) fn warn_of_trends(voice: Voice, model: &LinearGaussian, data: &Datase
     Ok(())
 }
 
-/// The road asked for, or the recommended one, with the limits asked for.
-fn method(data: &Dataset, spec: &Spec, family: Family, fitting: &Fitting) -> Result<Method, Failure> {
-    let method = match &fitting.inference {
-        None if family == Family::Bpca => Method::from_name(family.methods()[0]).expect("a method's name"),
-        None => Method::recommended(data, spec),
-        Some(name) => match Method::from_name(name) {
-            Some(method) if family.methods().contains(&name.as_str()) => method,
-            known => {
-                let (what, known) = match known {
-                    None => ("is not known".to_owned(), Method::NAMES),
-                    Some(_) => (format!("does not lead to --model {}", family.name()), family.methods()),
-                };
-                return Err(Failure::Call(format!(
-                    "--inference `{name}` {what}; give one of {}",
-                    known.join(", ")
-                )));
-            }
-        },
-    };
-    limited(method, fitting)
+/// A method or an option of it that cannot be meant is a wrong call.
+fn call(error: Error) -> Failure {
+    Failure::Call(match error {
+        Error::NoSuchMethod { name, known } => {
+            format!("--inference `{name}` is not known; give one of {known}")
+        }
+        Error::WrongMethod { method, family, known } => {
+            format!("--inference `{method}` does not lead to --model {family}; give one of {known}")
+        }
+        other => format!("--prior: {other}"),
+    })
 }
 
-/// The same for a table whose cells have been hidden: there are gaps then, even where there were
-/// none.
-fn with_gaps(method: &Method, fitting: &Fitting) -> Result<Method, Failure> {
-    match method {
-        // The sampler would be run for every number of components and every fold.
-        Method::Spectral(_) | Method::Newton(_) | Method::ConditionalMaximization(_) | Method::Gibbs(_) => {
-            limited(Method::Em(Em::default()), &Fitting { prior: Vec::new(), ..fitting.clone() })
+impl Fitting {
+    /// What was asked for.
+    pub(crate) fn request(&self, family: Family, rotation: RotationName) -> Request {
+        Request {
+            family: family.family(),
+            n_components: self.components.unwrap_or(Components::Auto),
+            inference: self.inference.clone(),
+            standardize: self.standardize,
+            max_iterations: self.max_iter,
+            tolerance: self.tol,
+            options: self.prior.clone(),
+            rotation: rotation.rotation().map(|how| (rotation.name(), how)),
+            seed: self.seed,
         }
-        _ => Ok(method.clone()),
     }
 }
 
@@ -202,7 +165,8 @@ impl Learned<'_> {
         let n_components = self.saved.model.n_components();
         let (data, spec) = (&self.data, &Spec { n_components, ..self.saved.spec.clone() });
         let own = self.saved.method.to_method().map_err(failed)?;
-        let hidden = if matches!(own, Method::Gibbs(_)) { own } else { with_gaps(&own, fitting)? };
+        let hidden =
+            if matches!(own, Method::Gibbs(_)) { own } else { self.request.with_gaps(&own).map_err(call)? };
         let method = match hidden {
             // The parameters, all together, end √(2 · 0.01) = 0.14 standard errors from their optimum:
             // what is left of the start, which has seen the hidden cells, does not show in what is said.
@@ -217,26 +181,6 @@ impl Learned<'_> {
         self.saved.check = check(voice, fitting.seed, refit).map_err(failed)?;
         Ok(())
     }
-}
-
-fn limited(mut method: Method, fitting: &Fitting) -> Result<Method, Failure> {
-    let limits = [
-        ("max_iterations", fitting.max_iter.map(|n| n.to_string())),
-        ("tolerance", fitting.tol.map(|t| format!("{t:?}"))),
-        ("seed", Some(fitting.seed.to_string())),
-    ];
-    for (option, value) in limits {
-        // A road that has no use for a limit keeps it.
-        if let Some(value) = value
-            && method.options().contains_key(option)
-        {
-            method.set(option, &value).map_err(|e| Failure::Call(e.to_string()))?;
-        }
-    }
-    for (option, value) in &fitting.prior {
-        method.set(option, value).map_err(|e| Failure::Call(format!("--prior: {e}")))?;
-    }
-    Ok(method)
 }
 
 /// Says how a fit ended, and its warnings.

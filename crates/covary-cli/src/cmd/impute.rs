@@ -50,8 +50,8 @@ pub(crate) struct Impute {
     #[arg(verbatim_doc_comment)]
     data: PathBuf,
 
-    /// What to fit: pca, ppca (one noise variance for all columns), fa (one for each) or bpca
-    /// (Bayesian PCA). Or a model file: its parameters fill the gaps and nothing is fitted.
+    /// What to fit: pca, ppca (one noise variance for all columns), fa (one for each), bpca
+    /// (Bayesian PCA) or gaussian (a full covariance). Or a model file: its parameters fill the gaps and nothing is fitted.
     #[arg(long, verbatim_doc_comment, value_name = "NAME|MODEL", default_value = "ppca")]
     model: String,
 
@@ -151,7 +151,7 @@ impl Impute {
     fn fill_by_model(&self, voice: Voice, model: &Path, draws: &[PathBuf]) -> Result<Value, Failure> {
         if !model.exists() && !input::is_pipe(model) {
             return Err(Failure::Call(format!(
-                "--model `{}` is neither pca, ppca, fa or bpca nor a model file",
+                "--model `{}` is neither pca, ppca, fa, bpca or gaussian nor a model file",
                 model.display()
             )));
         }
@@ -173,7 +173,7 @@ impl Impute {
         let data = asked.data()?;
         voice.say(&format!(
             "filling by {}, {}, learned from {}",
-            Family::words(&saved.family),
+            covary::learn::Family::words(&saved.family),
             count(saved.model.n_components(), "component"),
             count(saved.training.n_rows, "row"),
         ));

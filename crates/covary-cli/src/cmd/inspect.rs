@@ -1,6 +1,5 @@
 //! `covary inspect`: everything in a model file.
 
-use crate::args::Family;
 use crate::failure::Failure;
 use crate::input;
 use crate::learn::{check_words, ending, objective};
@@ -42,7 +41,7 @@ fn described(saved: &Saved) -> String {
     let mut say = |line: String| writeln!(out, "{line}").expect("memory takes all");
     say(format!(
         "{}, {}, {}{}",
-        Family::words(&saved.family),
+        covary::learn::Family::words(&saved.family),
         count(q, "component"),
         count(saved.columns.len(), "column"),
         if saved.spec.standardize { ", fitted to standardized columns" } else { "" },

@@ -106,19 +106,24 @@ fn a_wrong_call_is_exit_2() {
         &["-", "--model", "oracle"],
         SMALL,
         2,
-        "--model `oracle` is neither pca, ppca, fa or bpca nor a model file",
+        "--model `oracle` is neither pca, ppca, fa, bpca or gaussian nor a model file",
     );
     check_fails(
         &["-", "--inference", "magic"],
         SMALL,
         2,
-        "give one of spectral, newton, cm, em, structured, mean-field, evidence, gibbs",
+        "give one of spectral, newton, cm, fixed-point, em, full-covariance, structured, mean-field, evidence, gibbs",
     );
     check_fails(&["-", "--delimiter", "ab"], SMALL, 2, "give one character");
     check_fails(&["-", "--format", "xlsx"], SMALL, 2, "format `xlsx` is not known");
     check_fails(&["-", "--json"], SMALL, 2, "--json takes standard output");
     check_fails(&["-", "--draws", "3"], SMALL, 2, "--output");
-    check_fails(&["-", "--components", "some"], SMALL, 2, "give a whole number, or `auto`");
+    check_fails(
+        &["-", "--components", "some"],
+        SMALL,
+        2,
+        "give a whole number, a share of the variance such as 0.9, or `auto`",
+    );
     check_fails(&["-", "--interval", "95"], SMALL, 2, "between 0 and 1");
     check_fails(&["-", "--threads", "0"], SMALL, 2, "a whole number from 1");
     check_fails(&["-", "--tol=-1"], SMALL, 2, "a number from 0");
