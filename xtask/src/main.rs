@@ -2,33 +2,25 @@
 
 #![allow(clippy::print_stderr, reason = "headings for the person at the terminal")]
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// A check: its heading, the arguments of `cargo`, and variables it runs under.
+/// A check: its heading and the commands that must succeed one after the other.
 struct Check {
     heading: &'static str,
-    arguments: &'static [&'static str],
-    environment: &'static [(&'static str, &'static str)],
+    commands: Vec<Step>,
 }
 
-const CHECKS: [Check; 4] = [
-    Check { heading: "format", arguments: &["fmt", "--all", "--check"], environment: &[] },
-    Check {
-        heading: "lints",
-        arguments: &["clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"],
-        environment: &[],
-    },
-    Check {
-        heading: "documentation",
-        arguments: &["doc", "--release", "--workspace", "--no-deps"],
-        environment: &[("RUSTDOCFLAGS", "-D warnings")],
-    },
-    Check {
-        heading: "tests and examples in the documentation",
-        arguments: &["test", "--release", "--workspace"],
-        environment: &[],
-    },
-];
+/// A command, its arguments, and variables it runs under.
+struct Step {
+    program: OsString,
+    arguments: Vec<OsString>,
+    environment: Vec<(&'static str, OsString)>,
+}
+
+/// Oldest Python the package is for.
+const OLDEST: (u32, u32) = (3, 10);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,37 +30,111 @@ fn main() -> ExitCode {
         );
         return ExitCode::from(2);
     }
-    match CHECKS.iter().find(|check| !passes(check)) {
+    let Some(python) = python() else {
+        eprintln!(
+            "the Python package needs CPython {}.{} or later with `venv`: install it, or name one by COVARY_PYTHON",
+            OLDEST.0, OLDEST.1
+        );
+        return ExitCode::FAILURE;
+    };
+    let checks = checks(&python);
+    match checks.iter().find(|check| !passes(check)) {
         None => {
-            eprintln!("\n== all {} checks passed", CHECKS.len());
+            eprintln!("\n== all {} checks passed", checks.len());
             ExitCode::SUCCESS
         }
         Some(check) => {
-            eprintln!("\n== FAILED: {} (`{}`)", check.heading, command_line(check));
+            eprintln!("\n== FAILED: {}", check.heading);
             ExitCode::FAILURE
         }
     }
 }
 
-fn passes(check: &Check) -> bool {
-    eprintln!("\n== {}: {}", check.heading, command_line(check));
+fn checks(python: &OsString) -> Vec<Check> {
     // The cargo that started us, so that a toolchain chosen with `cargo +name` stays chosen.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(check.arguments)
-        .envs(check.environment.iter().copied())
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+    let cargo = |arguments: &str| step(cargo.clone(), arguments);
+    // An environment of our own, kept between runs, so that nothing of the machine's is touched.
+    let home = root().join("target").join("python");
+    let bin = home.join(if cfg!(windows) { "Scripts" } else { "bin" });
+    let own = |program: &str, arguments: &str| {
+        let mut step = step(bin.join(program).into(), arguments);
+        step.environment.push(("VIRTUAL_ENV", home.clone().into()));
+        step.environment.push(("MPLBACKEND", "Agg".into()));
+        step
+    };
+    let mut venv = step(python.clone(), "-m venv");
+    venv.arguments.push(home.clone().into());
+    let mut documentation = cargo("doc --release --workspace --no-deps");
+    documentation.environment.push(("RUSTDOCFLAGS", "-D warnings".into()));
+    vec![
+        Check { heading: "format", commands: vec![cargo("fmt --all --check")] },
+        Check {
+            heading: "lints",
+            commands: vec![cargo("clippy --release --workspace --all-targets -- -D warnings")],
+        },
+        Check { heading: "documentation", commands: vec![documentation] },
+        Check {
+            heading: "tests and examples in the documentation",
+            commands: vec![cargo("test --release --workspace --exclude covary-py")],
+        },
+        Check {
+            heading: "the Python package",
+            commands: vec![
+                venv,
+                own("python", "-m pip install --quiet maturin>=1.9,<2"),
+                own("python", "-m maturin develop --release --quiet --extras test"),
+                own("python", "-m mypy"),
+                own("python", "-m pytest --quiet"),
+            ],
+        },
+    ]
+}
+
+/// A Python to make the environment with: the one named, or the first that is new enough.
+fn python() -> Option<OsString> {
+    let named = std::env::var_os("COVARY_PYTHON");
+    let usual = ["python3", "python", "python3.13", "python3.12", "python3.11", "python3.10"];
+    let candidates = named.map_or_else(|| usual.map(OsString::from).to_vec(), |one| vec![one]);
+    let question = format!("import sys, venv; sys.exit(sys.version_info < ({}, {}))", OLDEST.0, OLDEST.1);
+    let suits = |python: &OsString| {
+        Command::new(python).args(["-c", &question]).output().is_ok_and(|out| out.status.success())
+    };
+    candidates.into_iter().find(suits)
+}
+
+fn step(program: OsString, arguments: &str) -> Step {
+    let arguments = arguments.split_whitespace().map(OsString::from).collect();
+    Step { program, arguments, environment: Vec::new() }
+}
+
+fn root() -> PathBuf {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).to_path_buf()
+}
+
+fn passes(check: &Check) -> bool {
+    eprintln!("\n== {}", check.heading);
+    check.commands.iter().all(runs)
+}
+
+fn runs(step: &Step) -> bool {
+    eprintln!("   {}", command_line(step));
+    let status = Command::new(&step.program)
+        .args(&step.arguments)
+        .envs(step.environment.iter().map(|(name, value)| (name, value)))
+        .current_dir(root())
         .status();
     match status {
         Ok(status) => status.success(),
         Err(error) => {
-            eprintln!("cargo cannot be started: {error}");
+            eprintln!("{} cannot be started: {error}", Path::new(&step.program).display());
             false
         }
     }
 }
 
-fn command_line(check: &Check) -> String {
-    let variables = check.environment.iter().map(|(name, value)| format!("{name}=\"{value}\" "));
-    variables.chain([format!("cargo {}", check.arguments.join(" "))]).collect()
+fn command_line(step: &Step) -> String {
+    let program = Path::new(&step.program).file_name().unwrap_or_default().to_string_lossy();
+    let words = step.arguments.iter().map(|word| word.to_string_lossy());
+    std::iter::once(program).chain(words).collect::<Vec<_>>().join(" ")
 }

@@ -1,0 +1,36 @@
+"""PCA, factor analysis and their Bayesian kin, exact with missing data.
+
+scikit-learn estimators over a Rust library: NaN is a gap, gaps are integrated out, and every filled
+cell says how sure it is.
+
+>>> import covary
+>>> covary.PPCA(n_components=2)
+PPCA(n_components=2)
+"""
+
+from . import exceptions
+from ._linear import load
+from ._factor import FactorAnalysis
+from ._gaussian import Gaussian
+from ._imputer import Imputer
+from ._pca import PCA, IncrementalPCA
+from ._ppca import PPCA, BayesianPCA
+from ._select import Comparison, Pooled, pool, select
+from ._threads import threads
+
+__all__ = [
+    "PCA",
+    "PPCA",
+    "BayesianPCA",
+    "Comparison",
+    "FactorAnalysis",
+    "Gaussian",
+    "Imputer",
+    "IncrementalPCA",
+    "Pooled",
+    "exceptions",
+    "load",
+    "pool",
+    "select",
+    "threads",
+]

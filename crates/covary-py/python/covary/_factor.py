@@ -1,0 +1,173 @@
+"""Factor analysis by scikit-learn's conventions, with gaps and rotations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _covary, _options, _table
+from ._linear import FAMILIES, LinearGaussian
+from ._threads import n_threads
+from .exceptions import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from ._linear import Array
+
+_ROTATIONS = (None, "varimax", "quartimax", "equamax", "promax", "oblimin")
+
+
+class FactorAnalysis(LinearGaussian):
+    """scikit-learn's FactorAnalysis: the same signature and numbers; gaps and rotations are welcome.
+
+    Every column has a noise variance of its own.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        How many factors. None is as many as columns, or, with gaps, as many as can be identified.
+    tol : float, default=1e-2
+        Stop when the log-likelihood rises by less than this many nats.
+    copy : bool, default=True
+        Of no effect: the table is never changed.
+    max_iter : int, default=1000
+        Most steps.
+    noise_variance_init : array-like of shape (n_features,) or None, default=None
+        Noise variances to start from; 1 each if None. Of no effect with gaps.
+    svd_method : {"lapack", "randomized"}, default="randomized"
+        Of no effect: decompositions are exact.
+    iterated_power : int, default=3
+        Of no effect, for scikit-learn's signature.
+    rotation : {"varimax", "quartimax", "equamax", "promax", "oblimin"} or None, default=None
+        How the loadings are turned for the reader; scores turn with them. "varimax" and "quartimax" are
+        those of scikit-learn (no weights); "equamax", "promax" (power 4) and "oblimin" (γ = 0) work on
+        loadings in standard deviations.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the starts of a rotation.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        ``loadings_.T``: not orthonormal, as in scikit-learn.
+    loadings_ : ndarray of shape (n_features, n_components)
+        W, turned if a rotation was asked for.
+    factor_correlations_ : ndarray of shape (n_components, n_components)
+        Of turned factors; the identity for orthogonal rotations. Only with `rotation`.
+    noise_variance_ : ndarray of shape (n_features,)
+        ψ, the noise variance of each column.
+    mean_ : ndarray of shape (n_features,)
+        The mean.
+    loglike_ : list of float
+        The log-likelihood at each step.
+    log_likelihood_ : float
+        The log-likelihood of the fitted model.
+    n_iter_ : int
+        Steps taken.
+    converged_ : bool
+        Whether the stopping rule was met.
+    explained_variance_, explained_variance_ratio_, singular_values_, trace_, n_components_, \
+n_features_in_, feature_names_in_
+        As of :class:`PPCA`.
+
+    See Also
+    --------
+    PPCA : One noise variance for all columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covary import FactorAnalysis
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 6)) + 0.3 * rng.normal(size=(300, 6))
+    >>> X[rng.random(X.shape) < 0.1] = np.nan
+    >>> FactorAnalysis(n_components=2, rotation="varimax").fit_transform(X).shape
+    (300, 2)
+    """
+
+    _family = "fa"
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        tol: float = 1e-2,
+        copy: bool = True,
+        max_iter: int = 1000,
+        noise_variance_init: ArrayLike | None = None,
+        svd_method: str = "randomized",
+        iterated_power: int = 3,
+        rotation: str | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.tol = tol
+        self.copy = copy
+        self.max_iter = max_iter
+        self.noise_variance_init = noise_variance_init
+        self.svd_method = svd_method
+        self.iterated_power = iterated_power
+        self.rotation = rotation
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Fit the factors to the observed cells of a table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; NaN where a cell is missing.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : FactorAnalysis
+            The fitted estimator.
+        """
+        return self._fit_rows(_table.table(self, X, reset=True))
+
+    def _fit_rows(self, rows: Array) -> Self:
+        _options.word(self, "svd_method", ("lapack", "randomized"))
+        start = None
+        if self.noise_variance_init is not None:
+            start = np.asarray(self.noise_variance_init, dtype=np.float64).ravel().tolist()
+            if len(start) != rows.shape[1]:
+                raise DataError(
+                    "noise_variance_init dimension does not with number of features : "
+                    f"{len(start)} != {rows.shape[1]}"
+                )
+        model = _covary.fit_factors(
+            rows,
+            _table.names(self),
+            _options.whole(self, "n_components"),
+            tolerance=_options.number(self, "tol"),
+            max_iterations=_options.whole(self, "max_iter", 1),
+            start=start,
+            rotation=_options.word(self, "rotation", _ROTATIONS),
+            seed=_table.seed_of(self.random_state),
+            threads=n_threads(),
+        )
+        self._publish(model, rows)
+        self._warn(model)
+        return self
+
+    def _publish(self, model: _covary.Model, X: Array | None) -> None:
+        super()._publish(model, X)
+        self.components_ = np.ascontiguousarray(self.loadings_.T)
+        self.loglike_ = self.trace_.tolist()
+        if model.method[0] == "fixed-point":
+            self.n_iter_ = len(self.loglike_)
+        self.__dict__.pop("factor_correlations_", None)
+        correlations = model.factor_correlations
+        if correlations is not None:
+            self.factor_correlations_ = correlations
+
+    def _options_of(self, model: _covary.Model) -> dict[str, Any]:
+        return {"n_components": model.n_components, "rotation": model.rotation}
+
+
+FAMILIES["fa"] = FactorAnalysis
+__all__ = ["FactorAnalysis"]

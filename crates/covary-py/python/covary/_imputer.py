@@ -1,0 +1,345 @@
+"""Filling gaps, as scikit-learn's imputers do, with uncertainty."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.impute import MissingIndicator
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from . import _covary, _options, _table
+from ._factor import FactorAnalysis
+from ._gaussian import Gaussian
+from ._linear import LinearGaussian
+from ._ppca import PPCA, BayesianPCA
+from ._threads import n_threads
+from .exceptions import CovaryWarning, DataError, OptionError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+    from typing_extensions import Self
+
+    Array = NDArray[Any]
+
+#: Beyond so many columns all their pairs take too long.
+_MOST_FOR_ALL_PAIRS = 1000
+
+
+class Imputer(TransformerMixin, BaseEstimator):
+    """Fill gaps by conditional means under a linear-Gaussian model, and say how sure each is.
+
+    Parameters
+    ----------
+    estimator : estimator, {"gaussian", "ppca", "fa", "bpca"} or None, default=None
+        The model: an instance such as ``PPCA(n_components=3)``, or the name of one with its defaults.
+        None takes :class:`Gaussian` for up to 1000 columns and :class:`BayesianPCA` beyond.
+    missing_values : float, default=nan
+        What marks a gap. NaN is always one.
+    add_indicator : bool, default=False
+        Append a column for each column that had gaps when fitting: True where it was filled.
+    keep_empty_features : bool, default=False
+        Columns without any observed cell are dropped with a warning; if True they are filled with 0
+        instead.
+    random_state : int, RandomState instance or None, default=None
+        Seed for an `estimator` given by name, and of :meth:`sample`; None is 0.
+    verbose : bool or int, default=False
+        Tell on standard error how far a long fit is.
+
+    Attributes
+    ----------
+    estimator_ : LinearGaussian
+        The fitted model, over the columns that were not empty.
+    indicator_ : MissingIndicator or None
+        Of `add_indicator`.
+    n_features_in_ : int
+        Columns of the table.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if they had any.
+
+    See Also
+    --------
+    sklearn.impute.IterativeImputer : Column by column, without uncertainty of all gaps together.
+
+    Notes
+    -----
+    A column that never varies is filled with its constant (standard deviation 0), one observed once
+    with that value (standard deviation NaN, with a warning).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covary import Imputer
+    >>> X = np.array([[1, 2.1], [2, 3.9], [3, np.nan], [4, 8.1], [5, 10.0], [6, 11.8]])
+    >>> imputer = Imputer().fit(X)
+    >>> filled, std = imputer.transform(X, return_std=True)
+    >>> bool(abs(filled[2, 1] - 6.0) < 2 * std[2, 1])
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        missing_values: float = np.nan,
+        add_indicator: bool = False,
+        keep_empty_features: bool = False,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.estimator = estimator
+        self.missing_values = missing_values
+        self.add_indicator = add_indicator
+        self.keep_empty_features = keep_empty_features
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _chosen(self, n_columns: int) -> LinearGaussian:
+        asked = self.estimator
+        if asked is None:
+            asked = "gaussian" if n_columns <= _MOST_FOR_ALL_PAIRS else "bpca"
+        chance = {"random_state": self.random_state, "verbose": self.verbose}
+        match asked:
+            case LinearGaussian():
+                return clone(asked)
+            case "gaussian":
+                return Gaussian(verbose=self.verbose)
+            case "ppca":
+                return PPCA(**chance)
+            case "fa":
+                return FactorAnalysis(random_state=self.random_state)
+            case "bpca":
+                return BayesianPCA(**chance)
+        raise OptionError(
+            "The 'estimator' parameter of Imputer must be an estimator of covary, None, 'gaussian', 'ppca', "
+            f"'fa' or 'bpca'. Got {asked!r} instead."
+        )
+
+    def _gaps_as_nan(self, X: ArrayLike, *, reset: bool) -> Array:
+        rows = _table.table(self, X, reset=reset)
+        if isinstance(self.missing_values, float) and np.isnan(self.missing_values):
+            return rows
+        if isinstance(self.missing_values, bool) or not np.isscalar(self.missing_values):
+            raise OptionError(f"missing_values must be a number or NaN, got {self.missing_values!r}")
+        return np.where(rows == self.missing_values, np.asarray(np.nan, rows.dtype), rows)
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Fit the model to the observed cells of a table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; NaN where a cell is missing.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : Imputer
+            The fitted imputer.
+        """
+        self._fit(X)
+        return self
+
+    def _fit(self, X: ArrayLike) -> Array:
+        _options.switch(self, "add_indicator")
+        _options.switch(self, "keep_empty_features")
+        rows = self._gaps_as_nan(X, reset=True)
+        gaps = np.isnan(rows)
+        observed = np.asarray(~gaps.all(axis=0))
+        self._observed = None if observed.all() else observed
+        if self._observed is not None:
+            self._warn_of_empty(observed)
+        model = self._chosen(rows.shape[1])
+        model.n_features_in_ = int(observed.sum())
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_[observed]
+        self.estimator_ = model._fit_rows(self._modelled(rows))
+        single = [j for j, _ in self.estimator_._model.singles]
+        if single:
+            names = self.estimator_._model.names
+            said = ", ".join(f"`{names[j]}`" for j in single)
+            warnings.warn(
+                f"observed once: {said}; gaps take that value, with a standard deviation of NaN",
+                CovaryWarning,
+                stacklevel=3,
+            )
+        if self.add_indicator:
+            self.indicator_ = MissingIndicator(error_on_new=False).fit(rows)
+        else:
+            self.indicator_ = None
+        return rows
+
+    def _warn_of_empty(self, observed: Array) -> None:
+        if not observed.any():
+            raise DataError("no cell is observed: nothing can be learned; check how the table was read")
+        names = getattr(self, "feature_names_in_", None)
+        empty = np.flatnonzero(~observed)
+        said = ", ".join(f"`{names[j]}`" if names is not None else str(j) for j in empty)
+        what = "filled with 0" if self.keep_empty_features else "dropped"
+        warnings.warn(
+            f"without any observed value, so {what}: column(s) {said}", CovaryWarning, stacklevel=4
+        )
+
+    def _modelled(self, rows: Array) -> Array:
+        """The columns of the model."""
+        return rows if self._observed is None else np.ascontiguousarray(rows[:, self._observed])
+
+    def _whole(self, filled: Array) -> Array:
+        """Filled columns with the empty ones among them, if those are kept."""
+        if self._observed is None or not self.keep_empty_features:
+            return filled
+        whole = np.zeros((*filled.shape[:-1], len(self._observed)), dtype=filled.dtype)
+        whole[..., self._observed] = filled
+        return whole
+
+    def _answer(self, rows: Array, *, own: bool, return_std: bool) -> Any:
+        found = self.estimator_._filled(self._modelled(rows), own=own, return_std=return_std)
+        filled, std = found if return_std else (found, found)
+        filled = self._whole(filled)
+        if self.indicator_ is not None:
+            filled = np.hstack([filled, self.indicator_.transform(rows)])
+        return (filled, self._whole(std)) if return_std else filled
+
+    def transform(self, X: ArrayLike, return_std: bool = False) -> Any:
+        """Fill the gaps of a table; observed cells stay as they are, to the last bit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; NaN where a cell is missing.
+        return_std : bool, default=False
+            Also return how sure each filled cell is.
+
+        Returns
+        -------
+        filled : ndarray of shape (n_samples, n_features_out)
+            The table without gaps, then the columns of `add_indicator`.
+        std : ndarray of shape (n_samples, n_features_out)
+            Standard deviation of each filled cell, 0 where observed; only if `return_std`.
+        """
+        check_is_fitted(self)
+        return self._answer(self._gaps_as_nan(X, reset=False), own=False, return_std=return_std)
+
+    def fit_transform(self, X: ArrayLike, y: Any = None, return_std: bool = False) -> Any:
+        """Fit to a table and fill its gaps.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; NaN where a cell is missing.
+        y : None
+            Ignored.
+        return_std : bool, default=False
+            Also return how sure each filled cell is.
+
+        Returns
+        -------
+        filled : ndarray of shape (n_samples, n_features_out)
+            As of :meth:`transform`. After sampling ("gibbs") the draws, which have seen these rows,
+            count equally.
+        std : ndarray of shape (n_samples, n_features_out)
+            Only if `return_std`.
+        """
+        return self._answer(self._fit(X), own=True, return_std=return_std)
+
+    def interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
+        """Intervals that hold each missing cell with probability `level` under the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; NaN where a cell is missing.
+        level : float, default=0.95
+            Between 0 and 1.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_samples, n_features_out)
+            The ends; both are the value itself where it is observed.
+        """
+        check_is_fitted(self)
+        rows = self._gaps_as_nan(X, reset=False)
+        filled, std = self.estimator_._filled(self._modelled(rows), own=False, return_std=True)
+        reach = _covary.interval_reach(float(level))
+        return self._whole(filled - reach * std), self._whole(filled + reach * std)
+
+    def sample(self, X: ArrayLike, n_draws: int = 1, random_state: Any = None) -> Array:
+        """Completed copies of a table whose gaps are joint random draws given what is observed.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; NaN where a cell is missing.
+        n_draws : int, default=1
+            How many copies.
+        random_state : int, RandomState instance or None, default=None
+            Seed; None takes the imputer's.
+
+        Returns
+        -------
+        tables : ndarray of shape (n_draws, n_samples, n_features_out)
+            The copies. Analyse each and put the answers together by :func:`covary.pool`.
+        """
+        check_is_fitted(self)
+        rows = self._modelled(self._gaps_as_nan(X, reset=False))
+        seed = _table.seed_of(self.random_state if random_state is None else random_state)
+        return self._whole(self.estimator_._drawn(rows, n_draws, seed, own=False))
+
+    def check(self, X: ArrayLike, levels: Any = (0.5, 0.8, 0.95)) -> dict[str, Any]:
+        """Hide a tenth of the observed cells, fit again without them, and compare.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table the imputer was fitted to.
+        levels : sequence of float, default=(0.5, 0.8, 0.95)
+            Levels of the intervals to try.
+
+        Returns
+        -------
+        found : dict
+            ``n_hidden`` cells; ``rmse`` of their predictions and ``baseline_rmse`` of column means,
+            both in standard deviations of the column; ``skill``, 1 − (rmse / baseline_rmse)²; for
+            each of ``levels`` the share of cells inside their interval, ``coverage``.
+        """
+        check_is_fitted(self)
+        rows = self._modelled(self._gaps_as_nan(X, reset=False))
+        seed = _table.seed_of(self.random_state)
+        return self.estimator_._model.self_check(
+            rows, seed, [float(level) for level in levels], n_threads(), _options.progress(self)
+        )
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns that come out.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns that went in; None takes those of the fit, or x0, x1, …
+
+        Returns
+        -------
+        names : ndarray of str
+            Columns that were kept, then those of `add_indicator`.
+        """
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        kept = names if self._observed is None or self.keep_empty_features else names[self._observed]
+        if self.indicator_ is None:
+            return kept
+        return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+__all__ = ["Imputer"]

@@ -1,0 +1,83 @@
+"""Options of estimators, checked when fitting, as scikit-learn's are."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+from .exceptions import OptionError
+
+Progress = Callable[[str, int, float], None]
+
+
+def refuse(estimator: Any, name: str, value: Any, wanted: str) -> OptionError:
+    kind = type(estimator).__name__
+    return OptionError(f"The {name!r} parameter of {kind} must be {wanted}. Got {value!r} instead.")
+
+
+def whole(estimator: Any, name: str, least: int = 0) -> int | None:
+    """A whole number from `least`, or None."""
+    value = getattr(estimator, name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise refuse(estimator, name, value, f"a whole number from {least}, or None")
+    return int(value)
+
+
+def number(estimator: Any, name: str, least: float = 0.0) -> float | None:
+    """A finite number from `least`, or None."""
+    value = getattr(estimator, name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value < least:
+        raise refuse(estimator, name, value, f"a number from {least}, or None")
+    return float(value)
+
+
+def switch(estimator: Any, name: str) -> bool:
+    """True or False."""
+    value = getattr(estimator, name)
+    if not isinstance(value, bool) and not (hasattr(value, "dtype") and value.dtype == bool):
+        raise refuse(estimator, name, value, "True or False")
+    return bool(value)
+
+
+def word(estimator: Any, name: str, known: tuple[str | None, ...]) -> str | None:
+    """One of the words that are known."""
+    value = getattr(estimator, name)
+    if not (value is None or isinstance(value, str)) or value not in known:
+        raise refuse(estimator, name, value, "one of " + ", ".join(map(repr, known)))
+    return value
+
+
+def components(estimator: Any, *, share: bool) -> int | float | None:
+    """How many components: a whole number, None for "auto", or (if `share`) a part of the variance."""
+    value = estimator.n_components
+    if value is None or (isinstance(value, str) and value == "auto"):
+        return None
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0:
+        return int(value)
+    if share and isinstance(value, Real) and not isinstance(value, bool) and 0.0 < float(value) < 1.0:
+        return float(value)
+    more = ", a number between 0 and 1" if share else ""
+    raise refuse(estimator, "n_components", value, f"'auto', a whole number from 0{more}")
+
+
+def progress(estimator: Any) -> Progress | None:
+    """Where `verbose` asks for it, a line on standard error now and then."""
+    if not estimator.verbose:
+        return None
+    kind = type(estimator).__name__
+
+    def tell(stage: str, done: int, of: float) -> None:
+        if stage == "choosing":
+            said = f"choosing n_components: {done} of {of:.0f} fits"
+        else:
+            said = f"step {done}: {of:.6g}"
+        sys.stderr.write(f"[{kind}] {said}\n")
+
+    return tell

@@ -1,0 +1,100 @@
+"""Tables on their way to the library: what scikit-learn accepts, with gaps, without needless copies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from .exceptions import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+def table(
+    estimator: Any, X: Any, *, reset: bool, accept_sparse: Any = False, least: int | None = None
+) -> Any:
+    """The numbers of `X`, gaps as NaN, checked and counted as scikit-learn does.
+
+    Infinite cells are left to the library, which names their row and column. A fit needs two rows
+    unless `least` says otherwise.
+    """
+    least = (2 if reset else 1) if least is None else least
+    # validate_data takes longer than a small fit: an array that needs nothing done passes by it.
+    if (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype in _FLOATS
+        and X.flags.c_contiguous
+        and X.flags.aligned
+        and X.shape[0] >= least
+        and X.shape[1] > 0
+        and not hasattr(estimator, "feature_names_in_")
+        and (reset or X.shape[1] == estimator.n_features_in_)
+    ):
+        if reset:
+            estimator.n_features_in_ = X.shape[1]
+        return X
+    try:
+        return validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse=accept_sparse,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+            ensure_min_samples=least,
+        )
+    except ValueError as error:
+        if "could not convert" in str(error) and (column := _text_column(X)) is not None:
+            raise DataError(
+                f"{error}: column {column!r} does not hold numbers; leave it out, or encode it first"
+            ) from None
+        raise
+
+
+def _text_column(X: Any) -> Any:
+    """The first column of a frame that numbers cannot be made of."""
+    for column in getattr(X, "columns", ()):
+        try:
+            np.asarray(X[column], dtype=np.float64)
+        except (TypeError, ValueError):
+            return column
+    return None
+
+
+def compressed(rows: Any) -> tuple[tuple[int, int], Any, Any, Any]:
+    """A sparse matrix as its shape, starts of rows, rising columns and values."""
+    rows = rows.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    starts, columns = (np.ascontiguousarray(v, dtype=np.int64) for v in (rows.indptr, rows.indices))
+    return rows.shape, starts, columns, np.asarray(rows.data, dtype=np.float64)
+
+
+def names(estimator: Any) -> list[str] | None:
+    """Names of the columns, if the table had any."""
+    found = getattr(estimator, "feature_names_in_", None)
+    return None if found is None else [str(name) for name in found]
+
+
+def like(values: NDArray[Any], X: Any) -> NDArray[Any]:
+    """`values` in the precision of `X`."""
+    return values if X.dtype == values.dtype else values.astype(X.dtype)
+
+
+def seed_of(random_state: Any) -> int:
+    """A seed for the library from scikit-learn's `random_state`; None is 0, so that runs repeat."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    from sklearn.utils import check_random_state
+
+    return int(check_random_state(random_state).randint(2**31 - 1))

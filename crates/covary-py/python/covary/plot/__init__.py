@@ -1,0 +1,35 @@
+"""Figures of fitted models and of gaps, and the numbers behind them.
+
+Every figure is a pair of functions: ``scree_data`` returns arrays, ``scree`` draws them on matplotlib
+axes and returns those. matplotlib is imported when something is drawn, not before.
+
+>>> import numpy as np
+>>> from covary import PPCA, plot
+>>> X = np.random.default_rng(0).normal(size=(100, 5))
+>>> plot.scree_data(PPCA(n_components=2).fit(X)).share.shape
+(2,)
+"""
+
+from ._biplot import BiplotData, biplot, biplot_data
+from ._hinton import HintonData, hinton, hinton_data
+from ._intervals import IntervalsData, intervals, intervals_data
+from ._missing_map import MissingMapData, missing_map, missing_map_data
+from ._scree import ScreeData, scree, scree_data
+
+__all__ = [
+    "BiplotData",
+    "HintonData",
+    "IntervalsData",
+    "MissingMapData",
+    "ScreeData",
+    "biplot",
+    "biplot_data",
+    "hinton",
+    "hinton_data",
+    "intervals",
+    "intervals_data",
+    "missing_map",
+    "missing_map_data",
+    "scree",
+    "scree_data",
+]

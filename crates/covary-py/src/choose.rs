@@ -1,0 +1,107 @@
+//! How many components, pooling, and the numbers behind some figures.
+
+use crate::array::{Table, array1};
+use crate::error::of;
+use crate::work::run;
+use covary::learn::Watch;
+use covary::model::{FilledCell, Placement};
+use covary::select::{Compare, ComparisonAt, ParallelAnalysis};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+/// All criteria over numbers of components, and a recommendation.
+#[pyfunction]
+#[pyo3(signature = (x, names, *, max_components, standardize, seed, threads=0, progress=None))]
+#[allow(clippy::too_many_arguments, reason = "keywords")]
+pub(crate) fn compare<'py>(
+    py: Python<'py>,
+    x: Table<'_>,
+    names: Option<Vec<String>>,
+    max_components: usize,
+    standardize: bool,
+    seed: u64,
+    threads: usize,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let table = x.dataset(py, threads, names)?;
+    let asked = Compare { max_components, standardize, sample: None, seed };
+    let found = run(py, threads, progress.as_ref(), |watched| {
+        let data = Placement::of_varying(&table)?.dataset(&table)?.into_owned();
+        asked.run_observed(&data, &|_, done, total| watched.choosing(done, total))
+    })?;
+    let column = |of: &dyn Fn(&ComparisonAt) -> Option<f64>| {
+        let value = |at: &ComparisonAt| of(at).unwrap_or(f64::NAN);
+        array1(py, found.by_n_components.iter().map(value).collect())
+    };
+    let out = PyDict::new(py);
+    let counted: Vec<usize> = found.by_n_components.iter().map(|at| at.n_components).collect();
+    out.set_item("n_components", counted)?;
+    out.set_item("log_likelihood", column(&|at| at.log_likelihood))?;
+    out.set_item("aic", column(&|at| at.aic))?;
+    out.set_item("bic", column(&|at| at.bic))?;
+    out.set_item("log_evidence", column(&|at| at.log_evidence))?;
+    out.set_item("held_out", column(&|at| at.held_out.map(|h| h.mean)))?;
+    out.set_item("held_out_error", column(&|at| at.held_out.map(|h| h.shortfall_error)))?;
+    out.set_item("held_out_rmse", column(&|at| at.held_out.map(|h| h.rmse)))?;
+    out.set_item("lower_bound", column(&|at| at.lower_bound))?;
+    let choices = PyDict::new(py);
+    for (criterion, q) in &found.choices {
+        choices.set_item(criterion.name(), q)?;
+    }
+    out.set_item("choices", choices)?;
+    out.set_item("recommended", found.recommended)?;
+    out.set_item("by", found.by.name())?;
+    out.set_item("n_hidden", found.n_hidden)?;
+    out.set_item("explanation", found.to_string())?;
+    Ok(out)
+}
+
+/// Eigenvalues beside those of shuffled copies.
+#[pyfunction]
+#[pyo3(signature = (x, *, standardize, n_copies, seed, threads=0))]
+pub(crate) fn parallel_analysis<'py>(
+    py: Python<'py>,
+    x: Table<'_>,
+    standardize: bool,
+    n_copies: usize,
+    seed: u64,
+    threads: usize,
+) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, usize)> {
+    let table = x.dataset(py, threads, None)?;
+    let asked = ParallelAnalysis { standardize, n_copies, seed, ..ParallelAnalysis::default() };
+    let found = run(py, threads, None, |_| asked.run(&*Placement::of_varying(&table)?.dataset(&table)?))?;
+    Ok((array1(py, found.eigenvalues), array1(py, found.thresholds), found.n_components))
+}
+
+/// Rubin's rules.
+#[pyfunction]
+pub(crate) fn pool(py: Python<'_>, estimates: Vec<f64>, variances: Vec<f64>) -> PyResult<Bound<'_, PyDict>> {
+    let pooled = covary::select::pool(&estimates, &variances).map_err(of)?;
+    let out = PyDict::new(py);
+    out.set_item("estimate", pooled.estimate)?;
+    out.set_item("within", pooled.within)?;
+    out.set_item("between", pooled.between)?;
+    out.set_item("total", pooled.total)?;
+    out.set_item("degrees_of_freedom", pooled.degrees_of_freedom)?;
+    Ok(out)
+}
+
+/// How far an interval of this level reaches, in standard deviations.
+#[pyfunction]
+pub(crate) fn interval_reach(level: f64) -> PyResult<f64> {
+    let unit = FilledCell { row: 0, column: 0, mean: 0.0, sd: 1.0 };
+    Ok(unit.interval(level).map_err(of)?.1)
+}
+
+/// What is odd about a table, one sentence each.
+#[pyfunction]
+pub(crate) fn oddities<'py>(
+    py: Python<'py>,
+    x: Table<'_>,
+    names: Option<Vec<String>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let table = x.dataset(py, 0, names)?;
+    let ledger = covary::data::Ledger::of(&table);
+    PyList::new(py, ledger.oddities(&table).map(|o| o.to_string()).collect::<Vec<_>>())
+}

@@ -1,0 +1,64 @@
+//! Exceptions, one class per kind of reason; the classes are Python's (`covary.exceptions`).
+
+use covary::Error;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+/// Which class of `covary.exceptions` stands for an error.
+fn class(error: &Error) -> &'static str {
+    match error {
+        Error::EmptyTable { .. }
+        | Error::Infinite { .. }
+        | Error::TooFewRows { .. }
+        | Error::EmptyColumn { .. }
+        | Error::ConstantColumn { .. }
+        | Error::AllConstant { .. }
+        | Error::OutOfScale { .. }
+        | Error::HasGaps { .. }
+        | Error::ColumnCount { .. }
+        | Error::TooFewToHide { .. }
+        | Error::NotInFullTable { .. }
+        | Error::NothingToCompare
+        | Error::NotCovariance { .. } => "DataError",
+        Error::TooManyComponents { .. }
+        | Error::FixedComponents { .. }
+        | Error::DegenerateNoise { .. }
+        | Error::NotIdentified { .. } => "ComponentsError",
+        Error::Numerical { .. } => "NumericalError",
+        _ => "OptionError",
+    }
+}
+
+/// The exception for what the library refused.
+pub(crate) fn of(error: Error) -> PyErr {
+    if error == Error::Interrupted {
+        return pyo3::exceptions::PyKeyboardInterrupt::new_err(());
+    }
+    let message = match &error {
+        // In the words scikit-learn's users know.
+        Error::Infinite { row, column, value } => format!(
+            "Input X contains infinity: row {row}, column `{column}` (both counted from 1) is {value}; correct the cell, or set it to NaN"
+        ),
+        other => other.to_string(),
+    };
+    raise(class(&error), &message)
+}
+
+/// The exception for a model file.
+pub(crate) fn of_file(error: covary::io::Error) -> PyErr {
+    raise("ModelFileError", &error.to_string())
+}
+
+/// An exception of `covary.exceptions`.
+pub(crate) fn raise(class: &str, message: &str) -> PyErr {
+    Python::attach(|py| {
+        let made = py
+            .import("covary.exceptions")
+            .and_then(|module| module.getattr(class))
+            .and_then(|class| class.call1((PyString::new(py, message),)));
+        match made {
+            Ok(exception) => PyErr::from_value(exception),
+            Err(error) => error,
+        }
+    })
+}

@@ -1,0 +1,19 @@
+//! The native half of the Python package `covary`: arrays in, arrays out, no formula.
+
+mod array;
+mod choose;
+mod error;
+mod model;
+mod principal;
+mod work;
+
+/// Private: `import covary` is the package.
+#[pyo3::pymodule]
+mod _covary {
+    #[pymodule_export]
+    use super::choose::{compare, interval_reach, oddities, parallel_analysis, pool};
+    #[pymodule_export]
+    use super::model::{Model, fit, fit_factors};
+    #[pymodule_export]
+    use super::principal::{Principal, Stream, principal, principal_sparse};
+}

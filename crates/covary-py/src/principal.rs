@@ -1,0 +1,455 @@
+//! `Principal` and `Stream`: principal components of a table, and of a stream of batches.
+
+use crate::array::{Table, array1, array2, grouped, numbers};
+use crate::error::{of, raise};
+use crate::model::Model;
+use crate::work::run;
+use covary::data::Sparse;
+use covary::infer::{
+    FitReport, Incremental, Kept, Objective, ObjectiveKind, PrincipalAxes, Solver, Step, Termination,
+};
+use covary::io::model_file::{Saved, Training};
+use covary::learn::Watch;
+use covary::model::Principal as Components;
+use covary::{Density, Error, Fit, Matrix, Method, Spec};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::sync::Mutex;
+
+/// Principal components by scikit-learn's conventions.
+#[pyclass(frozen, module = "covary._covary")]
+pub(crate) struct Principal {
+    axes: Components,
+    names: Option<Vec<String>>,
+    n_observed: Vec<usize>,
+    steps: usize,
+    method: &'static str,
+    /// None where the components leave no noise.
+    log_likelihood: Option<f64>,
+}
+
+/// What to keep: None, a number, a share or "mle".
+#[derive(FromPyObject)]
+pub(crate) enum Asked {
+    Number(usize),
+    Share(f64),
+    Word(String),
+}
+
+fn request(
+    asked: Option<Asked>,
+    solver: &str,
+    seed: u64,
+    max_iterations: Option<usize>,
+    tolerance: Option<f64>,
+) -> PyResult<PrincipalAxes> {
+    let kept = match asked {
+        None => Kept::All,
+        Some(Asked::Number(q)) => Kept::Number(q),
+        Some(Asked::Share(share)) => Kept::Share(share),
+        Some(Asked::Word(word)) if word == "mle" => Kept::Evidence,
+        Some(Asked::Word(word)) => {
+            return Err(raise("OptionError", &format!("n_components cannot be `{word}`")));
+        }
+    };
+    // "auto", "arpack" and "randomized" ask for the few leading components by the fastest way: ours is exact.
+    let solver_of = match solver {
+        "full" => Solver::Svd,
+        "covariance_eigh" => Solver::Covariance,
+        _ => Solver::Auto,
+    };
+    let own = PrincipalAxes::default();
+    Ok(PrincipalAxes {
+        kept,
+        solver: solver_of,
+        seed,
+        max_iterations: max_iterations.unwrap_or(own.max_iterations),
+        tolerance: tolerance.unwrap_or(own.tolerance),
+        noise_over_columns: solver == "covariance_eigh",
+    })
+}
+
+/// Principal components of a table, complete or with gaps.
+#[pyfunction]
+#[pyo3(signature = (x, names, n_components, *, solver="auto", seed=0, max_iterations=None, tolerance=None, threads=0, progress=None))]
+#[allow(clippy::too_many_arguments, reason = "keywords")]
+pub(crate) fn principal(
+    py: Python<'_>,
+    x: Table<'_>,
+    names: Option<Vec<String>>,
+    n_components: Option<Asked>,
+    solver: &str,
+    seed: u64,
+    max_iterations: Option<usize>,
+    tolerance: Option<f64>,
+    threads: usize,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Principal> {
+    let request = request(n_components, solver, seed, max_iterations, tolerance)?;
+    let values = x.matrix()?;
+    run(py, threads, progress.as_ref(), |watched| {
+        let data = grouped(values, names.clone())?;
+        let mut steps = 0;
+        let mut observer = |step: &Step| {
+            steps = step.iteration;
+            watched.fitting(step)
+        };
+        let axes = request.fit_observed(&data, &mut observer)?;
+        // Complete rows are known by their moments.
+        let complete = data.is_complete();
+        let log_likelihood = match axes.model() {
+            Err(_) => None,
+            Ok(_) if complete => axes.log_likelihood().ok(),
+            Ok(model) => Some(model.log_likelihood(&data)?),
+        };
+        let n_observed = data.n_observed_by_column().to_vec();
+        let method = if complete { "spectral" } else { "em" };
+        Ok(Principal { axes, names, n_observed, steps, method, log_likelihood })
+    })
+}
+
+/// A compressed sparse row matrix: shape, starts of rows, columns and values.
+#[derive(FromPyObject)]
+pub(crate) struct Rows<'py>(
+    (usize, usize),
+    PyReadonlyArray1<'py, i64>,
+    PyReadonlyArray1<'py, i64>,
+    PyReadonlyArray1<'py, f64>,
+);
+
+impl Rows<'_> {
+    fn table(&self) -> PyResult<Sparse> {
+        let damaged = |_| raise("DataError", "the sparse matrix has indices out of range");
+        let starts: Result<_, _> = self.1.as_array().iter().map(|&i| usize::try_from(i)).collect();
+        let columns: Result<_, _> = self.2.as_array().iter().map(|&i| u32::try_from(i)).collect();
+        let values = self.3.as_array().iter().copied().collect();
+        Sparse::new(self.0, starts.map_err(damaged)?, columns.map_err(damaged)?, values).map_err(of)
+    }
+}
+
+/// Principal components of a sparse table, which is not written out.
+#[pyfunction]
+#[pyo3(signature = (x, names, n_components, *, solver="auto", seed=0, threads=0))]
+pub(crate) fn principal_sparse(
+    py: Python<'_>,
+    x: Rows<'_>,
+    names: Option<Vec<String>>,
+    n_components: Option<Asked>,
+    solver: &str,
+    seed: u64,
+    threads: usize,
+) -> PyResult<Principal> {
+    let request = request(n_components, solver, seed, None, None)?;
+    let table = x.table()?;
+    run(py, threads, None, |_| {
+        let axes = request.fit_sparse(&table)?;
+        let log_likelihood = axes.log_likelihood().ok();
+        let n_observed = vec![table.n_rows(); table.n_columns()];
+        Ok(Principal { axes, names, n_observed, steps: 0, method: "spectral", log_likelihood })
+    })
+}
+
+impl Principal {
+    /// Of a model file, whose variances are those it states.
+    pub(crate) fn of_model(saved: &Saved) -> Self {
+        let (components, explained_variance) = saved.model.principal_axes();
+        let noise = saved.model.noise_variances();
+        Self {
+            axes: Components {
+                n_rows: saved.training.n_rows,
+                mean: saved.model.mean().to_vec(),
+                components,
+                explained_variance,
+                total_variance: saved.model.total_variance(),
+                variances: saved.model.variances(),
+                noise_variance: noise.iter().sum::<f64>() / noise.len() as f64,
+            },
+            names: Some(saved.columns.clone()),
+            n_observed: saved.training.n_observed_by_column.clone(),
+            steps: saved.report.n_iterations(),
+            method: if saved.method.name == "em" { "em" } else { "spectral" },
+            log_likelihood: Some(saved.report.objective.value),
+        }
+    }
+}
+
+#[pymethods]
+impl Principal {
+    #[getter]
+    fn n_rows(&self) -> usize {
+        self.axes.n_rows
+    }
+
+    #[getter]
+    fn mean<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        array1(py, self.axes.mean.clone())
+    }
+
+    #[getter]
+    fn components<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        array2(py, self.axes.components.clone())
+    }
+
+    #[getter]
+    fn loadings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        array2(py, self.axes.loadings())
+    }
+
+    #[getter]
+    fn explained_variance<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        array1(py, self.axes.explained_variance.clone())
+    }
+
+    #[getter]
+    fn explained_variance_ratio<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        array1(py, self.axes.explained_variance_ratio())
+    }
+
+    #[getter]
+    fn singular_values<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        array1(py, self.axes.singular_values())
+    }
+
+    #[getter]
+    fn noise_variance(&self) -> f64 {
+        self.axes.noise_variance
+    }
+
+    #[getter]
+    fn log_likelihood(&self) -> Option<f64> {
+        self.log_likelihood
+    }
+
+    /// Steps of EM; 0 for the closed form.
+    #[getter]
+    fn n_iterations(&self) -> usize {
+        self.steps
+    }
+
+    /// Scores of rows.
+    #[pyo3(signature = (x, whiten, threads=0))]
+    fn transform<'py>(
+        &self,
+        py: Python<'py>,
+        x: Table<'_>,
+        whiten: bool,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let data = x.dataset(py, threads, self.names.clone())?;
+        array2(py, run(py, threads, None, |_| self.axes.transform(&data, whiten))?)
+    }
+
+    /// Scores of sparse rows.
+    #[pyo3(signature = (x, whiten, threads=0))]
+    fn transform_sparse<'py>(
+        &self,
+        py: Python<'py>,
+        x: Rows<'_>,
+        whiten: bool,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let table = x.table()?;
+        array2(py, run(py, threads, None, |_| self.axes.transform_sparse(&table, whiten))?)
+    }
+
+    /// Rows from scores.
+    fn decode<'py>(
+        &self,
+        py: Python<'py>,
+        scores: PyReadonlyArray2<'_, f64>,
+        whiten: bool,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        array2(py, self.axes.decode(&numbers(&scores)?, whiten).map_err(of)?)
+    }
+
+    fn covariance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        array2(py, self.axes.covariance())
+    }
+
+    /// The density these components state, to score, fill, draw and keep.
+    fn model(&self) -> PyResult<Model> {
+        let model = self.axes.model().map_err(of)?;
+        let (n, q) = (self.axes.n_rows as f64, model.n_components());
+        let names = self
+            .names
+            .clone()
+            .unwrap_or_else(|| (1..=self.axes.mean.len()).map(|j| format!("x{j}")).collect());
+        let value = self.log_likelihood.unwrap_or(f64::NAN);
+        let report = FitReport {
+            objective: Objective { kind: ObjectiveKind::LogLikelihood, value },
+            trace: vec![value],
+            termination: if self.steps == 0 { Termination::ClosedForm } else { Termination::Converged },
+            warnings: Vec::new(),
+            relevance: Vec::new(),
+            monitored: Vec::new(),
+        };
+        let training = Training {
+            n_rows: self.axes.n_rows,
+            n_observed_by_column: self.n_observed.clone(),
+            column_means: self.axes.mean.clone(),
+            column_sds: self.axes.variances.iter().map(|v| (v * (n - 1.0) / n).sqrt()).collect(),
+        };
+        let method = Method::from_name(self.method).expect("one of ours");
+        let fit = Fit { model, draws: None, report };
+        let mut saved = Saved::of_fit(fit, names, training, &Spec::ppca(q), &method);
+        "pca".clone_into(&mut saved.family);
+        Ok(Model::whole(saved))
+    }
+
+    /// What pickle keeps.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, State<'py>)> {
+        let (py, own) = (slf.py(), slf.get());
+        let Components {
+            n_rows,
+            mean,
+            components,
+            explained_variance,
+            total_variance,
+            variances,
+            noise_variance,
+        } = &own.axes;
+        let state = (
+            (*n_rows, own.steps, own.method.to_owned(), own.names.clone(), own.n_observed.clone()),
+            array1(py, mean.clone()),
+            array2(py, components.clone())?,
+            array1(py, explained_variance.clone()),
+            array1(py, variances.clone()),
+            (*total_variance, *noise_variance, own.log_likelihood),
+        );
+        Ok((slf.get_type().getattr("_unpickle")?, state))
+    }
+
+    #[staticmethod]
+    #[pyo3(name = "_unpickle")]
+    fn unpickle(
+        counts: (usize, usize, String, Option<Vec<String>>, Vec<usize>),
+        mean: PyReadonlyArray1<'_, f64>,
+        components: PyReadonlyArray2<'_, f64>,
+        explained_variance: PyReadonlyArray1<'_, f64>,
+        variances: PyReadonlyArray1<'_, f64>,
+        numbers: (f64, f64, Option<f64>),
+    ) -> PyResult<Self> {
+        let list = |array: &PyReadonlyArray1<'_, f64>| array.as_array().iter().copied().collect::<Vec<f64>>();
+        let (n_rows, steps, method, names, n_observed) = counts;
+        let (total_variance, noise_variance, log_likelihood) = numbers;
+        let axes = Components {
+            n_rows,
+            mean: list(&mean),
+            components: self::numbers(&components)?,
+            explained_variance: list(&explained_variance),
+            total_variance,
+            variances: list(&variances),
+            noise_variance,
+        };
+        let (q, d) = (axes.components.n_rows(), axes.mean.len());
+        let fits = axes.components.n_columns() == d
+            && axes.explained_variance.len() == q
+            && axes.variances.len() == d
+            && n_observed.len() == d
+            && names.as_ref().is_none_or(|names| names.len() == d);
+        if !fits {
+            return Err(raise("ModelFileError", "the pickled components are damaged"));
+        }
+        let method = if method == "em" { "em" } else { "spectral" };
+        Ok(Self { axes, names, n_observed, steps, method, log_likelihood })
+    }
+}
+
+type State<'py> = (
+    (usize, usize, String, Option<Vec<String>>, Vec<usize>),
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray2<f64>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<f64>>,
+    (f64, f64, Option<f64>),
+);
+
+/// Principal components of a stream of batches.
+#[pyclass(frozen, module = "covary._covary")]
+pub(crate) struct Stream {
+    state: Mutex<Incremental>,
+}
+
+impl Stream {
+    /// A copy, so that no lock is held while the interpreter is let go.
+    fn state(&self) -> Incremental {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+}
+
+#[pymethods]
+impl Stream {
+    #[new]
+    fn new(n_components: Option<usize>) -> Self {
+        Self { state: Mutex::new(Incremental::new(n_components)) }
+    }
+
+    /// Learns from a batch.
+    #[pyo3(signature = (x, names=None, threads=0))]
+    fn take(&self, py: Python<'_>, x: Table<'_>, names: Option<Vec<String>>, threads: usize) -> PyResult<()> {
+        let batch = x.dataset(py, threads, names)?;
+        let mut next = self.state();
+        let next = run(py, threads, None, |_| next.take(&batch).map(|()| next))?;
+        *self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = next;
+        Ok(())
+    }
+
+    /// What was learned so far.
+    fn principal(&self, names: Option<Vec<String>>) -> PyResult<Principal> {
+        let state = self.state();
+        let axes = state.principal().cloned().ok_or_else(|| of(Error::TooFewRows { rows: 0 }))?;
+        let n_observed = vec![axes.n_rows; axes.mean.len()];
+        let log_likelihood = axes.log_likelihood().ok();
+        Ok(Principal { axes, names, n_observed, steps: 0, method: "spectral", log_likelihood })
+    }
+
+    /// Singular values, as they are merged.
+    fn singular_values<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        array1(py, self.state().singular_values().to_vec())
+    }
+
+    /// Variance of each column, divisor N.
+    fn variances<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        array1(py, self.state().variances().to_vec())
+    }
+
+    /// Scores of rows; gaps are conditioned by the model of the whole stream.
+    #[pyo3(signature = (x, whiten, threads=0))]
+    fn transform<'py>(
+        &self,
+        py: Python<'py>,
+        x: Table<'_>,
+        whiten: bool,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (data, state) = (x.dataset(py, threads, None)?, self.state());
+        array2(py, run(py, threads, None, |_| state.transform(&data, whiten))?)
+    }
+
+    /// Rows with their gaps filled, by the model of the whole stream: values and standard deviations.
+    #[pyo3(signature = (x, threads=0))]
+    fn impute<'py>(
+        &self,
+        py: Python<'py>,
+        x: Table<'_>,
+        threads: usize,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>)> {
+        let (data, state) = (x.dataset(py, threads, None)?, self.state());
+        let filled = run(py, threads, None, |_| state.model()?.impute(&data))?;
+        let mut sd = Matrix::zeros(data.n_rows(), data.n_columns());
+        filled.cells().iter().for_each(|c| sd[(c.row, c.column)] = c.sd);
+        Ok((array2(py, filled.values().clone())?, array2(py, sd)?))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let bytes = PyBytes::new(slf.py(), &slf.get().state().to_bytes());
+        Ok((slf.get_type().getattr("_unpickle")?, (bytes,)))
+    }
+
+    #[staticmethod]
+    #[pyo3(name = "_unpickle")]
+    fn unpickle(bytes: &[u8]) -> PyResult<Self> {
+        Ok(Self { state: Mutex::new(Incremental::from_bytes(bytes).map_err(of)?) })
+    }
+}

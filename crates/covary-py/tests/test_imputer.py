@@ -1,0 +1,143 @@
+"""Filling gaps, and how sure it is."""
+
+import numpy as np
+import pytest
+from sklearn.impute import MissingIndicator, SimpleImputer
+
+import covary
+
+
+@pytest.fixture(scope="module")
+def hidden(wine, wine_gaps):
+    return np.isnan(wine_gaps)
+
+
+def error(filled, wine, hidden):
+    return np.sqrt(np.mean((((filled - wine) / wine.std(axis=0))[hidden]) ** 2))
+
+
+@pytest.mark.parametrize("estimator", [None, "gaussian", "ppca", "fa", "bpca", covary.PCA(4), covary.PPCA(3)])
+def test_gaps_are_filled_better_than_by_means(estimator, wine, wine_gaps, hidden):
+    imputer = covary.Imputer(estimator).fit(wine_gaps)
+    filled, std = imputer.transform(wine_gaps, return_std=True)
+    assert (filled[~hidden] == wine_gaps[~hidden]).all()
+    means = SimpleImputer().fit_transform(wine_gaps)
+    assert error(filled, wine, hidden) < 0.9 * error(means, wine, hidden)
+    lower, upper = imputer.interval(wine_gaps, 0.95)
+    inside = ((lower < wine) & (wine < upper))[hidden].mean()
+    # 228 cells: 0.95 ± 3 standard errors, less what parameters taken as known cost on 178 rows.
+    assert 0.88 < inside < 0.995
+    assert (lower[~hidden] == wine_gaps[~hidden]).all()
+    assert np.allclose((upper - filled)[hidden], 1.959964 * std[hidden], rtol=1e-6)
+
+
+def test_the_check_states_its_coverage(wine_gaps):
+    found = covary.Imputer().fit(wine_gaps).check(wine_gaps)
+    assert found["n_hidden"] > 150 and found["skill"] > 0.2
+    assert found["levels"] == [0.5, 0.8, 0.95] and abs(found["coverage"][2] - 0.95) < 0.05
+    assert found["rmse"] < found["baseline_rmse"]
+
+
+def test_draws_vary_as_the_intervals_say(wine_gaps, hidden):
+    imputer = covary.Imputer("ppca").fit(wine_gaps)
+    draws = imputer.sample(wine_gaps, n_draws=400, random_state=1)
+    assert (draws[:, ~hidden] == wine_gaps[~hidden]).all()
+    filled, std = imputer.transform(wine_gaps, return_std=True)
+    z = (draws.mean(axis=0) - filled)[hidden] / (std[hidden] / 20)
+    assert abs(z.mean()) < 0.3 and abs(z.std() - 1) < 0.2
+    assert np.allclose(draws.std(axis=0)[hidden], std[hidden], rtol=0.25)
+    assert (draws[0] == imputer.sample(wine_gaps, random_state=1)[0]).all()
+    assert (draws[0] != imputer.sample(wine_gaps, random_state=2)[0])[hidden].all()
+
+
+def test_pooling_widens(wine_gaps):
+    imputer = covary.Imputer("bpca").fit(wine_gaps)
+    tables = imputer.sample(wine_gaps, n_draws=20)
+    means, variances = tables[:, :, 0].mean(axis=1), tables[:, :, 0].var(axis=1, ddof=1) / 178
+    pooled = covary.pool(means, variances)
+    assert pooled.total > pooled.within and pooled.estimate == pytest.approx(means.mean())
+    with pytest.raises(ValueError, match="at least 2"):
+        covary.pool([1.0], [1.0])
+
+
+def test_indicator_and_names_are_scikit_learns(wine_gaps, wine_names):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(wine_gaps, columns=wine_names)
+    ours = covary.Imputer(add_indicator=True).set_output(transform="pandas").fit(frame)
+    theirs = SimpleImputer(add_indicator=True).fit(frame)
+    assert list(ours.get_feature_names_out()) == list(theirs.get_feature_names_out())
+    out = ours.transform(frame)
+    flags = MissingIndicator().fit_transform(frame)
+    assert (out.to_numpy()[:, 13:] == flags).all()
+    assert list(out.columns) == list(ours.get_feature_names_out())
+
+
+def test_empty_columns_are_dropped_or_kept(wine_gaps):
+    rows = np.insert(wine_gaps, 2, np.nan, axis=1)
+    plain = covary.Imputer().fit_transform(wine_gaps)
+    with pytest.warns(covary.exceptions.CovaryWarning, match=r"dropped: column\(s\) 2"):
+        dropped = covary.Imputer().fit(rows)
+    assert (dropped.transform(rows) == plain).all()
+    assert "x2" not in dropped.get_feature_names_out()
+    with pytest.warns(covary.exceptions.CovaryWarning, match="filled with 0"):
+        kept = covary.Imputer(keep_empty_features=True).fit_transform(rows)
+    assert (kept[:, 2] == 0).all() and (np.delete(kept, 2, axis=1) == plain).all()
+
+
+def test_other_marks_of_a_gap(wine_gaps):
+    coded = np.where(np.isnan(wine_gaps), -999.0, wine_gaps)
+    assert (covary.Imputer(missing_values=-999).fit_transform(coded) == covary.Imputer().fit_transform(wine_gaps)).all()
+    assert (coded == -999.0).sum() == np.isnan(wine_gaps).sum()
+
+
+def test_new_rows(wine_gaps):
+    imputer = covary.Imputer().fit(wine_gaps[:150])
+    assert np.isfinite(imputer.transform(wine_gaps[150:])).all()
+    only = np.full((1, 13), np.nan)
+    assert np.allclose(imputer.transform(only), imputer.estimator_.mean_)
+
+
+def test_incremental_pca_learns_around_gaps():
+    rng = np.random.default_rng(0)
+    whole = rng.normal(size=(2000, 3)) @ rng.normal(size=(3, 12)) + 0.5 * rng.normal(size=(2000, 12))
+    rows = np.where(rng.random(whole.shape) < 0.2, np.nan, whole)
+    stream = covary.IncrementalPCA(3)
+    for batch in np.split(rows, 10):
+        stream.partial_fit(batch)
+    reference = covary.PCA(3).fit(whole)
+    cosines = np.linalg.svd(stream.components_ @ reference.components_.T)[1]
+    assert cosines.min() > 0.999
+    filled, std = stream.impute(rows, return_std=True)
+    hidden = np.isnan(rows)
+    z = ((filled - whole) / np.where(hidden, std, 1))[hidden]
+    assert abs((np.abs(z) < 1.96).mean() - 0.95) < 0.02
+
+
+def test_pca_with_gaps_nears_pca_without(wine):
+    rng = np.random.default_rng(0)
+    rows = wine / wine.std(axis=0)
+    few = np.where(rng.random(rows.shape) < 0.01, np.nan, rows)
+    for n_components in (3, None, 0.75):
+        ours, whole = covary.PCA(n_components).fit(few), covary.PCA(n_components).fit(rows)
+        assert ours.n_components_ == whole.n_components_
+        assert np.allclose(ours.explained_variance_, whole.explained_variance_, rtol=0.03)
+        assert np.allclose(ours.transform(rows)[:, 0], whole.transform(rows)[:, 0], atol=0.1)
+
+
+def test_bayesian_pca_says_what_it_knows(wine_gaps):
+    model = covary.BayesianPCA().fit(wine_gaps)
+    assert model.relevance_.shape == (model.n_components_,) and np.isfinite(model.lower_bound_)
+    value, err = model.predictive_log_density(wine_gaps, n_draws=500, return_std=True)
+    assert np.isfinite(value).all() and (err < 0.5).all()
+    assert model.method_[0] == "structured" and "noise_rate" in model.method_[1]
+    gibbs = covary.BayesianPCA(2, inference="gibbs", prior={"draws": 30}).fit(wine_gaps)
+    assert np.isfinite(gibbs.predictive_log_density(wine_gaps)).all()
+
+
+def test_select_recommends_and_explains():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(150, 2)) @ rng.normal(size=(2, 8)) + 0.4 * rng.normal(size=(150, 8))
+    found = covary.select(rows, max_components=4, standardize=False)
+    assert found.recommended == 2 and str(found).startswith("2 components")
+    assert found.table["n_components"].tolist() == [0, 1, 2, 3, 4]
+    assert found.choices["bic"] == 2

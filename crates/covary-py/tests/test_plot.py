@@ -1,0 +1,477 @@
+"""Figures, and the numbers behind them."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+from covary import PPCA, Imputer, plot  # noqa: E402
+from covary.exceptions import DataError, NotFittedError  # noqa: E402
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def read(name: str) -> np.ndarray:
+    with open(EXAMPLES / name, newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    return np.array([[float(cell) if cell else np.nan for cell in row[:-1]] for row in rows])
+
+
+@pytest.fixture(scope="module")
+def whole() -> np.ndarray:
+    return read("wine.csv")
+
+
+@pytest.fixture(scope="module")
+def gaps() -> np.ndarray:
+    return read("wine_gaps.csv")
+
+
+@pytest.fixture(scope="module")
+def model(gaps: np.ndarray) -> PPCA:
+    return PPCA(n_components=3).fit(gaps)
+
+
+@pytest.fixture(autouse=True)
+def no_figures_left():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def following() -> tuple[np.ndarray, PPCA]:
+    """A table whose third and fifth columns miss where the first component is high and low."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=1500)
+    X = z[:, None] * np.ones(7) + rng.normal(size=(1500, 7))
+    X[z > 0.8, 2] = np.nan
+    X[z < -0.8, 4] = np.nan
+    X[rng.random(X.shape) < 0.02] = np.nan
+    return X, PPCA(n_components=1).fit(X)
+
+
+# -- scree -----------------------------------------------------------------------------------------
+
+
+def test_scree_shares_are_those_of_the_table_unless_standardized(whole):
+    raw = PPCA(n_components=3, standardize=False).fit(whole)
+    data = plot.scree_data(raw)
+    np.testing.assert_array_equal(data.share, raw.explained_variance_ratio_)
+    assert data.cumulative[-1] == pytest.approx(raw.explained_variance_ratio_.sum())
+    assert not data.standardized and data.eigenvalue_share is None and data.n_parallel is None
+
+    unit = PPCA(n_components=3).fit(whole)
+    data = plot.scree_data(unit)
+    sd = np.sqrt(np.diag(unit.get_covariance()))
+    np.testing.assert_allclose(data.share, ((unit.loadings_ / sd[:, None]) ** 2).sum(axis=0) / 13)
+    assert data.standardized and np.all(np.diff(data.share) < 0)
+
+
+def test_scree_eigenvalues_are_shares_of_the_same_total(whole):
+    unit = plot.scree_data(PPCA(n_components=2).fit(whole), whole)
+    expected = np.linalg.eigvalsh(np.corrcoef(whole.T))[::-1]
+    np.testing.assert_allclose(unit.eigenvalue_share, expected / 13, atol=1e-12)
+    assert unit.total == pytest.approx(13)
+    assert unit.threshold_share.shape == (13,)
+    assert unit.n_parallel == 3
+    assert np.all(unit.eigenvalue_share[:3] > unit.threshold_share[:3])
+
+    raw = PPCA(n_components=2, standardize=False).fit(whole)
+    data = plot.scree_data(raw, whole)
+    assert data.total == pytest.approx(np.trace(np.cov(whole.T, ddof=0)))
+    # Complete and not standardized: the bars are eigenvalues.
+    np.testing.assert_allclose(data.share, data.eigenvalue_share[:2], rtol=1e-6)
+
+
+def test_scree_does_not_depend_on_memory_order(model, gaps):
+    one = plot.scree_data(model, gaps, n_copies=20)
+    other = plot.scree_data(model, np.asfortranarray(gaps), n_copies=20)
+    np.testing.assert_array_equal(one.eigenvalue_share, other.eigenvalue_share)
+    np.testing.assert_array_equal(one.threshold_share, other.threshold_share)
+
+
+def test_scree_draws(model, gaps):
+    ax = plot.scree(model)
+    assert isinstance(ax, matplotlib.axes.Axes)
+    assert len(ax.patches) == 3 and len(ax.lines) == 1
+    np.testing.assert_allclose([bar.get_height() for bar in ax.patches], plot.scree_data(model).share)
+    assert "standardized columns" in ax.get_ylabel()
+
+    ax = plot.scree(model, gaps, n_copies=20)
+    assert len(ax.lines) == 3
+    assert ax.get_title(loc="left") == "above the shuffled copies: 3"
+
+    ax = plot.scree(PPCA(n_components=3, standardize=False).fit(gaps), max_components=2)
+    assert len(ax.patches) == 2
+    assert "the table" in ax.get_ylabel() and "first 2 of 3" in ax.get_title(loc="left")
+
+
+def test_scree_without_components():
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    assert plot.scree_data(PPCA(n_components=0).fit(X)).cumulative.shape == (0,)
+    assert len(plot.scree(PPCA(n_components=0).fit(X)).patches) == 0
+
+
+# -- biplot ----------------------------------------------------------------------------------------
+
+
+def test_biplot_numbers(model, gaps):
+    data = plot.biplot_data(model, gaps, components=(3, 1))
+    scores, covariances = model.transform(gaps, return_cov=True)
+    np.testing.assert_array_equal(data.scores, scores[:, [2, 0]])
+    np.testing.assert_array_equal(data.covariances[:, 0, 1], covariances[:, 2, 0])
+    np.testing.assert_array_equal(data.has_gaps, np.isnan(gaps).any(axis=1))
+    np.testing.assert_array_equal(data.share, plot.scree_data(model).share[[2, 0]])
+    assert data.loadings.shape == (13, 2) and data.components == (3, 1)
+    assert np.all(np.hypot(*data.loadings.T) <= 1.0)
+
+
+def test_biplot_takes_rows_evenly(model, whole):
+    data = plot.biplot_data(model, np.tile(whole, (10, 1)), max_rows=100)
+    assert data.n_rows == 1780 and data.scores.shape == (100, 2)
+    assert set(np.diff(data.rows)) <= {17, 18}
+    ax = plot.biplot(model, np.tile(whole, (10, 1)), max_rows=100)
+    assert "100 of 1\u2009780 rows" in ax.get_title(loc="left")
+
+
+def test_biplot_draws(model, gaps):
+    ax = plot.biplot(model, gaps, max_arrows=5)
+    points, ellipses = ax.collections
+    assert len(points.get_offsets()) == 178
+    assert len(ellipses.get_offsets()) == np.isnan(gaps).any(axis=1).sum()
+    shown = [text.get_text() for text in ax.texts if text.get_text()]
+    longest = np.argsort(-np.hypot(*plot.biplot_data(model, gaps).loadings.T))[:5]
+    assert sorted(shown) == sorted(f"x{j + 1}" for j in longest)
+    assert ax.get_xlabel() == f"component 1 ({100 * plot.scree_data(model).share[0]:.1f} %)"
+    assert "5 longest of 13" in ax.get_title(loc="left")
+
+    ax = plot.biplot(model, gaps, max_arrows=0, max_ellipses=0)
+    assert len(ax.collections) == 1 and not ax.texts
+
+
+def test_biplot_names_do_not_lie_on_each_other(model, gaps):
+    ax = plot.biplot(model, gaps)
+    ax.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in ax.texts if text.get_text()]
+    assert len(boxes) == 13
+    for i, a in enumerate(boxes):
+        assert not any(a.overlaps(b) for b in boxes[:i])
+
+
+def test_biplot_ellipses_are_one_posterior_sd(model, gaps):
+    pytest.importorskip("matplotlib", minversion="3.10")  # get_widths
+    ax = plot.biplot(model, gaps)
+    shapes, data = ax.collections[1], plot.biplot_data(model, gaps)
+    wide, high = np.linalg.eigvalsh(data.covariances[data.has_gaps])[:, ::-1].T
+    np.testing.assert_allclose(shapes.get_widths(), 2 * np.sqrt(wide))
+    np.testing.assert_allclose(shapes.get_heights(), 2 * np.sqrt(high))
+
+
+def test_biplot_groups(model, gaps):
+    groups = np.repeat(["b", "a"], 89)
+    ax = plot.biplot(model, gaps, groups=groups, max_ellipses=0)
+    assert [len(points.get_offsets()) for points in ax.collections] == [89, 89]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
+    with pytest.raises(DataError, match="one label for each of 178 rows"):
+        plot.biplot(model, gaps, groups=groups[:10])
+
+
+def test_biplot_refuses(model, gaps):
+    with pytest.raises(DataError, match="needs 2 component"):
+        plot.biplot_data(PPCA(n_components=1).fit(gaps), gaps)
+    for wrong in ((0, 1), (1, 1), (1, 4), (1, 2, 3)):
+        with pytest.raises(DataError, match="from 1 to 3"):
+            plot.biplot_data(model, gaps, components=wrong)
+    with pytest.raises(ValueError, match="features"):
+        plot.biplot_data(model, gaps[:, :5])
+
+
+# -- hinton ----------------------------------------------------------------------------------------
+
+
+def test_hinton_numbers(model):
+    data = plot.hinton_data(model)
+    sd = np.sqrt(np.diag(model.get_covariance()))
+    np.testing.assert_allclose(data.loadings, model.loadings_ / sd[:, None])
+    np.testing.assert_allclose(data.area, np.abs(data.loadings) / np.abs(data.loadings).max())
+    assert data.names == tuple(f"x{j + 1}" for j in range(13))
+
+    some = plot.hinton_data(model, max_rows=4)
+    by_length = np.sort(np.argsort(-(data.loadings**2).sum(axis=1))[:4])
+    np.testing.assert_array_equal(some.columns, by_length)
+    np.testing.assert_array_equal(some.loadings, data.loadings[by_length])
+    assert some.n_features == 13
+
+
+def test_hinton_leaves_constant_columns_at_zero(whole):
+    X = np.hstack([whole, np.full((len(whole), 1), 3.0)])
+    assert np.all(plot.hinton_data(PPCA(n_components=2).fit(X)).loadings[13] == 0.0)
+
+
+def test_hinton_draws(model, gaps):
+    ax = plot.hinton(model)
+    data = plot.hinton_data(model)
+    positive = data.loadings >= 0
+    _, filled, hollow = ax.collections
+    assert len(filled.get_paths()) == positive.sum() and len(hollow.get_paths()) == (~positive).sum()
+    sides = [path.get_extents().width for path in filled.get_paths()]
+    np.testing.assert_allclose(np.square(sides), 0.92**2 * data.area[positive])
+    assert len(ax.get_yticklabels()) == 13
+
+    ax = plot.hinton(model, max_rows=4)
+    assert "4 strongest of 13" in ax.get_title()
+    ax = plot.hinton(PPCA(n_components=12).fit(gaps), max_components=5)
+    assert "first 5 of 12" in ax.get_title()
+    with pytest.raises(DataError, match="has 0"):
+        plot.hinton(PPCA(n_components=0).fit(gaps))
+
+
+# -- missing map -----------------------------------------------------------------------------------
+
+
+def test_missing_map_numbers(gaps):
+    data = plot.missing_map_data(gaps)
+    np.testing.assert_array_equal(data.share, np.isnan(gaps))
+    np.testing.assert_allclose(data.column_share, np.isnan(gaps).mean(axis=0))
+    assert np.isnan(data.trend).all() and data.trends == ()
+
+    runs = plot.missing_map_data(gaps, max_bins=10)
+    assert runs.share.shape == (10, 13)
+    lengths = np.diff(np.append(runs.starts, 178))
+    np.testing.assert_allclose((runs.share * lengths[:, None]).sum(axis=0), np.isnan(gaps).sum(axis=0))
+
+
+def test_missing_map_finds_what_follows(following):
+    X, model = following
+    data = plot.missing_map_data(X, model, sort_by="component")
+    high = np.sign(model.loadings_[0, 0])
+    np.testing.assert_array_equal(np.flatnonzero(~np.isnan(data.trend)), [2, 4])
+    assert data.trend[2] * high > 0.1 and data.trend[4] * high < -0.1
+    assert len(data.trends) == 2
+    np.testing.assert_array_equal(data.order, np.argsort(model.transform(X)[:, 0], kind="stable"))
+
+
+def test_missing_map_sorts_by_numbers(gaps):
+    keys = -np.arange(178)
+    np.testing.assert_array_equal(plot.missing_map_data(gaps, sort_by=keys).share, np.isnan(gaps)[::-1])
+    with pytest.raises(ValueError, match="one entry for each of 178"):
+        plot.missing_map_data(gaps, sort_by=[1, 2])
+    with pytest.raises(ValueError, match="needs an estimator"):
+        plot.missing_map_data(gaps, sort_by="component")
+    with pytest.raises(ValueError, match="'component'"):
+        plot.missing_map_data(gaps, sort_by="rows")
+    with pytest.raises(DataError, match="rows and columns"):
+        plot.missing_map_data(np.ones(3))
+
+
+def test_missing_map_takes_tables_with_text():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"a": [1.0, None, 3.0], "b": ["x", None, None]})
+    data = plot.missing_map_data(table)
+    assert data.names == ("a", "b")
+    np.testing.assert_allclose(data.column_share, [1 / 3, 2 / 3])
+
+
+def test_missing_map_draws(following, gaps):
+    X, model = following
+    ax = plot.missing_map(X, model, sort_by="component")
+    assert len(ax.images) == 1 and ax.images[0].get_array().shape == (600, 7)
+    (above,) = ax.child_axes
+    assert len(above.patches) == 7 and len(above.collections) == 2
+    assert "1\u2009500 rows in 600 runs" in above.get_title(loc="left")
+    assert "follow component 1" in above.get_title(loc="left")
+    assert ax.get_ylabel() == "row, by first component"
+    wide = plot.missing_map(np.tile(gaps, 6))
+    assert not wide.get_xticklabels() and wide.get_xlabel() == "78 columns"
+    assert plot.missing_map(gaps, sort_by=np.arange(178)).get_ylabel() == "row, sorted"
+
+
+# -- intervals -------------------------------------------------------------------------------------
+
+
+def by_hand(model, gaps, whole, reach):
+    filled, std = model.impute(gaps, return_std=True)
+    hidden = np.isnan(gaps) & ~np.isnan(whole)
+    return np.abs(filled - whole)[hidden] <= reach * std[hidden]
+
+
+@pytest.mark.parametrize(("level", "reach"), [(0.95, 1.959963984540054), (0.5, 0.6744897501960817)])
+def test_coverage_is_a_count(model, gaps, whole, level, reach):
+    data = plot.intervals_data(model, gaps, whole, level=level)
+    inside = by_hand(model, gaps, whole, reach)
+    assert len(data.row) == len(inside) == 228
+    assert data.coverage == inside.sum() / 228
+    np.testing.assert_array_equal(data.inside, (data.lower <= data.truth) & (data.truth <= data.upper))
+    assert np.all(np.diff(data.predicted) >= 0)
+
+
+def test_intervals_do_not_depend_on_units(model, gaps, whole):
+    data = plot.intervals_data(model, gaps, whole)
+    j, i = data.column[7], data.row[7]
+    sd = np.sqrt(np.diag(model.get_covariance()))[j]
+    assert data.truth[7] * sd + model.mean_[j] == pytest.approx(whole[i, j])
+    scale = 10.0 ** np.arange(-6, 7)
+    scaled = plot.intervals_data(PPCA(n_components=3).fit(gaps * scale), gaps * scale, whole * scale)
+    np.testing.assert_allclose(scaled.truth, data.truth, rtol=1e-4, atol=1e-4)
+    assert scaled.coverage == data.coverage
+
+
+def test_intervals_of_some_known_cells(model, gaps, whole):
+    some = whole.copy()
+    some[50:] = gaps[50:]
+    data = plot.intervals_data(model, gaps, some)
+    assert len(data.row) == np.isnan(gaps[:50]).sum()
+    assert data.coverage == by_hand(model, gaps, some, 1.959963984540054).mean()
+
+
+def test_intervals_leave_constant_columns_out(gaps, whole):
+    flat = np.full((178, 1), 2.0)
+    holed = flat.copy()
+    holed[:5] = np.nan
+    X = np.hstack([gaps, holed])
+    data = plot.intervals_data(PPCA(n_components=2).fit(X), X, np.hstack([whole, flat]))
+    assert data.n_left_out == 5 and len(data.row) == 228
+
+
+def test_intervals_of_an_imputer(gaps, whole):
+    pytest.importorskip("covary._factor")
+    imputer = Imputer(PPCA(n_components=3)).fit(gaps)
+    data = plot.intervals_data(imputer, gaps, whole, level=0.8)
+    lower, upper = imputer.interval(gaps, 0.8)
+    hidden = np.isnan(gaps)
+    assert data.coverage == ((lower <= whole) & (whole <= upper))[hidden].mean()
+    empty = np.hstack([gaps, np.full((178, 1), np.nan)])
+    with pytest.warns(UserWarning, match="dropped"):
+        imputer = Imputer(PPCA(n_components=3)).fit(empty)
+    again = plot.intervals_data(imputer, empty, np.hstack([whole, np.ones((178, 1))]), level=0.8)
+    assert again.coverage == data.coverage
+    assert plot.biplot_data(imputer, empty).loadings.shape == (13, 2)
+
+
+def test_intervals_refuse(model, gaps, whole):
+    with pytest.raises(DataError, match="of one shape"):
+        plot.intervals_data(model, gaps, whole[:10])
+    with pytest.raises(DataError, match="one table, with and without gaps"):
+        plot.intervals_data(model, gaps, whole[::-1])
+    with pytest.raises(DataError, match="no cell"):
+        plot.intervals_data(model, gaps, gaps)
+    with pytest.raises(ValueError):
+        plot.intervals_data(model, gaps, whole, level=1.5)
+    with pytest.raises(ValueError, match="kind"):
+        plot.intervals(model, gaps, whole, kind="bars")
+
+
+@pytest.mark.parametrize("kind", ["scatter", "sorted"])
+def test_intervals_draw(model, gaps, whole, kind):
+    ax = plot.intervals(model, gaps, whole, kind=kind)
+    data = plot.intervals_data(model, gaps, whole)
+    bars, inside, outside = ax.collections
+    assert len(bars.get_segments()) == 228
+    assert len(inside.get_offsets()) == data.inside.sum()
+    assert len(outside.get_offsets()) == (~data.inside).sum()
+    assert [text.get_text() for text in ax.texts] == [f"{100 * data.coverage:.1f} % of 228 inside"]
+    assert "sd of the column" in ax.get_ylabel()
+    ax = plot.intervals(model, gaps, whole, kind=kind, max_cells=50)
+    assert "50 of 228 cells" in ax.get_title(loc="left")
+    assert ax.texts[0].get_text() == f"{100 * data.coverage:.1f} % of 228 inside"
+
+
+# -- all of them -----------------------------------------------------------------------------------
+
+
+def every(model, gaps, whole, **options):
+    yield plot.scree(model, gaps, n_copies=10, **options)
+    yield plot.biplot(model, gaps, groups=np.arange(178) % 9, **options)
+    yield plot.hinton(model, **options)
+    yield plot.missing_map(gaps, model, **options)
+    yield plot.intervals(model, gaps, whole, **options)
+
+
+def test_given_axes_are_drawn_on(model, gaps, whole):
+    figure, ax = plt.subplots()
+    for drawn in every(model, gaps, whole, ax=ax):
+        assert drawn is ax
+        figure.canvas.draw()
+        ax.clear()
+    assert plt.get_fignums() == [figure.number]
+
+
+def test_text_is_as_the_style_has_it(model, gaps, whole):
+    from matplotlib.colors import to_rgb
+
+    with plt.style.context("dark_background"):
+        for ax in every(model, gaps, whole):
+            ax.figure.canvas.draw()
+            assert to_rgb(ax.get_facecolor()) == (0.0, 0.0, 0.0)
+            for text in [ax.xaxis.label, ax.yaxis.label, *ax.texts]:
+                assert sum(to_rgb(text.get_color())) > 1.5
+
+
+def test_drawing_twice_gives_the_same_pixels(model, gaps, whole):
+    def pixels():
+        for ax in every(model, gaps, whole):
+            ax.figure.canvas.draw()
+            yield np.asarray(ax.figure.canvas.buffer_rgba()).copy()
+
+    for one, other in zip(pixels(), pixels(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_names_of_a_table_without_warnings(gaps, whole, recwarn):
+    pandas = pytest.importorskip("pandas")
+    names = [f"measured {j}" for j in range(13)]
+    X, truth = pandas.DataFrame(gaps, columns=names), pandas.DataFrame(whole, columns=names)
+    model = PPCA(n_components=2).fit(X)
+    assert plot.hinton_data(model).names == tuple(names)
+    assert plot.missing_map_data(X).names == plot.missing_map_data(X, model).names == tuple(names)
+    list(every(model, X, truth))
+    assert not recwarn.list
+
+
+def test_unfitted(gaps, whole):
+    for ask in (
+        lambda e: plot.scree(e),
+        lambda e: plot.biplot(e, gaps),
+        lambda e: plot.hinton(e),
+        lambda e: plot.missing_map(gaps, e),
+        lambda e: plot.intervals(e, gaps, whole),
+    ):
+        for estimator in (PPCA(), Imputer()):
+            with pytest.raises(NotFittedError, match="not fitted yet"):
+                ask(estimator)
+        with pytest.raises(TypeError, match="got str"):
+            ask("ppca")
+    assert not plt.get_fignums()
+
+
+def test_without_matplotlib_there_are_numbers_and_kind_words(model, gaps, whole, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    plot.scree_data(model, gaps, n_copies=5)
+    plot.biplot_data(model, gaps)
+    plot.hinton_data(model)
+    plot.missing_map_data(gaps, model)
+    plot.intervals_data(model, gaps, whole)
+    drawn = (
+        lambda: plot.scree(model),
+        lambda: plot.biplot(model, gaps),
+        lambda: plot.hinton(model),
+        lambda: plot.missing_map(gaps),
+        lambda: plot.intervals(model, gaps, whole),
+    )
+    for draw in drawn:
+        with pytest.raises(ImportError, match="pip install matplotlib"):
+            draw()
+
+
+def test_importing_does_not_import_matplotlib():
+    said = "import sys, covary.plot; sys.exit('matplotlib' in sys.modules)"
+    subprocess.run([sys.executable, "-c", said], check=True)
