@@ -168,6 +168,38 @@ def test_odd_tables_end_in_numbers_or_words():
     assert answered > len(tables) * len(CLASSES) / 2
 
 
+def test_a_mask_is_a_gap(wine_gaps):
+    coded = np.where(np.isnan(wine_gaps), 99.0, wine_gaps)
+    masked = np.ma.masked_array(coded, np.isnan(wine_gaps))
+    assert (covary.Imputer().fit_transform(masked) == covary.Imputer().fit_transform(wine_gaps)).all()
+
+
+def test_numbers_out_of_range_are_refused_in_words(wine):
+    model = covary.BayesianPCA(2).fit(wine)
+    for ask in (
+        lambda: covary.PPCA(2, random_state=-1).fit(wine),
+        lambda: covary.PPCA(2, max_iter=2**64).fit(wine),
+        lambda: covary.PPCA(2**64).fit(wine),
+        lambda: covary.select(wine, max_components=-1),
+        lambda: model.predictive_log_density(wine, n_draws=10**13),
+        lambda: model.sample(-1),
+        lambda: model.sample_gaps(wine, n_draws=0),
+        lambda: covary.pool([[1.0, 2.0]], [[1.0, 2.0]]),
+        lambda: covary.Imputer(missing_values="x").fit(wine),
+        lambda: covary.IncrementalPCA(2, whiten="x").fit(wine),
+    ):
+        with pytest.raises(ValueError):
+            ask()
+    with pytest.raises((MemoryError, ValueError)):
+        model.sample(10**15)
+
+
+def test_a_column_of_text_in_an_arrow_table_is_named():
+    pyarrow = pytest.importorskip("pyarrow")
+    with pytest.raises(DataError, match="column 'kind'"):
+        covary.PCA(1).fit(pyarrow.table({"age": [1.0, 2.0, 4.0], "kind": ["u", "v", "w"]}))
+
+
 def test_errors_are_those_users_catch():
     for name in covary.exceptions.__all__:
         kind = getattr(covary.exceptions, name)

@@ -16,7 +16,7 @@ def error(filled, wine, hidden):
     return np.sqrt(np.mean((((filled - wine) / wine.std(axis=0))[hidden]) ** 2))
 
 
-@pytest.mark.parametrize("estimator", [None, "gaussian", "ppca", "fa", "bpca", covary.PCA(4), covary.PPCA(3)])
+@pytest.mark.parametrize("estimator", [None, "gaussian", "ppca", "fa", "bpca", covary.PCA(4), covary.PPCA(3), covary.IncrementalPCA(4)])
 def test_gaps_are_filled_better_than_by_means(estimator, wine, wine_gaps, hidden):
     imputer = covary.Imputer(estimator).fit(wine_gaps)
     filled, std = imputer.transform(wine_gaps, return_std=True)

@@ -108,5 +108,9 @@ def test_what_is_no_model_is_refused(wine, tmp_path):
         covary.FactorAnalysis.load(broken)
     with pytest.raises(covary.exceptions.ComponentsError, match="leave no noise"):
         covary.PCA().fit(wine).save(broken)
+    with pytest.raises(covary.exceptions.OptionError, match="whiten"):
+        covary.PCA(2, whiten=True).fit(wine).save(broken)
+    with pytest.raises(covary.exceptions.OptionError, match="pickle"):
+        covary.IncrementalPCA(2).fit(wine).save(broken)
     assert covary.PPCA.load(broken).n_components_ == 1
     assert [path.name for path in tmp_path.iterdir()] == ["broken.covary"]

@@ -475,3 +475,17 @@ def test_without_matplotlib_there_are_numbers_and_kind_words(model, gaps, whole,
 def test_importing_does_not_import_matplotlib():
     said = "import sys, covary.plot; sys.exit('matplotlib' in sys.modules)"
     subprocess.run([sys.executable, "-c", said], check=True)
+
+
+def test_dollars_in_names_are_only_dollars(tmp_path):
+    """They would be mathematics to matplotlib, and broken mathematics an error."""
+    pytest.importorskip("matplotlib").use("Agg")
+    import matplotlib.pyplot as plt
+
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    rows[::7, 0] = np.nan
+    frame = pytest.importorskip("pandas").DataFrame(rows, columns=["$^$", "price $ 0 $^", "plain"])
+    model = PPCA(2, standardize=False).fit(frame)
+    for draw in (lambda: plot.hinton(model), lambda: plot.biplot(model, frame), lambda: plot.missing_map(frame)):
+        draw().figure.savefig(tmp_path / "figure.png")
+        plt.close("all")

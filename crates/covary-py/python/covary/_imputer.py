@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -121,7 +122,7 @@ class Imputer(TransformerMixin, BaseEstimator):
         rows = _table.table(self, X, reset=reset)
         if isinstance(self.missing_values, float) and np.isnan(self.missing_values):
             return rows
-        if isinstance(self.missing_values, bool) or not np.isscalar(self.missing_values):
+        if isinstance(self.missing_values, bool) or not isinstance(self.missing_values, Real):
             raise OptionError(f"missing_values must be a number or NaN, got {self.missing_values!r}")
         return np.where(rows == self.missing_values, np.asarray(np.nan, rows.dtype), rows)
 
@@ -217,8 +218,9 @@ class Imputer(TransformerMixin, BaseEstimator):
         -------
         filled : ndarray of shape (n_samples, n_features_out)
             The table without gaps, then the columns of `add_indicator`.
-        std : ndarray of shape (n_samples, n_features_out)
-            Standard deviation of each filled cell, 0 where observed; only if `return_std`.
+        std : ndarray of shape (n_samples, n_features_kept)
+            Standard deviation of each filled cell, 0 where observed, without the columns of
+            `add_indicator`; only if `return_std`.
         """
         check_is_fitted(self)
         return self._answer(self._gaps_as_nan(X, reset=False), own=False, return_std=return_std)
@@ -257,8 +259,9 @@ class Imputer(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        lower, upper : ndarray of shape (n_samples, n_features_out)
-            The ends; both are the value itself where it is observed.
+        lower, upper : ndarray of shape (n_samples, n_features_kept)
+            The ends; both are the value itself where it is observed. Without the columns of
+            `add_indicator`.
         """
         check_is_fitted(self)
         rows = self._gaps_as_nan(X, reset=False)
@@ -280,8 +283,8 @@ class Imputer(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        tables : ndarray of shape (n_draws, n_samples, n_features_out)
-            The copies. Analyse each and put the answers together by :func:`covary.pool`.
+        tables : ndarray of shape (n_draws, n_samples, n_features_kept)
+            The copies, without the columns of `add_indicator`. Analyse each and put the answers together by :func:`covary.pool`.
         """
         check_is_fitted(self)
         rows = self._modelled(self._gaps_as_nan(X, reset=False))

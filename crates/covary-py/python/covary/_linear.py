@@ -224,6 +224,7 @@ class LinearGaussian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self)
         if not isinstance(n_samples, (int, np.integer)) or n_samples < 0:
             raise ValueError(f"n_samples must be a whole number from 0, got {n_samples!r}")
+        np.empty((int(n_samples), self.n_features_in_))  # MemoryError rather than an abort
         return self._model.sample(int(n_samples), _table.seed_of(random_state))
 
     def impute(self, X: ArrayLike, return_std: bool = False) -> Any:
@@ -385,8 +386,8 @@ def load(path: str | os.PathLike[str]) -> LinearGaussian:
 
     Returns
     -------
-    estimator : PCA, PPCA, FactorAnalysis or BayesianPCA
-        The fitted estimator.
+    estimator : PCA, PPCA, FactorAnalysis, BayesianPCA or Gaussian
+        The fitted estimator. Options that leave no trace in the model, such as `tol`, are the defaults.
 
     Examples
     --------

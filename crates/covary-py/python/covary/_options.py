@@ -23,7 +23,7 @@ def whole(estimator: Any, name: str, least: int = 0) -> int | None:
     value = getattr(estimator, name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) < 2**63:
         raise refuse(estimator, name, value, f"a whole number from {least}, or None")
     return int(value)
 
@@ -59,7 +59,7 @@ def components(estimator: Any, *, share: bool) -> int | float | None:
     value = estimator.n_components
     if value is None or (isinstance(value, str) and value == "auto"):
         return None
-    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0:
+    if isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < 2**63:
         return int(value)
     if share and isinstance(value, Real) and not isinstance(value, bool) and 0.0 < float(value) < 1.0:
         return float(value)

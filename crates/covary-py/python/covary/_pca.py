@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from . import _covary, _options, _table
 from ._linear import FAMILIES, LinearGaussian
 from ._threads import n_threads
-from .exceptions import ComponentsError
+from .exceptions import ComponentsError, OptionError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -191,6 +191,10 @@ class PCA(_Principal):
     With gaps the components are those of probabilistic PCA by EM, which become the complete ones as
     the gaps vanish.
 
+    `get_covariance`, `get_precision` and the scores of rows do not depend on `whiten`. scikit-learn's
+    do: with ``whiten=True`` they multiply axes by standard deviations twice, and are not those of the
+    table.
+
     Examples
     --------
     >>> import numpy as np
@@ -345,6 +349,8 @@ class PCA(_Principal):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         check_is_fitted(self)
+        if self.whiten:
+            raise OptionError("a model file does not keep whiten=True: save one without, or pickle this one")
         if self._model.n_components != self.n_components_:
             raise ComponentsError(
                 "all components leave no noise, and a model file needs some; fit fewer components to save"
@@ -394,6 +400,10 @@ noise_variance_, loadings_, n_features_in_, feature_names_in_
     A batch with gaps enters by its expected moments under the model of the rows seen so far (online
     EM); the first by those of its own fit. Complete batches are merged exactly as in scikit-learn.
 
+    `noise_variance_`, and with it `get_covariance` and `score_samples`, follow scikit-learn: the mean
+    variance that the last merge left out, which falls as batches come. Gaps are filled, and rows with
+    gaps projected, with the noise of all rows seen instead.
+
     Examples
     --------
     >>> import numpy as np
@@ -437,8 +447,10 @@ noise_variance_, loadings_, n_features_in_, feature_names_in_
         self : IncrementalPCA
             The fitted estimator.
         """
+        return self._fit_rows(_table.table(self, X, reset=True, accept_sparse=["csr", "csc", "lil"]))
+
+    def _fit_rows(self, rows: Any) -> Self:
         size = _options.whole(self, "batch_size", 1)
-        rows = _table.table(self, X, reset=True, accept_sparse=["csr", "csc", "lil"])
         if sparse.issparse(rows) and rows.format != "csr":
             rows = rows.tocsr()
         self.__dict__.pop("_stream", None)
@@ -478,6 +490,7 @@ noise_variance_, loadings_, n_features_in_, feature_names_in_
 
     def _take(self, rows: Array) -> None:
         n, d = rows.shape
+        _options.switch(self, "whiten")
         asked = _options.whole(self, "n_components", 1)
         first = "_stream" not in self.__dict__
         if asked is not None and asked > d:
@@ -514,6 +527,16 @@ noise_variance_, loadings_, n_features_in_, feature_names_in_
         values, std = self._stream.impute(rows, n_threads())
         filled = _table.like(values, rows)
         return (filled, _table.like(std, rows)) if return_std else filled
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Not for a stream: a model file would not go on. Pickle it instead.
+
+        Parameters
+        ----------
+        path : path-like
+            Of no effect.
+        """
+        raise OptionError("a model file cannot keep a stream of batches: pickle it, or fit PCA and save that")
 
     def __deepcopy__(self, memo: Any) -> Self:
         # The stream goes on from here in both.

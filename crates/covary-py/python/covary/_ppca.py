@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import _covary, _options, _table
 from ._linear import FAMILIES, LinearGaussian
 from ._threads import n_threads
+from .exceptions import OptionError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -193,7 +194,9 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
     lower_bound_ : float
         The variational bound in nats, every constant included ("structured", "mean_field").
     log_likelihood_ : float
-        Averaged over draws ("gibbs"), or of the table ("evidence").
+        Averaged over draws ("gibbs").
+    log_posterior_ : float
+        Log-likelihood plus log-prior ("evidence").
     method_ : tuple of str and dict
         The method and all its options, as text.
 
@@ -294,6 +297,8 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
             Of the draws; NaN after "gibbs"; only if `return_std`.
         """
         rows = self._rows(X)
+        if isinstance(n_draws, bool) or not 2 <= n_draws <= 1_000_000:
+            raise OptionError(f"n_draws must be from 2 to 1000000, got {n_draws!r}")
         value, error = self._model.predictive_log_density(
             rows, int(n_draws), _table.seed_of(random_state), n_threads()
         )

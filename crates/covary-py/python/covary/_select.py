@@ -11,6 +11,7 @@ from sklearn.utils.validation import _get_feature_names
 
 from . import _covary, _table
 from ._threads import n_threads
+from .exceptions import DataError, OptionError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -80,6 +81,8 @@ def select(
     >>> covary.select(X, standardize=False).recommended
     2
     """
+    if isinstance(max_components, bool) or not isinstance(max_components, int) or max_components < 0:
+        raise OptionError(f"max_components must be a whole number from 0, got {max_components!r}")
     names = _get_feature_names(X)
     rows = check_array(
         X, dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, ensure_min_samples=2
@@ -153,8 +156,10 @@ def pool(estimates: ArrayLike, variances: ArrayLike) -> Pooled:
     >>> covary.pool([1.0, 2.0, 3.0], [0.5, 0.5, 0.5]).estimate
     2.0
     """
-    each = (np.asarray(values, dtype=np.float64).ravel().tolist() for values in (estimates, variances))
-    return Pooled(**_covary.pool(*each))
+    each = [np.asarray(values, dtype=np.float64) for values in (estimates, variances)]
+    if any(values.ndim != 1 for values in each):
+        raise DataError("one quantity is pooled at a time: give a list with an estimate per imputation")
+    return Pooled(**_covary.pool(*(values.tolist() for values in each)))
 
 
 __all__ = ["Comparison", "Pooled", "pool", "select"]

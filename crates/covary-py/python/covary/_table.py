@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from .exceptions import DataError
+from .exceptions import DataError, OptionError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +24,9 @@ def table(
     unless `least` says otherwise.
     """
     least = (2 if reset else 1) if least is None else least
+    if isinstance(X, np.ma.MaskedArray):
+        kept = X.dtype if X.dtype in _FLOATS else np.float64
+        X = np.where(np.ma.getmaskarray(X), np.nan, X.data).astype(kept)
     # validate_data takes longer than a small fit: an array that needs nothing done passes by it.
     if (
         type(X) is np.ndarray
@@ -60,7 +63,7 @@ def table(
 
 def _text_column(X: Any) -> Any:
     """The first column of a frame that numbers cannot be made of."""
-    for column in getattr(X, "columns", ()):
+    for column in getattr(X, "column_names", getattr(X, "columns", ())):
         try:
             np.asarray(X[column], dtype=np.float64)
         except (TypeError, ValueError):
@@ -94,6 +97,8 @@ def seed_of(random_state: Any) -> int:
     if random_state is None:
         return 0
     if isinstance(random_state, (int, np.integer)):
+        if not 0 <= random_state < 2**64:
+            raise OptionError(f"random_state must be from 0 to 2**64 - 1, got {random_state}")
         return int(random_state)
     from sklearn.utils import check_random_state
 

@@ -223,7 +223,7 @@ def _points(ax: Any, data: BiplotData, labels: Any) -> Any:
         marker = _style.MARKERS[(g + g // len(palette)) % len(_style.MARKERS)]
         ax.scatter(
             *data.scores[own].T, s=size, color=colour, marker=marker, alpha=alpha, linewidths=0, zorder=2,
-            label=str(label),
+            label=_style.plain(str(label)),
         )  # fmt: skip
         colours[own] = to_rgba(colour)
     return colours
@@ -292,7 +292,7 @@ def _names(ax: Any, tips: Floats, names: list[str], made: bool) -> None:
 
     halo = [withStroke(linewidth=2.5, foreground=_style.ground(ax))]
     texts = [
-        ax.text(*tip, name, fontsize="small", ha="center", va="center", zorder=5, path_effects=halo)
+        ax.text(*tip, _style.plain(name), fontsize="small", ha="center", va="center", zorder=5, path_effects=halo)
         for tip, name in zip(tips, names, strict=True)
     ]
     if not texts:

@@ -142,7 +142,7 @@ def hinton(estimator: Any, *, max_rows: int = 30, max_components: int = 12, ax: 
     ax.set_ylim(d - 0.4, -0.6)
     ax.set_aspect("equal")
     ax.set_xticks(np.arange(1, q + 1))
-    ax.set_yticks(np.arange(d), labels)
+    ax.set_yticks(np.arange(d), [_style.plain(label) for label in labels])
     ax.tick_params(length=0, labelsize="small")
     ax.set_xlabel("component")
     handles = [

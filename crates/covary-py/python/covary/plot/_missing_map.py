@@ -237,7 +237,7 @@ def _name_columns(ax: Any, data: MissingMapData, marked: NDArray[np.bool_], oran
         named = np.sort(by_strength[:_MOST_MARKED])
         ax.set_xlabel(f"{_style.counted(d)} columns")
     labels = [_style.short(data.names[j]) for j in named]
-    ax.set_xticks(named, labels, rotation=90 if d > 4 else 0, fontsize="small")
+    ax.set_xticks(named, [_style.plain(label) for label in labels], rotation=90 if d > 4 else 0, fontsize="small")
     ax.tick_params(axis="x", length=0)
     for j, label in zip(named, ax.get_xticklabels(), strict=True):
         if marked[j]:

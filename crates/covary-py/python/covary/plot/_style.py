@@ -98,3 +98,8 @@ def percent(share: float) -> str:
 def counted(n: int) -> str:
     """A number with thin spaces between thousands."""
     return f"{n:,}".replace(",", "\u2009")
+
+
+def plain(name: str) -> str:
+    """A name as it is: matplotlib would set what stands between dollars as mathematics."""
+    return name.replace("$", r"\$")
