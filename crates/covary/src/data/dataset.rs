@@ -181,7 +181,7 @@ impl Dataset {
     ///
     /// # Errors
     /// [`Error::EmptyTable`] without rows.
-    pub(crate) fn of_rows(&self, rows: &[usize]) -> Result<Self, Error> {
+    pub fn of_rows(&self, rows: &[usize]) -> Result<Self, Error> {
         let mut values = Vec::with_capacity(rows.len() * self.n_columns());
         for &i in rows {
             values.extend_from_slice(self.row(i));
@@ -193,7 +193,15 @@ impl Dataset {
     /// At most `most` rows, rising and evenly spread: one out of each of `most` equal runs of rows,
     /// its place in the run by multiples of the golden ratio, so that no period of the table (hours
     /// of a day, plates of a screen) is met in step.
-    pub(crate) fn spread_rows(&self, most: usize) -> Vec<usize> {
+    ///
+    /// ```
+    /// use covary::{Dataset, Matrix};
+    /// let table = Dataset::new(Matrix::from_fn(10, 1, |i, _| i as f64))?;
+    /// let rows = table.spread_rows(3);
+    /// assert!(rows[0] < 3 && (3..6).contains(&rows[1]) && (6..10).contains(&rows[2]));
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    pub fn spread_rows(&self, most: usize) -> Vec<usize> {
         const GOLDEN: f64 = 0.618_033_988_749_894_9;
         let (n, m) = (self.n_rows(), most.min(self.n_rows()));
         let start = |k: usize| k * n / m;

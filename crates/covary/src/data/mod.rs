@@ -5,6 +5,7 @@
 mod dataset;
 mod ledger;
 mod moments;
+mod pairwise;
 mod pattern;
 pub mod simulate;
 mod sparse;

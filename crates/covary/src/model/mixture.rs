@@ -79,6 +79,31 @@ impl Mixture {
         &self.weights
     }
 
+    /// Standard deviations of the loadings over the components, d × q; `None` unless all have as many
+    /// components. Meant for draws that a sampler has turned alike.
+    ///
+    /// ```
+    /// use covary::{model::Mixture, LinearGaussian, Matrix, Noise};
+    /// let draw = |w: f64| LinearGaussian::new(Matrix::from_rows(&[[w]]), vec![0.0], Noise::Isotropic(1.0));
+    /// let draws = Mixture::equal(vec![draw(1.0)?, draw(3.0)?])?;
+    /// assert_eq!(draws.loading_sds().unwrap()[(0, 0)], 1.0);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    pub fn loading_sds(&self) -> Option<Matrix> {
+        let first = self.components.first()?.loadings();
+        let (d, q) = (first.n_rows(), first.n_columns());
+        if self.components.iter().any(|c| c.n_components() != q) {
+            return None;
+        }
+        let of = |j: usize, k: usize| {
+            self.components.iter().map(move |c| c.loadings()[(j, k)]).zip(self.weights.iter())
+        };
+        Some(Matrix::from_fn(d, q, |j, k| {
+            let mean: f64 = of(j, k).map(|(v, w)| v * w).sum();
+            of(j, k).map(|(v, w)| w * (v - mean).powi(2)).sum::<f64>().sqrt()
+        }))
+    }
+
     /// The same draws for rows that they were learned from: weights stay as they are, whatever a row
     /// says, and one draw of all gaps comes from one draw of the parameters.
     #[must_use]

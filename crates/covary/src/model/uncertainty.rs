@@ -135,6 +135,29 @@ impl LinearGaussian {
         self.uncertainty.as_deref()
     }
 
+    /// Standard deviations of the loadings, d × q; `None` where they are taken as known.
+    ///
+    /// ```text
+    /// sd(wⱼₖ)² = ⟨σⱼ²⟩ (Eⱼ)ₖₖ        ψⱼ (Eⱼ)ₖₖ if loadings are independent of the noise
+    /// ```
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::Structured, Estimator, Spec};
+    /// let sd = |rows| {
+    ///     let (table, _) = simulate::ppca(Shape { rows, columns: 6, n_components: 2 }, /* seed */ 1);
+    ///     Ok::<_, covary::Error>(Structured::default().fit(&table, &Spec::ppca(2))?.model.loading_sds().unwrap()[(0, 0)])
+    /// };
+    /// assert!(sd(800)? < 0.5 * sd(100)?);      // eight times the rows, a third of the doubt
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    pub fn loading_sds(&self) -> Option<Matrix> {
+        let uncertainty = self.uncertainty()?;
+        let variance = |j: usize, k: usize| {
+            self.noise().variance(j) * uncertainty.spread_factor(j) * uncertainty.of_column(j)[(k, k)]
+        };
+        Some(Matrix::from_fn(self.n_columns(), self.n_components(), |j, k| variance(j, k).max(0.0).sqrt()))
+    }
+
     /// The same values, taken as known.
     #[must_use]
     pub fn plug_in(&self) -> Self {

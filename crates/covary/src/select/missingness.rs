@@ -30,6 +30,13 @@ pub struct GapTrend {
     pub p_value: f64,
 }
 
+impl GapTrend {
+    /// Whether it is worth a word: p-value below 1 %, correlation of 0.1 or more in size.
+    pub fn stands_out(&self) -> bool {
+        self.p_value < FAMILY_WISE && self.correlation.abs() >= WEAKEST
+    }
+}
+
 impl fmt::Display for GapTrend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, correlation, .. } = self;
@@ -82,6 +89,27 @@ impl fmt::Display for GapTrend {
 /// # Errors
 /// [`Error::ColumnCount`] if the table has other columns than the model.
 pub fn gap_trends(model: &LinearGaussian, data: &Dataset) -> Result<Vec<GapTrend>, Error> {
+    let mut tested = gap_correlations(model, data)?;
+    tested.retain(GapTrend::stands_out);
+    Ok(tested)
+}
+
+/// What [`gap_trends`] looks at: every column with at least five gaps and five values, whether its gaps
+/// follow the first component or not.
+///
+/// ```
+/// use covary::{data::{simulate, Shape}, infer::Em, select::gap_correlations, Estimator, Spec};
+/// let (whole, _) = simulate::ppca(Shape { rows: 400, columns: 6, n_components: 1 }, /* seed */ 1);
+/// let random = simulate::hide(&whole, 0.3, /* seed */ 2);
+/// let model = Em::default().fit(&random, &Spec::ppca(1))?.model;
+/// let tested = gap_correlations(&model, &random)?;
+/// assert!(tested.len() == 6 && tested.iter().all(|t| t.correlation.abs() < 0.2 && !t.stands_out()));
+/// # Ok::<(), covary::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::ColumnCount`] if the table has other columns than the model.
+pub fn gap_correlations(model: &LinearGaussian, data: &Dataset) -> Result<Vec<GapTrend>, Error> {
     check_columns(model.mean().len(), data)?;
     if model.n_components() == 0 || data.is_complete() {
         return Ok(Vec::new());
@@ -98,7 +126,7 @@ pub fn gap_trends(model: &LinearGaussian, data: &Dataset) -> Result<Vec<GapTrend
         correlation,
         p_value: (p_value * tested.len() as f64).min(1.0),
     });
-    Ok(named.filter(|t| t.p_value < FAMILY_WISE && t.correlation.abs() >= WEAKEST).collect())
+    Ok(named.collect())
 }
 
 /// For each column, over rows where it is observed and then where it is missing: number of rows, sum

@@ -36,8 +36,10 @@ pub use held_out::{
     ChoiceRule, HeldOut, HeldOutAt, HeldOutOptions, HeldOutRows, choose_by_held_out_cells, folds_of_cells,
     held_out_cells, held_out_cells_observed, held_out_cells_up_to, hold_out_at,
 };
-pub use missingness::{GapTrend, gap_trends};
+pub use missingness::{GapTrend, gap_correlations, gap_trends};
 pub use parallel_analysis::{ParallelAnalysis, ParallelSpectrum};
 pub use pooling::{Pooled, pool};
 pub use reversible_jump::{ComponentPosterior, MixingDoubt, ReversibleJump};
-pub use self_check::{Coverage, SelfCheck, SelfCheckOptions, check_model, self_check};
+pub use self_check::{
+    CheckedCell, Coverage, SelfCheck, SelfCheckOptions, check_model, hidden_cells, self_check,
+};

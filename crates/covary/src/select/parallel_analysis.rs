@@ -137,6 +137,53 @@ impl ParallelAnalysis {
     }
 }
 
+impl ParallelAnalysis {
+    /// Standard errors of the logarithms of the leading eigenvalues, by leaving out one of `n_groups`
+    /// groups of rows at a time (the grouped jackknife): no distribution is assumed, and gaps are treated
+    /// as by [`run`](Self::run). Row i is in group i mod `n_groups`. NaN where an eigenvalue is not above 0
+    /// in every part of the table.
+    ///
+    /// ```text
+    /// se² = (g − 1)/g Σ (ln λ₍₋ₖ₎ − mean)²        λ₍₋ₖ₎: without group k
+    /// ```
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, select::ParallelAnalysis};
+    /// let (table, _) = simulate::ppca(Shape { rows: 2000, columns: 6, n_components: 1 }, /* seed */ 1);
+    /// let errors = ParallelAnalysis { standardize: false, ..Default::default() }.log_errors(&table, 40)?;
+    /// let normal_theory = (2.0_f64 / 2000.0).sqrt();               // Anderson (1963)
+    /// assert!((errors[0] / normal_theory - 1.0).abs() < 0.3);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for fewer than two groups or more groups than half the rows; and as
+    /// [`run`](Self::run), where a group leaves too little.
+    pub fn log_errors(&self, data: &Dataset, n_groups: usize) -> Result<Vec<f64>, Error> {
+        if n_groups < 2 || 2 * n_groups > data.n_rows() {
+            let bound = "from 2 to half the number of rows";
+            return Err(Error::OutOfRange { name: "n_groups", value: n_groups as f64, bound });
+        }
+        let logs: Vec<Vec<f64>> = (0..n_groups)
+            .into_par_iter()
+            .map(|group| {
+                let kept: Vec<usize> = (0..data.n_rows()).filter(|i| i % n_groups != group).collect();
+                let rest = data.of_rows(&kept)?;
+                Spec::ppca(0).check(&rest)?;
+                let columns = Columns::new(&rest, self.standardize);
+                Ok(columns.eigenvalues(&columns.values)?.iter().map(|l| l.ln()).collect())
+            })
+            .collect::<Result<_, Error>>()?;
+        let g = n_groups as f64;
+        let error = |k: usize| {
+            let mean = logs.iter().map(|l| l[k]).sum::<f64>() / g;
+            ((g - 1.0) / g * logs.iter().map(|l| (l[k] - mean).powi(2)).sum::<f64>()).sqrt()
+        };
+        let fewest = logs.iter().map(Vec::len).min().unwrap_or(0);
+        Ok((0..fewest).map(error).collect())
+    }
+}
+
 /// A table by columns, centred and scaled, and what its gaps are.
 struct Columns {
     /// d × n; zero at the gaps.

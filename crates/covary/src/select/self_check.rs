@@ -5,6 +5,7 @@ use crate::parallel::copied;
 use crate::{Dataset, Error, Estimator, Matrix, Spec};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Most cells hidden: their coverage is then known to 0.1 % at level 0.95 and 0.25 % at 0.5.
 const MOST_HIDDEN: usize = 40_000;
@@ -126,25 +127,96 @@ pub fn check_model(
     compare(model, data, &Hidden::new(data, 0, options)?, &options.levels, &reaches)
 }
 
+/// A hidden cell: what it holds and what was predicted for it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CheckedCell {
+    /// The prediction.
+    pub cell: FilledCell,
+    /// The value that was hidden.
+    pub truth: f64,
+}
+
+impl CheckedCell {
+    /// Probability that the prediction gave to values below the truth: even between 0 and 1 over many
+    /// cells if the predictions are honest (Dawid 1984).
+    ///
+    /// ```text
+    /// u = Φ((t − m) / s)
+    /// ```
+    ///
+    /// ```
+    /// use covary::{model::FilledCell, select::CheckedCell};
+    /// let cell = FilledCell { row: 0, column: 0, mean: 2.0, sd: 1.0 };
+    /// assert_eq!(CheckedCell { cell, truth: 2.0 }.pit(), 0.5);
+    /// assert!((CheckedCell { cell, truth: cell.interval(0.9).unwrap().1 }.pit() - 0.95).abs() < 1e-9);
+    /// ```
+    pub fn pit(&self) -> f64 {
+        let FilledCell { mean, sd, .. } = self.cell;
+        let distance = self.truth - mean;
+        if sd > 0.0 {
+            Normal::standard().cdf(distance / sd)
+        } else {
+            0.5 + 0.5 * distance.signum() * f64::from(u8::from(distance != 0.0))
+        }
+    }
+}
+
+/// The cells behind [`self_check`], one by one: hidden, predicted by a fit without them.
+///
+/// ```
+/// use covary::{data::{simulate, Shape}, infer::Em, select::hidden_cells, Spec};
+/// let (whole, _) = simulate::ppca(Shape { rows: 400, columns: 8, n_components: 2 }, /* seed */ 1);
+/// let cells = hidden_cells(&whole, &Spec::ppca(2), &Em::default(), &Default::default(), &mut ())?;
+/// let mean = cells.iter().map(|c| c.pit()).sum::<f64>() / cells.len() as f64;
+/// assert!((mean - 0.5).abs() < 0.05);
+/// # Ok::<(), covary::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`self_check`].
+pub fn hidden_cells(
+    data: &Dataset,
+    spec: &Spec,
+    estimator: &dyn Estimator,
+    options: &SelfCheckOptions,
+    observer: &mut dyn Observer,
+) -> Result<Vec<CheckedCell>, Error> {
+    options.reaches()?;
+    let hidden = Hidden::new(data, spec.n_components, options)?;
+    let fit = estimator.fit_observed(&hidden.visible, spec, observer)?;
+    if fit.report.termination == Termination::Interrupted {
+        return Err(Error::Interrupted);
+    }
+    checked(&*fit.of_training_rows(), data, &hidden)
+}
+
+fn checked(
+    model: &dyn Density,
+    data: &Dataset,
+    Hidden { visible, rows }: &Hidden,
+) -> Result<Vec<CheckedCell>, Error> {
+    let cells = model.gap_cells(&visible.of_rows(rows)?)?.into_iter().map(|cell| {
+        let row = rows[cell.row];
+        CheckedCell { cell: FilledCell { row, ..cell }, truth: data.values()[(row, cell.column)] }
+    });
+    Ok(cells.filter(|c| !c.truth.is_nan()).collect())
+}
+
 /// What `model` predicts for the hidden cells, against what `data` holds there.
 fn compare(
     model: &dyn Density,
     data: &Dataset,
-    Hidden { visible, rows }: &Hidden,
+    hidden: &Hidden,
     levels: &[f64],
     reaches: &[f64],
 ) -> Result<SelfCheck, Error> {
     let (n, d) = (data.n_rows(), data.n_columns());
-    let (means, variances) = (visible.observed_means(), data.observed_variances());
+    let (means, variances) = (hidden.visible.observed_means(), data.observed_variances());
     let (mut squares, mut baseline) = (vec![0.0; d], vec![0.0; d]);
     let mut hidden_in_row = vec![0; n];
     let mut inside = vec![vec![0.0; n]; levels.len()];
-    for FilledCell { row, column, mean, sd } in model.gap_cells(&visible.of_rows(rows)?)? {
-        let row = rows[row];
-        let t = data.values()[(row, column)];
-        if t.is_nan() {
-            continue;
-        }
+    for CheckedCell { cell: FilledCell { row, column, mean, sd }, truth: t } in checked(model, data, hidden)?
+    {
         squares[column] += (t - mean).powi(2) / variances[column];
         baseline[column] += (t - means[column]).powi(2) / variances[column];
         hidden_in_row[row] += 1;

@@ -164,6 +164,12 @@ impl Saved {
         Predictive::of_new_rows(&self.model, self.draws.as_ref())
     }
 
+    /// Standard deviations of the loadings, d × q, from the draws or from the posterior; `None` where the
+    /// parameters are taken as known.
+    pub fn loading_sds(&self) -> Option<Matrix> {
+        self.draws.as_ref().and_then(Mixture::loading_sds).or_else(|| self.model.loading_sds())
+    }
+
     fn version(&self) -> u64 {
         if self.draws.is_some() || self.model.uncertainty().is_some() { FORMAT_VERSION } else { 1 }
     }
