@@ -164,23 +164,26 @@ impl Learned<'_> {
         // Components that were found superfluous are not offered again.
         let n_components = self.saved.model.n_components();
         let (data, spec) = (&self.data, &Spec { n_components, ..self.saved.spec.clone() });
-        let own = self.saved.method.to_method().map_err(failed)?;
-        let hidden =
-            if matches!(own, Method::Gibbs(_)) { own } else { self.request.with_gaps(&own).map_err(call)? };
-        let method = match hidden {
-            // The parameters, all together, end √(2 · 0.01) = 0.14 standard errors from their optimum:
-            // what is left of the start, which has seen the hidden cells, does not show in what is said.
-            Method::Em(em) => {
-                Method::Em(Em { tolerance: em.tolerance.max(1e-2), ..em.from_model(&self.saved.model) })
-            }
-            other => other,
-        };
+        let method = judge(&self.saved, &self.request).map_err(failed)?;
         let refit = |options: &SelfCheckOptions, observer: &mut dyn Observer| {
             self_check(data, spec, &method, options, observer)
         };
         self.saved.check = check(voice, fitting.seed, refit).map_err(failed)?;
         Ok(())
     }
+}
+
+/// The method that fits a model again with cells hidden: its own if it allows gaps, started from the
+/// model if it can be.
+pub(crate) fn judge(saved: &Saved, request: &Request) -> Result<Method, Error> {
+    let own = saved.method.to_method()?;
+    let hidden = if matches!(own, Method::Gibbs(_)) { own } else { request.with_gaps(&own)? };
+    Ok(match hidden {
+        // The parameters, all together, end √(2 · 0.01) = 0.14 standard errors from their optimum: what is
+        // left of the start, which has seen the hidden cells, does not show in what is said.
+        Method::Em(em) => Method::Em(Em { tolerance: em.tolerance.max(1e-2), ..em.from_model(&saved.model) }),
+        other => other,
+    })
 }
 
 /// Says how a fit ended, and its warnings.

@@ -48,6 +48,7 @@ enum Verb {
     Sample(cmd::sample::Sample),
     Select(cmd::select::Select),
     Inspect(cmd::inspect::Inspect),
+    Plot(cmd::plot::Plot),
     Completions(cmd::completions::Completions),
     Man(cmd::man::Man),
 }
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         Verb::Sample(sample) => sample.run(),
         Verb::Select(select) => select.run(),
         Verb::Inspect(inspect) => inspect.run(),
+        Verb::Plot(plot) => plot.run(),
         Verb::Completions(completions) => completions.run(&mut Cli::command()),
         Verb::Man(man) => man.run(&Cli::command()),
     };

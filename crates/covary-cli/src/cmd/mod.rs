@@ -5,6 +5,7 @@ pub(crate) mod fit;
 pub(crate) mod impute;
 pub(crate) mod inspect;
 pub(crate) mod man;
+pub(crate) mod plot;
 pub(crate) mod reconstruct;
 pub(crate) mod sample;
 pub(crate) mod score;

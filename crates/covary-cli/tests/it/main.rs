@@ -6,6 +6,7 @@ mod documents;
 mod formats;
 mod impute;
 mod interruption;
+mod plot;
 mod verbs;
 
 use std::io::Write;

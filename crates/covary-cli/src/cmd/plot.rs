@@ -1,0 +1,521 @@
+//! `covary plot`: figures, and the numbers behind them.
+
+use super::{Asked, ask, said_written};
+use crate::args::{Reading, Running, Selecting, at_least_one};
+use crate::facts;
+use crate::failure::Failure;
+use crate::input::{self, Select, Source};
+use crate::learn::{judge, placed};
+use crate::output::{Output, check_places};
+use crate::voice::{Voice, count, names};
+use clap::Args;
+use covary::Dataset;
+use covary::io::model_file::Saved;
+use covary::learn::{Family, Request};
+use covary::select::{Compare, SelfCheckOptions, hidden_cells};
+use covary_report::plot::map::{Place, place_in_name};
+use covary_report::plot::scores::ColourBy;
+use covary_report::plot::{
+    Kind, biplot, covariance, hinton, images, intervals, loadings, map, missing, relevance, samples, scores,
+    scree, select, trace,
+};
+use covary_report::{Style, Svg, Theme};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// A figure of a model or a table, as SVG or PNG, or the numbers behind it.
+///
+/// Kinds, and the files they take:
+///   scree       MODEL [DATA]   variance per component; with DATA beside shuffled columns
+///   hinton      MODEL          loadings as squares: area is size, colour is sign
+///   loadings    MODEL          loadings as bars, with intervals if the model has them
+///   relevance   MODEL          which components a prior kept (--model bpca)
+///   trace       MODEL ...      the objective step by step, several fits together
+///   scores      MODEL DATA     rows along two components, ellipses for rows with gaps
+///   biplot      MODEL DATA     rows and columns along two components
+///   covariance  MODEL DATA     of the table, of the model, and their difference
+///   samples     MODEL DATA     rows drawn from the model beside real ones
+///   intervals   MODEL DATA     hidden cells against their intervals; fits again without them
+///   missing     [MODEL] DATA   where gaps are, and whether they follow the scores
+///   select      DATA           every criterion over the number of components
+///   map         MODEL [DATA]   scores, a column, or loadings on a map
+///   images      MODEL [DATA]   components and rows as little pictures
+///
+/// Large tables are sampled or counted in squares, and the figure says so.
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+#[command(after_help = "\
+Examples:
+  covary plot wine.covary examples/wine_gaps.csv --kind scores --color cultivar -o scores.svg
+  covary plot wine.covary examples/wine_gaps.csv --kind scree --json -o scree.png
+  covary plot examples/wine_gaps.csv --kind missing --theme dark -o gaps.svg")]
+pub(crate) struct Plot {
+    /// A model file, as `covary fit` writes it, or a table, or both in this order; several
+    /// models for --kind trace.
+    #[arg(verbatim_doc_comment, required = true, value_name = "MODEL|DATA")]
+    files: Vec<PathBuf>,
+
+    /// What to draw: scree, hinton, loadings, relevance, trace, scores, biplot, covariance,
+    /// samples, intervals, missing, select, map or images.
+    #[arg(long, verbatim_doc_comment, value_parser = kind)]
+    kind: Kind,
+
+    /// Where the figure goes, as its name ends: .svg or .png. SVG to standard output if not
+    /// given; with --json, no figure then.
+    #[arg(short, long, verbatim_doc_comment, value_name = "FIGURE")]
+    output: Option<PathBuf>,
+
+    /// Light or dark.
+    #[arg(long, verbatim_doc_comment, value_name = "light|dark", default_value = "light", value_parser = theme)]
+    theme: Theme,
+
+    /// Which components, from 1: two for scores and biplot, any number for loadings, one for map.
+    #[arg(long, verbatim_doc_comment, value_name = "LIST", value_delimiter = ',', value_parser = at_least_one)]
+    components: Vec<usize>,
+
+    /// Column that colours the rows (scores, biplot), or is shown (map): text makes groups,
+    /// numbers a scale. It need not be in the model.
+    #[arg(long, verbatim_doc_comment, value_name = "COLUMN", alias = "colour")]
+    color: Option<String>,
+
+    /// Column with each row's latitude, in degrees north (map). Without, the model's columns are
+    /// the places and their names hold latitude and longitude, such as `12.5N 77.5W`.
+    #[arg(long, verbatim_doc_comment, value_name = "COLUMN", requires = "lon")]
+    lat: Option<String>,
+
+    /// Column with each row's longitude, in degrees east (map).
+    #[arg(long, verbatim_doc_comment, value_name = "COLUMN", requires = "lat")]
+    lon: Option<String>,
+
+    /// Rows and columns of a picture (images), such as 28x28.
+    #[arg(long, verbatim_doc_comment, value_name = "ROWSxCOLUMNS", value_parser = shape)]
+    shape: Option<(usize, usize)>,
+
+    /// Most components tried (select).
+    #[arg(long, verbatim_doc_comment, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
+    max_components: usize,
+
+    /// Width of the figure in pixels; a PNG has two for each.
+    #[arg(long, verbatim_doc_comment, value_name = "PX", value_parser = pixels)]
+    width: Option<f64>,
+
+    /// Height of the figure in pixels.
+    #[arg(long, verbatim_doc_comment, value_name = "PX", value_parser = pixels)]
+    height: Option<f64>,
+
+    /// Seed of hidden cells and drawn rows.
+    #[arg(long, verbatim_doc_comment, default_value_t = 0)]
+    seed: u64,
+
+    #[command(flatten)]
+    reading: Reading,
+
+    #[command(flatten)]
+    selecting: Selecting,
+
+    #[command(flatten)]
+    running: Running,
+}
+
+/// What a kind takes.
+enum Files<'a> {
+    Models(&'a [PathBuf]),
+    Model(&'a Path),
+    Data(&'a Path),
+    Both(&'a Path, &'a Path),
+}
+
+/// The numbers as JSON, and the figure of them.
+type Drawn = (Value, Svg);
+
+/// Pixels of a PNG for each of the figure's own: sharp on today's screens and in print.
+const PNG_SCALE: f64 = 2.0;
+
+impl Plot {
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        let outputs: Vec<&Path> = self.output.as_deref().into_iter().collect();
+        let inputs: Vec<&Path> = self.files.iter().map(PathBuf::as_path).collect();
+        check_places(&inputs, &outputs)?;
+        if self.files.iter().filter(|p| input::is_pipe(p)).count() > 1 {
+            return Err(Failure::Call("only one file can be standard input".to_owned()));
+        }
+        let png = self.is_png()?;
+        let files = self.files()?;
+        self.running.run(|voice| {
+            let output = Output::open(self.output.as_deref())?;
+            if png {
+                output.refuse_terminal("a PNG")?;
+            }
+            let (found, svg) = self.drawn(voice, &files)?;
+            let bytes = if png {
+                svg.to_png(PNG_SCALE).map_err(|e| Failure::work("the figure", e))?
+            } else {
+                svg.as_str().as_bytes().to_vec()
+            };
+            if self.output.is_some() || !self.running.json {
+                output.write(|out| out.write_all(&bytes).map_err(covary::io::Error::Write))?;
+            }
+            said_written(voice, &outputs);
+            self.running.report(&found)
+        })
+    }
+
+    fn is_png(&self) -> Result<bool, Failure> {
+        let Some(path) = self.output.as_deref().filter(|p| !input::is_pipe(p)) else { return Ok(false) };
+        let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase());
+        match ending.as_deref() {
+            Some("svg") => Ok(false),
+            Some("png") => Ok(true),
+            // A device has no name to go by.
+            None if path.starts_with("/dev") => Ok(false),
+            _ => Err(Failure::Call(format!("{}: a figure is .svg or .png; end its name so", path.display()))),
+        }
+    }
+
+    /// Which file is what, by the kind.
+    fn files(&self) -> Result<Files<'_>, Failure> {
+        use Kind::{
+            Biplot, Covariance, Hinton, Images, Intervals, Loadings, Map, Missing, Relevance, Samples,
+            Scores, Scree, Trace,
+        };
+        let kind = self.kind.name();
+        let wrong = |takes: &str| {
+            Err(Failure::Call(format!("--kind {kind} takes {takes}: covary plot {takes} --kind {kind}")))
+        };
+        match (self.kind, &self.files[..]) {
+            (Trace, models) => Ok(Files::Models(models)),
+            (Hinton | Loadings | Relevance | Scree | Images, [model]) => Ok(Files::Model(model)),
+            (Map, [model]) if self.lat.is_none() => Ok(Files::Model(model)),
+            (Map | Missing | Kind::Select, [data]) => Ok(Files::Data(data)),
+            (
+                Scree | Images | Scores | Biplot | Covariance | Samples | Intervals | Missing | Map,
+                [model, data],
+            ) => Ok(Files::Both(model, data)),
+            (Hinton | Loadings | Relevance, _) => wrong("MODEL"),
+            (Kind::Select, _) => wrong("DATA"),
+            (Scree | Images | Map, _) => wrong("MODEL [DATA]"),
+            (Missing, _) => wrong("[MODEL] DATA"),
+            (Scores | Biplot | Covariance | Samples | Intervals, _) => wrong("MODEL DATA"),
+        }
+    }
+
+    fn drawn(&self, voice: Voice, files: &Files<'_>) -> Result<Drawn, Failure> {
+        let style = Style { theme: self.theme, width: self.width, height: self.height };
+        match *files {
+            Files::Models(paths) => {
+                let models = paths.iter().map(|p| input::model(p)).collect::<Result<Vec<_>, _>>()?;
+                let stem = |p: &PathBuf| {
+                    p.file_stem().map_or(input::name_of(p), |s| s.to_string_lossy().into_owned())
+                };
+                let named: Vec<(String, &Saved)> = paths.iter().map(stem).zip(&models).collect();
+                let numbers =
+                    trace::numbers(&named).map_err(|e| Failure::work(&input::name_of(&paths[0]), e))?;
+                Ok((json(&numbers), trace::draw(&numbers, &style)))
+            }
+            Files::Model(path) => self
+                .of_model(&input::model(path)?, &style)
+                .map_err(|e| Failure::work(&input::name_of(path), e)),
+            Files::Data(path) => self.of_table(voice, path, &style),
+            Files::Both(model, data) => {
+                let asked = ask(model, data, &self.reading)?;
+                self.of_both(voice, &asked, &style)
+            }
+        }
+    }
+
+    fn of_model(&self, saved: &Saved, style: &Style) -> Result<Drawn, String> {
+        let failed = |e: covary_report::Error| e.to_string();
+        Ok(match self.kind {
+            Kind::Hinton => {
+                let numbers = hinton::numbers(saved).map_err(failed)?;
+                (json(&numbers), hinton::draw(&numbers, style))
+            }
+            Kind::Loadings => {
+                let asked = Some(&self.components[..]).filter(|c| !c.is_empty());
+                let numbers = loadings::numbers(saved, asked).map_err(failed)?;
+                (json(&numbers), loadings::draw(&numbers, style))
+            }
+            Kind::Relevance => {
+                let numbers = relevance::numbers(saved).map_err(failed)?;
+                (json(&numbers), relevance::draw(&numbers, style))
+            }
+            Kind::Images => {
+                let numbers = images::numbers(saved, None, self.picture()?).map_err(failed)?;
+                (json(&numbers), images::draw(&numbers, style))
+            }
+            Kind::Map => {
+                let component = self.component();
+                let q = saved.model.n_components();
+                if component > q {
+                    return Err(failed(covary_report::Error::NoSuchComponent { asked: component, has: q }));
+                }
+                let place = |(j, name): (usize, &String)| {
+                    let (latitude, longitude) = place_in_name(name)?;
+                    Some(Place { latitude, longitude, value: saved.model.loadings()[(j, component - 1)] })
+                };
+                let places: Vec<Place> = saved.columns.iter().enumerate().filter_map(place).collect();
+                if places.is_empty() {
+                    return Err("no name of a column holds latitude and longitude, such as `12.5N 77.5W`; if rows are places, name their columns: covary plot MODEL DATA --kind map --lat COLUMN --lon COLUMN".to_owned());
+                }
+                let name = format!("Loadings of component {component}, in the units of the columns");
+                let numbers = map::numbers(&map_subject(saved), &name, &places).map_err(failed)?;
+                (json(&numbers), map::draw(&numbers, style))
+            }
+            _ => {
+                let numbers = scree::numbers(saved, None).map_err(failed)?;
+                (json(&numbers), scree::draw(&numbers, style))
+            }
+        })
+    }
+
+    fn of_table(&self, voice: Voice, path: &Path, style: &Style) -> Result<Drawn, Failure> {
+        let source = self.reading.read(path, Select::By(&self.selecting))?;
+        let failed = |e: covary_report::Error| Failure::work(&source.name, e);
+        match self.kind {
+            Kind::Missing => {
+                let numbers = missing::numbers(source.table.dataset(), None).map_err(failed)?;
+                Ok((json(&numbers), missing::draw(&numbers, style)))
+            }
+            Kind::Map => {
+                let Some(color) = &self.color else {
+                    return Err(Failure::Call(
+                        "--kind map of a table alone needs --color COLUMN, the column to show".to_owned(),
+                    ));
+                };
+                let numbers = self.map_of_rows(&source, color, &source.name, &numbers_of(&source, color)?)?;
+                Ok((json(&numbers), map::draw(&numbers, style)))
+            }
+            _ => {
+                let ledger = facts::tell(voice, &source);
+                let placement = placed(voice, &source, &ledger)?;
+                let refused = |e| Failure::of_table(&source.name, e);
+                let data = placement.dataset(source.table.dataset()).map_err(refused)?;
+                let compare = Compare {
+                    max_components: self.max_components,
+                    standardize: true,
+                    sample: None,
+                    seed: self.seed,
+                };
+                let progress = voice.share("comparing numbers of components");
+                let found = compare
+                    .run_observed(&data, &|what, done, total| progress.stage(what, done, total))
+                    .map_err(refused)?;
+                drop(progress);
+                let numbers = select::numbers(&data, &found);
+                Ok((json(&numbers), select::draw(&numbers, style)))
+            }
+        }
+    }
+
+    fn of_both(&self, voice: Voice, asked: &Asked, style: &Style) -> Result<Drawn, Failure> {
+        let (saved, data) = (&asked.saved, asked.data()?);
+        let failed = |e: covary_report::Error| Failure::work(&asked.source.name, e);
+        Ok(match self.kind {
+            Kind::Scores => {
+                let colour = self.colour_by(&asked.source)?;
+                let numbers = scores::numbers(saved, &data, self.pair()?, colour.as_ref()).map_err(failed)?;
+                (json(&numbers), scores::draw(&numbers, style))
+            }
+            Kind::Biplot => {
+                let colour = self.colour_by(&asked.source)?;
+                let numbers = biplot::numbers(saved, &data, self.pair()?, colour.as_ref()).map_err(failed)?;
+                (json(&numbers), biplot::draw(&numbers, style))
+            }
+            Kind::Covariance => {
+                let numbers = covariance::numbers(saved, &data).map_err(failed)?;
+                (json(&numbers), covariance::draw(&numbers, style))
+            }
+            Kind::Samples => {
+                let numbers = samples::numbers(saved, &data, self.seed).map_err(failed)?;
+                (json(&numbers), samples::draw(&numbers, style))
+            }
+            Kind::Missing => {
+                let numbers = missing::numbers(&data, Some(saved)).map_err(failed)?;
+                (json(&numbers), missing::draw(&numbers, style))
+            }
+            Kind::Images => {
+                let shape = self.picture().map_err(Failure::Call)?;
+                let numbers = images::numbers(saved, Some(&data), shape).map_err(failed)?;
+                (json(&numbers), images::draw(&numbers, style))
+            }
+            Kind::Intervals => {
+                let numbers = self.hidden(voice, asked, &data)?;
+                (json(&numbers), intervals::draw(&numbers, style))
+            }
+            Kind::Map => {
+                let numbers = self.map_of_scores(asked, &data)?;
+                (json(&numbers), map::draw(&numbers, style))
+            }
+            _ => {
+                let numbers = scree::numbers(saved, Some(&data)).map_err(failed)?;
+                (json(&numbers), scree::draw(&numbers, style))
+            }
+        })
+    }
+
+    /// Hides cells, fits again by the model's own method, and compares.
+    fn hidden(
+        &self,
+        voice: Voice,
+        asked: &Asked,
+        data: &Dataset,
+    ) -> Result<intervals::IntervalsNumbers, Failure> {
+        let (saved, name) = (&asked.saved, &asked.source.name);
+        let family = Family::from_name(&saved.family).unwrap_or(Family::Ppca);
+        let method = judge(saved, &Request::new(family)).map_err(|e| Failure::of_table(name, e))?;
+        let spec = covary::Spec { n_components: saved.model.n_components(), ..saved.spec.clone() };
+        let options = SelfCheckOptions { seed: self.seed, ..SelfCheckOptions::default() };
+        let mut progress = voice.steps("fitting without hidden cells");
+        let cells = hidden_cells(data, &spec, &method, &options, &mut progress)
+            .map_err(|e| Failure::of_table(name, e))?;
+        drop(progress);
+        intervals::numbers(saved, data, &cells).map_err(|e| Failure::work(name, e))
+    }
+
+    fn map_of_scores(&self, asked: &Asked, data: &Dataset) -> Result<map::MapNumbers, Failure> {
+        let (saved, source) = (&asked.saved, &asked.source);
+        let subject = map_subject(saved);
+        if let Some(color) = &self.color {
+            return self.map_of_rows(source, color, &subject, &numbers_of(source, color)?);
+        }
+        let (component, q) = (self.component(), saved.model.n_components());
+        if component > q {
+            let why = covary_report::Error::NoSuchComponent { asked: component, has: q };
+            return Err(Failure::work(&source.name, why));
+        }
+        let scores = saved
+            .model
+            .transform(data, covary::Coordinates::Posterior)
+            .map_err(|e| Failure::of_table(&source.name, e))?
+            .column(component - 1);
+        self.map_of_rows(source, &format!("Scores along component {component}"), &subject, &scores)
+    }
+
+    fn map_of_rows(
+        &self,
+        source: &Source,
+        what: &str,
+        subject: &str,
+        values: &[f64],
+    ) -> Result<map::MapNumbers, Failure> {
+        let (Some(lat), Some(lon)) = (&self.lat, &self.lon) else {
+            return Err(Failure::Call("--kind map of rows needs --lat COLUMN and --lon COLUMN".to_owned()));
+        };
+        let (lat, lon) = (numbers_of(source, lat)?, numbers_of(source, lon)?);
+        let places: Vec<Place> = (0..values.len())
+            .map(|i| Place { latitude: lat[i], longitude: lon[i], value: values[i] })
+            .collect();
+        map::numbers(subject, what, &places).map_err(|e| Failure::work(&source.name, e))
+    }
+
+    fn component(&self) -> usize {
+        self.components.first().copied().unwrap_or(1)
+    }
+
+    /// The two components of a scatter plot.
+    fn pair(&self) -> Result<(usize, usize), Failure> {
+        match self.components[..] {
+            [] => Ok((1, 2)),
+            [a, b] if a != b => Ok((a, b)),
+            _ => Err(Failure::Call(format!(
+                "--kind {} takes two components, such as --components 1,3",
+                self.kind.name()
+            ))),
+        }
+    }
+
+    fn picture(&self) -> Result<(usize, usize), String> {
+        self.shape.ok_or_else(|| "--kind images needs --shape ROWSxCOLUMNS, such as --shape 28x28".to_owned())
+    }
+
+    /// The column that colours: numbers if there are more of them than colours, groups otherwise.
+    fn colour_by(&self, source: &Source) -> Result<Option<ColourBy>, Failure> {
+        const MOST_GROUPS: usize = 7;
+        let Some(color) = &self.color else { return Ok(None) };
+        if let Ok(values) = numbers_of(source, color) {
+            let mut distinct: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
+            distinct.sort_by(f64::total_cmp);
+            distinct.dedup();
+            if distinct.len() > MOST_GROUPS {
+                return Ok(Some(ColourBy::Values { name: color.clone(), values }));
+            }
+        }
+        let column = column_of(source, color)?;
+        let labels = (0..source.table.n_rows()).map(|i| source.table.text(i, column)).collect();
+        Ok(Some(ColourBy::Groups { name: color.clone(), labels }))
+    }
+}
+
+fn map_subject(saved: &Saved) -> String {
+    format!(
+        "{}, {}; fitted to {}",
+        Family::words(&saved.family),
+        count(saved.model.n_components(), "component"),
+        count(saved.training.n_rows, "row")
+    )
+}
+
+/// The place of a column in the table, whether it takes part or not.
+fn column_of(source: &Source, name: &str) -> Result<usize, Failure> {
+    let all = source.table.column_names();
+    all.iter().position(|n| n == name).ok_or_else(|| {
+        let listed: Vec<&str> = all.iter().map(String::as_str).collect();
+        Failure::work(&source.name, format!("there is no column `{name}`; there are {}", names(&listed)))
+    })
+}
+
+/// The numbers of a column, whether it takes part or not; NaN for gaps.
+fn numbers_of(source: &Source, name: &str) -> Result<Vec<f64>, Failure> {
+    let data = source.table.dataset();
+    if let Some(j) = data.column_names().iter().position(|n| n == name) {
+        return Ok(data.values().column(j));
+    }
+    let column = column_of(source, name)?;
+    let number = |i: usize| {
+        let text = source.table.text(i, column);
+        match text.trim() {
+            "" | "NA" | "N/A" | "NaN" | "null" => Ok(f64::NAN),
+            word => word.parse::<f64>().map_err(|_| {
+                Failure::work(
+                    &source.name,
+                    format!("`{name}` must hold numbers, and row {} has `{word}`", i + 1),
+                )
+            }),
+        }
+    };
+    (0..source.table.n_rows()).map(number).collect()
+}
+
+fn json(numbers: &impl serde::Serialize) -> Value {
+    serde_json::to_value(numbers).expect("numbers and text are JSON")
+}
+
+fn kind(s: &str) -> Result<Kind, String> {
+    Kind::from_name(s).ok_or_else(|| {
+        let known: Vec<&str> = Kind::ALL.iter().map(|k| k.name()).collect();
+        format!("give one of {}", known.join(", "))
+    })
+}
+
+fn theme(s: &str) -> Result<Theme, String> {
+    match s {
+        "light" => Ok(Theme::Light),
+        "dark" => Ok(Theme::Dark),
+        _ => Err("give light or dark".to_owned()),
+    }
+}
+
+fn shape(s: &str) -> Result<(usize, usize), String> {
+    let parts = s.split_once(['x', 'X', '×']);
+    match parts.map(|(a, b)| (a.trim().parse(), b.trim().parse())) {
+        Some((Ok(rows), Ok(columns))) if rows > 0 && columns > 0 => Ok((rows, columns)),
+        _ => Err("give rows and columns of a picture, such as 28x28".to_owned()),
+    }
+}
+
+fn pixels(s: &str) -> Result<f64, String> {
+    match s.parse::<f64>() {
+        Ok(v) if (200.0..=8000.0).contains(&v) => Ok(v),
+        _ => Err("give a number of pixels from 200 to 8000".to_owned()),
+    }
+}

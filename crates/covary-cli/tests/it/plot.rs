@@ -1,0 +1,109 @@
+//! `covary plot`: every kind, both formats, numbers as JSON, and calls that cannot be meant.
+
+use super::{folder_with_examples, run_in, succeed};
+use covary_report::plot::Kind;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// A folder with the examples and two fits of the wine with gaps.
+fn folder_with_models() -> tempfile::TempDir {
+    let folder = folder_with_examples();
+    succeed(folder.path(), "fit -q examples/wine_gaps.csv --components 3 -o wine.covary");
+    succeed(folder.path(), "fit -q examples/wine_gaps.csv --model bpca -o bayes.covary");
+    folder
+}
+
+/// What each kind is asked for.
+fn arguments(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Hinton => "wine.covary",
+        Kind::Loadings | Kind::Relevance => "bayes.covary",
+        Kind::Trace => "wine.covary bayes.covary",
+        Kind::Select => "examples/wine_gaps.csv --max-components 3",
+        Kind::Map => "wine.covary examples/wine_gaps.csv --lat hue --lon ash",
+        Kind::Images => "wine.covary examples/wine_gaps.csv --shape 1x13",
+        Kind::Scores | Kind::Biplot => "wine.covary examples/wine_gaps.csv --color cultivar --components 1,3",
+        Kind::Scree | Kind::Covariance | Kind::Missing | Kind::Intervals | Kind::Samples => {
+            "wine.covary examples/wine_gaps.csv"
+        }
+    }
+}
+
+#[test]
+fn every_kind_is_drawn_and_the_same_twice() {
+    let folder = folder_with_models();
+    let root = folder.path();
+    for kind in Kind::ALL {
+        let (name, files) = (kind.name(), arguments(kind));
+        let said = succeed(root, &format!("plot -q {files} --kind {name} --json -o a.svg"));
+        let numbers: Value = serde_json::from_str(&said.out).expect("JSON");
+        assert!(numbers.is_object(), "{name}");
+        succeed(root, &format!("plot -q {files} --kind {name} --threads 1 -o b.svg"));
+        let read = |file: &str| fs::read_to_string(root.join(file)).expect("written");
+        assert!(read("a.svg").starts_with("<svg") && read("a.svg") == read("b.svg"), "{name}");
+        let piped = succeed(root, &format!("plot -q {files} --kind {name}"));
+        assert_eq!(piped.out, read("a.svg"), "{name}");
+        succeed(
+            root,
+            &format!("plot -q {files} --kind {name} --theme dark --width 500 --height 400 -o c.png"),
+        );
+        assert!(fs::read(root.join("c.png")).expect("written").starts_with(b"\x89PNG"), "{name}");
+    }
+}
+
+#[track_caller]
+fn refused(root: &Path, command: &str, code: i32, words: &str) {
+    let said = run_in(root, &command.split_whitespace().collect::<Vec<_>>(), b"");
+    assert_eq!(said.code, Some(code), "covary {command}\n{}", said.err);
+    assert!(said.err.contains(words), "covary {command}\n{}", said.err);
+}
+
+#[test]
+fn calls_that_cannot_be_meant_say_what_would_be() {
+    let folder = folder_with_models();
+    let root = folder.path();
+    refused(root, "plot wine.covary --kind scores -o a.svg", 2, "covary plot MODEL DATA --kind scores");
+    refused(
+        root,
+        "plot wine.covary examples/wine.csv --kind select -o a.svg",
+        2,
+        "covary plot DATA --kind select",
+    );
+    refused(root, "plot wine.covary --kind pie -o a.svg", 2, "scree, hinton");
+    refused(root, "plot wine.covary --kind hinton -o a.jpg", 2, ".svg or .png");
+    refused(root, "plot wine.covary --kind relevance -o a.svg", 1, "--model bpca");
+    refused(root, "plot wine.covary --kind images -o a.svg", 1, "--shape");
+    refused(root, "plot wine.covary --kind images --shape 4x4 -o a.svg", 1, "16 cells, and a row has 13");
+    refused(root, "plot wine.covary --kind map -o a.svg", 1, "--lat COLUMN --lon COLUMN");
+    refused(root, "plot wine.covary --kind loadings --components 7 -o a.svg", 1, "the model has 3");
+    let scores = "plot wine.covary examples/wine.csv --kind scores -o a.svg";
+    refused(root, &format!("{scores} --components 1"), 2, "two components");
+    refused(root, &format!("{scores} --color colour"), 1, "there is no column `colour`");
+    refused(root, "plot wine.covary --kind hinton --width 3 -o a.svg", 2, "200 to 8000");
+    assert!(!root.join("a.svg").exists(), "nothing is left behind");
+    fs::write(root.join("words.csv"), "name,town\nx,y\n").expect("writable");
+    refused(root, "plot words.csv --kind missing -o a.svg", 1, "words.csv");
+}
+
+#[test]
+fn names_of_columns_stay_text() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    let row = |i: u32| {
+        let (a, b) = (f64::from(i % 7), f64::from(i % 5));
+        let last = if i.is_multiple_of(6) { String::new() } else { (b * 1.5 + a).to_string() };
+        format!("{a},{},{},{last}\n", 2.0 * a + b, a - b)
+    };
+    let table = "<b>x</b>,\"a \"\"q\"\" & b\",🍷,עמודה\n".to_owned() + &(0..40).map(row).collect::<String>();
+    fs::write(root.join("odd.csv"), table).expect("writable");
+    succeed(root, "fit -q odd.csv --components 2 -o odd.covary");
+    for kind in ["hinton", "loadings"] {
+        let said = succeed(root, &format!("plot -q odd.covary --kind {kind}"));
+        assert!(said.out.contains("&lt;b&gt;x&lt;/b&gt;") && !said.out.contains("<b>"), "{kind}");
+    }
+    for kind in ["biplot", "covariance", "missing", "samples"] {
+        let said = succeed(root, &format!("plot -q odd.covary odd.csv --kind {kind}"));
+        assert!(said.out.contains("עמודה") && !said.out.contains("<b>"), "{kind}");
+    }
+}

@@ -1,0 +1,98 @@
+//! Figures of linear-Gaussian models, as pure functions of a fit and a table: first the numbers, then
+//! the drawing.
+//!
+//! Every kind of figure is a module of [`plot`] with a struct of numbers, which goes to and from JSON, a
+//! function `numbers` that asks the library for them, and a function `draw` that makes an [`Svg`] of
+//! them. The same numbers give the same bytes. With the feature `png` an SVG becomes pixels, by a font
+//! that is shipped, so that these bytes do not depend on the machine either.
+//!
+//! ```
+//! use covary::{data::{simulate, Shape}, io::model_file::Saved, Estimator, Method, Spec};
+//! use covary_report::{plot::hinton, Style};
+//! let (table, _) = simulate::ppca(Shape { rows: 100, columns: 6, n_components: 2 }, /* seed */ 1);
+//! let (spec, method) = (Spec::ppca(2), Method::from_name("spectral").unwrap());
+//! let saved = Saved::new(method.fit(&table, &spec)?, &table, &spec, &method);
+//!
+//! let numbers = hinton::numbers(&saved)?;
+//! assert_eq!((numbers.columns.len(), numbers.n_components), (6, 2));
+//! let svg = hinton::draw(&numbers, &Style::default());
+//! assert!(svg.as_str().starts_with("<svg"));
+//! # Ok::<(), covary_report::Error>(())
+//! ```
+
+mod layout;
+pub mod plot;
+#[cfg(feature = "png")]
+mod png;
+pub mod scale;
+pub mod svg;
+pub mod text;
+pub mod theme;
+mod widths;
+
+pub use svg::Svg;
+pub use theme::Theme;
+
+/// How a figure looks, whatever it shows.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Style {
+    /// Light or dark.
+    pub theme: Theme,
+    /// Width in pixels; the kind's own if none.
+    pub width: Option<f64>,
+    /// Height in pixels; what the contents need if none.
+    pub height: Option<f64>,
+}
+
+/// Why there is no figure.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The library refused.
+    #[error(transparent)]
+    Numbers(#[from] covary::Error),
+    /// The figure shows components and there are none.
+    #[error("the model has no components, so there is nothing to draw; fit with --components 1 or more")]
+    NoComponents,
+    /// A component that the model does not have.
+    #[error("there is no component {asked}: the model has {has}")]
+    NoSuchComponent {
+        /// The one asked for, from 1.
+        asked: usize,
+        /// How many there are.
+        has: usize,
+    },
+    /// The model has no prior that prunes.
+    #[error("the model has no relevances: they come with a prior on components, as of --model bpca")]
+    NoRelevance,
+    /// No iteration was kept.
+    #[error("the fit was in closed form, so there are no steps to draw; --inference em makes steps")]
+    NoTrace,
+    /// Rows cannot be pictures of this shape.
+    #[error(
+        "{rows}x{columns} makes {cells} cells, and a row has {has}; give the --shape of one row's picture"
+    )]
+    WrongShape {
+        /// Rows asked for.
+        rows: usize,
+        /// Columns asked for.
+        columns: usize,
+        /// Their product.
+        cells: usize,
+        /// Columns of the table.
+        has: usize,
+    },
+    /// No row can be put on the map.
+    #[error("no row has a latitude from -90 to 90, a longitude from -180 to 360, and a value")]
+    NoPlaces,
+    /// The picture is too large or has no area.
+    #[error("a picture of {width:.0} x {height:.0} pixels cannot be made; sides are from 1 to {most}")]
+    Picture {
+        /// Width in pixels.
+        width: f64,
+        /// Height in pixels.
+        height: f64,
+        /// Longest side.
+        most: usize,
+    },
+}

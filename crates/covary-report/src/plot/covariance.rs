@@ -1,0 +1,186 @@
+//! Covariance of the table, of the model, and what the model leaves out.
+
+use super::{communalities, conditions, largest, standardized_loadings};
+use crate::layout::{LABEL, Sheet, Words, colour_bar, names_width};
+use crate::scale::{count, minus, number};
+use crate::svg::{Anchor, Font, Rect};
+use crate::text::{Weight, shorten, width};
+use crate::{Error, Style, Svg};
+use covary::io::model_file::Saved;
+use covary::{Dataset, LinearGaussian, Matrix, Noise};
+use serde::{Deserialize, Serialize};
+
+/// Columns drawn at most.
+const MOST_COLUMNS: usize = 60;
+/// Columns up to which cells carry their number.
+const MOST_PRINTED: usize = 9;
+
+/// The numbers behind three maps of covariances.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CovarianceNumbers {
+    /// What was fitted to what.
+    pub subject: String,
+    /// Columns drawn.
+    pub columns: Vec<String>,
+    /// All columns.
+    pub n_columns: usize,
+    /// Of the table, over the rows that have both columns, in standard deviations of the columns.
+    pub data: Vec<Vec<f64>>,
+    /// Of the model, in the same units.
+    pub fitted: Vec<Vec<f64>>,
+    /// Root mean square of their difference, off the diagonal.
+    pub residual: f64,
+}
+
+/// Asks for them; of many columns, those that the components explain best.
+///
+/// # Errors
+/// [`covary::Error::ColumnCount`] if the table has other columns than the model.
+pub fn numbers(saved: &Saved, data: &Dataset) -> Result<CovarianceNumbers, Error> {
+    let d = saved.columns.len();
+    if data.n_columns() != d {
+        return Err(covary::Error::ColumnCount { expected: d, got: data.n_columns() }.into());
+    }
+    let (loadings, _) = standardized_loadings(saved);
+    let drawn = largest(&communalities(&loadings), MOST_COLUMNS);
+    let narrow = Matrix::from_fn(data.n_rows(), drawn.len(), |i, k| data.row(i)[drawn[k]]);
+    let narrow = Dataset::new(narrow)?;
+    let model = &saved.model;
+    let w = Matrix::from_fn(drawn.len(), model.n_components(), |k, c| model.loadings()[(drawn[k], c)]);
+    let noise = Noise::Diagonal(drawn.iter().map(|&j| model.noise().variance(j)).collect());
+    let fitted =
+        LinearGaussian::new(w, drawn.iter().map(|&j| model.mean()[j]).collect(), noise)?.covariance();
+    // A column without variance has no deviation to measure by.
+    let scale: Vec<f64> =
+        narrow.observed_variances().iter().map(|v| if *v > 0.0 { v.sqrt() } else { 1.0 }).collect();
+    let scaled = |c: &Matrix| -> Vec<Vec<f64>> {
+        (0..drawn.len())
+            .map(|i| (0..drawn.len()).map(|j| c[(i, j)] / (scale[i] * scale[j])).collect())
+            .collect()
+    };
+    let (data, fitted) = (scaled(&narrow.pairwise_covariance()), scaled(&fitted));
+    let n = drawn.len();
+    let off = (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
+    let squares: f64 = off.map(|(i, j)| (data[i][j] - fitted[i][j]).powi(2)).sum();
+    Ok(CovarianceNumbers {
+        subject: conditions(saved),
+        columns: drawn.iter().map(|&j| saved.columns[j].clone()).collect(),
+        n_columns: d,
+        residual: if n > 1 { (squares / (n * (n - 1) / 2) as f64).sqrt() } else { 0.0 },
+        data,
+        fitted,
+    })
+}
+
+/// Draws them.
+pub fn draw(numbers: &CovarianceNumbers, style: &Style) -> Svg {
+    let n = numbers;
+    let m = n.columns.len();
+    let title = format!("The model leaves correlations of {} unexplained on average", number(n.residual, 2));
+    let mut note = vec!["Covariances in standard deviations of the columns. Orange is negative, blue positive; the difference has its own scale.".to_owned()];
+    if m < n.n_columns {
+        note.push(format!(
+            "Shown are the {m} of {} columns that the components explain best.",
+            count(n.n_columns)
+        ));
+    }
+    let names = names_width(&n.columns, 170.0);
+    let side = 250.0;
+    let upright = if m > 40 { 0.0 } else { names.min(120.0) };
+    let wide = 3.0 * side + names + 220.0;
+    let mut sheet = Sheet::new(
+        style,
+        (wide.clamp(760.0, 1160.0), side + 40.0 + upright),
+        &Words { title: &title, subtitle: &n.subject, note: &note.join(" ") },
+    );
+    let (body, p) = (sheet.body, sheet.canvas.palette());
+    let canvas = &mut sheet.canvas;
+    let named = m <= 40;
+    let names = if named { names.min(0.2 * body.w) } else { 0.0 };
+    let bar_room = 52.0;
+    let rest = body.w - names - 8.0 - 2.0 * bar_room - 24.0;
+    let side = (rest / 3.0).min(body.h - 30.0 - upright);
+    let cell = side / m.max(1) as f64;
+    let top = body.y + 26.0;
+    let left = body.x + names + 8.0;
+    let difference: Vec<Vec<f64>> =
+        n.data.iter().zip(&n.fitted).map(|(a, b)| a.iter().zip(b).map(|(a, b)| a - b).collect()).collect();
+    let size = |maps: &[&Vec<Vec<f64>>]| {
+        maps.iter().flat_map(|m| m.iter().flatten()).fold(0.0_f64, |s, v| s.max(v.abs()))
+    };
+    // The diagonal is 1 in the table; what counts is beside it.
+    let whole = size(&[&n.data, &n.fitted]).max(1e-12);
+    let rest_size = size(&[&difference]).max(1e-12);
+    let rest_size = if rest_size < 1e-9 { whole } else { rest_size };
+    let places = [left, left + side + 24.0, left + 2.0 * side + 24.0 + bar_room];
+    let maps = [
+        ("table", &n.data, whole),
+        ("model", &n.fitted, whole),
+        ("table less model", &difference, rest_size),
+    ];
+    for (k, (name, map, largest)) in maps.iter().enumerate() {
+        let x = places[k];
+        canvas.text((x, top - 9.0), name, Font::default());
+        paint(canvas, Rect { x, y: top, w: side, h: side }, map, |v| p.diverging(v / largest));
+        for (i, row) in map.iter().enumerate().filter(|_| m <= MOST_PRINTED) {
+            for (j, v) in row.iter().enumerate() {
+                let at = (x + (j as f64 + 0.5) * cell, top + (i as f64 + 0.5) * cell + 3.0);
+                let back = p.diverging(v / largest);
+                let ink = if (back.grey() > 0.5) == (p.ink.grey() < 0.5) { p.ink } else { p.paper };
+                let font = Font { size: 9.0, ..Font::label(ink, Anchor::Middle) };
+                // Adding 0 turns −0 into 0.
+                canvas.text(at, &minus(&format!("{:.2}", (v * 100.0).round() / 100.0 + 0.0)), font);
+            }
+        }
+    }
+    let size = (0.86 * cell).clamp(6.5, LABEL);
+    for (i, name) in n.columns.iter().enumerate().filter(|_| named) {
+        let y = top + (i as f64 + 0.5) * cell + 0.35 * size;
+        canvas.text(
+            (left - 6.0, y),
+            &shorten(name, size, names),
+            Font { size, ..Font::label(p.ink, Anchor::End) },
+        );
+        for x in places {
+            let at = (x + (i as f64 + 0.5) * cell + 0.35 * size, top + side + 6.0);
+            let text = shorten(name, size, upright);
+            canvas.text(at, &text, Font { size, turn: -90.0, ..Font::label(p.muted, Anchor::End) });
+        }
+    }
+    for (x, largest) in [(places[1] + side + 8.0, whole), (places[2] + side + 8.0, rest_size)] {
+        let bar = Rect { x, y: top, w: 9.0, h: side.min(160.0) };
+        let ticks = [(0.0, number(-largest, 2)), (0.5, "0".to_owned()), (1.0, number(largest, 2))];
+        debug_assert!(width(&ticks[0].1, LABEL, Weight::Regular) < bar_room);
+        colour_bar(canvas, bar, |share| p.diverging(2.0 * share - 1.0), &ticks);
+    }
+    sheet.finish()
+}
+
+/// Cells of a matrix as rectangles, one path for each shade.
+pub(crate) fn paint(
+    canvas: &mut crate::svg::Canvas,
+    area: Rect,
+    cells: &[Vec<f64>],
+    colour: impl Fn(f64) -> crate::theme::Colour,
+) {
+    let mut shades = std::collections::BTreeMap::<[u8; 3], Vec<Rect>>::new();
+    let (rows, columns) = (cells.len().max(1) as f64, cells.first().map_or(1, Vec::len).max(1) as f64);
+    let (w, h) = (area.w / columns, area.h / rows);
+    for (i, row) in cells.iter().enumerate() {
+        let mut j = 0;
+        while j < row.len() {
+            // Neighbours of one shade are one rectangle; shades are steps of 4 in 256.
+            let own = colour(row[j]).0.map(|c| c & 0xfc);
+            let start = j;
+            while j < row.len() && colour(row[j]).0.map(|c| c & 0xfc) == own {
+                j += 1;
+            }
+            let cell =
+                Rect { x: area.x + start as f64 * w, y: area.y + i as f64 * h, w: (j - start) as f64 * w, h };
+            shades.entry(own).or_default().push(cell);
+        }
+    }
+    for (shade, cells) in shades {
+        canvas.cells(&cells, crate::theme::Colour(shade.map(|c| c | (c >> 6))));
+    }
+}

@@ -1,0 +1,121 @@
+//! Loadings as squares: area by size, colour by sign.
+
+use super::{communalities, component_word, conditions, largest, some_components, standardized_loadings};
+use crate::layout::{Entry, LABEL, Look, Sheet, Words, legend, names_width};
+use crate::scale::{count, number};
+use crate::svg::{Anchor, Font, Rect, Stroke};
+use crate::text::shorten;
+use crate::{Error, Style, Svg};
+use covary::io::model_file::Saved;
+use serde::{Deserialize, Serialize};
+
+/// Columns drawn at most, and components.
+const MOST_COLUMNS: usize = 40;
+const MOST_COMPONENTS: usize = 24;
+
+/// The numbers behind a Hinton diagram.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HintonNumbers {
+    /// What was fitted to what.
+    pub subject: String,
+    /// `component`, or `factor`.
+    pub component_word: String,
+    /// The rotation, if any.
+    pub rotation: Option<String>,
+    /// Columns drawn, in the order of the table.
+    pub columns: Vec<String>,
+    /// All columns of the model.
+    pub n_columns: usize,
+    /// All components of the model.
+    pub n_components: usize,
+    /// Loadings in standard deviations of each column: a row for each of `columns`.
+    pub loadings: Vec<Vec<f64>>,
+}
+
+/// Asks for them; of many columns, those that the components explain best.
+///
+/// # Errors
+/// [`Error::NoComponents`] for a model without.
+pub fn numbers(saved: &Saved) -> Result<HintonNumbers, Error> {
+    let q = some_components(saved)?;
+    let (loadings, _) = standardized_loadings(saved);
+    let drawn = largest(&communalities(&loadings), MOST_COLUMNS);
+    Ok(HintonNumbers {
+        subject: conditions(saved),
+        component_word: component_word(saved).to_owned(),
+        rotation: saved.rotation.as_ref().map(|r| r.name.clone()),
+        columns: drawn.iter().map(|&j| saved.columns[j].clone()).collect(),
+        n_columns: saved.columns.len(),
+        n_components: q,
+        loadings: drawn.iter().map(|&j| loadings.row(j)[..q.min(MOST_COMPONENTS)].to_vec()).collect(),
+    })
+}
+
+/// Draws them.
+pub fn draw(numbers: &HintonNumbers, style: &Style) -> Svg {
+    let n = numbers;
+    let shown = n.loadings.first().map_or(0, Vec::len).max(1);
+    let largest = n.loadings.iter().flatten().fold(0.0_f64, |m, v| m.max(v.abs())).max(1e-300);
+    let word = &n.component_word;
+    let turned = n.rotation.as_ref().map_or(String::new(), |r| format!(", after {r} rotation"));
+    let title = format!("How columns load on {word}s{turned}");
+    let mut note = vec![format!(
+        "Area shows size; the largest square is {} standard deviations of its column.",
+        number(largest, 2)
+    )];
+    if n.n_columns > n.columns.len() {
+        note.push(format!(
+            "Shown are the {} of {} columns that the {word}s explain best.",
+            n.columns.len(),
+            count(n.n_columns)
+        ));
+    }
+    if n.n_components > shown {
+        note.push(format!("The first {shown} of {} {word}s are shown.", n.n_components));
+    }
+    let row = (620.0 / n.columns.len().max(1) as f64).clamp(16.0, 27.0);
+    let usual = (row * n.columns.len() as f64 + 52.0).max(120.0);
+    let names = names_width(&n.columns, 230.0);
+    let wide = (names + 60.0 + 74.0 * shown as f64).clamp(420.0, 900.0);
+    let mut sheet = Sheet::new(
+        style,
+        (wide, usual),
+        &Words { title: &title, subtitle: &n.subject, note: &note.join(" ") },
+    );
+    let (body, p) = (sheet.body, sheet.canvas.palette());
+    let canvas = &mut sheet.canvas;
+    let names = names.min(0.45 * body.w);
+    legend(
+        canvas,
+        (body.x, body.y + 12.0),
+        body.w,
+        &[
+            Entry { text: "positive", colour: p.positive, look: Look::Box },
+            Entry { text: "negative", colour: p.negative, look: Look::Box },
+        ],
+    );
+    let area = body.inside(names + 12.0, 44.0, 4.0, 4.0);
+    let (step, line) = (area.w / shown as f64, area.h / n.columns.len().max(1) as f64);
+    let side = step.min(line) * 0.94;
+    let every = ((24.0 / step).ceil() as usize).max(1);
+    for k in (0..shown).step_by(every) {
+        let at = (area.x + (k as f64 + 0.5) * step, area.y - 8.0);
+        let text = if k == 0 && step > 70.0 { format!("{word} 1") } else { (k + 1).to_string() };
+        canvas.text(at, &text, Font::label(p.muted, Anchor::Middle));
+    }
+    for (j, (name, row)) in n.columns.iter().zip(&n.loadings).enumerate() {
+        let y = area.y + (j as f64 + 0.5) * line;
+        canvas.line((area.x, y), (area.right(), y), Stroke::new(p.grid, 1.0));
+        let name = shorten(name, LABEL, names);
+        canvas.text((area.x - 8.0, y + 4.0), &name, Font::label(p.ink, Anchor::End));
+        for (k, &value) in row.iter().enumerate() {
+            let s = side * (value.abs() / largest).sqrt();
+            let x = area.x + (k as f64 + 0.5) * step;
+            let colour = if value < 0.0 { p.negative } else { p.positive };
+            if s >= 0.05 {
+                canvas.rect(Rect { x: x - 0.5 * s, y: y - 0.5 * s, w: s, h: s }, colour);
+            }
+        }
+    }
+    sheet.finish()
+}

@@ -1,0 +1,244 @@
+//! Values on the globe.
+
+use crate::layout::{Axis, Panel, Sheet, Words, colour_bar};
+use crate::scale::{Scale, Tick, count, number, several};
+use crate::svg::{Rect, Stroke};
+use crate::{Error, Style, Svg};
+use serde::{Deserialize, Serialize};
+
+/// Places drawn one by one; more are averaged over squares.
+const MOST_PLACES: usize = 12_000;
+
+/// A value at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Place {
+    /// Degrees north of the equator.
+    pub latitude: f64,
+    /// Degrees east, from −180 to 360.
+    pub longitude: f64,
+    /// The value.
+    pub value: f64,
+}
+
+/// The numbers behind a map.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MapNumbers {
+    /// Where the values come from.
+    pub subject: String,
+    /// What is shown.
+    pub name: String,
+    /// Places that were given, with or without a value.
+    pub n_given: usize,
+    /// Height and width of a place in degrees, if places lie on a grid.
+    pub cell: Option<(f64, f64)>,
+    /// Whether values were averaged over cells.
+    pub averaged: bool,
+    /// The places with a value.
+    pub places: Vec<Place>,
+}
+
+/// Arranges places: finds the grid they lie on, and averages where they are too many to draw.
+///
+/// # Errors
+/// [`Error::NoPlaces`] if no place is on the globe and has a value.
+pub fn numbers(subject: &str, name: &str, given: &[Place]) -> Result<MapNumbers, Error> {
+    let on_globe = |p: &&Place| {
+        (-90.0..=90.0).contains(&p.latitude) && (-180.0..=360.0).contains(&p.longitude) && p.value.is_finite()
+    };
+    let mut places: Vec<Place> = given.iter().filter(on_globe).copied().collect();
+    if places.is_empty() {
+        return Err(Error::NoPlaces);
+    }
+    let mut cell = grid(&places);
+    let averaged = places.len() > MOST_PLACES;
+    if averaged {
+        let (_, _, lat, lon) = extent(&places);
+        let span = (lat.1 - lat.0).max(lon.1 - lon.0).max(1e-6);
+        let side = span / 100.0;
+        let mut sums = std::collections::BTreeMap::<(i64, i64), (f64, f64)>::new();
+        for p in &places {
+            let at = ((p.latitude / side).floor() as i64, (p.longitude / side).floor() as i64);
+            let sum = sums.entry(at).or_default();
+            *sum = (sum.0 + p.value, sum.1 + 1.0);
+        }
+        let centre = |k: i64| (k as f64 + 0.5) * side;
+        places = sums
+            .into_iter()
+            .map(|((a, o), (sum, n))| Place { latitude: centre(a), longitude: centre(o), value: sum / n })
+            .collect();
+        cell = Some((side, side));
+    }
+    Ok(MapNumbers {
+        subject: subject.to_owned(),
+        name: name.to_owned(),
+        n_given: given.len(),
+        cell,
+        averaged,
+        places,
+    })
+}
+
+/// Latitude and longitude in the name of a column, such as `12.5N 77.5W`, `lat=-5,lon=120` or `-5_120`.
+///
+/// ```
+/// use covary_report::plot::map::place_in_name;
+/// assert_eq!(place_in_name("12.5N 77.5W"), Some((12.5, -77.5)));
+/// assert_eq!(place_in_name("lat=-5,lon=120"), Some((-5.0, 120.0)));
+/// assert_eq!((place_in_name("proline"), place_in_name("od280/od315")), (None, None));
+/// ```
+pub fn place_in_name(name: &str) -> Option<(f64, f64)> {
+    let mut found = Vec::new();
+    let mut rest = name;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let negative = rest[..start].ends_with(['-', '−']);
+        let tail = &rest[start..];
+        let end = tail.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(tail.len());
+        let value: f64 = tail[..end].trim_end_matches('.').parse().ok()?;
+        rest = &tail[end..];
+        let side = rest.trim_start_matches(['°', ' ']).chars().next();
+        let turned = negative || matches!(side, Some('S' | 's' | 'W' | 'w'));
+        found.push(if turned { -value } else { value });
+    }
+    match found[..] {
+        [latitude, longitude] if latitude.abs() <= 90.0 && (-180.0..=360.0).contains(&longitude) => {
+            Some((latitude, longitude))
+        }
+        _ => None,
+    }
+}
+
+type Ends = (f64, f64);
+
+fn extent(places: &[Place]) -> (Vec<f64>, Vec<f64>, Ends, Ends) {
+    let distinct = |of: fn(&Place) -> f64| {
+        let mut values: Vec<f64> = places.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        values
+    };
+    let (lats, lons) = (distinct(|p| p.latitude), distinct(|p| p.longitude));
+    let ends = |v: &[f64]| (v[0], v[v.len() - 1]);
+    let (lat, lon) = (ends(&lats), ends(&lons));
+    (lats, lons, lat, lon)
+}
+
+/// Height and width of a cell, where latitudes and longitudes repeat in even steps.
+fn grid(places: &[Place]) -> Option<(f64, f64)> {
+    let (lats, lons, ..) = extent(places);
+    let step = |v: &[f64]| {
+        let steps = v.windows(2).map(|w| w[1] - w[0]);
+        let least = steps.clone().fold(f64::INFINITY, f64::min);
+        let even = |s: f64| ((s / least) - (s / least).round()).abs() < 0.02;
+        (v.len() > 1 && steps.clone().all(even)).then_some(least)
+    };
+    let (tall, wide) = (step(&lats)?, step(&lons)?);
+    let cells = lats.len() * lons.len();
+    (cells <= 30 * places.len()).then_some((tall, wide))
+}
+
+/// Draws them: cells of the grid, or points.
+pub fn draw(numbers: &MapNumbers, style: &Style) -> Svg {
+    let n = numbers;
+    let (tall, wide) = n.cell.unwrap_or((0.0, 0.0));
+    let (_, _, lat, lon) = extent(&n.places);
+    let room = if n.cell.is_some() { 0.0 } else { 0.04 * (lat.1 - lat.0).max(lon.1 - lon.0).max(0.1) };
+    let (south, north) = ((lat.0 - 0.5 * tall - room).max(-90.0), (lat.1 + 0.5 * tall + room).min(90.0));
+    let (west, east) = (lon.0 - 0.5 * wide - room, lon.1 + 0.5 * wide + room);
+    let mut note: Vec<String> = Vec::new();
+    if n.averaged {
+        note.push(format!(
+            "{} are averaged over squares of {} degrees.",
+            several(n.n_given, "place"),
+            number(tall, 2)
+        ));
+    } else if n.places.len() < n.n_given {
+        note.push(format!(
+            "{} of {} places have a value on the globe.",
+            count(n.places.len()),
+            count(n.n_given)
+        ));
+    }
+    // Near the middle a degree is as long to the east as to the north.
+    let shape = (0.5 * (south + north)).to_radians().cos().max(0.3);
+    let aspect = ((east - west) * shape / (north - south)).clamp(0.4, 3.2);
+    let map_wide = (430.0 * aspect).clamp(300.0, 760.0);
+    let map_tall = map_wide / aspect;
+    let mut sheet = Sheet::new(
+        style,
+        (map_wide + 150.0, map_tall + 70.0),
+        &Words { title: &n.name, subtitle: &n.subject, note: &note.join(" ") },
+    );
+    let (body, p) = (sheet.body, sheet.canvas.palette());
+    let canvas = &mut sheet.canvas;
+    let degrees = |scale: Scale, sides: [&str; 2], room: f64| -> Vec<Tick> {
+        let word = |v: f64| {
+            let v = if v > 180.0 { v - 360.0 } else { v };
+            let side = if v < 0.0 {
+                sides[1]
+            } else if v > 0.0 {
+                sides[0]
+            } else {
+                ""
+            };
+            format!("{}°{side}", number(v.abs(), 5))
+        };
+        scale
+            .ticks((room / 90.0).clamp(2.0, 6.0) as usize)
+            .into_iter()
+            .map(|t| Tick { text: word(t.value), ..t })
+            .collect()
+    };
+    let (x_scale, y_scale) =
+        (Scale::Linear { from: west, to: east }, Scale::Linear { from: south, to: north });
+    let x = Axis {
+        ticks: Some(degrees(x_scale, ["E", "W"], body.w)),
+        grid: false,
+        ..Axis::new(x_scale, "longitude")
+    };
+    let y = Axis {
+        ticks: Some(degrees(y_scale, ["N", "S"], body.h)),
+        grid: false,
+        ..Axis::new(y_scale, "latitude")
+    };
+    let panel = Panel::new(canvas, Rect { w: body.w - 64.0, ..body }, &x, &y);
+    let values = || n.places.iter().map(|q| q.value);
+    let (low, high) = Scale::over(values(), false).ends();
+    let largest = low.abs().max(high.abs());
+    let signed = low < 0.0 && high > 0.0;
+    let share = |v: f64| if signed { 0.5 + 0.5 * v / largest } else { (v - low) / (high - low) };
+    let colour = |s: f64| if signed { p.diverging(2.0 * s - 1.0) } else { p.sequential(s) };
+    // Land, or whatever was not measured, is the colour of a gap.
+    canvas.rect(panel.area, p.gap);
+    canvas.clipped(panel.area, |canvas| {
+        if let Some((tall, wide)) = n.cell {
+            let mut shades = std::collections::BTreeMap::<u32, Vec<Rect>>::new();
+            for q in &n.places {
+                let (x0, y0) = panel.at((q.longitude - 0.5 * wide, q.latitude + 0.5 * tall));
+                let (x1, y1) = panel.at((q.longitude + 0.5 * wide, q.latitude - 0.5 * tall));
+                let cell = Rect { x: x0, y: y0, w: x1 - x0, h: y1 - y0 };
+                shades.entry((share(q.value).clamp(0.0, 1.0) * 64.0).round() as u32).or_default().push(cell);
+            }
+            for (shade, cells) in shades {
+                canvas.cells(&cells, colour(f64::from(shade) / 64.0));
+            }
+        } else {
+            let size = if n.places.len() > 1000 { 2.0 } else { 4.0 };
+            for q in &n.places {
+                canvas.mark(panel.at((q.longitude, q.latitude)), 0, size + 0.6, p.ink, false);
+                canvas.mark(panel.at((q.longitude, q.latitude)), 0, size, colour(share(q.value)), false);
+            }
+        }
+    });
+    let faint = Stroke::new(p.ink, 0.6).faint(0.14);
+    for tick in x.ticks.iter().flatten() {
+        canvas.line((panel.px(tick.value), panel.area.y), (panel.px(tick.value), panel.area.bottom()), faint);
+    }
+    for tick in y.ticks.iter().flatten() {
+        canvas.line((panel.area.x, panel.py(tick.value)), (panel.area.right(), panel.py(tick.value)), faint);
+    }
+    let bar = Rect { x: panel.area.right() + 14.0, y: panel.area.y, w: 11.0, h: panel.area.h.min(260.0) };
+    let (from, to) = if signed { (-largest, largest) } else { (low, high) };
+    let ticks = [0.0, 0.5, 1.0].map(|s| (s, number(from + s * (to - from), 2)));
+    colour_bar(canvas, bar, colour, &ticks);
+    sheet.finish()
+}

@@ -1,0 +1,162 @@
+//! The kinds of figures, a module each: a struct of numbers, a function that asks for them, a function
+//! that draws them.
+
+pub mod biplot;
+pub mod covariance;
+pub mod hinton;
+pub mod images;
+pub mod intervals;
+pub mod loadings;
+pub mod map;
+pub mod missing;
+pub mod relevance;
+pub mod samples;
+pub mod scores;
+pub mod scree;
+pub mod select;
+pub mod trace;
+
+use crate::Error;
+use crate::scale::{percent, several};
+use covary::Matrix;
+use covary::io::model_file::Saved;
+use covary::learn::Family;
+
+/// The kinds by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Variance per component, beside shuffled columns.
+    Scree,
+    /// Loadings as squares.
+    Hinton,
+    /// Rows along two components.
+    Scores,
+    /// Rows and columns together.
+    Biplot,
+    /// Loadings as bars with intervals.
+    Loadings,
+    /// Covariance of the table, of the model, and their difference.
+    Covariance,
+    /// The objective step by step.
+    Trace,
+    /// Which components a prior kept.
+    Relevance,
+    /// Where the gaps are.
+    Missing,
+    /// Hidden cells against their intervals.
+    Intervals,
+    /// Every criterion over the number of components.
+    Select,
+    /// Drawn rows against real ones.
+    Samples,
+    /// Values on the globe.
+    Map,
+    /// Rows as little pictures.
+    Images,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 14] = [
+        Self::Scree,
+        Self::Hinton,
+        Self::Scores,
+        Self::Biplot,
+        Self::Loadings,
+        Self::Covariance,
+        Self::Trace,
+        Self::Relevance,
+        Self::Missing,
+        Self::Intervals,
+        Self::Select,
+        Self::Samples,
+        Self::Map,
+        Self::Images,
+    ];
+
+    /// As users type it.
+    ///
+    /// ```
+    /// use covary_report::plot::Kind;
+    /// assert!(Kind::ALL.iter().all(|kind| Kind::from_name(kind.name()) == Some(*kind)));
+    /// ```
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Scree => "scree",
+            Self::Hinton => "hinton",
+            Self::Scores => "scores",
+            Self::Biplot => "biplot",
+            Self::Loadings => "loadings",
+            Self::Covariance => "covariance",
+            Self::Trace => "trace",
+            Self::Relevance => "relevance",
+            Self::Missing => "missing",
+            Self::Intervals => "intervals",
+            Self::Select => "select",
+            Self::Samples => "samples",
+            Self::Map => "map",
+            Self::Images => "images",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// What was fitted to what, for a subtitle.
+pub(crate) fn conditions(saved: &Saved) -> String {
+    let (training, d) = (&saved.training, saved.columns.len());
+    let gaps = match training.n_gaps() {
+        0 => "no gaps".to_owned(),
+        n => format!("{} missing", percent(n as f64 / (training.n_rows * d) as f64)),
+    };
+    format!(
+        "{}, {}; fitted to {} of {}, {gaps}{}",
+        Family::words(&saved.family),
+        several(saved.model.n_components(), "component"),
+        several(training.n_rows, "row"),
+        several(d, "column"),
+        if saved.spec.standardize { ", columns standardized" } else { "" },
+    )
+}
+
+/// Loadings as the reader sees them, rotated if that was asked for, in standard deviations of each
+/// column, d × q; and those deviations.
+pub(crate) fn standardized_loadings(saved: &Saved) -> (Matrix, Vec<f64>) {
+    let sds: Vec<f64> = saved.model.variances().iter().map(|v| v.sqrt()).collect();
+    let mut loadings = match &saved.rotation {
+        Some(r) => r.rotated.loadings.clone(),
+        None => saved.model.loadings().clone(),
+    };
+    loadings.scale_rows(&sds.iter().map(|s| 1.0 / s).collect::<Vec<_>>());
+    (loadings, sds)
+}
+
+/// What the components are called: a factor that was turned is not a principal component.
+pub(crate) fn component_word(saved: &Saved) -> &'static str {
+    if saved.rotation.is_some() || saved.family == "fa" { "factor" } else { "component" }
+}
+
+/// At least one component, or no figure.
+pub(crate) fn some_components(saved: &Saved) -> Result<usize, Error> {
+    match saved.model.n_components() {
+        0 => Err(Error::NoComponents),
+        q => Ok(q),
+    }
+}
+
+/// The `most` columns with the largest numbers, in the order of the table.
+pub(crate) fn largest(numbers: &[f64], most: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..numbers.len()).collect();
+    order.sort_by(|&a, &b| numbers[b].total_cmp(&numbers[a]).then(a.cmp(&b)));
+    order.truncate(most);
+    order.sort_unstable();
+    order
+}
+
+/// Sum of squares of each column's loadings: the share of its variance that the components explain.
+pub(crate) fn communalities(loadings: &Matrix) -> Vec<f64> {
+    loadings.rows().map(|row| row.iter().map(|w| w * w).sum()).collect()
+}

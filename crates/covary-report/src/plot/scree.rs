@@ -1,0 +1,241 @@
+//! Variance per component, beside columns that have nothing to do with each other.
+
+use super::{conditions, some_components};
+use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, legend};
+use crate::scale::{Scale, number, percent, several};
+use crate::svg::{Anchor, Font, Rect, Stroke};
+use crate::text::{Weight, width};
+use crate::{Error, Style, Svg};
+use covary::Dataset;
+use covary::io::model_file::Saved;
+use covary::select::ParallelAnalysis;
+use serde::{Deserialize, Serialize};
+
+/// Components drawn; the others hardly show.
+const MOST: usize = 30;
+/// Shuffled cells, or multiplications, that fit into about half a second.
+const CELLS: f64 = 2e7;
+const WORK: f64 = 6e9;
+const FEWEST_COPIES: f64 = 20.0;
+/// Groups of rows left out in turn.
+const GROUPS: usize = 20;
+
+/// The numbers behind a scree plot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScreeNumbers {
+    /// What was fitted to what.
+    pub subject: String,
+    /// Components of the model.
+    pub n_components: usize,
+    /// Whether variances are those of columns with unit variance.
+    pub standardized: bool,
+    /// Whether the variances are the table's; else they are the model's own.
+    pub of_table: bool,
+    /// Variance along each component, falling.
+    pub variances: Vec<f64>,
+    /// Lower and upper end of its 95 % interval.
+    pub intervals: Option<Vec<(f64, f64)>>,
+    /// Share of the total variance up to each component.
+    pub cumulative: Vec<f64>,
+    /// All components, drawn or not.
+    pub n_all: usize,
+    /// 95 % quantile of each variance over tables with every column shuffled.
+    pub thresholds: Option<Vec<f64>>,
+    /// Variances above their threshold, counted until the first that is not.
+    pub n_above: Option<usize>,
+    /// Shuffled tables behind the thresholds.
+    pub n_copies: usize,
+    /// Whether a table was given that is too large to be shuffled for a figure: variances are the model's.
+    pub too_large: bool,
+}
+
+/// Asks for them: with a table, its eigenvalues beside those of shuffled columns; without, the model's.
+///
+/// # Errors
+/// [`Error::NoComponents`] for a model without, if no table is given; and what the library refuses.
+pub fn numbers(saved: &Saved, data: Option<&Dataset>) -> Result<ScreeNumbers, Error> {
+    let standardized = saved.spec.standardize;
+    let Some(data) = data else {
+        some_components(saved)?;
+        let (model, d) = (&saved.model, saved.columns.len() as f64);
+        // Shares of standardized columns are of a total of d.
+        let shares = if standardized { model.standardized_share() } else { model.explained_variance_ratio() };
+        let total = if standardized { d } else { model.total_variance() };
+        return Ok(ScreeNumbers {
+            subject: conditions(saved),
+            n_components: model.n_components(),
+            standardized,
+            of_table: false,
+            variances: shares.iter().take(MOST).map(|s| s * total).collect(),
+            intervals: None,
+            cumulative: running(&shares),
+            n_all: shares.len(),
+            thresholds: None,
+            n_above: None,
+            n_copies: 0,
+            too_large: false,
+        });
+    };
+    let (n, d) = (data.n_rows() as f64, data.n_columns() as f64);
+    // With gaps every pair of columns is counted; without, the smaller side decides.
+    let least = if data.is_complete() { n.min(d) } else { d };
+    let once = n * d * least + 4.0 * least.powi(3);
+    if FEWEST_COPIES * once > WORK {
+        return Ok(ScreeNumbers { too_large: true, ..self::numbers(saved, None)? });
+    }
+    // Thresholds of many rows lie close together: few copies show them.
+    let n_copies = (CELLS / (n * d)).min(WORK / once).clamp(FEWEST_COPIES, 200.0) as usize;
+    let analysis = ParallelAnalysis { standardize: standardized, n_copies, ..ParallelAnalysis::default() };
+    let spectrum = analysis.run(data)?;
+    let total: f64 = spectrum.eigenvalues.iter().sum();
+    let shares: Vec<f64> = spectrum.eigenvalues.iter().map(|l| l / total).collect();
+    let errors = analysis.log_errors(data, GROUPS).ok();
+    // Student's t at 97.5 % with 19 degrees of freedom.
+    let intervals = errors.map(|errors| {
+        let of = |(l, e): (&f64, &f64)| (l * (-2.093 * e).exp(), l * (2.093 * e).exp());
+        spectrum
+            .eigenvalues
+            .iter()
+            .zip(&errors)
+            .map(of)
+            .take_while(|(a, b)| a.is_finite() && b.is_finite())
+            .take(MOST)
+            .collect()
+    });
+    Ok(ScreeNumbers {
+        subject: conditions(saved),
+        n_components: saved.model.n_components(),
+        standardized,
+        of_table: true,
+        variances: spectrum.eigenvalues.iter().copied().take(MOST).collect(),
+        intervals,
+        cumulative: running(&shares),
+        n_all: shares.len(),
+        thresholds: Some(spectrum.thresholds.iter().copied().take(MOST).collect()),
+        n_above: Some(spectrum.n_components),
+        n_copies,
+        too_large: false,
+    })
+}
+
+fn running(shares: &[f64]) -> Vec<f64> {
+    let sums = shares.iter().scan(0.0, |sum, share| {
+        *sum += share;
+        Some(*sum)
+    });
+    sums.take(MOST).collect()
+}
+
+/// Draws them: bars with their intervals and the threshold, and beside them the running share.
+pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
+    let n = numbers;
+    let q = n.n_components;
+    let title = match (n.n_above, n.cumulative.get(q.wrapping_sub(1))) {
+        (Some(above), _) => {
+            let stand = if above == 1 { "stands" } else { "stand" };
+            format!("{} {stand} above shuffled columns", several(above, "component"))
+        }
+        (None, Some(share)) => {
+            format!("{} explain {} of the variance", several(q, "component"), percent(*share))
+        }
+        (None, None) => "Variance by component".to_owned(),
+    };
+    let mut note = Vec::new();
+    if let Some(intervals) = &n.intervals
+        && !intervals.is_empty()
+    {
+        note.push(format!("Whiskers: 95 % intervals by leaving out {GROUPS} groups of rows in turn."));
+    }
+    if n.thresholds.is_some() {
+        note.push(format!(
+            "Dashed: 95 % quantile of {} of the table with every column shuffled.",
+            several(n.n_copies, "copy").replace("copys", "copies")
+        ));
+    } else if n.too_large {
+        note.push(
+            "Variances are the model's: the table is too large to be compared with shuffled columns."
+                .to_owned(),
+        );
+    }
+    if n.n_all > n.variances.len() {
+        note.push(format!("The first {} of {} are shown.", n.variances.len(), several(n.n_all, "component")));
+    }
+    let mut sheet = Sheet::new(
+        style,
+        (760.0, 300.0),
+        &Words { title: &title, subtitle: &n.subject, note: &note.join(" ") },
+    );
+    let (body, p) = (sheet.body, sheet.canvas.palette());
+    let canvas = &mut sheet.canvas;
+    let left = Rect { w: 0.6 * body.w - 12.0, ..body };
+    let right = Rect { x: body.x + 0.6 * body.w + 12.0, w: 0.4 * body.w - 12.0, ..body };
+    let shown = n.variances.len();
+
+    let unit =
+        if n.standardized { "variance, in columns" } else { "variance, in squared units of the table" };
+    let highest = n.intervals.iter().flatten().map(|i| i.1).chain(n.variances.iter().copied()).chain([0.0]);
+    let lowest = n.variances.iter().copied().fold(0.0, f64::min);
+    let y = Axis::new(Scale::over(highest.chain([lowest]), true), unit);
+    let x = Axis::whole(1, shown.max(1), left.w, "component");
+    let panel = Panel::new(canvas, left, &x, &y);
+    let bar = (panel.area.w / (shown as f64 + 0.2) * 0.72).min(46.0);
+    for (k, &v) in n.variances.iter().enumerate() {
+        let (at, top) = panel.at((k as f64 + 1.0, v));
+        let zero = panel.py(0.0);
+        let colour = if k < q { p.main } else { p.soft };
+        canvas.rect(Rect { x: at - 0.5 * bar, y: top.min(zero), w: bar, h: (zero - top).abs() }, colour);
+    }
+    for (k, &(low, high)) in n.intervals.iter().flatten().enumerate() {
+        let at = panel.px(k as f64 + 1.0);
+        let over = p.ink.towards(p.paper, 0.25);
+        for (width, colour) in [(3.0, p.paper), (1.2, over)] {
+            canvas.line(
+                (at, panel.py(low)),
+                (at, panel.py(high)),
+                Stroke::new(colour, width).faint(if width > 2.0 { 0.6 } else { 1.0 }),
+            );
+        }
+    }
+    if let Some(thresholds) = &n.thresholds {
+        let points = thresholds.iter().enumerate().map(|(k, &t)| panel.at((k as f64 + 1.0, t)));
+        canvas.polyline(points, Stroke::new(p.second, 1.8).dashed(5.0));
+    }
+    let in_model = if n.of_table { "in the model" } else { "component" };
+    let mut entries = vec![Entry { text: in_model, colour: p.main, look: Look::Box }];
+    if shown > q {
+        entries.push(Entry { text: "not in it", colour: p.soft, look: Look::Box });
+    }
+    if n.thresholds.is_some() {
+        entries.push(Entry { text: "shuffled columns", colour: p.second, look: Look::Line { dash: 4.0 } });
+    }
+    if n.of_table {
+        let texts: f64 = entries.iter().map(|e| width(e.text, LABEL, Weight::Regular) + 32.0).sum();
+        let from = (panel.area.right() - texts + 16.0).max(panel.area.x + 0.3 * panel.area.w);
+        legend(canvas, (from, left.y + 11.0), texts, &entries);
+    }
+
+    let y = Axis::new(Scale::Linear { from: 0.0, to: 1.0 }, "share of the variance, together");
+    let y = Axis { ticks: Some(shares_ticks()), ..y };
+    let x = Axis::whole(1, shown.max(1), right.w, "component");
+    let panel = Panel::new(canvas, right, &x, &y);
+    let points: Vec<(f64, f64)> =
+        n.cumulative.iter().take(shown).enumerate().map(|(k, &s)| panel.at((k as f64 + 1.0, s))).collect();
+    canvas.polyline(points.iter().copied(), Stroke::new(p.axis, 1.5));
+    let radius = if shown > 15 { 2.6 } else { 3.6 };
+    for (k, &at) in points.iter().enumerate() {
+        canvas.mark(at, 0, radius, if k < q { p.main } else { p.axis }, k >= q);
+    }
+    if let (Some(&at), Some(share)) = (points.get(q.wrapping_sub(1)), n.cumulative.get(q.wrapping_sub(1))) {
+        let last = at.0 + 60.0 > panel.area.right();
+        let (dx, anchor) = if last { (-6.0, Anchor::End) } else { (8.0, Anchor::Start) };
+        let dy = if last && *share > 0.85 { 18.0 } else { 14.0 };
+        let font = Font { weight: Weight::Bold, halo: true, ..Font::label(p.main, anchor) };
+        canvas.text((at.0 + dx, at.1 + dy), &format!("{} %", number(100.0 * share, 3)), font);
+    }
+    sheet.finish()
+}
+
+pub(crate) fn shares_ticks() -> Vec<crate::scale::Tick> {
+    let tick = |k: usize| crate::scale::Tick { value: k as f64 / 4.0, text: format!("{} %", 25 * k) };
+    (0..=4).map(tick).collect()
+}

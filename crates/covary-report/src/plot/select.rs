@@ -1,0 +1,226 @@
+//! Every criterion over the number of components.
+
+use crate::layout::{Axis, LABEL, Panel, Sheet, Words, spread};
+use crate::scale::{Scale, several};
+use crate::svg::{Anchor, Font, Rect, Stroke};
+use crate::text::{Weight, shorten, width};
+use crate::{Style, Svg};
+use covary::Dataset;
+use covary::select::Comparison;
+use serde::{Deserialize, Serialize};
+
+/// A criterion over q, turned so that more is better and 0 is its best.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// What it is.
+    pub name: String,
+    /// Its unit.
+    pub unit: String,
+    /// For each number of components from 0: how much less than the best; none where it is not known.
+    pub below_best: Vec<Option<f64>>,
+    /// Its standard error, where it has one.
+    pub error: Option<Vec<Option<f64>>>,
+    /// The number of components where it is best.
+    pub best: Option<usize>,
+}
+
+/// What a criterion would take.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    /// The criterion.
+    pub name: String,
+    /// Components.
+    pub n_components: usize,
+}
+
+/// The numbers behind a comparison of numbers of components.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SelectNumbers {
+    /// The table.
+    pub subject: String,
+    /// Most components tried.
+    pub most: usize,
+    /// The recommendation, and whose it is.
+    pub recommended: usize,
+    /// The criterion that recommends.
+    pub by: String,
+    /// The criteria that are curves.
+    pub curves: Vec<Curve>,
+    /// What every criterion would take.
+    pub choices: Vec<Choice>,
+}
+
+/// Arranges a comparison.
+pub fn numbers(data: &Dataset, found: &Comparison) -> SelectNumbers {
+    let at = &found.by_n_components;
+    let curve = |name: &str, unit: &str, values: Vec<Option<f64>>, error: Option<Vec<Option<f64>>>| {
+        let best = values.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
+        Curve {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            best: values.iter().position(|v| *v == Some(best)),
+            below_best: values.iter().map(|v| v.map(|v| v - best)).collect(),
+            error,
+        }
+    };
+    let held = |of: fn(&covary::select::HeldOutAt) -> f64| {
+        at.iter().map(|a| a.held_out.as_ref().map(of)).collect::<Vec<_>>()
+    };
+    // AIC and BIC are minus twice a log-likelihood: halved and turned they are in nats like the others.
+    let half = |v: Option<f64>| v.map(|v| -0.5 * v);
+    let mut curves = vec![
+        curve("held-out cells", "nats per hidden cell", held(|h| h.mean), Some(held(|h| h.shortfall_error))),
+        curve("BIC", "nats", at.iter().map(|a| half(a.bic)).collect(), None),
+        curve("AIC", "nats", at.iter().map(|a| half(a.aic)).collect(), None),
+        curve("Minka's evidence", "nats", at.iter().map(|a| a.log_evidence).collect(), None),
+        curve("variational bound", "nats", at.iter().map(|a| a.lower_bound).collect(), None),
+        curve(
+            "p(q | data)",
+            "log probability",
+            at.iter().map(|a| a.probability.filter(|p| *p > 0.0).map(f64::ln)).collect(),
+            None,
+        ),
+    ];
+    curves.retain(|c| c.below_best.iter().any(Option::is_some));
+    let gaps = if data.is_complete() {
+        "no gaps".to_owned()
+    } else {
+        format!(
+            "{} missing",
+            crate::scale::percent(data.n_gaps() as f64 / (data.n_rows() * data.n_columns()) as f64)
+        )
+    };
+    SelectNumbers {
+        subject: format!(
+            "probabilistic PCA; {} of {}, {gaps}",
+            several(data.n_rows(), "row"),
+            several(data.n_columns(), "column")
+        ),
+        most: at.len().saturating_sub(1),
+        recommended: found.recommended,
+        by: found.by.words().to_owned(),
+        curves,
+        choices: found
+            .choices
+            .iter()
+            .map(|(c, q)| Choice { name: c.words().to_owned(), n_components: *q })
+            .collect(),
+    }
+}
+
+/// Draws them: a panel per criterion, and below what each would take.
+pub fn draw(numbers: &SelectNumbers, style: &Style) -> Svg {
+    let n = numbers;
+    let (least, greatest) = n
+        .choices
+        .iter()
+        .fold((n.recommended, n.recommended), |(a, b), c| (a.min(c.n_components), b.max(c.n_components)));
+    let title = if least == greatest {
+        format!("All criteria take {}", several(n.recommended, "component"))
+    } else {
+        format!(
+            "{} recommended, by {}; criteria range from {least} to {greatest}",
+            several(n.recommended, "component"),
+            n.by
+        )
+    };
+    let note = "Each curve is the criterion below its best, in nats; up is better. Filled: its best. Bars: one standard error of the difference. The shaded column is the recommendation.";
+    let n_panels = n.curves.len().max(1);
+    let across = if n_panels == 4 { 2 } else { n_panels.min(3) };
+    let down = n_panels.div_ceil(across);
+    let strip = 24.0 * n.choices.len() as f64 + 62.0;
+    let tall = 190.0 * down as f64 + strip;
+    let mut sheet = Sheet::new(style, (860.0, tall), &Words { title: &title, subtitle: &n.subject, note });
+    let (body, p) = (sheet.body, sheet.canvas.palette());
+    let canvas = &mut sheet.canvas;
+    let strip = strip.min(0.5 * body.h);
+    let upper = Rect { h: body.h - strip - 14.0, ..body };
+    let x_axis = |room: f64| Axis::whole(0, n.most.max(1), room, "components");
+    for (k, curve) in n.curves.iter().enumerate() {
+        let outer = upper.row(k / across, down, 12.0).column(k % across, across, 22.0);
+        let values: Vec<f64> = curve.below_best.iter().flatten().copied().collect();
+        let error = |q: usize| curve.error.as_ref().and_then(|e| e[q]).unwrap_or(0.0);
+        // A start far below would flatten the rest: the panel shows the upper part, four times the middle.
+        let mut sorted = values.clone();
+        sorted.sort_by(f64::total_cmp);
+        let middle = sorted.get(sorted.len() / 2).copied().unwrap_or(-1.0);
+        let floor = (4.0 * middle).min(-1e-9);
+        let cut = sorted.first().is_some_and(|v| *v < 1.5 * floor);
+        let low = if cut { floor } else { sorted.first().copied().unwrap_or(-1.0) };
+        let top = 0.06 * -low;
+        let y = Axis::new(
+            Scale::over([low, top.max(error(curve.best.unwrap_or(0)))], false),
+            format!("{} ({} below best)", curve.name, curve.unit),
+        );
+        let panel = Panel::new(canvas, outer, &x_axis(outer.w), &y);
+        let (x0, x1) = (panel.px(n.recommended as f64 - 0.4), panel.px(n.recommended as f64 + 0.4));
+        canvas
+            .rect(Rect { x: x0, y: panel.area.y, w: x1 - x0, h: panel.area.h }, p.paper.towards(p.soft, 0.5));
+        canvas.clipped(Rect { y: panel.area.y - 6.0, h: panel.area.h + 6.0, ..panel.area }, |canvas| {
+            let points =
+                curve.below_best.iter().enumerate().map(|(q, v)| panel.at((q as f64, v.unwrap_or(f64::NAN))));
+            canvas.polyline(points.clone(), Stroke::new(p.main, 1.6));
+            for (q, at) in points.enumerate().filter(|(_, at)| at.1.is_finite()) {
+                let v = curve.below_best[q].unwrap_or(0.0);
+                if error(q) > 0.0 {
+                    canvas.line(
+                        panel.at((q as f64, v - error(q))),
+                        panel.at((q as f64, v + error(q))),
+                        Stroke::new(p.main, 1.1),
+                    );
+                }
+                canvas.mark(
+                    at,
+                    0,
+                    if curve.best == Some(q) { 4.2 } else { 2.8 },
+                    p.main,
+                    curve.best != Some(q),
+                );
+            }
+        });
+        if cut {
+            let first = curve.below_best.iter().flatten().next().copied().unwrap_or(0.0);
+            let text = format!("not shown: {} at 0", crate::scale::number(first, 3));
+            let at = (panel.area.right() - 4.0, panel.area.bottom() - 6.0);
+            canvas.text(at, &text, Font { halo: true, ..Font::label(p.muted, Anchor::End) });
+        }
+    }
+
+    let lower = Rect { y: body.bottom() - strip, h: strip, ..body };
+    canvas.text((lower.x, lower.y + 11.0), "what each criterion would take", Font::default());
+    let names = n
+        .choices
+        .iter()
+        .map(|c| width(&c.name, LABEL, Weight::Regular))
+        .fold(0.0, f64::max)
+        .min(0.35 * body.w);
+    let area = lower.inside(names + 14.0, 22.0, 14.0, 40.0);
+    let most = greatest.max(n.most);
+    let axis = Axis::whole(0, most.max(1), area.w, "");
+    let place = |q: usize| area.x + area.w * axis.scale.place(q as f64);
+    let (x0, x1) = (place(n.recommended) - 11.0, place(n.recommended) + 11.0);
+    canvas.rect(Rect { x: x0, y: area.y, w: x1 - x0, h: area.h }, p.paper.towards(p.soft, 0.5));
+    let lines: Vec<f64> = (0..n.choices.len())
+        .map(|k| area.y + (k as f64 + 0.5) * area.h / n.choices.len().max(1) as f64)
+        .collect();
+    for (choice, y) in n.choices.iter().zip(spread(&lines, 10.0, area.y, area.bottom())) {
+        canvas.line((area.x, y), (area.right(), y), Stroke::new(p.grid, 1.0));
+        canvas.text(
+            (area.x - 8.0, y + 4.0),
+            &shorten(&choice.name, LABEL, names),
+            Font::label(p.ink, Anchor::End),
+        );
+        let agrees = choice.n_components == n.recommended;
+        canvas.mark((place(choice.n_components), y), 0, 4.6, if agrees { p.main } else { p.second }, !agrees);
+    }
+    for tick in axis.ticks.unwrap_or_default() {
+        let x = area.x + area.w * axis.scale.place(tick.value);
+        canvas.text((x, area.bottom() + 15.0), &tick.text, Font::label(p.muted, Anchor::Middle));
+    }
+    canvas.text(
+        (area.x + 0.5 * area.w, area.bottom() + 32.0),
+        "components",
+        Font { anchor: Anchor::Middle, ..Font::default() },
+    );
+    sheet.finish()
+}

@@ -1,0 +1,137 @@
+//! Every kind is kept: its numbers, which the command wrote for the wine table, and the bytes of its
+//! figure. Instruction sets round differently, so figures are drawn from the kept numbers.
+//!
+//! `COVARY_REWRITE_GOLDEN=1 cargo test --release -p covary-report golden` draws them again; look at every
+//! one that changed. `COVARY_FIGURES=DIR` also writes PNGs, light, dark and for a printer in grey.
+
+use covary_report::plot::{
+    Kind, biplot, covariance, hinton, images, intervals, loadings, map, missing, relevance, samples, scores,
+    scree, select, trace,
+};
+use covary_report::{Style, Svg, Theme};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn kept<T: DeserializeOwned>(name: &str) -> T {
+    let text = fs::read_to_string(folder().join(format!("{name}.json"))).expect("kept numbers");
+    serde_json::from_str(&text).expect("numbers of this kind")
+}
+
+/// Draws the kept numbers of a kind.
+pub(crate) fn drawn(kind: Kind, style: &Style) -> Svg {
+    let name = kind.name();
+    match kind {
+        Kind::Scree => scree::draw(&kept(name), style),
+        Kind::Hinton => hinton::draw(&kept(name), style),
+        Kind::Scores => scores::draw(&kept(name), style),
+        Kind::Biplot => biplot::draw(&kept(name), style),
+        Kind::Loadings => loadings::draw(&kept(name), style),
+        Kind::Covariance => covariance::draw(&kept(name), style),
+        Kind::Trace => trace::draw(&kept(name), style),
+        Kind::Relevance => relevance::draw(&kept(name), style),
+        Kind::Missing => missing::draw(&kept(name), style),
+        Kind::Intervals => intervals::draw(&kept(name), style),
+        Kind::Select => select::draw(&kept(name), style),
+        Kind::Samples => samples::draw(&kept(name), style),
+        Kind::Map => map::draw(&kept(name), style),
+        Kind::Images => images::draw(&kept(name), style),
+    }
+}
+
+#[test]
+fn every_kind_has_the_bytes_that_were_looked_at() {
+    let rewrite = std::env::var_os("COVARY_REWRITE_GOLDEN").is_some();
+    for kind in Kind::ALL {
+        let (svg, path) = (drawn(kind, &Style::default()), folder().join(format!("{}.svg", kind.name())));
+        if rewrite {
+            fs::write(&path, svg.as_str()).expect("writable");
+        }
+        let golden = fs::read_to_string(&path).expect("a golden figure");
+        assert!(
+            svg.as_str() == golden,
+            "{} is drawn otherwise; look at it, then COVARY_REWRITE_GOLDEN=1",
+            kind.name()
+        );
+    }
+}
+
+#[cfg(feature = "png")]
+#[test]
+fn every_kind_becomes_pixels_in_both_themes_and_any_size() {
+    let pictures = std::env::var_os("COVARY_FIGURES").map(PathBuf::from);
+    for kind in Kind::ALL {
+        for (theme, word) in [(Theme::Light, "light"), (Theme::Dark, "dark")] {
+            let png =
+                drawn(kind, &Style { theme, ..Style::default() }).to_png(2.0).expect("of an ordinary size");
+            assert!(png.starts_with(b"\x89PNG"));
+            if let Some(folder) = &pictures {
+                fs::write(folder.join(format!("{}-{word}.png", kind.name())), png).expect("writable");
+            }
+        }
+        for (width, height) in [(200.0, 200.0), (1600.0, 300.0)] {
+            let style = Style { width: Some(width), height: Some(height), ..Style::default() };
+            let svg = drawn(kind, &style);
+            assert_eq!(svg.size(), (width, height));
+            assert!(!svg.as_str().contains("NaN") && svg.to_png(1.0).is_ok(), "{}", kind.name());
+        }
+    }
+}
+
+#[test]
+fn figures_tell_those_who_cannot_see_them() {
+    for kind in Kind::ALL {
+        let svg = drawn(kind, &Style::default());
+        let text = svg.as_str();
+        assert!(
+            text.contains("role=\"img\"") && text.contains("<title>") && text.contains("<desc>"),
+            "{}",
+            kind.name()
+        );
+    }
+}
+
+/// Whether two documents say the same, numbers to a thousandth.
+fn agree(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            let (a, b) = (a.as_f64().expect("a number"), b.as_f64().expect("a number"));
+            (a - b).abs() <= 1e-3 * (a.abs() + b.abs()) + 1e-6
+        }
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| agree(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| agree(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+#[test]
+fn the_kept_numbers_are_those_of_the_wine() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/wine_gaps.csv");
+    let table = covary::io::csv::read(fs::File::open(path).expect("a shipped example")).expect("a table");
+    let data = table.dataset();
+    let saved = super::fitted(data, &covary::Spec { standardize: true, ..covary::Spec::ppca(3) }, "em");
+    let labels = (0..data.n_rows()).map(|i| table.text(i, 13)).collect();
+    let colour = scores::ColourBy::Groups { name: "cultivar".to_owned(), labels };
+    let now = [
+        (Kind::Scree, serde_json::to_value(scree::numbers(&saved, Some(data)).expect("its own table"))),
+        (Kind::Hinton, serde_json::to_value(hinton::numbers(&saved).expect("components"))),
+        (
+            Kind::Scores,
+            serde_json::to_value(scores::numbers(&saved, data, (1, 2), Some(&colour)).expect("two")),
+        ),
+        (Kind::Biplot, serde_json::to_value(biplot::numbers(&saved, data, (1, 2), None).expect("two"))),
+        (Kind::Covariance, serde_json::to_value(covariance::numbers(&saved, data).expect("its own table"))),
+        (Kind::Missing, serde_json::to_value(missing::numbers(data, Some(&saved)).expect("its own table"))),
+    ];
+    for (kind, numbers) in now {
+        let numbers = numbers.expect("JSON");
+        assert!(agree(&numbers, &kept::<Value>(kind.name())), "{}: {numbers:#}", kind.name());
+    }
+}

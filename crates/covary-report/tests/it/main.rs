@@ -1,0 +1,23 @@
+//! Figures as readers get them: the numbers, the bytes, and what bad tables do.
+
+mod bad_tables;
+mod golden;
+mod numbers;
+
+use covary::data::{Shape, simulate};
+use covary::io::model_file::Saved;
+use covary::{Dataset, Estimator, Method, Spec};
+
+/// A fit of the table by a method's name.
+fn fitted(table: &Dataset, spec: &Spec, method: &str) -> Saved {
+    let method = Method::from_name(method).expect("a method");
+    Saved::new(method.fit(table, spec).expect("a table that can be fitted"), table, spec, &method)
+}
+
+/// A table with two components and a tenth of its cells missing, and its fit.
+fn small() -> (Dataset, Saved) {
+    let (whole, _) = simulate::ppca(Shape { rows: 60, columns: 6, n_components: 2 }, 1);
+    let table = simulate::hide(&whole, 0.1, 2);
+    let saved = fitted(&table, &Spec { standardize: true, ..Spec::ppca(2) }, "em");
+    (table, saved)
+}

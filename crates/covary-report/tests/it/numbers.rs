@@ -1,0 +1,214 @@
+//! The numbers behind the figures are the library's, and say what a statistician would check.
+
+use super::{fitted, small};
+use covary::data::{Shape, simulate};
+use covary::select::{Compare, ParallelAnalysis, SelfCheckOptions, hidden_cells};
+use covary::{Coordinates, Dataset, Density, Matrix, Spec, infer::Em};
+use covary_report::Error;
+use covary_report::plot::scores::ColourBy;
+use covary_report::plot::{
+    biplot, covariance, hinton, images, intervals, loadings, map, missing, relevance, samples, scores, scree,
+    select, trace,
+};
+
+#[test]
+fn eigenvalues_of_correlations_sum_to_the_columns() {
+    let (table, saved) = small();
+    let n = scree::numbers(&saved, Some(&table)).expect("a table");
+    assert!((n.variances.iter().sum::<f64>() - 6.0).abs() < 1e-9);
+    assert!((n.cumulative[5] - 1.0).abs() < 1e-12);
+    let library = ParallelAnalysis::default().run(&table).expect("a table");
+    assert_eq!((n.n_above, n.n_copies), (Some(library.n_components), 200));
+    assert_eq!(n.thresholds, Some(library.thresholds));
+    let intervals = n.intervals.expect("60 rows make 20 groups");
+    assert!(intervals.iter().zip(&n.variances).all(|((low, high), v)| low <= v && v <= high));
+    let alone = scree::numbers(&saved, None).expect("components");
+    assert_eq!(alone.variances.len(), 2);
+    assert!((alone.variances[0] - 6.0 * saved.model.standardized_share()[0]).abs() < 1e-12);
+}
+
+#[test]
+fn squares_and_bars_are_loadings_over_deviations() {
+    let (table, saved) = small();
+    let sd = saved.model.variances()[3].sqrt();
+    let expected = saved.model.loadings()[(3, 1)] / sd;
+    assert_eq!(hinton::numbers(&saved).expect("components").loadings[3][1], expected);
+    let bars = loadings::numbers(&saved, Some(&[2])).expect("a component");
+    assert_eq!((bars.loadings[3][0].value, &bars.loadings[3][0].interval), (expected, &None));
+    assert!(matches!(
+        loadings::numbers(&saved, Some(&[3])),
+        Err(Error::NoSuchComponent { asked: 3, has: 2 })
+    ));
+
+    let bayesian = fitted(&table, &Spec::ppca(3), "structured");
+    let bars = loadings::numbers(&bayesian, None).expect("components");
+    let (low, high) = bars.loadings[0][0].interval.expect("a posterior");
+    let sd = bayesian.loading_sds().expect("a posterior")[(0, 0)] / bayesian.model.variances()[0].sqrt();
+    assert!((high - low - 2.0 * 1.959_963_985 * sd).abs() < 1e-6);
+    let n = relevance::numbers(&bayesian).expect("a prior that prunes");
+    assert!(n.alpha.windows(2).all(|w| w[0] <= w[1]) && n.n_offered == 3);
+    assert!(matches!(relevance::numbers(&saved), Err(Error::NoRelevance)));
+}
+
+#[test]
+fn points_are_posterior_scores_and_ellipses_their_spread() {
+    let (table, saved) = small();
+    let labels = (0..60).map(|i| if i < 40 { "b" } else { "a" }.to_owned()).collect();
+    let colour = ColourBy::Groups { name: "side".to_owned(), labels };
+    let n = scores::numbers(&saved, &table, (2, 1), Some(&colour)).expect("two components");
+    let x = saved.model.transform(&table, Coordinates::Posterior).expect("its own table");
+    assert_eq!((n.points[7].x, n.points[7].y), (x[(7, 1)], x[(7, 0)]));
+    assert_eq!((n.groups.clone(), n.points[0].group), (vec!["a".to_owned(), "b".to_owned()], Some(1)));
+    // The area of an ellipse is that of the determinant: π r² √|V|, r² the 95 % quantile of χ² with 2 degrees.
+    let e = &n.ellipses[0];
+    let v = saved.model.posterior(&table).expect("its own table").covariance(e.row - 1).clone();
+    let det = v[(0, 0)] * v[(1, 1)] - v[(0, 1)].powi(2);
+    assert!((e.half.0 * e.half.1 / (-2.0 * 0.05_f64.ln() * det.sqrt()) - 1.0).abs() < 1e-9);
+    let arrows = biplot::numbers(&saved, &table, (1, 2), None).expect("two components").arrows;
+    assert_eq!(arrows[3].y, hinton::numbers(&saved).expect("components").loadings[3][1]);
+}
+
+#[test]
+fn many_rows_are_counted_and_none_is_lost() {
+    let (table, _) = simulate::ppca(Shape { rows: 6000, columns: 4, n_components: 2 }, 1);
+    let saved = fitted(&table, &Spec::ppca(2), "spectral");
+    let n = scores::numbers(&saved, &table, (1, 2), None).expect("two components");
+    let counted: usize = n.bins.expect("too many to draw").counts.iter().flatten().sum();
+    assert_eq!((counted, n.points.len()), (6000, 0));
+    let values = (0..6000).map(f64::from).collect();
+    let colour = ColourBy::Values { name: "time".to_owned(), values };
+    let n = scores::numbers(&saved, &table, (1, 2), Some(&colour)).expect("two components");
+    assert_eq!((n.points.len(), n.n_rows), (4000, 6000));
+    assert!(n.points.iter().all(|p| p.value == Some(p.row as f64 - 1.0)));
+}
+
+#[test]
+fn a_full_model_has_the_covariance_of_its_table() {
+    let (table, _) = simulate::ppca(Shape { rows: 300, columns: 5, n_components: 2 }, 1);
+    let n = covariance::numbers(&fitted(&table, &Spec::ppca(4), "spectral"), &table).expect("its own table");
+    assert!(n.residual < 1e-9, "{}", n.residual);
+    assert!((n.data[2][2] - 1.0).abs() < 1e-12);
+    let poor =
+        covariance::numbers(&fitted(&table, &Spec::ppca(0), "spectral"), &table).expect("its own table");
+    assert!(poor.residual > 0.1);
+}
+
+#[test]
+fn shares_of_gaps_are_those_of_the_columns() {
+    let (table, saved) = small();
+    let n = missing::numbers(&table, Some(&saved)).expect("its own table");
+    let gaps: f64 = n.columns.iter().map(|c| c.share * 60.0).sum();
+    assert_eq!(gaps.round() as usize, table.n_gaps());
+    assert!(n.columns.iter().all(|c| (c.runs.iter().sum::<f64>() / 60.0 - c.share).abs() < 1e-12));
+    assert!(!n.columns.iter().any(|c| c.follows.as_ref().is_some_and(|f| f.stands_out)), "gaps at random");
+}
+
+#[test]
+fn coverage_is_the_share_of_hidden_cells_inside() {
+    let (table, saved) = small();
+    let cells = hidden_cells(&table, &saved.spec, &Em::default(), &SelfCheckOptions::default(), &mut ())
+        .expect("room");
+    let n = intervals::numbers(&saved, &table, &cells).expect("cells");
+    let inside = cells.iter().filter(|c| {
+        let (low, high) = c.cell.interval(0.9).expect("a level");
+        (low..=high).contains(&c.truth)
+    });
+    assert!((n.coverage[17].1 - inside.count() as f64 / cells.len() as f64).abs() < 1e-12);
+    assert_eq!(n.pit.iter().sum::<usize>(), cells.len());
+    assert!(matches!(
+        intervals::numbers(&saved, &table, &[]),
+        Err(Error::Numbers(covary::Error::NothingToCompare))
+    ));
+}
+
+#[test]
+fn curves_are_zero_at_their_best_and_below_elsewhere() {
+    let (table, _) = small();
+    let found =
+        Compare { max_components: 4, standardize: true, ..Compare::default() }.run(&table).expect("a table");
+    let n = select::numbers(&table, &found);
+    assert_eq!(n.recommended, found.recommended);
+    for curve in &n.curves {
+        assert_eq!(curve.below_best[curve.best.expect("one is best")], Some(0.0), "{}", curve.name);
+        assert!(curve.below_best.iter().flatten().all(|v| *v <= 0.0), "{}", curve.name);
+    }
+    let bic = n.curves.iter().find(|c| c.name == "BIC").expect("always there");
+    let lowest = (0..=4).min_by(|&a, &b| {
+        let of = |q: usize| found.by_n_components[q].bic.expect("always there");
+        of(a).total_cmp(&of(b))
+    });
+    assert_eq!(bic.best, lowest);
+}
+
+#[test]
+fn traces_need_steps() {
+    let (table, saved) = small();
+    let n = trace::numbers(&[("em".to_owned(), &saved)]).expect("steps");
+    assert_eq!(n.fits[0].values, saved.report.trace);
+    let (whole, _) = simulate::ppca(Shape { rows: 60, columns: 6, n_components: 2 }, 1);
+    let closed = fitted(&whole, &Spec::ppca(2), "spectral");
+    assert!(matches!(trace::numbers(&[("closed".to_owned(), &closed)]), Err(Error::NoTrace)));
+    assert_eq!(table.n_rows(), 60);
+}
+
+#[test]
+fn drawn_rows_have_the_mean_of_the_model() {
+    let (table, saved) = small();
+    let n = samples::numbers(&saved, &table, 1).expect("its own table");
+    for (j, column) in n.columns.iter().enumerate() {
+        assert!(
+            (column.real.iter().sum::<f64>() - 1.0).abs() < 1e-9
+                && (column.drawn.iter().sum::<f64>() - 1.0).abs() < 1e-9
+        );
+        let step = (column.range.1 - column.range.0) / column.drawn.len() as f64;
+        let mean: f64 = column
+            .drawn
+            .iter()
+            .enumerate()
+            .map(|(b, s)| s * (column.range.0 + (b as f64 + 0.5) * step))
+            .sum();
+        assert!((mean - saved.model.mean()[j]).abs() < 0.1 * saved.model.variances()[j].sqrt());
+    }
+    assert_eq!(saved.model.n_columns(), n.columns.len());
+}
+
+#[test]
+fn places_are_found_on_their_grid() {
+    let place = |a: i32, o: i32| map::Place {
+        latitude: f64::from(a),
+        longitude: f64::from(o),
+        value: f64::from(a * o),
+    };
+    let mut places: Vec<map::Place> =
+        (0..4).flat_map(|a| (0..6).map(move |o| place(10 * a, 20 * o))).collect();
+    places.push(map::Place { latitude: 95.0, longitude: 0.0, value: 1.0 });
+    places.push(map::Place { latitude: 5.0, longitude: 0.0, value: f64::NAN });
+    let n = map::numbers("", "", &places).expect("places");
+    assert_eq!((n.cell, n.places.len(), n.n_given), (Some((10.0, 20.0)), 24, 26));
+    assert!(matches!(map::numbers("", "", &places[24..]), Err(Error::NoPlaces)));
+    let many: Vec<map::Place> = (0..20_000)
+        .map(|k| map::Place {
+            latitude: f64::from(k % 97) * 0.37,
+            longitude: f64::from(k) * 0.004,
+            value: 2.0,
+        })
+        .collect();
+    let n = map::numbers("", "", &many).expect("places");
+    assert!(n.averaged && n.places.iter().all(|p| (p.value - 2.0).abs() < 1e-12));
+}
+
+#[test]
+fn pictures_have_the_shape_of_a_row() {
+    let (table, saved) = small();
+    let n = images::numbers(&saved, Some(&table), (2, 3)).expect("six columns");
+    assert_eq!(n.strips.len(), 3);
+    assert_eq!(n.strips[2].tiles[1].cells[4], Some(saved.model.loadings()[(4, 1)]));
+    assert!(matches!(images::numbers(&saved, None, (2, 2)), Err(Error::WrongShape { cells: 4, has: 6, .. })));
+}
+
+#[test]
+fn an_eigenvalue_is_placed_by_leaving_out_groups_only_if_rows_allow() {
+    let few = Dataset::new(Matrix::from_fn(12, 2, |i, j| ((i * 7 + j * 5) % 11) as f64)).expect("a table");
+    let saved = fitted(&few, &Spec::ppca(1), "em");
+    assert_eq!(scree::numbers(&saved, Some(&few)).expect("a table").intervals, None);
+}
