@@ -144,6 +144,14 @@ def test_sparse_pca(solver, kind):
         covary.PCA(5, svd_solver="full").fit(kind(X))
 
 
+def test_sparse_pca_by_default():
+    X = sparse.random(200, 50, density=0.2, format="csr", random_state=0)
+    ours, reference = covary.PCA().fit(X), theirs.PCA(random_state=0).fit(X)
+    assert ours.n_components_ == reference.n_components_ == 49
+    close(ours.explained_variance_, reference.explained_variance_)
+    close(ours.noise_variance_, reference.noise_variance_, rounding=1e-14)
+
+
 def test_pca_refuses_what_scikit_learn_refuses():
     X = TABLES["iris"]
     for options in (

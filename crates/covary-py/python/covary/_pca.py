@@ -296,6 +296,8 @@ class PCA(_Principal):
 
     def _fit_rows(self, rows: Any) -> Self:
         solver, tol = self.svd_solver, _options.number(self, "tol")
+        if solver == "auto" and sparse.issparse(rows):
+            solver = "arpack"
         n, d = rows.shape
         asked = self._asked(n, d, solver)
         seed = _table.seed_of(self.random_state)
