@@ -112,23 +112,6 @@ n_features_in_, feature_names_in_
         self.rotation = rotation
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Fit the factors to the observed cells of a table.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The table; NaN where a cell is missing.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : FactorAnalysis
-            The fitted estimator.
-        """
-        return self._fit_rows(_table.table(self, X, reset=True))
-
     def _fit_rows(self, rows: Array) -> Self:
         _options.word(self, "svd_method", ("lapack", "randomized"))
         start = None

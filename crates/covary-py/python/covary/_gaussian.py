@@ -8,7 +8,6 @@ from . import _covary, _options, _table
 from ._linear import FAMILIES, LinearGaussian
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
     from typing_extensions import Self
 
     from ._linear import Array
@@ -74,23 +73,6 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose
-
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Fit the model to the observed cells of a table.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The table; NaN where a cell is missing.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : Gaussian
-            The fitted estimator.
-        """
-        return self._fit_rows(_table.table(self, X, reset=True))
 
     def _fit_rows(self, rows: Array) -> Self:
         return self._learn(

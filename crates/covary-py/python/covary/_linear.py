@@ -42,6 +42,23 @@ class LinearGaussian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     # -- fitting ---------------------------------------------------------------------------------
 
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Fit the model to the observed cells of a table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; NaN where a cell is missing.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._fit_rows(_table.table(self, X, reset=True))
+
     def _fit_rows(self, rows: Array) -> Self:
         """Fits to a table that was checked and counted."""
         raise NotImplementedError

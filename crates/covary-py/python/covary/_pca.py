@@ -316,23 +316,6 @@ class PCA(_Principal):
         self.log_likelihood_ = np.nan if found.log_likelihood is None else found.log_likelihood
         return self
 
-    def fit_transform(self, X: ArrayLike, y: Any = None) -> Array:
-        """Find the components of a table and project its rows on them.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The table; NaN where a cell is missing (of a dense one).
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples, n_components)
-            As of :meth:`transform`.
-        """
-        return self.fit(X).transform(X)
-
     # A model file holds the density alone: what it says of projections is said by it.
 
     def _publish(self, model: _covary.Model, X: Array | None) -> None:

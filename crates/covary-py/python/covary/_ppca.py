@@ -122,23 +122,6 @@ class PPCA(LinearGaussian):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Fit the model to the observed cells of a table.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The table; NaN where a cell is missing.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : PPCA
-            The fitted estimator.
-        """
-        return self._fit_rows(_table.table(self, X, reset=True))
-
     def _fit_rows(self, rows: Array) -> Self:
         _options.word(self, "inference", (None, "spectral", "em"))
         asked = _options.components(self, share=True)
@@ -237,23 +220,6 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
         self.tol = tol
         self.random_state = random_state
         self.verbose = verbose
-
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Fit the model to the observed cells of a table.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The table; NaN where a cell is missing.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : BayesianPCA
-            The fitted estimator.
-        """
-        return self._fit_rows(_table.table(self, X, reset=True))
 
     def _fit_rows(self, rows: Array) -> Self:
         _options.word(self, "inference", ("structured", "mean_field", "evidence", "gibbs"))
