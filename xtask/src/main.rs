@@ -37,10 +37,14 @@ fn main() -> ExitCode {
         );
         return ExitCode::FAILURE;
     };
-    let checks = checks(&python);
+    let browser = browser();
+    let checks = checks(&python, browser.as_ref());
     match checks.iter().find(|check| !passes(check)) {
         None => {
             eprintln!("\n== all {} checks passed", checks.len());
+            if browser.is_none() {
+                eprintln!("== NOT RUN: the report in a browser: {NO_BROWSER}");
+            }
             ExitCode::SUCCESS
         }
         Some(check) => {
@@ -50,7 +54,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn checks(python: &OsString) -> Vec<Check> {
+fn checks(python: &OsString, browser: Option<&OsString>) -> Vec<Check> {
     // The cargo that started us, so that a toolchain chosen with `cargo +name` stays chosen.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let cargo = |arguments: &str| step(cargo.clone(), arguments);
@@ -67,7 +71,20 @@ fn checks(python: &OsString) -> Vec<Check> {
     venv.arguments.push(home.clone().into());
     let mut documentation = cargo("doc --release --workspace --no-deps");
     documentation.environment.push(("RUSTDOCFLAGS", "-D warnings".into()));
-    vec![
+    let in_browser = browser.map(|browser| {
+        let mut open = own("python", "-m pytest --quiet -c crates/covary-report/tests/browser/pytest.ini crates/covary-report/tests/browser");
+        open.environment.push(("COVARY_BROWSER", browser.clone()));
+        open.environment.push(("COVARY", root().join("target").join("release").join("covary").into()));
+        Check {
+            heading: "the report in a browser",
+            commands: vec![
+                cargo("build --release -p covary-cli"),
+                own("python", "-m pip install --quiet playwright pytest"),
+                open,
+            ],
+        }
+    });
+    let mut checks = vec![
         Check { heading: "format", commands: vec![cargo("fmt --all --check")] },
         Check {
             heading: "lints",
@@ -88,7 +105,37 @@ fn checks(python: &OsString) -> Vec<Check> {
                 own("python", "-m pytest --quiet"),
             ],
         },
-    ]
+    ];
+    checks.extend(in_browser);
+    checks
+}
+
+const NO_BROWSER: &str =
+    "there is no Chromium, and apt-get could not install one; install it, or name one by COVARY_BROWSER";
+
+/// A Chromium: the one named, one that is installed, or one that this machine's packages have.
+fn browser() -> Option<OsString> {
+    if let Some(named) = std::env::var_os("COVARY_BROWSER") {
+        return Some(named);
+    }
+    let usual = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let installed = || {
+        let found = std::env::split_paths(&folders).flat_map(|f| usual.map(|name| f.join(name)));
+        { found }.find(|path| path.is_file()).map(PathBuf::into_os_string)
+    };
+    installed().or_else(|| {
+        eprintln!("\n== no browser for the report: asking apt-get for Chromium");
+        let runs = |arguments: &[&str]| {
+            let run =
+                Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").output();
+            run.is_ok_and(|out| out.status.success())
+        };
+        // The list of packages may be old; an install that fails without a new one fails with it.
+        runs(&["update", "-qq"]);
+        runs(&["install", "-y", "-qq", "--no-install-recommends", "chromium"]);
+        installed()
+    })
 }
 
 /// A Python to make the environment with: the one named, or the first that is new enough.

@@ -14,6 +14,13 @@ pub(crate) enum Failure {
         /// What happened.
         why: String,
     },
+    /// The table can be read and not be modelled: exit 1.
+    Unfit {
+        /// The table.
+        about: String,
+        /// Why not.
+        why: String,
+    },
     /// Ctrl-C came before anything was finished.
     Interrupted,
 }
@@ -31,9 +38,26 @@ impl Failure {
         match why {
             covary::Error::Interrupted => Self::Interrupted,
             why @ covary::Error::EmptyColumn { .. } => {
-                Self::work(name, format!("{why}: --exclude sets it aside"))
+                Self::unfit(name, format!("{why}: --exclude sets it aside"))
             }
-            why => Self::work(name, why),
+            // The call asks for what no such table has.
+            why @ (covary::Error::TooManyComponents { .. }
+            | covary::Error::FixedComponents { .. }
+            | covary::Error::OutOfRange { .. }) => Self::work(name, why),
+            why => Self::unfit(name, why),
+        }
+    }
+
+    fn unfit(about: &str, why: impl Display) -> Self {
+        Self::Unfit { about: about.to_owned(), why: why.to_string() }
+    }
+
+    /// What the reader refused.
+    pub(crate) fn of_file(name: &str, why: &covary::io::Error) -> Self {
+        use covary::io::Error::{NoNumericColumn, NoTypedNumbers, NothingChosen};
+        match why {
+            NoNumericColumn { .. } | NoTypedNumbers { .. } | NothingChosen => Self::unfit(name, why),
+            _ => Self::work(name, why),
         }
     }
 
@@ -42,12 +66,12 @@ impl Failure {
         let mut err = std::io::stderr().lock();
         let _ = match self {
             Self::Call(why) => writeln!(err, "covary: {why}\n\nFor more information, try '--help'."),
-            Self::Work { about, why } => writeln!(err, "covary: {about}: {why}"),
+            Self::Work { about, why } | Self::Unfit { about, why } => writeln!(err, "covary: {about}: {why}"),
             Self::Interrupted => writeln!(err, "covary: interrupted; nothing was written"),
         };
         ExitCode::from(match self {
             Self::Call(_) => 2,
-            Self::Work { .. } => 1,
+            Self::Work { .. } | Self::Unfit { .. } => 1,
             Self::Interrupted => Self::INTERRUPTED,
         })
     }

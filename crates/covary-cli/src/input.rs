@@ -73,7 +73,7 @@ impl Reading {
             decimal_comma: self.decimal_comma,
             array: self.array.clone(),
         };
-        let table = io::read(input, format, &options).map_err(failed)?;
+        let table = io::read(input, format, &options).map_err(|e| Failure::of_file(&name, &e))?;
         Ok(Source { name, format, table })
     }
 }

@@ -9,12 +9,13 @@ use crate::input::Source;
 use crate::interrupt;
 use crate::voice::{Voice, count, names};
 use covary::data::Ledger;
-use covary::infer::{Em, FitReport, ObjectiveKind, Observer, Termination};
+use covary::infer::{Em, FitReport, Observer, Termination};
 use covary::io::model_file::Saved;
 use covary::learn::{Components, Request};
 use covary::model::Placement;
-use covary::select::{SelfCheck, SelfCheckOptions, gap_trends, self_check};
+use covary::select::{CheckedCell, SelfCheck, SelfCheckOptions, gap_trends, self_check_by_cell};
 use covary::{Dataset, Error, Estimator, LinearGaussian, Method, Spec};
+use covary_report::words::{ending, objective};
 use std::borrow::Cow;
 
 /// A model with the table it was learned from.
@@ -30,8 +31,15 @@ pub(crate) struct Learned<'a> {
 
 /// The columns that can be modelled, and the constants beside them.
 pub(crate) fn placed(voice: Voice, source: &Source, ledger: &Ledger) -> Result<Placement, Failure> {
+    let placement =
+        Placement::of_varying(source.table.dataset()).map_err(|e| Failure::of_table(&source.name, e))?;
+    tell_placed(voice, source, ledger, &placement);
+    Ok(placement)
+}
+
+/// Says which columns are not in the model.
+pub(crate) fn tell_placed(voice: Voice, source: &Source, ledger: &Ledger, placement: &Placement) {
     let data = source.table.dataset();
-    let placement = Placement::of_varying(data).map_err(|e| Failure::of_table(&source.name, e))?;
     let constants = &placement.constants;
     let single: Vec<usize> = ledger.single_columns.iter().map(|c| c.0).collect();
     let name = |j: usize| data.column_names()[j].as_str();
@@ -43,7 +51,6 @@ pub(crate) fn placed(voice: Voice, source: &Source, ledger: &Ledger) -> Result<P
         let said: Vec<&str> = single.iter().map(|&j| name(j)).collect();
         voice.say(&format!("observed once, so not in the model; gaps stay: {}", names(&said)));
     }
-    Ok(placement)
 }
 
 /// Fits what was asked for, saying how it went.
@@ -56,6 +63,18 @@ pub(crate) fn learn<'a>(
 ) -> Result<(Learned<'a>, Ledger), Failure> {
     let ledger = facts::tell(voice, source);
     let placement = placed(voice, source, &ledger)?;
+    Ok((learn_placed(voice, source, placement, family, fitting, rotation)?, ledger))
+}
+
+/// Fits the columns that were placed.
+pub(crate) fn learn_placed<'a>(
+    voice: Voice,
+    source: &'a Source,
+    placement: Placement,
+    family: Family,
+    fitting: &Fitting,
+    rotation: RotationName,
+) -> Result<Learned<'a>, Failure> {
     let failed = |e| Failure::of_table(&source.name, e);
     let data = placement.dataset(source.table.dataset()).map_err(failed)?;
     let request = fitting.request(family, rotation);
@@ -97,7 +116,7 @@ pub(crate) fn learn<'a>(
     warn_of_trends(voice, &fit.model, &data).map_err(failed)?;
     let wide = source.table.dataset();
     let saved = request.keep(fit, &data, (&spec, &method, choice), (&placement, wide)).map_err(failed)?;
-    Ok((Learned { saved, placement, data, request }, ledger))
+    Ok(Learned { saved, placement, data, request })
 }
 
 /// Names the columns whose gaps follow the first component.
@@ -155,21 +174,29 @@ impl Fitting {
 }
 
 impl Learned<'_> {
-    /// Checks the model on hidden cells of its own table: fitted again without them.
-    pub(crate) fn check(&mut self, voice: Voice, name: &str, fitting: &Fitting) -> Result<(), Failure> {
+    /// Checks the model on hidden cells of its own table, fitted again without them; returns them.
+    pub(crate) fn check(
+        &mut self,
+        voice: Voice,
+        name: &str,
+        fitting: &Fitting,
+    ) -> Result<Vec<CheckedCell>, Failure> {
         if interrupt::asked() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let failed = |e| Failure::of_table(name, e);
         // Components that were found superfluous are not offered again.
         let n_components = self.saved.model.n_components();
         let (data, spec) = (&self.data, &Spec { n_components, ..self.saved.spec.clone() });
         let method = judge(&self.saved, &self.request).map_err(failed)?;
+        let mut cells = Vec::new();
         let refit = |options: &SelfCheckOptions, observer: &mut dyn Observer| {
-            self_check(data, spec, &method, options, observer)
+            let (found, by_cell) = self_check_by_cell(data, spec, &method, options, observer)?;
+            cells = by_cell;
+            Ok(found)
         };
         self.saved.check = check(voice, fitting.seed, refit).map_err(failed)?;
-        Ok(())
+        Ok(cells)
     }
 }
 
@@ -199,28 +226,6 @@ fn describe(voice: Voice, report: &FitReport, what: &str) {
     }
     if report.termination == Termination::Interrupted {
         voice.warn("interrupted: going on with the fit as it is; press Ctrl-C again to give up");
-    }
-}
-
-pub(crate) fn ending(report: &FitReport) -> String {
-    let steps = match report.objective.kind {
-        ObjectiveKind::AverageLogLikelihood => format!("{} per chain", count(report.trace.len(), "draw")),
-        _ => count(report.n_iterations(), "step"),
-    };
-    match report.termination {
-        Termination::ClosedForm => "in closed form".to_owned(),
-        Termination::Converged => format!("converged after {steps}"),
-        Termination::IterationLimit => format!("stopped at the limit of {steps}"),
-        Termination::Interrupted => format!("interrupted after {steps}"),
-    }
-}
-
-pub(crate) fn objective(kind: ObjectiveKind) -> &'static str {
-    match kind {
-        ObjectiveKind::LogLikelihood => "log-likelihood",
-        ObjectiveKind::LogPosterior => "log-posterior",
-        ObjectiveKind::LowerBound => "lower bound",
-        ObjectiveKind::AverageLogLikelihood => "average log-likelihood",
     }
 }
 

@@ -49,6 +49,8 @@ enum Verb {
     Select(cmd::select::Select),
     Inspect(cmd::inspect::Inspect),
     Plot(cmd::plot::Plot),
+    Report(cmd::report::Report),
+    Reproduce(cmd::reproduce::Reproduce),
     Completions(cmd::completions::Completions),
     Man(cmd::man::Man),
 }
@@ -64,6 +66,8 @@ fn main() -> ExitCode {
         Verb::Select(select) => select.run(),
         Verb::Inspect(inspect) => inspect.run(),
         Verb::Plot(plot) => plot.run(),
+        Verb::Report(report) => report.run(),
+        Verb::Reproduce(reproduce) => reproduce.run(),
         Verb::Completions(completions) => completions.run(&mut Cli::command()),
         Verb::Man(man) => man.run(&Cli::command()),
     };

@@ -130,33 +130,9 @@ pub(crate) fn aligned(rows: &[Vec<String>], left: &[usize]) -> String {
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// `value` to the digits that `sd` leaves meaningful: two of the standard deviation's own.
-pub(crate) fn rounded(value: f64, sd: f64) -> String {
-    if sd == 0.0 {
-        return value.to_string();
-    }
-    let last = sd.log10().floor() - 1.0;
-    if (-9.0..=0.0).contains(&last) && value.abs() < 1e9 {
-        format!("{value:.0$}", -last as usize)
-    } else if last.is_finite() && last > 0.0 && value.abs() < 1e9 {
-        format!("{value:.0}")
-    } else {
-        format!("{value:.3e}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{aligned, rounded};
-
-    #[test]
-    fn numbers_are_rounded_to_two_digits_of_their_deviation() {
-        assert_eq!(rounded(2.345_67, 0.012), "2.346");
-        assert_eq!(rounded(1065.3, 170.0), "1065");
-        assert_eq!(rounded(0.5, 2.0), "0.5");
-        assert_eq!(rounded(1.234e-12, 1e-13), "1.234e-12");
-        assert_eq!(rounded(7.5, 0.0), "7.5");
-    }
+    use super::aligned;
 
     #[test]
     fn columns_line_up() {

@@ -194,15 +194,19 @@ pub(crate) fn legend(canvas: &mut Canvas, at: (f64, f64), room: f64, entries: &[
             break;
         }
         let y = at.1;
-        match entry.look {
-            Look::Box => canvas.rect(Rect { x, y: y - 9.0, w: 10.0, h: 10.0 }, entry.colour),
-            Look::Line { dash } => {
-                let stroke = Stroke::new(entry.colour, 2.0).dashed(dash);
-                canvas.line((x, y - 4.0), (x + 12.0, y - 4.0), stroke);
+        canvas.key(entry.text, |canvas| {
+            match entry.look {
+                Look::Box => canvas.rect(Rect { x, y: y - 9.0, w: 10.0, h: 10.0 }, entry.colour),
+                Look::Line { dash } => {
+                    let stroke = Stroke::new(entry.colour, 2.0).dashed(dash);
+                    canvas.line((x, y - 4.0), (x + 12.0, y - 4.0), stroke);
+                }
+                Look::Mark { kind, hollow } => {
+                    canvas.mark((x + 5.0, y - 4.0), kind, 4.0, entry.colour, hollow);
+                }
             }
-            Look::Mark { kind, hollow } => canvas.mark((x + 5.0, y - 4.0), kind, 4.0, entry.colour, hollow),
-        }
-        canvas.text((x + 16.0, y), &text, Font::label(muted, Anchor::Start));
+            canvas.text((x + 16.0, y), &text, Font::label(muted, Anchor::Start));
+        });
         x += wide;
     }
     x

@@ -20,7 +20,9 @@
 //! # Ok::<(), covary_report::Error>(())
 //! ```
 
+pub mod chart;
 mod layout;
+pub mod page;
 pub mod plot;
 #[cfg(feature = "png")]
 mod png;
@@ -29,6 +31,7 @@ pub mod svg;
 pub mod text;
 pub mod theme;
 mod widths;
+pub mod words;
 
 pub use svg::Svg;
 pub use theme::Theme;

@@ -152,6 +152,8 @@ fn tick_text(value: f64, step: f64, largest: f64) -> String {
     if value == 0.0 && !letter.is_empty() {
         return "0".to_owned();
     }
+    // A letter shortens round numbers only.
+    let (unit, letter) = if step < 0.01 * unit { (1.0, "") } else { (unit, letter) };
     // 2.5 needs one digit more than its own power of ten.
     let step = step / unit;
     let mut digits = (-(step * 1.000_001).log10().floor()).max(0.0) as usize;
@@ -214,4 +216,25 @@ pub(crate) fn several(n: usize, what: &str) -> String {
 /// A share as per cent, one digit behind the point.
 pub(crate) fn percent(share: f64) -> String {
     minus(&format!("{:.1} %", 100.0 * share))
+}
+
+/// `value` to the digits that `sd` leaves meaningful: two of the standard deviation's own.
+///
+/// ```
+/// use covary_report::scale::rounded;
+/// assert_eq!([rounded(2.345_67, 0.012), rounded(1065.3, 170.0), rounded(0.5, 2.0)], ["2.346", "1065", "0.5"]);
+/// assert_eq!([rounded(1.234e-12, 1e-13), rounded(7.5, 0.0)], ["1.234e-12", "7.5"]);
+/// ```
+pub fn rounded(value: f64, sd: f64) -> String {
+    if sd == 0.0 {
+        return value.to_string();
+    }
+    let last = sd.log10().floor() - 1.0;
+    if (-9.0..=0.0).contains(&last) && value.abs() < 1e9 {
+        format!("{value:.0$}", -last as usize)
+    } else if last.is_finite() && last > 0.0 && value.abs() < 1e9 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.3e}")
+    }
 }

@@ -3,7 +3,7 @@
 //! Numbers have two digits behind the point, attributes one order, text is escaped: the same calls give
 //! the same bytes, and no name of a column can become markup.
 
-use crate::text::{Weight, clean};
+use crate::text::{Weight, clean, in_tip};
 use crate::theme::{Colour, Palette, Theme};
 use std::fmt::{self, Write};
 
@@ -377,6 +377,27 @@ impl Canvas {
             );
         }
         put!(self, ">{}</text>\n", escape(text));
+    }
+
+    /// Draws what belongs to a `series` of the legend and, pointed at, says `tip`; either may be empty.
+    pub fn labelled(&mut self, series: &str, tip: &str, draw: impl FnOnce(&mut Self)) {
+        put!(self, "<g");
+        if !series.is_empty() {
+            put!(self, " data-series=\"{}\"", escape(&in_tip(series)));
+        }
+        put!(self, ">");
+        if !tip.is_empty() {
+            put!(self, "<title>{}</title>", escape(tip));
+        }
+        draw(self);
+        put!(self, "</g>\n");
+    }
+
+    /// Draws the entry of a legend that a series goes by.
+    pub fn key(&mut self, series: &str, draw: impl FnOnce(&mut Self)) {
+        put!(self, "<g data-key=\"{}\">\n", escape(&in_tip(series)));
+        draw(self);
+        put!(self, "</g>\n");
     }
 
     /// Draws with everything outside `area` cut off.

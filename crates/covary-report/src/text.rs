@@ -75,6 +75,11 @@ pub fn shorten(text: &str, size: f64, room: f64) -> String {
     format!("{}…", text[..end].trim_end_matches(['\u{200d}', '\u{fe0f}', ' ']))
 }
 
+/// A name as far as what is said when a mark is pointed at has room for it.
+pub(crate) fn in_tip(name: &str) -> String {
+    shorten(name, 11.0, 240.0)
+}
+
 /// Text on one line, without what XML forbids and without marks that would turn what follows around.
 pub(crate) fn clean(text: &str) -> String {
     let forbidden = |c: &char| matches!(*c as u32, 0x200e | 0x200f | 0x202a..=0x202e | 0x2066..=0x2069 | 0xfeff | 0xfffe | 0xffff);

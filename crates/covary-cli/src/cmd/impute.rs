@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::input::{self, Select, Source};
 use crate::learn::{self, Learned, learn};
 use crate::output::{Output, check_places};
-use crate::voice::{Voice, aligned, count, names, rounded};
+use crate::voice::{Voice, aligned, count, names};
 use clap::{Args, ValueEnum};
 use covary::data::Ledger;
 use covary::io::Format;
@@ -17,6 +17,7 @@ use covary::io::model_file::Saved;
 use covary::model::{Imputed, Placement};
 use covary::select::check_model;
 use covary::{Dataset, Error};
+use covary_report::scale::rounded;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

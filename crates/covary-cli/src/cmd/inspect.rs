@@ -2,11 +2,12 @@
 
 use crate::failure::Failure;
 use crate::input;
-use crate::learn::{check_words, ending, objective};
+use crate::learn::check_words;
 use crate::voice::{aligned, count};
 use clap::Args;
 use covary::Matrix;
 use covary::io::model_file::Saved;
+use covary_report::words::{ending, objective};
 use std::fmt::Write;
 use std::path::PathBuf;
 

@@ -7,6 +7,8 @@ pub(crate) mod inspect;
 pub(crate) mod man;
 pub(crate) mod plot;
 pub(crate) mod reconstruct;
+pub(crate) mod report;
+pub(crate) mod reproduce;
 pub(crate) mod sample;
 pub(crate) mod score;
 pub(crate) mod select;

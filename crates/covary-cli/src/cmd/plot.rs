@@ -12,7 +12,7 @@ use clap::Args;
 use covary::Dataset;
 use covary::io::model_file::Saved;
 use covary::learn::{Family, Request};
-use covary::select::{Compare, SelfCheckOptions, hidden_cells};
+use covary::select::{Compare, SelfCheckOptions, self_check_by_cell};
 use covary_report::plot::map::{Place, place_in_name};
 use covary_report::plot::scores::ColourBy;
 use covary_report::plot::{
@@ -366,7 +366,7 @@ impl Plot {
         let spec = covary::Spec { n_components: saved.model.n_components(), ..saved.spec.clone() };
         let options = SelfCheckOptions { seed: self.seed, ..SelfCheckOptions::default() };
         let mut progress = voice.steps("fitting without hidden cells");
-        let cells = hidden_cells(data, &spec, &method, &options, &mut progress)
+        let (_, cells) = self_check_by_cell(data, &spec, &method, &options, &mut progress)
             .map_err(|e| Failure::of_table(name, e))?;
         drop(progress);
         intervals::numbers(saved, data, &cells).map_err(|e| Failure::work(name, e))

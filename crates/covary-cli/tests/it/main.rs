@@ -7,6 +7,8 @@ mod formats;
 mod impute;
 mod interruption;
 mod plot;
+mod report;
+mod reproduce;
 mod verbs;
 
 use std::io::Write;

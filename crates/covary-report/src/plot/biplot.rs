@@ -3,7 +3,7 @@
 use super::scores::{self, ColourBy, ScoresNumbers};
 use super::{communalities, largest, standardized_loadings};
 use crate::layout::{LABEL, Sheet, Words};
-use crate::scale::count;
+use crate::scale::{count, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, shorten, width};
 use crate::{Error, Style, Svg};
@@ -158,7 +158,7 @@ pub fn draw(numbers: &BiplotNumbers, style: &Style) -> Svg {
     }
     if unnamed > 0 {
         let font = Font { halo: true, ..Font::label(p.muted, Anchor::End) };
-        let text = format!("{unnamed} arrows without room for a name");
+        let text = format!("{} without room for a name", several(unnamed, "arrow"));
         canvas.text((panel.area.right(), panel.area.bottom() - 6.0), &text, font);
     }
     sheet.finish()

@@ -4,7 +4,7 @@ use super::{communalities, component_word, conditions, largest, some_components,
 use crate::layout::{Entry, LABEL, Look, Sheet, Words, legend, names_width};
 use crate::scale::{count, number};
 use crate::svg::{Anchor, Font, Rect, Stroke};
-use crate::text::shorten;
+use crate::text::{in_tip, shorten};
 use crate::{Error, Style, Svg};
 use covary::io::model_file::Saved;
 use serde::{Deserialize, Serialize};
@@ -106,14 +106,18 @@ pub fn draw(numbers: &HintonNumbers, style: &Style) -> Svg {
     for (j, (name, row)) in n.columns.iter().zip(&n.loadings).enumerate() {
         let y = area.y + (j as f64 + 0.5) * line;
         canvas.line((area.x, y), (area.right(), y), Stroke::new(p.grid, 1.0));
-        let name = shorten(name, LABEL, names);
-        canvas.text((area.x - 8.0, y + 4.0), &name, Font::label(p.ink, Anchor::End));
+        let short = shorten(name, LABEL, names);
+        canvas.text((area.x - 8.0, y + 4.0), &short, Font::label(p.ink, Anchor::End));
         for (k, &value) in row.iter().enumerate() {
             let s = side * (value.abs() / largest).sqrt();
             let x = area.x + (k as f64 + 0.5) * step;
-            let colour = if value < 0.0 { p.negative } else { p.positive };
+            let (colour, sign) =
+                if value < 0.0 { (p.negative, "negative") } else { (p.positive, "positive") };
             if s >= 0.05 {
-                canvas.rect(Rect { x: x - 0.5 * s, y: y - 0.5 * s, w: s, h: s }, colour);
+                let tip = format!("{} on {word} {}: {}", in_tip(name), k + 1, number(value, 3));
+                canvas.labelled(sign, &tip, |canvas| {
+                    canvas.rect(Rect { x: x - 0.5 * s, y: y - 0.5 * s, w: s, h: s }, colour);
+                });
             }
         }
     }

@@ -4,9 +4,9 @@
 use super::conditions;
 use super::scree::shares_ticks;
 use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, legend};
-use crate::scale::{Scale, Tick, count, several};
+use crate::scale::{Scale, Tick, count, number, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
-use crate::text::Weight;
+use crate::text::{Weight, in_tip};
 use crate::{Error, Style, Svg};
 use covary::Dataset;
 use covary::io::model_file::Saved;
@@ -50,7 +50,7 @@ pub struct IntervalsNumbers {
     pub pit: Vec<usize>,
 }
 
-/// Arranges the cells that [`covary::select::hidden_cells`] found.
+/// Arranges the cells that [`covary::select::self_check_by_cell`] found.
 ///
 /// # Errors
 /// [`covary::Error::NothingToCompare`] if there are none.
@@ -131,8 +131,17 @@ pub fn draw(numbers: &IntervalsNumbers, style: &Style) -> Svg {
     }
     for (k, c) in n.cells.iter().enumerate() {
         let inside = c.interval.0 <= c.truth && c.truth <= c.interval.1;
-        let (colour, kind) = if inside { (p.main, 0) } else { (p.second, 3) };
-        canvas.mark(panel.at((k as f64, c.truth)), kind, if inside { 2.2 } else { 3.2 }, colour, false);
+        let (series, colour, kind) = if inside { ("held", p.main, 0) } else { ("not held", p.second, 3) };
+        let tip = format!(
+            "row {}, {}: {} predicted, {} hidden",
+            c.row,
+            in_tip(&c.column),
+            number(c.mean, 3),
+            number(c.truth, 3)
+        );
+        canvas.labelled(series, &tip, |canvas| {
+            canvas.mark(panel.at((k as f64, c.truth)), kind, if inside { 2.2 } else { 3.2 }, colour, false);
+        });
     }
     let entries = [
         Entry { text: "held", colour: p.main, look: Look::Mark { kind: 0, hollow: false } },

@@ -2,9 +2,9 @@
 
 use super::{communalities, component_word, conditions, largest, some_components, standardized_loadings};
 use crate::layout::{LABEL, Sheet, Words, names_width};
-use crate::scale::{Scale, count, percent};
+use crate::scale::{Scale, count, number, percent};
 use crate::svg::{Anchor, Font, Rect, Stroke};
-use crate::text::{Weight, shorten};
+use crate::text::{Weight, in_tip, shorten};
 use crate::{Error, Style, Svg};
 use covary::io::model_file::Saved;
 use covary::model::FilledCell;
@@ -153,10 +153,21 @@ pub fn draw(numbers: &LoadingsNumbers, style: &Style) -> Svg {
             let full = if *value < 0.0 { p.negative } else { p.positive };
             let unsure = interval.is_some_and(|(a, b)| a <= 0.0 && b >= 0.0);
             let colour = if unsure { full.towards(p.paper, 0.6) } else { full };
-            canvas.rect(Rect { x: from.min(to), y: y - 0.5 * thick, w: (to - from).abs(), h: thick }, colour);
-            if let Some((a, b)) = interval {
-                canvas.line((place(*a), y), (place(*b), y), Stroke::new(p.ink, 1.2));
-            }
+            let between = interval
+                .map_or(String::new(), |(a, b)| format!(", 95 % from {} to {}", number(a, 3), number(b, 3)));
+            let tip = format!(
+                "{} on {word} {}: {}{between}",
+                in_tip(&n.columns[j]),
+                n.components[k],
+                number(*value, 3)
+            );
+            canvas.labelled("", &tip, |canvas| {
+                let bar = Rect { x: from.min(to), y: y - 0.5 * thick, w: (to - from).abs(), h: thick };
+                canvas.rect(bar, colour);
+                if let Some((a, b)) = interval {
+                    canvas.line((place(*a), y), (place(*b), y), Stroke::new(p.ink, 1.2));
+                }
+            });
         }
         canvas.line((place(0.0), panel.y), (place(0.0), panel.bottom()), Stroke::new(p.axis, 1.0));
     }

@@ -2,7 +2,7 @@
 
 use crate::layout::{Axis, Panel, Sheet, Words, colour_bar};
 use crate::scale::{Scale, Tick, count, number, several};
-use crate::svg::{Rect, Stroke};
+use crate::svg::{Canvas, Rect, Stroke};
 use crate::{Error, Style, Svg};
 use serde::{Deserialize, Serialize};
 
@@ -136,20 +136,43 @@ fn grid(places: &[Place]) -> Option<(f64, f64)> {
     (cells <= 30 * places.len()).then_some((tall, wide))
 }
 
-/// Draws them: cells of the grid, or points.
-pub fn draw(numbers: &MapNumbers, style: &Style) -> Svg {
-    let n = numbers;
+/// Ends of the map, and its width over its height.
+struct Frame {
+    latitude: Ends,
+    longitude: Ends,
+    aspect: f64,
+}
+
+fn frame(n: &MapNumbers) -> Frame {
     let (tall, wide) = n.cell.unwrap_or((0.0, 0.0));
     let (_, _, lat, lon) = extent(&n.places);
     let room = if n.cell.is_some() { 0.0 } else { 0.04 * (lat.1 - lat.0).max(lon.1 - lon.0).max(0.1) };
     let (south, north) = ((lat.0 - 0.5 * tall - room).max(-90.0), (lat.1 + 0.5 * tall + room).min(90.0));
     let (west, east) = (lon.0 - 0.5 * wide - room, lon.1 + 0.5 * wide + room);
+    // Near the middle a degree is as long to the east as to the north.
+    let shape = (0.5 * (south + north)).to_radians().cos().max(0.3);
+    let aspect = ((east - west) * shape / (north - south)).clamp(0.4, 3.2);
+    Frame { latitude: (south, north), longitude: (west, east), aspect }
+}
+
+/// Room beside a map for its axis and its bar, and above and below it.
+const BESIDE: f64 = 114.0;
+const AROUND: f64 = 70.0;
+
+/// Height that a panel of a map needs in so much width.
+pub(crate) fn panel_height(n: &MapNumbers, wide: f64) -> f64 {
+    (wide - BESIDE) / frame(n).aspect + AROUND
+}
+
+/// Draws them: cells of the grid, or points.
+pub fn draw(numbers: &MapNumbers, style: &Style) -> Svg {
+    let n = numbers;
     let mut note: Vec<String> = Vec::new();
     if n.averaged {
         note.push(format!(
             "{} are averaged over squares of {} degrees.",
             several(n.n_given, "place"),
-            number(tall, 2)
+            number(n.cell.unwrap_or_default().0, 2)
         ));
     } else if n.places.len() < n.n_given {
         note.push(format!(
@@ -158,18 +181,22 @@ pub fn draw(numbers: &MapNumbers, style: &Style) -> Svg {
             count(n.n_given)
         ));
     }
-    // Near the middle a degree is as long to the east as to the north.
-    let shape = (0.5 * (south + north)).to_radians().cos().max(0.3);
-    let aspect = ((east - west) * shape / (north - south)).clamp(0.4, 3.2);
-    let map_wide = (430.0 * aspect).clamp(300.0, 760.0);
-    let map_tall = map_wide / aspect;
+    let map_wide = (430.0 * frame(n).aspect).clamp(300.0, 760.0);
+    let wide = map_wide + BESIDE;
     let mut sheet = Sheet::new(
         style,
-        (map_wide + 150.0, map_tall + 70.0),
+        (wide + 36.0, panel_height(n, wide)),
         &Words { title: &n.name, subtitle: &n.subject, note: &note.join(" ") },
     );
-    let (body, p) = (sheet.body, sheet.canvas.palette());
-    let canvas = &mut sheet.canvas;
+    let body = sheet.body;
+    panel(&mut sheet.canvas, body, n, None);
+    sheet.finish()
+}
+
+/// Draws a map with its axes and the bar of its colours, which end at `full`, or at the largest value.
+pub(crate) fn panel(canvas: &mut Canvas, body: Rect, n: &MapNumbers, full: Option<f64>) {
+    let p = canvas.palette();
+    let Frame { latitude: (south, north), longitude: (west, east), .. } = frame(n);
     let degrees = |scale: Scale, sides: [&str; 2], room: f64| -> Vec<Tick> {
         let word = |v: f64| {
             let v = if v > 180.0 { v - 360.0 } else { v };
@@ -183,7 +210,7 @@ pub fn draw(numbers: &MapNumbers, style: &Style) -> Svg {
             format!("{}°{side}", number(v.abs(), 5))
         };
         scale
-            .ticks((room / 90.0).clamp(2.0, 6.0) as usize)
+            .ticks((room / 90.0).clamp(3.0, 6.0) as usize)
             .into_iter()
             .map(|t| Tick { text: word(t.value), ..t })
             .collect()
@@ -203,8 +230,9 @@ pub fn draw(numbers: &MapNumbers, style: &Style) -> Svg {
     let panel = Panel::new(canvas, Rect { w: body.w - 64.0, ..body }, &x, &y);
     let values = || n.places.iter().map(|q| q.value);
     let (low, high) = Scale::over(values(), false).ends();
-    let largest = low.abs().max(high.abs());
     let signed = low < 0.0 && high > 0.0;
+    let largest = full.unwrap_or(low.abs().max(high.abs()));
+    let (low, high) = full.map_or((low, high), |full| (0.0, full));
     let share = |v: f64| if signed { 0.5 + 0.5 * v / largest } else { (v - low) / (high - low) };
     let colour = |s: f64| if signed { p.diverging(2.0 * s - 1.0) } else { p.sequential(s) };
     // Land, or whatever was not measured, is the colour of a gap.
@@ -240,5 +268,4 @@ pub fn draw(numbers: &MapNumbers, style: &Style) -> Svg {
     let (from, to) = if signed { (-largest, largest) } else { (low, high) };
     let ticks = [0.0, 0.5, 1.0].map(|s| (s, number(from + s * (to - from), 2)));
     colour_bar(canvas, bar, colour, &ticks);
-    sheet.finish()
 }

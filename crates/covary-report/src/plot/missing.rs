@@ -3,7 +3,7 @@
 use crate::layout::{LABEL, Sheet, Words, names_width};
 use crate::scale::{Scale, count, number, percent, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
-use crate::text::{Weight, shorten, width};
+use crate::text::{Weight, in_tip, shorten, width};
 use crate::{Error, Style, Svg};
 use covary::Dataset;
 use covary::io::model_file::Saved;
@@ -131,7 +131,7 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
     let mut note: Vec<String> = Vec::new();
     if n.rows_per_run > 1 {
         note.push(format!(
-            "Each line stands for {}: the darker, the more of them lack the cell.",
+            "Each line stands for {}: the stronger its colour, the more of them lack the cell.",
             several(n.rows_per_run, "row")
         ));
     }
@@ -218,7 +218,10 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
     for (j, column) in n.columns.iter().enumerate() {
         let y = map.y + (j as f64 + 0.5) * line;
         let long = (bars - 44.0) * column.share / most;
-        canvas.rect(Rect { x: share_area.x, y: y - 0.3 * line, w: long, h: 0.6 * line }, p.main);
+        let tip = format!("{}: {} missing", in_tip(&column.name), percent(column.share));
+        canvas.labelled("", &tip, |canvas| {
+            canvas.rect(Rect { x: share_area.x, y: y - 0.3 * line, w: long, h: 0.6 * line }, p.main);
+        });
         let text = format!(
             "{} %",
             if column.share > 0.0 {
@@ -253,7 +256,13 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
                 let at = (area.x + area.w * scale.place(f.correlation), area.y + (j as f64 + 0.5) * line);
                 let colour = if f.stands_out { p.second } else { p.axis };
                 canvas.line((area.x + 0.5 * area.w, at.1), at, Stroke::new(colour, 1.2));
-                canvas.mark(at, 0, 3.6, colour, !f.stands_out);
+                let tip = format!(
+                    "{}: correlation {}, p {}",
+                    in_tip(&column.name),
+                    number(f.correlation, 2),
+                    number(f.p_value, 2)
+                );
+                canvas.labelled("", &tip, |canvas| canvas.mark(at, 0, 3.6, colour, !f.stands_out));
             }
         }
     }

@@ -98,8 +98,9 @@ pub fn draw(numbers: &RelevanceNumbers, style: &Style) -> Svg {
     let points: Vec<(f64, f64)> =
         n.alpha.iter().enumerate().map(|(k, a)| panel.at((k as f64 + 1.0, *a))).collect();
     canvas.polyline(points.iter().copied(), Stroke::new(p.soft, 1.5));
-    for at in &points {
-        canvas.mark(*at, 0, 4.4, p.main, false);
+    for (k, at) in points.iter().enumerate() {
+        let tip = format!("component {}: α {}", k + 1, number(n.alpha[k], 3));
+        canvas.labelled("", &tip, |canvas| canvas.mark(*at, 0, 4.4, p.main, false));
     }
     if let Some((k, ratio)) = n.gap {
         let (x, low, high) = (panel.px(k as f64 + 0.5), n.alpha[k - 1], n.alpha[k]);

@@ -4,7 +4,7 @@ use super::{component_word, conditions};
 use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, colour_bar, legend};
 use crate::scale::{Scale, count, number, percent, several};
 use crate::svg::{Canvas, Rect, Stroke};
-use crate::text::{Weight, width};
+use crate::text::{Weight, in_tip, width};
 use crate::{Error, Style, Svg};
 use covary::io::model_file::Saved;
 use covary::{Coordinates, Dataset, Matrix};
@@ -297,7 +297,10 @@ pub fn draw(numbers: &ScoresNumbers, style: &Style) -> Svg {
 pub(crate) fn notes(n: &ScoresNumbers) -> String {
     let mut note = Vec::new();
     if n.bins.is_some() {
-        note.push(format!("{} are counted in squares: the darker, the more.", several(n.n_rows, "row")));
+        note.push(format!(
+            "{} are counted in squares: the stronger the colour, the more.",
+            several(n.n_rows, "row")
+        ));
     } else if n.points.len() < n.n_rows {
         note.push(format!(
             "{} of {} rows are shown, evenly spread over the table.",
@@ -345,12 +348,8 @@ pub(crate) fn scatter(
     ellipses: bool,
 ) -> Panel {
     let p = canvas.palette();
-    let around = n.ellipses.iter().filter(|_| ellipses).flat_map(|e| {
-        let (x, y) = reach_of(e);
-        [(e.centre.0 - x, e.centre.1 - y), (e.centre.0 + x, e.centre.1 + y)]
-    });
-    let around: Vec<(f64, f64)> = around.collect();
-    let places = || n.points.iter().map(|q| (q.x, q.y)).chain(also.iter().chain(&around).copied());
+    let inside = if ellipses { reach(n).collect::<Vec<_>>() } else { points_of(n).collect() };
+    let places = || inside.iter().chain(also).copied();
     let ends = n.bins.as_ref().map(|b| [(b.x.0, b.y.0), (b.x.1, b.y.1)]);
     let span = |of: fn((f64, f64)) -> f64| {
         let (from, to) = Scale::over(places().chain(ends.into_iter().flatten()).map(of), false).ends();
@@ -383,13 +382,16 @@ pub(crate) fn scatter(
         _ if values.is_empty() => p.main.towards(p.paper, if ellipses { 0.0 } else { 0.45 }),
         _ => p.axis,
     };
+    let series = |group: Option<usize>| group.map_or("", |g| n.groups[g].as_str());
     canvas.clipped(panel.area, |canvas| {
         if ellipses {
             let faint = (14.0 / n.ellipses.len().max(1) as f64).clamp(0.16, 0.5);
             for e in &n.ellipses {
                 let half = (panel.px(e.half.0) - panel.px(0.0), panel.px(e.half.1) - panel.px(0.0));
                 let stroke = Stroke::new(colour(e.group, None), 0.9).faint(faint);
-                canvas.ellipse(panel.at(e.centre), half, -e.angle, stroke);
+                canvas.labelled(series(e.group), "", |canvas| {
+                    canvas.ellipse(panel.at(e.centre), half, -e.angle, stroke);
+                });
             }
         }
         let size = match n.points.len() {
@@ -399,10 +401,38 @@ pub(crate) fn scatter(
         };
         for q in &n.points {
             let kind = q.group.unwrap_or(0);
-            canvas.mark(panel.at((q.x, q.y)), kind, size, colour(q.group, q.value), q.n_gaps > 0);
+            canvas.labelled(series(q.group), &tip(n, q), |canvas| {
+                canvas.mark(panel.at((q.x, q.y)), kind, size, colour(q.group, q.value), q.n_gaps > 0);
+            });
         }
     });
     panel
+}
+
+/// What a row says when it is pointed at.
+fn tip(n: &ScoresNumbers, q: &Point) -> String {
+    let second = (n.components.1 > 0).then(|| format!(", {}", number(q.y, 3)));
+    let gaps = (q.n_gaps > 0).then(|| format!("; {}", several(q.n_gaps, "gap")));
+    let colour = match (q.group, q.value) {
+        (Some(g), _) => Some(format!("; {}", in_tip(&n.groups[g]))),
+        (_, Some(v)) => Some(format!("; {}", number(v, 4))),
+        _ => None,
+    };
+    let first = format!("row {}: {}", q.row, number(q.x, 3));
+    std::iter::once(first).chain([second, gaps, colour].into_iter().flatten()).collect()
+}
+
+fn points_of(n: &ScoresNumbers) -> impl Iterator<Item = (f64, f64)> {
+    n.points.iter().map(|q| (q.x, q.y))
+}
+
+/// The points, and corners around the ellipses.
+pub(crate) fn reach(n: &ScoresNumbers) -> impl Iterator<Item = (f64, f64)> {
+    let corners = n.ellipses.iter().flat_map(|e| {
+        let (x, y) = reach_of(e);
+        [(e.centre.0 - x, e.centre.1 - y), (e.centre.0 + x, e.centre.1 + y)]
+    });
+    points_of(n).chain(corners)
 }
 
 /// Half the width and half the height of an ellipse.

@@ -167,9 +167,21 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
     );
     let (body, p) = (sheet.body, sheet.canvas.palette());
     let canvas = &mut sheet.canvas;
+    let shown = n.variances.len();
+    let in_model = if n.of_table { "in the model" } else { "component" };
+    let mut entries = vec![Entry { text: in_model, colour: p.main, look: Look::Box }];
+    if shown > q {
+        entries.push(Entry { text: "not in it", colour: p.soft, look: Look::Box });
+    }
+    if n.thresholds.is_some() {
+        entries.push(Entry { text: "shuffled columns", colour: p.second, look: Look::Line { dash: 4.0 } });
+    }
+    let texts: f64 = entries.iter().map(|e| width(e.text, LABEL, Weight::Regular) + 32.0).sum();
+    // Beside the name of the axis, or on a line of its own.
+    let above = n.of_table && texts > 0.36 * body.w;
+    let body = body.inside(0.0, if above { 22.0 } else { 0.0 }, 0.0, 0.0);
     let left = Rect { w: 0.6 * body.w - 12.0, ..body };
     let right = Rect { x: body.x + 0.6 * body.w + 12.0, w: 0.4 * body.w - 12.0, ..body };
-    let shown = n.variances.len();
 
     let unit =
         if n.standardized { "variance, in columns" } else { "variance, in squared units of the table" };
@@ -183,7 +195,16 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
         let (at, top) = panel.at((k as f64 + 1.0, v));
         let zero = panel.py(0.0);
         let colour = if k < q { p.main } else { p.soft };
-        canvas.rect(Rect { x: at - 0.5 * bar, y: top.min(zero), w: bar, h: (zero - top).abs() }, colour);
+        let tip = format!(
+            "component {}: variance {}, {} together",
+            k + 1,
+            number(v, 4),
+            n.cumulative.get(k).map_or(String::new(), |share| percent(*share))
+        );
+        let series = if k < q { in_model } else { "not in it" };
+        canvas.labelled(series, &tip, |canvas| {
+            canvas.rect(Rect { x: at - 0.5 * bar, y: top.min(zero), w: bar, h: (zero - top).abs() }, colour);
+        });
     }
     for (k, &(low, high)) in n.intervals.iter().flatten().enumerate() {
         let at = panel.px(k as f64 + 1.0);
@@ -198,18 +219,13 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
     }
     if let Some(thresholds) = &n.thresholds {
         let points = thresholds.iter().enumerate().map(|(k, &t)| panel.at((k as f64 + 1.0, t)));
-        canvas.polyline(points, Stroke::new(p.second, 1.8).dashed(5.0));
+        canvas.labelled("shuffled columns", "", |canvas| {
+            canvas.polyline(points, Stroke::new(p.second, 1.8).dashed(5.0));
+        });
     }
-    let in_model = if n.of_table { "in the model" } else { "component" };
-    let mut entries = vec![Entry { text: in_model, colour: p.main, look: Look::Box }];
-    if shown > q {
-        entries.push(Entry { text: "not in it", colour: p.soft, look: Look::Box });
-    }
-    if n.thresholds.is_some() {
-        entries.push(Entry { text: "shuffled columns", colour: p.second, look: Look::Line { dash: 4.0 } });
-    }
-    if n.of_table {
-        let texts: f64 = entries.iter().map(|e| width(e.text, LABEL, Weight::Regular) + 32.0).sum();
+    if above {
+        legend(canvas, (body.x, body.y - 11.0), body.w, &entries);
+    } else if n.of_table {
         let from = (panel.area.right() - texts + 16.0).max(panel.area.x + 0.3 * panel.area.w);
         legend(canvas, (from, left.y + 11.0), texts, &entries);
     }

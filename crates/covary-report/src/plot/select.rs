@@ -1,11 +1,12 @@
 //! Every criterion over the number of components.
 
 use crate::layout::{Axis, LABEL, Panel, Sheet, Words, spread};
-use crate::scale::{Scale, several};
+use crate::scale::{Scale, number, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, shorten, width};
 use crate::{Style, Svg};
 use covary::Dataset;
+use covary::io::model_file::Saved;
 use covary::select::Comparison;
 use serde::{Deserialize, Serialize};
 
@@ -108,6 +109,38 @@ pub fn numbers(data: &Dataset, found: &Comparison) -> SelectNumbers {
     }
 }
 
+/// The scores that chose a model's number of components, beside the number that stands above shuffled
+/// columns, if that is known; none if no scores chose it.
+pub fn of_choice(saved: &Saved, above_shuffled: Option<usize>) -> Option<SelectNumbers> {
+    let at = &saved.choice.as_ref()?.by_n_components;
+    let best = at.iter().position(|a| a.shortfall == 0.0);
+    let recommended = saved.model.n_components();
+    let mut choices = vec![Choice { name: "held-out cells".to_owned(), n_components: recommended }];
+    choices.extend(
+        best.map(|k| Choice {
+            name: "held-out cells, the best".to_owned(),
+            n_components: at[k].n_components,
+        }),
+    );
+    choices.extend(
+        above_shuffled.map(|n_components| Choice { name: "shuffled columns".to_owned(), n_components }),
+    );
+    Some(SelectNumbers {
+        subject: super::conditions(saved),
+        most: at.len().saturating_sub(1),
+        recommended,
+        by: "held-out cells".to_owned(),
+        curves: vec![Curve {
+            name: "held-out cells".to_owned(),
+            unit: "nats per hidden cell".to_owned(),
+            below_best: at.iter().map(|a| Some(-a.shortfall)).collect(),
+            error: Some(at.iter().map(|a| Some(a.shortfall_error)).collect()),
+            best,
+        }],
+        choices,
+    })
+}
+
 /// Draws them: a panel per criterion, and below what each would take.
 pub fn draw(numbers: &SelectNumbers, style: &Style) -> Svg {
     let n = numbers;
@@ -169,18 +202,16 @@ pub fn draw(numbers: &SelectNumbers, style: &Style) -> Svg {
                         Stroke::new(p.main, 1.1),
                     );
                 }
-                canvas.mark(
-                    at,
-                    0,
-                    if curve.best == Some(q) { 4.2 } else { 2.8 },
-                    p.main,
-                    curve.best != Some(q),
-                );
+                let best = curve.best == Some(q);
+                let tip = format!("{}: {} below the best", several(q, "component"), number(-v, 3));
+                canvas.labelled("", &tip, |canvas| {
+                    canvas.mark(at, 0, if best { 4.2 } else { 2.8 }, p.main, !best);
+                });
             }
         });
         if cut {
             let first = curve.below_best.iter().flatten().next().copied().unwrap_or(0.0);
-            let text = format!("not shown: {} at 0", crate::scale::number(first, 3));
+            let text = format!("not shown: {} at 0", number(first, 3));
             let at = (panel.area.right() - 4.0, panel.area.bottom() - 6.0);
             canvas.text(at, &text, Font { halo: true, ..Font::label(p.muted, Anchor::End) });
         }

@@ -1,6 +1,7 @@
 //! Figures as readers get them: the numbers, the bytes, and what bad tables do.
 
 mod bad_tables;
+mod chart;
 mod golden;
 mod numbers;
 

@@ -2,7 +2,7 @@
 
 use super::{fitted, small};
 use covary::data::{Shape, simulate};
-use covary::select::{Compare, ParallelAnalysis, SelfCheckOptions, hidden_cells};
+use covary::select::{Compare, ParallelAnalysis, SelfCheckOptions, self_check_by_cell};
 use covary::{Coordinates, Dataset, Density, Matrix, Spec, infer::Em};
 use covary_report::Error;
 use covary_report::plot::scores::ColourBy;
@@ -106,8 +106,9 @@ fn shares_of_gaps_are_those_of_the_columns() {
 #[test]
 fn coverage_is_the_share_of_hidden_cells_inside() {
     let (table, saved) = small();
-    let cells = hidden_cells(&table, &saved.spec, &Em::default(), &SelfCheckOptions::default(), &mut ())
-        .expect("room");
+    let (_, cells) =
+        self_check_by_cell(&table, &saved.spec, &Em::default(), &SelfCheckOptions::default(), &mut ())
+            .expect("room");
     let n = intervals::numbers(&saved, &table, &cells).expect("cells");
     let inside = cells.iter().filter(|c| {
         let (low, high) = c.cell.interval(0.9).expect("a level");

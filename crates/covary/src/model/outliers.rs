@@ -5,6 +5,7 @@ use super::scores::SignalInverse;
 use super::{Density, LinearGaussian};
 use crate::linalg::dot;
 use crate::{Dataset, Error};
+use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 /// Distances of one row from the model (spec §3.5), over its observed cells.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,6 +19,28 @@ pub struct Outlyingness {
     /// Squared Mahalanobis distance `yᵀ C⁻¹ y`; under the model χ² with as many degrees of freedom
     /// as observed cells. For isotropic noise it is T² + SPE/σ².
     pub mahalanobis: f64,
+    /// Cells that were observed.
+    pub n_observed: usize,
+}
+
+impl Outlyingness {
+    /// Probability that a row of the model, with as many observed cells, is at least as far away.
+    ///
+    /// ```text
+    /// P(χ²ₙ ≥ yᵀ C⁻¹ y)      n: observed cells
+    /// ```
+    ///
+    /// ```
+    /// use covary::model::Outlyingness;
+    /// let far = Outlyingness { t_squared: 2.0, squared_prediction_error: 1.0, mahalanobis: 5.991, n_observed: 2 };
+    /// assert!((far.tail_probability() - 0.05).abs() < 1e-4);
+    /// ```
+    pub fn tail_probability(&self) -> f64 {
+        match ChiSquared::new(self.n_observed as f64) {
+            Ok(chi) if self.mahalanobis > 0.0 => chi.sf(self.mahalanobis),
+            _ => 1.0,
+        }
+    }
 }
 
 impl LinearGaussian {
@@ -44,6 +67,7 @@ impl LinearGaussian {
                     t_squared: dot(&b, &weighted) + 0.0,
                     squared_prediction_error: given.observed().iter().map(|j| residual(j).powi(2)).sum(),
                     mahalanobis: given.mahalanobis(row),
+                    n_observed: given.observed().len(),
                 }
             };
             pattern.rows.iter().map(of_row).collect()

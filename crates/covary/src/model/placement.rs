@@ -49,8 +49,18 @@ impl Placement {
         if let Some(j) = observed.iter().position(|&n| n == 0) {
             return Err(Error::EmptyColumn { column: names[j].clone() });
         }
+        Self::of_observed(table)
+    }
+
+    /// As [`of_varying`](Self::of_varying), but columns without any value are left out too, for callers
+    /// that say so.
+    ///
+    /// # Errors
+    /// [`Error::AllConstant`] if no column varies.
+    pub fn of_observed(table: &Dataset) -> Result<Self, Error> {
+        let observed = table.n_observed_by_column();
         let mut placement = Self::default();
-        for j in 0..table.n_columns() {
+        for j in (0..table.n_columns()).filter(|&j| observed[j] > 0) {
             match table.constant(j) {
                 None => placement.columns.push(j),
                 Some(value) if observed[j] > 1 => placement.constants.push((j, value)),

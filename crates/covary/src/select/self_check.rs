@@ -103,13 +103,7 @@ pub fn self_check(
     options: &SelfCheckOptions,
     observer: &mut dyn Observer,
 ) -> Result<SelfCheck, Error> {
-    let reaches = options.reaches()?;
-    let hidden = Hidden::new(data, spec.n_components, options)?;
-    let fit = estimator.fit_observed(&hidden.visible, spec, observer)?;
-    if fit.report.termination == Termination::Interrupted {
-        return Err(Error::Interrupted);
-    }
-    compare(&*fit.of_training_rows(), data, &hidden, &options.levels, &reaches)
+    Ok(self_check_by_cell(data, spec, estimator, options, observer)?.0)
 }
 
 /// The same for a model that is given: nothing is fitted. If it has seen these rows before, it knows
@@ -124,7 +118,9 @@ pub fn check_model(
 ) -> Result<SelfCheck, Error> {
     check_columns(model.n_columns(), data)?;
     let reaches = options.reaches()?;
-    compare(model, data, &Hidden::new(data, 0, options)?, &options.levels, &reaches)
+    let hidden = Hidden::new(data, 0, options)?;
+    let cells = checked(model, data, &hidden)?;
+    Ok(compare(&cells, data, &hidden.visible, &options.levels, &reaches))
 }
 
 /// A hidden cell: what it holds and what was predicted for it.
@@ -161,33 +157,34 @@ impl CheckedCell {
     }
 }
 
-/// The cells behind [`self_check`], one by one: hidden, predicted by a fit without them.
+/// [`self_check`] with the cells behind it, one by one.
 ///
 /// ```
-/// use covary::{data::{simulate, Shape}, infer::Em, select::hidden_cells, Spec};
+/// use covary::{data::{simulate, Shape}, infer::Em, select::self_check_by_cell, Spec};
 /// let (whole, _) = simulate::ppca(Shape { rows: 400, columns: 8, n_components: 2 }, /* seed */ 1);
-/// let cells = hidden_cells(&whole, &Spec::ppca(2), &Em::default(), &Default::default(), &mut ())?;
-/// let mean = cells.iter().map(|c| c.pit()).sum::<f64>() / cells.len() as f64;
+/// let (check, cells) = self_check_by_cell(&whole, &Spec::ppca(2), &Em::default(), &Default::default(), &mut ())?;
+/// let mean = cells.iter().map(|c| c.pit()).sum::<f64>() / check.n_hidden as f64;
 /// assert!((mean - 0.5).abs() < 0.05);
 /// # Ok::<(), covary::Error>(())
 /// ```
 ///
 /// # Errors
 /// As [`self_check`].
-pub fn hidden_cells(
+pub fn self_check_by_cell(
     data: &Dataset,
     spec: &Spec,
     estimator: &dyn Estimator,
     options: &SelfCheckOptions,
     observer: &mut dyn Observer,
-) -> Result<Vec<CheckedCell>, Error> {
-    options.reaches()?;
+) -> Result<(SelfCheck, Vec<CheckedCell>), Error> {
+    let reaches = options.reaches()?;
     let hidden = Hidden::new(data, spec.n_components, options)?;
     let fit = estimator.fit_observed(&hidden.visible, spec, observer)?;
     if fit.report.termination == Termination::Interrupted {
         return Err(Error::Interrupted);
     }
-    checked(&*fit.of_training_rows(), data, &hidden)
+    let cells = checked(&*fit.of_training_rows(), data, &hidden)?;
+    Ok((compare(&cells, data, &hidden.visible, &options.levels, &reaches), cells))
 }
 
 fn checked(
@@ -202,21 +199,20 @@ fn checked(
     Ok(cells.filter(|c| !c.truth.is_nan()).collect())
 }
 
-/// What `model` predicts for the hidden cells, against what `data` holds there.
+/// What was predicted for the hidden cells, against what they hold.
 fn compare(
-    model: &dyn Density,
+    cells: &[CheckedCell],
     data: &Dataset,
-    hidden: &Hidden,
+    visible: &Dataset,
     levels: &[f64],
     reaches: &[f64],
-) -> Result<SelfCheck, Error> {
+) -> SelfCheck {
     let (n, d) = (data.n_rows(), data.n_columns());
-    let (means, variances) = (hidden.visible.observed_means(), data.observed_variances());
+    let (means, variances) = (visible.observed_means(), data.observed_variances());
     let (mut squares, mut baseline) = (vec![0.0; d], vec![0.0; d]);
     let mut hidden_in_row = vec![0; n];
     let mut inside = vec![vec![0.0; n]; levels.len()];
-    for CheckedCell { cell: FilledCell { row, column, mean, sd }, truth: t } in checked(model, data, hidden)?
-    {
+    for &CheckedCell { cell: FilledCell { row, column, mean, sd }, truth: t } in cells {
         squares[column] += (t - mean).powi(2) / variances[column];
         baseline[column] += (t - means[column]).powi(2) / variances[column];
         hidden_in_row[row] += 1;
@@ -231,7 +227,7 @@ fn compare(
         let (share, standard_error) = per_cell(inside, &hidden_in_row);
         Coverage { level, share, standard_error }
     });
-    Ok(SelfCheck {
+    SelfCheck {
         n_hidden,
         rmse: squared.sqrt(),
         baseline_rmse: baseline_squared.sqrt(),
@@ -240,7 +236,7 @@ fn compare(
             .map(|j| (baseline[j] > 0.0).then(|| 1.0 - squares[j] / baseline[j]))
             .collect(),
         coverage: coverage.collect(),
-    })
+    }
 }
 
 /// The table with cells hidden.

@@ -304,3 +304,27 @@ fn the_model_is_the_centre_of_its_draws() {
         assert!((0.95..=1.02).contains(&ratio), "{q} components: {ratio}");
     }
 }
+
+#[test]
+fn priors_from_one_extreme_to_the_other_leave_a_model_or_an_error() {
+    for (option, ard) in [
+        ("ard_shape", true),
+        ("ard_rate", true),
+        ("kappa0", false),
+        ("nu0", true),
+        ("s0_squared", true),
+        ("kappa_mu", true),
+    ] {
+        for value in ["1e-300", "1e-9", "1e-3", "1e3", "1e9", "1e300"] {
+            let mut method = covary::Method::Gibbs(Gibbs { ard, ..short() });
+            method.set(option, value).expect("an option of the sampler");
+            match method.fit(&small_table(1), &Spec::ppca(3)) {
+                Err(_) => {}
+                Ok(fit) => assert!(
+                    draws(&fit).iter().all(|m| m.loadings().as_slice().iter().all(|w| w.is_finite())),
+                    "{option} = {value}"
+                ),
+            }
+        }
+    }
+}

@@ -255,8 +255,9 @@ impl Gibbs {
             ("s0_squared", self.s0_squared),
             ("kappa_mu", self.kappa_mu),
         ];
-        if let Some((name, value)) = positive.into_iter().find(|(_, v)| !(v.is_finite() && *v > 0.0)) {
-            return Err(Error::OutOfRange { name, value, bound: "finite and above 0" });
+        // Columns have unit variance here: beyond these a prior says nothing more, and products overflow.
+        if let Some((name, value)) = positive.into_iter().find(|(_, v)| !(1e-9..=1e9).contains(v)) {
+            return Err(Error::OutOfRange { name, value, bound: "from 1e-9 to 1e9" });
         }
         let mut warnings = Vec::new();
         if !constant.is_empty() {

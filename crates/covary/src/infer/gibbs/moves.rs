@@ -4,7 +4,7 @@
 //! such an orbit the chain should stand. X and (W, μ), each drawn given the other, walk along it in steps
 //! of 1/√N; here every direction of it is drawn from its own conditional, for the price of q × q matrices.
 
-use super::random::{gamma, generalized_inverse_gaussian, standard_normal, von_mises};
+use super::random::{drawn_relevance, gamma, generalized_inverse_gaussian, standard_normal, von_mises};
 use super::sweep::{Relevance, Sampler};
 use super::table::Parameters;
 use crate::Matrix;
@@ -93,7 +93,7 @@ impl Sampler<'_> {
             Relevance::Ard { shape, rate } => {
                 let c = gamma(0.5 * n + shape, 0.5 * s + rate * *alpha, rng).sqrt();
                 orbit.scale(i, c);
-                *alpha = gamma(shape + 0.5 * d, rate + 0.5 * orbit.h[(i, i)], rng);
+                *alpha = drawn_relevance(shape + 0.5 * d, rate + 0.5 * orbit.h[(i, i)], rng);
             }
         }
     }

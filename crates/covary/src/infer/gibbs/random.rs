@@ -17,6 +17,15 @@ pub(super) fn gamma(shape: f64, rate: f64, rng: &mut impl Rng) -> f64 {
     unit.max(f64::MIN_POSITIVE) / rate
 }
 
+/// Relevances beyond these are numbers that no table could tell from them: loadings of 10⁵ standard deviations
+/// of the noise, or of 10⁻⁵. Without them a prior with next to no mass in between overflows.
+const RELEVANCES: (f64, f64) = (1e-10, 1e10);
+
+/// A relevance: Gamma of this shape and rate, within reason.
+pub(super) fn drawn_relevance(shape: f64, rate: f64, rng: &mut impl Rng) -> f64 {
+    gamma(shape, rate, rng).clamp(RELEVANCES.0, RELEVANCES.1)
+}
+
 /// Scaled inverse χ²: `ν s² / χ²_ν`, given ν and ν s².
 pub(super) fn scaled_inverse_chi_squared(nu: f64, nu_times_scale: f64, rng: &mut impl Rng) -> f64 {
     1.0 / gamma(0.5 * nu, 0.5 * nu_times_scale, rng)

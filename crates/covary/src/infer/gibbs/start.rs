@@ -1,6 +1,6 @@
 //! Where chains start: far apart, so that meeting means something.
 
-use super::random::{gamma, scaled_inverse_chi_squared, standard_normal};
+use super::random::{drawn_relevance, scaled_inverse_chi_squared, standard_normal};
 use super::sweep::{Beliefs, Relevance, Sampler};
 use super::table::{Parameters, Table};
 use crate::infer::{Em, Estimator};
@@ -53,7 +53,7 @@ pub(super) fn start(
         Relevance::Fixed(kappa) => vec![kappa; q],
         Relevance::Ard { .. } => {
             let (shape, rates) = sampler.relevance(&at);
-            rates.iter().map(|rate| gamma(shape, *rate, rng)).collect()
+            rates.iter().map(|rate| drawn_relevance(shape, *rate, rng)).collect()
         }
     };
     at
@@ -65,7 +65,7 @@ pub(super) fn from_prior(sampler: &Sampler<'_>, q: usize, rng: &mut impl Rng) ->
     let d = centre.len();
     let alpha: Vec<f64> = match *relevance {
         Relevance::Fixed(kappa) => vec![kappa; q],
-        Relevance::Ard { shape, rate } => (0..q).map(|_| gamma(shape, rate, rng)).collect(),
+        Relevance::Ard { shape, rate } => (0..q).map(|_| drawn_relevance(shape, rate, rng)).collect(),
     };
     let mut variance = || scaled_inverse_chi_squared(*nu0, nu0 * s0_squared, rng);
     let noise =

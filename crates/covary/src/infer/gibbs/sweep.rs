@@ -1,7 +1,7 @@
 //! One sweep of the sampler: every conditional in turn (spec §5.2), and moves along the directions in
 //! which the likelihood does not change.
 
-use super::random::{gamma, scaled_inverse_chi_squared, standard_normal};
+use super::random::{drawn_relevance, scaled_inverse_chi_squared, standard_normal};
 use super::table::{Parameters, Table};
 use crate::Matrix;
 use crate::data::Pattern;
@@ -117,7 +117,7 @@ impl Sampler<'_> {
         regression.draw(at, rng);
         if let Relevance::Ard { .. } = self.beliefs.relevance {
             let (shape, rates) = self.relevance(at);
-            at.alpha = rates.iter().map(|rate| gamma(shape, *rate, rng)).collect();
+            at.alpha = rates.iter().map(|rate| drawn_relevance(shape, *rate, rng)).collect();
         }
         (z, log_likelihood)
     }

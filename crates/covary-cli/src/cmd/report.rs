@@ -1,0 +1,174 @@
+//! `covary report`: one page that says what is in a table, what was learned, and what to doubt.
+
+use super::said_written;
+use crate::args::{Family, Fitting, Reading, RotationName, Running, Selecting, probability};
+use crate::facts;
+use crate::failure::Failure;
+use crate::input::{Select, Source};
+use crate::learn::{learn_placed, tell_placed};
+use crate::output::{Output, check_places};
+use crate::voice::{Voice, names};
+use clap::Args;
+use covary::data::Ledger;
+use covary::learn::Components;
+use covary::model::Placement;
+use covary_report::page::{self, Facts, Study, Subject};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// One page that explains a table: what came in, what was learned, filled and found odd.
+///
+/// The number of components is chosen, the model fitted, checked on hidden cells, and its gaps
+/// filled, as `covary impute` does. The page is one file that loads nothing from anywhere: send
+/// it, print it, keep it beside the data. It says in plain words what was done, how well, what was
+/// not done and what to doubt, with figures to hover, enlarge and switch, and tables to sort.
+///
+/// A table that cannot be modelled gets a page too: it says what came in and why (exit status 1).
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+#[command(after_help = "\
+Examples:
+  covary report examples/wine_gaps.csv -o report.html
+  covary report examples/wine_gaps.csv --model bpca --json -o report.html")]
+pub(crate) struct Report {
+    /// Table to report on: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard input.
+    #[arg(verbatim_doc_comment)]
+    data: PathBuf,
+
+    /// Where the page goes; standard output if not given. Written beside its target and renamed:
+    /// an older page is replaced by a whole new one or stays.
+    #[arg(short, long, verbatim_doc_comment, value_name = "REPORT.html")]
+    output: Option<PathBuf>,
+
+    /// What to fit.
+    #[arg(long, verbatim_doc_comment, value_enum, default_value_t = Family::Ppca)]
+    model: Family,
+
+    /// How the loadings are turned for the reader; scores turn with them.
+    #[arg(long, verbatim_doc_comment, value_enum, default_value_t = RotationName::None)]
+    rotation: RotationName,
+
+    /// Probability that an interval of a filled cell holds the true value.
+    #[arg(long, verbatim_doc_comment, value_name = "LEVEL", default_value_t = 0.95, value_parser = probability)]
+    interval: f64,
+
+    #[command(flatten)]
+    fitting: Fitting,
+
+    #[command(flatten)]
+    reading: Reading,
+
+    #[command(flatten)]
+    selecting: Selecting,
+
+    #[command(flatten)]
+    running: Running,
+}
+
+impl Report {
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        let outputs: Vec<&Path> = self.output.as_deref().into_iter().collect();
+        let places: Vec<&Path> = outputs.iter().copied().chain(self.fitting.checkpoint.as_deref()).collect();
+        check_places(&[&self.data], &places)?;
+        if self.running.json && outputs.is_empty() {
+            return Err(Failure::Call(
+                "--json takes standard output; name a file for the page with -o".to_owned(),
+            ));
+        }
+        self.running.run(|voice| {
+            let output = Output::open(self.output.as_deref())?;
+            let (found, refused) = self.report(voice, &output)?;
+            said_written(voice, &outputs);
+            self.running.report(&found)?;
+            refused.map_or(Ok(()), Err)
+        })
+    }
+
+    /// Writes the page; returns the facts, and why there is no model if there is none.
+    fn report(&self, voice: Voice, output: &Output) -> Result<(Value, Option<Failure>), Failure> {
+        let command = command_line();
+        let subject = Subject {
+            source: &crate::input::name_of(&self.data),
+            table: None,
+            study: None,
+            refusal: None,
+            command: &command,
+            level: self.interval,
+        };
+        let source = match self.reading.read(&self.data, Select::By(&self.selecting)) {
+            Ok(source) => source,
+            Err(unfit @ Failure::Unfit { .. }) => return self.refused(output, subject, unfit),
+            Err(other) => return Err(other),
+        };
+        let ledger = facts::tell(voice, &source);
+        let subject = Subject { table: Some((&source.table, &ledger)), ..subject };
+        match self.study(voice, output, subject, &source, &ledger) {
+            Ok(found) => Ok((found, None)),
+            Err(unfit @ Failure::Unfit { .. }) => self.refused(output, subject, unfit),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn study(
+        &self,
+        voice: Voice,
+        output: &Output,
+        subject: Subject<'_>,
+        source: &Source,
+        ledger: &Ledger,
+    ) -> Result<Value, Failure> {
+        let wide = source.table.dataset();
+        let placement = Placement::of_observed(wide).map_err(|e| Failure::of_table(&source.name, e))?;
+        tell_placed(voice, source, ledger, &placement);
+        let empty: Vec<&str> =
+            ledger.empty_columns.iter().map(|&j| wide.column_names()[j].as_str()).collect();
+        if !empty.is_empty() {
+            voice.warn(&format!("no value at all, so not in the model; gaps stay: {}", names(&empty)));
+        }
+        let mut learned = learn_placed(voice, source, placement, self.model, &self.fitting, self.rotation)?;
+        let cells = learned.check(voice, &source.name, &self.fitting)?;
+        let study = Study {
+            saved: &learned.saved,
+            placement: &learned.placement,
+            data: &learned.data,
+            cells: &cells,
+            asked: self.fitting.components.unwrap_or(Components::Auto),
+        };
+        self.write(output, &Subject { study: Some(study), ..subject })
+    }
+
+    fn refused(
+        &self,
+        output: &Output,
+        subject: Subject<'_>,
+        unfit: Failure,
+    ) -> Result<(Value, Option<Failure>), Failure> {
+        let Failure::Unfit { why, .. } = &unfit else { return Err(unfit) };
+        let found = self.write(output, &Subject { refusal: Some(why), ..subject })?;
+        Ok((found, Some(unfit)))
+    }
+
+    fn write(&self, output: &Output, subject: &Subject<'_>) -> Result<Value, Failure> {
+        let failed = |e: covary_report::Error| Failure::work(subject.source, e);
+        let facts = Facts::of(subject).map_err(failed)?;
+        let figures = subject.study.map_or(Vec::new(), |study| page::figures(&study, &facts));
+        let html = page::html(&facts, &figures);
+        output.write(|out| out.write_all(html.as_bytes()).map_err(covary::io::Error::Write))?;
+        Ok(self.running.findings(|| serde_json::to_value(&facts).expect("numbers and text are JSON")))
+    }
+}
+
+/// The call, as it can be typed again.
+fn command_line() -> String {
+    let word = |word: std::ffi::OsString| {
+        let word = word.to_string_lossy().into_owned();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+        if !word.is_empty() && word.chars().all(plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    let words = std::iter::once("covary".to_owned()).chain(std::env::args_os().skip(1).map(word));
+    words.collect::<Vec<_>>().join(" ")
+}

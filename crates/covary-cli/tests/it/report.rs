@@ -1,0 +1,137 @@
+//! `covary report`: facts as other verbs find them, one page whatever the table, the same bytes twice.
+//! How the page looks and works is tried in a browser (`crates/covary-report/tests/browser`).
+
+use super::{folder_with_examples, run_in, succeed};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+fn facts(root: &Path, command: &str) -> Value {
+    serde_json::from_str(&succeed(root, command).out).expect("JSON")
+}
+
+#[test]
+fn the_facts_are_those_of_the_other_verbs() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    let report = facts(root, "report -q examples/wine_gaps.csv --json -o report.html");
+    let filled = facts(root, "impute -q examples/wine_gaps.csv --json -o filled.csv --cells cells.csv");
+    assert_eq!(report["model"]["n_components"], filled["model"]["n_components"]);
+    assert_eq!(report["model"]["shares"], filled["model"]["standardized_share"]);
+    assert_eq!(report["model"]["objective_value"], filled["model"]["log_likelihood"]);
+    assert_eq!(report["check"]["rmse"], filled["model"]["check"]["rmse"]);
+    assert_eq!(report["filled"]["n_filled"], filled["n_filled"]);
+    assert_eq!(report["table"]["n_gaps"], filled["data"]["n_gaps"]);
+    // Every cell of the list of `impute` is among the report's, with the same numbers.
+    let cells = report["filled"]["cells"].as_array().expect("cells");
+    let listed = fs::read_to_string(root.join("cells.csv")).expect("written");
+    assert_eq!(cells.len(), listed.lines().count() - 1);
+    for line in listed.lines().skip(1) {
+        let words: Vec<&str> = line.split(',').collect();
+        let same = |cell: &&Value| {
+            cell["row"].as_u64() == words[0].parse().ok() && cell["column"].as_str() == Some(words[1])
+        };
+        let cell = cells.iter().find(same).unwrap_or_else(|| panic!("no {line}"));
+        for (name, word) in ["mean", "sd", "lower", "upper"].iter().zip(&words[2..]) {
+            assert_eq!(cell[name].as_f64(), word.parse().ok(), "{name} of {line}");
+        }
+    }
+    // The least certain come first.
+    let uncertainty: Vec<f64> = cells.iter().map(|c| c["uncertainty"].as_f64().expect("a number")).collect();
+    assert!(uncertainty.is_sorted_by(|a, b| a >= b));
+    succeed(root, "fit -q examples/wine_gaps.csv -o wine.covary");
+    succeed(root, "score -q wine.covary examples/wine_gaps.csv --bare -o odd.csv");
+    let scored = fs::read_to_string(root.join("odd.csv")).expect("written");
+    let names: Vec<&str> = scored.lines().next().expect("names").split(',').collect();
+    for odd in report["odd_rows"]["rows"].as_array().expect("rows") {
+        let row = odd["row"].as_u64().expect("a row") as usize;
+        let numbers: Vec<&str> = scored.lines().nth(row).expect("a row").split(',').collect();
+        let at = names.iter().position(|n| *n == "t_squared").expect("T²");
+        assert_eq!(odd["t_squared"].as_f64(), numbers[at].parse().ok(), "row {row}");
+    }
+}
+
+#[test]
+fn a_page_is_the_same_twice_on_any_number_of_threads_and_through_a_pipe() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    succeed(root, "report -q examples/wine_gaps.csv -o page.html");
+    let first = fs::read_to_string(root.join("page.html")).expect("written");
+    succeed(root, "report -q examples/wine_gaps.csv -o page.html");
+    assert_eq!(fs::read_to_string(root.join("page.html")).expect("written"), first);
+    let piped = succeed(root, "report -q examples/wine_gaps.csv --threads 1").out;
+    // All but the command that it names.
+    let body = |page: &str| page.split("To make this page again").next().map(str::to_owned);
+    assert_eq!(body(&piped), body(&first));
+    assert!(
+        first.starts_with("<!DOCTYPE html>") && !first.contains("http://") && !first.contains("https://")
+    );
+}
+
+#[test]
+fn every_model_has_a_page() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    for (flags, why) in [
+        ("--model pca --components 2", "asked"),
+        ("--model fa --components 3 --rotation promax", "asked"),
+        ("--model gaussian", "full-covariance"),
+    ] {
+        let report = facts(root, &format!("report -q examples/wine_gaps.csv {flags} --json -o a.html"));
+        assert_eq!(report["model"]["why"], why, "{flags}");
+    }
+    let report = facts(root, "report -q examples/wine_gaps.csv --components 0.5 --json -o a.html");
+    assert_eq!(report["model"]["why"]["share"], 0.5);
+    let report = facts(root, "report -q examples/wine_gaps.csv --model bpca --json -o a.html");
+    assert_eq!(report["model"]["why"]["pruned"]["offered"], 12);
+    assert_eq!(report["model"]["parameter_uncertainty"], "posterior");
+    assert!(fs::read_to_string(root.join("a.html")).expect("written").contains("data-figure=\"relevance\""));
+}
+
+#[test]
+fn a_table_that_cannot_be_modelled_gets_a_page_that_says_why() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    for (table, words) in [("a,b\nx,y\nz,w\n", "is not a number"), ("a,b\n1,2\n1,2\n1,2\n", "constant")] {
+        fs::write(root.join("t.csv"), table).expect("writable");
+        let said = run_in(root, &["report", "t.csv", "--json", "-o", "t.html"], b"");
+        assert_eq!(said.code, Some(1), "{}", said.err);
+        let found: Value = serde_json::from_str(&said.out).expect("JSON");
+        assert!(said.err.contains(words) && found["refusal"].as_str().expect("why").contains(words));
+        assert!(fs::read_to_string(root.join("t.html")).expect("written").contains("Why there is no model"));
+    }
+    // What cannot be read has no page, and an older one stays.
+    fs::write(root.join("t.csv"), "a,b\n1,2\n1\n").expect("writable");
+    let before = fs::read(root.join("t.html")).expect("written");
+    assert_eq!(run_in(root, &["report", "t.csv", "-o", "t.html"], b"").code, Some(1));
+    assert_eq!(fs::read(root.join("t.html")).expect("still there"), before);
+    let asked = ["report", "examples/wine.csv", "--components", "50", "-o", "t.html"];
+    let said = run_in(root, &asked, b"");
+    assert!(said.code == Some(1) && said.err.contains("too many"), "{}", said.err);
+    assert_eq!(fs::read(root.join("t.html")).expect("still there"), before);
+    let said = run_in(root, &["report", "t.csv", "--json"], b"");
+    assert!(said.code == Some(2) && said.err.contains("-o"));
+}
+
+#[test]
+fn what_to_doubt_follows_from_the_table() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    // Three rows that are not of the others' kind, a code for a gap, a column without a value.
+    let row = |i: i32| {
+        let (x, wobble) = (f64::from(i * 37 % 120) / 20.0 - 3.0, f64::from(i * 61 % 97) / 97.0);
+        let c = if i % 15 == 0 { -999.0 } else { 2.0 * x + wobble };
+        let d = if i < 3 { 60.0 } else { x - wobble };
+        format!("{x},{},{c},{d},\n", wobble - x)
+    };
+    let table = std::iter::once("a,b,c,d,empty\n".to_owned()).chain((0..120).map(row)).collect::<String>();
+    fs::write(root.join("t.csv"), table).expect("writable");
+    let report = facts(root, "report -q t.csv --json --max-iter 1 --inference em --components 1 -o t.html");
+    let doubts: Vec<&str> =
+        report["doubts"].as_array().expect("doubts").iter().map(|d| d.as_str().expect("words")).collect();
+    for words in ["not finished", "-999 stands in 8 cells", "no value at all", "too far from the model"] {
+        assert!(doubts.iter().any(|d| d.contains(words)), "{words}: {doubts:#?}");
+    }
+    let aside = &report["table"]["set_aside"][0];
+    assert!(aside["name"] == "empty" && report["filled"]["n_left"] == 120);
+}

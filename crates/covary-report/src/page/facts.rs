@@ -1,0 +1,583 @@
+//! What a report says, as data: the page and `--json` are two readings of it.
+
+use super::doubts;
+use crate::Error;
+use covary::Dataset;
+use covary::data::Ledger;
+use covary::io::model_file::Saved;
+use covary::io::{ColumnKind, Table};
+use covary::learn::{Components, Family};
+use covary::model::{FilledCell, Imputed, Placement, Reconstruction};
+use covary::select::{CheckedCell, SelfCheck, gap_correlations};
+use serde::Serialize;
+
+/// Filled cells listed: the least certain ones.
+const MOST_CELLS: usize = 1000;
+/// Odd rows listed.
+const MOST_ROWS: usize = 12;
+/// Columns named as the reason why a row is odd.
+const REASONS: usize = 2;
+/// Chance that a table drawn from the model has any row called odd.
+const FAMILY_WISE: f64 = 0.01;
+
+/// A table, and what was learned from it.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// What the table is called.
+    pub source: &'a str,
+    /// The table as it was read; none if it holds no numbers.
+    pub table: Option<(&'a Table, &'a Ledger)>,
+    /// What was learned.
+    pub study: Option<Study<'a>>,
+    /// Why nothing was learned.
+    pub refusal: Option<&'a str>,
+    /// The command that makes the page.
+    pub command: &'a str,
+    /// Probability that an interval of a filled cell holds the true value.
+    pub level: f64,
+}
+
+/// A model and the table it was learned from.
+#[derive(Clone, Copy)]
+pub struct Study<'a> {
+    /// The model, with the check on hidden cells if there was one.
+    pub saved: &'a Saved,
+    /// Where its columns stand in the table.
+    pub placement: &'a Placement,
+    /// Its columns of the table.
+    pub data: &'a Dataset,
+    /// The hidden cells of the check.
+    pub cells: &'a [CheckedCell],
+    /// How many components were asked for.
+    pub asked: Components,
+}
+
+/// Everything a report says.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Facts {
+    /// What the table is called.
+    pub source: String,
+    /// The program and its version.
+    pub created_by: String,
+    /// The command that makes the page.
+    pub command: String,
+    /// Why there is no model, if there is none.
+    pub refusal: Option<String>,
+    /// What came in.
+    pub table: Option<TableFacts>,
+    /// What was fitted.
+    pub model: Option<ModelFacts>,
+    /// How well hidden cells were predicted.
+    pub check: Option<CheckFacts>,
+    /// What was filled.
+    pub filled: Option<FilledFacts>,
+    /// Which rows are far from the model.
+    pub odd_rows: Option<OddRows>,
+    /// What was not done.
+    pub not_done: Vec<String>,
+    /// What to doubt.
+    pub doubts: Vec<String>,
+}
+
+/// What came in.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TableFacts {
+    /// Rows.
+    pub n_rows: usize,
+    /// Columns of numbers.
+    pub n_columns: usize,
+    /// Missing cells.
+    pub n_gaps: usize,
+    /// Rows without a gap.
+    pub n_complete_rows: usize,
+    /// The columns of numbers.
+    pub columns: Vec<ColumnFacts>,
+    /// Columns that take no part, each with why.
+    pub set_aside: Vec<SetAside>,
+    /// What is odd about the table, one sentence each.
+    pub oddities: Vec<String>,
+    /// Whether any column has gaps enough to ask whether they follow the first component.
+    pub gaps_tested: bool,
+    /// Columns whose gaps follow the first component, one sentence each.
+    pub gap_trends: Vec<String>,
+}
+
+/// A column of numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ColumnFacts {
+    /// Its name.
+    pub name: String,
+    /// Missing cells.
+    pub n_gaps: usize,
+    /// Mean of the observed cells.
+    pub mean: Option<f64>,
+    /// Their standard deviation (divisor: their number).
+    pub sd: Option<f64>,
+    /// The smallest.
+    pub least: Option<f64>,
+    /// The largest.
+    pub largest: Option<f64>,
+    /// Share of the column's variance, as the model has it, that the components explain.
+    pub explained: Option<f64>,
+    /// Standard deviation of the column in the model, in standard deviations of its observed cells: 1 where
+    /// the model fits.
+    pub spread: Option<f64>,
+    /// Share of the column's variance that was predicted where cells were hidden; below 0 where the mean
+    /// of the column does better.
+    pub skill: Option<f64>,
+}
+
+/// A column that takes no part.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SetAside {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What was fitted.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ModelFacts {
+    /// `pca`, `ppca`, `fa`, `bpca` or `gaussian`.
+    pub family: String,
+    /// The same in words.
+    pub words: String,
+    /// How it was fitted.
+    pub method: String,
+    /// Whether columns had unit variance in the fit.
+    pub standardized: bool,
+    /// Components.
+    pub n_components: usize,
+    /// Why so many.
+    pub why: Why,
+    /// How well hidden cells were predicted with each number of components, if that chose it.
+    pub choice: Vec<ChoiceAt>,
+    /// Share of the variance that each component explains; of the model after rotation none.
+    pub shares: Vec<f64>,
+    /// The rotation, if there was one.
+    pub rotation: Option<String>,
+    /// What the components leave to chance.
+    pub noise: NoiseFacts,
+    /// How the fit ended, in words.
+    pub ending: String,
+    /// Whether it ended where it should.
+    pub converged: bool,
+    /// What was maximized.
+    pub objective: String,
+    /// Its value in nats.
+    pub objective_value: f64,
+    /// Warnings of the fit.
+    pub warnings: Vec<String>,
+    /// Where the uncertainty of the parameters is kept: `none`, `posterior` or `draws`.
+    pub parameter_uncertainty: String,
+}
+
+/// Why the model has as many components as it has.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// The fewest that predict hidden cells as well as any number tried.
+    HiddenCells,
+    /// A prior dropped those that the table does not support.
+    Pruned {
+        /// How many were offered.
+        offered: usize,
+    },
+    /// A full covariance has one less than columns.
+    FullCovariance,
+    /// The table has no room for any, or no cell to spare to judge by.
+    NoRoom,
+    /// The fewest that explain more than this share of the variance, as asked.
+    Share(f64),
+    /// They were asked for.
+    Asked,
+}
+
+/// How well hidden cells were predicted with one number of components.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ChoiceAt {
+    /// The number.
+    pub n_components: usize,
+    /// Nats per hidden cell below the best number.
+    pub shortfall: f64,
+    /// Its standard error.
+    pub shortfall_error: f64,
+}
+
+/// The noise, beside what the components explain.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct NoiseFacts {
+    /// Smallest standard deviation of a column's noise, in standard deviations of its observed cells.
+    pub least: f64,
+    /// The largest.
+    pub largest: f64,
+}
+
+/// How well hidden cells were predicted by a fit without them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CheckFacts {
+    /// Cells hidden.
+    pub n_hidden: usize,
+    /// Root mean squared error, in standard deviations of the columns.
+    pub rmse: f64,
+    /// The same for the mean of the column.
+    pub baseline_rmse: f64,
+    /// Share of the variance that was predicted.
+    pub skill: f64,
+    /// What intervals held.
+    pub coverage: Vec<CoverageFacts>,
+}
+
+/// What intervals of a level held.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CoverageFacts {
+    /// The level.
+    pub level: f64,
+    /// Share of the hidden cells inside.
+    pub share: f64,
+    /// Standard error of that share.
+    pub standard_error: f64,
+}
+
+/// What was filled.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FilledFacts {
+    /// Cells filled.
+    pub n_filled: usize,
+    /// Gaps that stay.
+    pub n_left: usize,
+    /// Probability that an interval holds the true value.
+    pub level: f64,
+    /// Half of the filled cells are known at least so well: standard deviation, in standard deviations of
+    /// the column.
+    pub median_uncertainty: Option<f64>,
+    /// Cells filled with a value outside the range observed in their column.
+    pub n_outside_range: usize,
+    /// The least certain cells, the worst first.
+    pub cells: Vec<CellFacts>,
+}
+
+/// A filled cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellFacts {
+    /// Its row, from 1.
+    pub row: usize,
+    /// What the row is called, if a column says so.
+    pub label: Option<String>,
+    /// Its column.
+    pub column: String,
+    /// What fills it.
+    pub mean: f64,
+    /// Its standard deviation.
+    pub sd: f64,
+    /// The interval.
+    pub lower: f64,
+    /// The interval.
+    pub upper: f64,
+    /// The standard deviation, in standard deviations of the column.
+    pub uncertainty: f64,
+}
+
+/// Rows far from the model.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OddRows {
+    /// Rows so far away that any such row would be in one of a hundred tables like this.
+    pub n_far: usize,
+    /// The tail probability below which a row counts as far.
+    pub threshold: f64,
+    /// The furthest rows.
+    pub rows: Vec<OddRow>,
+}
+
+/// A row and its distances.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OddRow {
+    /// The row, from 1.
+    pub row: usize,
+    /// What it is called, if a column says so.
+    pub label: Option<String>,
+    /// Hotelling's T²: squared distance inside the plane of the components.
+    pub t_squared: f64,
+    /// Squared prediction error: squared distance from that plane, in squared units of the table.
+    pub squared_prediction_error: f64,
+    /// The same in variances of the noise, so that units do not matter.
+    pub scaled_prediction_error: f64,
+    /// Squared Mahalanobis distance: T² and the scaled prediction error together.
+    pub mahalanobis: f64,
+    /// Probability that a row of the model is at least as far.
+    pub tail_probability: f64,
+    /// The columns that differ most from what the components say, each by how many standard deviations of
+    /// the noise.
+    pub because: Vec<(String, f64)>,
+}
+
+impl Facts {
+    /// Asks the library for them.
+    ///
+    /// # Errors
+    /// What the library refuses.
+    pub fn of(subject: &Subject<'_>) -> Result<Self, Error> {
+        let names = subject.table.and_then(|(table, _)| row_names(table));
+        let study = subject.study.as_ref();
+        let filled = match (study, subject.table) {
+            (Some(study), Some((table, _))) => Some(filled(study, table, subject.level, names.as_deref())?),
+            _ => None,
+        };
+        let mut facts = Self {
+            source: subject.source.to_owned(),
+            created_by: concat!("covary ", env!("CARGO_PKG_VERSION")).to_owned(),
+            command: subject.command.to_owned(),
+            refusal: subject.refusal.map(str::to_owned),
+            table: match subject.table {
+                Some((table, ledger)) => Some(table_facts(table, ledger, study)?),
+                None => None,
+            },
+            model: study.map(|s| model_facts(s.saved, s.asked)),
+            check: study.and_then(|s| s.saved.check.as_ref()).map(check_facts),
+            filled,
+            odd_rows: study.map(|s| odd_rows(s, names.as_deref())).transpose()?,
+            not_done: Vec::new(),
+            doubts: Vec::new(),
+        };
+        (facts.not_done, facts.doubts) = (doubts::not_done(&facts), doubts::doubts(&facts));
+        Ok(facts)
+    }
+}
+
+fn table_facts(table: &Table, ledger: &Ledger, study: Option<&Study<'_>>) -> Result<TableFacts, Error> {
+    let data = table.dataset();
+    let mut explained = vec![None; data.n_columns()];
+    let mut spread = vec![None; data.n_columns()];
+    let mut skill = vec![None; data.n_columns()];
+    let mut tested = Vec::new();
+    if let Some(Study { saved, placement, data, .. }) = study {
+        let variances = saved.model.variances();
+        for (k, &j) in placement.columns.iter().enumerate() {
+            explained[j] = Some(1.0 - saved.model.noise().variance(k) / variances[k]);
+            spread[j] = Some(variances[k].sqrt() / saved.training.column_sds[k]);
+            skill[j] = saved.check.as_ref().and_then(|c| c.skill_by_column[k]);
+        }
+        tested = gap_correlations(&saved.model, data)?;
+    }
+    let columns = data.column_names().iter().enumerate().map(|(j, name)| {
+        let column = data.values().column(j);
+        let observed = || column.iter().copied().filter(|v| !v.is_nan());
+        let some = |v: f64| (data.n_observed_by_column()[j] > 0).then_some(v);
+        ColumnFacts {
+            name: name.clone(),
+            n_gaps: ledger.gaps_by_column[j],
+            mean: some(data.observed_means()[j]),
+            sd: some(data.observed_variances()[j].sqrt()),
+            least: some(observed().fold(f64::INFINITY, f64::min)),
+            largest: some(observed().fold(f64::NEG_INFINITY, f64::max)),
+            explained: explained[j],
+            spread: spread[j],
+            skill: skill[j],
+        }
+    });
+    Ok(TableFacts {
+        n_rows: ledger.n_rows,
+        n_columns: ledger.n_columns,
+        n_gaps: ledger.n_gaps,
+        n_complete_rows: ledger.n_complete_rows,
+        columns: columns.collect(),
+        set_aside: set_aside(table, ledger),
+        oddities: ledger.oddities(data).map(|o| o.to_string()).collect(),
+        gaps_tested: !tested.is_empty(),
+        gap_trends: tested.iter().filter(|t| t.stands_out()).map(ToString::to_string).collect(),
+    })
+}
+
+fn set_aside(table: &Table, ledger: &Ledger) -> Vec<SetAside> {
+    let named = |name: &str, why: &str| SetAside { name: name.to_owned(), why: why.to_owned() };
+    let read = table.columns_aside().into_iter().map(|j| {
+        let name = &table.column_names()[j];
+        match table.kind(j) {
+            ColumnKind::Text { row } => named(name, &format!("text in row {}", row + 1)),
+            ColumnKind::Typed { name: of } => named(name, &format!("of type {of}")),
+            ColumnKind::Unnamed => named("(no name)", "a column without a name labels the rows"),
+            ColumnKind::Numbers | ColumnKind::Excluded => named(name, "set aside as asked"),
+        }
+    });
+    let name = |j: usize| table.dataset().column_names()[j].as_str();
+    let constant = ledger.constant_columns.iter().map(|&(j, v)| {
+        named(name(j), &format!("constant, always {v}: nothing to learn, and its gaps take that value"))
+    });
+    let single = ledger.single_columns.iter().map(|&(j, _)| named(name(j), "one value only: its gaps stay"));
+    let empty = ledger.empty_columns.iter().map(|&j| named(name(j), "no value at all: its gaps stay"));
+    read.chain(constant).chain(single).chain(empty).collect()
+}
+
+fn model_facts(saved: &Saved, asked: Components) -> ModelFacts {
+    let (model, report) = (&saved.model, &saved.report);
+    let q = model.n_components();
+    let why = match &saved.choice {
+        Some(_) => Why::HiddenCells,
+        None if saved.family == Family::Gaussian.name() => Why::FullCovariance,
+        None if !report.relevance.is_empty() || q < saved.spec.n_components => {
+            Why::Pruned { offered: saved.spec.n_components }
+        }
+        None => match asked {
+            Components::Auto => Why::NoRoom,
+            Components::Share(share) => Why::Share(share),
+            Components::Number(_) => Why::Asked,
+        },
+    };
+    let at = saved.choice.iter().flat_map(|c| &c.by_n_components).map(|at| ChoiceAt {
+        n_components: at.n_components,
+        shortfall: at.shortfall,
+        shortfall_error: at.shortfall_error,
+    });
+    let noise = |(j, sd): (usize, &f64)| model.noise().variance(j).sqrt() / sd;
+    let noises = || saved.training.column_sds.iter().enumerate().map(noise);
+    ModelFacts {
+        family: saved.family.clone(),
+        words: Family::words(&saved.family).to_owned(),
+        method: saved.method.name.clone(),
+        standardized: saved.spec.standardize,
+        n_components: q,
+        why,
+        choice: at.collect(),
+        shares: match (&saved.rotation, saved.spec.standardize) {
+            (Some(_), _) => Vec::new(),
+            (None, true) => model.standardized_share(),
+            (None, false) => model.explained_variance_ratio(),
+        },
+        rotation: saved.rotation.as_ref().map(|r| r.name.clone()),
+        noise: NoiseFacts {
+            least: noises().fold(f64::INFINITY, f64::min),
+            largest: noises().fold(0.0, f64::max),
+        },
+        ending: crate::words::ending(report),
+        converged: report.converged(),
+        objective: crate::words::objective(report.objective.kind).to_owned(),
+        objective_value: report.objective.value,
+        warnings: report.warnings.iter().map(ToString::to_string).collect(),
+        parameter_uncertainty: saved.parameter_uncertainty().to_owned(),
+    }
+}
+
+fn check_facts(check: &SelfCheck) -> CheckFacts {
+    CheckFacts {
+        n_hidden: check.n_hidden,
+        rmse: check.rmse,
+        baseline_rmse: check.baseline_rmse,
+        skill: check.skill,
+        coverage: check
+            .coverage
+            .iter()
+            .map(|c| CoverageFacts { level: c.level, share: c.share, standard_error: c.standard_error })
+            .collect(),
+    }
+}
+
+fn filled(
+    study: &Study<'_>,
+    table: &Table,
+    level: f64,
+    names: Option<&[String]>,
+) -> Result<FilledFacts, Error> {
+    let wide = table.dataset();
+    let imputed: Imputed =
+        study.placement.imputed(study.saved.of_training_rows().impute(study.data)?, wide)?;
+    let sds: Vec<f64> = wide.observed_variances().iter().map(|v| v.sqrt()).collect();
+    let uncertainty = |c: &FilledCell| if sds[c.column] > 0.0 { c.sd / sds[c.column] } else { 0.0 };
+    let mut order: Vec<(f64, &FilledCell)> = imputed.cells().iter().map(|c| (uncertainty(c), c)).collect();
+    order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.row.cmp(&b.1.row)).then(a.1.column.cmp(&b.1.column)));
+    let range: Vec<(f64, f64)> = (0..wide.n_columns())
+        .map(|j| {
+            let column = wide.values().column(j);
+            let observed = || column.iter().copied().filter(|v| !v.is_nan());
+            (observed().fold(f64::INFINITY, f64::min), observed().fold(f64::NEG_INFINITY, f64::max))
+        })
+        .collect();
+    let outside = |c: &&FilledCell| c.mean < range[c.column].0 || c.mean > range[c.column].1;
+    let cell = |&(uncertainty, c): &(f64, &FilledCell)| {
+        let (lower, upper) = c.interval(level)?;
+        Ok(CellFacts {
+            row: c.row + 1,
+            label: names.map(|n| n[c.row].clone()),
+            column: wide.column_names()[c.column].clone(),
+            mean: c.mean,
+            sd: c.sd,
+            lower,
+            upper,
+            uncertainty,
+        })
+    };
+    Ok(FilledFacts {
+        n_filled: imputed.cells().len(),
+        n_left: wide.n_gaps() - imputed.cells().len(),
+        level,
+        median_uncertainty: order.get(order.len() / 2).map(|o| o.0),
+        n_outside_range: imputed.cells().iter().filter(outside).count(),
+        cells: order.iter().take(MOST_CELLS).map(cell).collect::<Result<_, covary::Error>>()?,
+    })
+}
+
+fn odd_rows(study: &Study<'_>, names: Option<&[String]>) -> Result<OddRows, Error> {
+    let Study { saved, data, .. } = study;
+    let distances = saved.model.outlyingness(data)?;
+    let tails: Vec<f64> = distances.iter().map(covary::model::Outlyingness::tail_probability).collect();
+    let threshold = FAMILY_WISE / data.n_rows() as f64;
+    let mut order: Vec<usize> = (0..data.n_rows()).collect();
+    // Where probabilities round to zero the distances still differ.
+    let distance = |i: usize| distances[i].mahalanobis / distances[i].n_observed.max(1) as f64;
+    order.sort_by(|&a, &b| {
+        tails[a].total_cmp(&tails[b]).then(distance(b).total_cmp(&distance(a))).then(a.cmp(&b))
+    });
+    order.truncate(MOST_ROWS);
+    let rows = data.of_rows(&order)?;
+    let expected = saved.model.reconstruct(&rows, Reconstruction::PosteriorMean)?;
+    let because = |k: usize| {
+        let apart = |j: usize| {
+            let sd = saved.model.noise().variance(j).sqrt();
+            (rows.row(k)[j] - expected[(k, j)]) / sd
+        };
+        let mut columns: Vec<(usize, f64)> =
+            (0..rows.n_columns()).filter(|&j| !rows.row(k)[j].is_nan()).map(|j| (j, apart(j))).collect();
+        columns.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
+        columns.into_iter().take(REASONS).map(|(j, z)| (saved.columns[j].clone(), z)).collect()
+    };
+    Ok(OddRows {
+        n_far: tails.iter().filter(|&&p| p < threshold).count(),
+        threshold,
+        rows: order
+            .iter()
+            .enumerate()
+            .map(|(k, &i)| OddRow {
+                row: i + 1,
+                label: names.map(|n| n[i].clone()),
+                t_squared: distances[i].t_squared,
+                squared_prediction_error: distances[i].squared_prediction_error,
+                scaled_prediction_error: (distances[i].mahalanobis - distances[i].t_squared).max(0.0),
+                mahalanobis: distances[i].mahalanobis,
+                tail_probability: tails[i],
+                because: because(k),
+            })
+            .collect(),
+    })
+}
+
+/// What the rows are called: the first column set aside whose entries are all different.
+fn row_names(table: &Table) -> Option<Vec<String>> {
+    let texts = |j: usize| (0..table.n_rows()).map(|i| table.text(i, j)).collect::<Vec<_>>();
+    table.columns_aside().into_iter().map(texts).find(|names| {
+        let mut sorted: Vec<&String> = names.iter().collect();
+        sorted.sort_unstable();
+        sorted.windows(2).all(|pair| pair[0] != pair[1])
+    })
+}
+
+impl ModelFacts {
+    /// The number of components that predicted hidden cells best, whether chosen or not.
+    pub(crate) fn best(&self) -> Option<usize> {
+        self.choice.iter().find(|at| at.shortfall == 0.0).map(|at| at.n_components)
+    }
+
+    /// The most components that were tried.
+    pub(crate) fn most_tried(&self) -> Option<usize> {
+        self.choice.last().map(|at| at.n_components)
+    }
+}

@@ -1,0 +1,180 @@
+//! The figures of a page: which there are, and how one drawing serves light and dark.
+
+use super::facts::{Facts, Study};
+use crate::plot::{
+    biplot, covariance, hinton, intervals, loadings, missing, relevance, samples, scores, scree, select,
+    trace,
+};
+use crate::{Style, Svg, Theme};
+use std::collections::BTreeMap;
+
+/// Where on the page a figure stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Table,
+    Number,
+    Components,
+    Fit,
+    Filled,
+}
+
+/// Width of figures that stand beside each other, and of those that take the whole page: text is of one size
+/// in all of them.
+const HALF: f64 = 570.0;
+const WHOLE: f64 = 1150.0;
+
+/// A figure by its name, drawn for both themes.
+pub struct Figure {
+    pub(crate) name: &'static str,
+    pub(crate) place: Place,
+    pub(crate) is_wide: bool,
+    light: Svg,
+    dark: Svg,
+}
+
+/// The seed of rows drawn from the model to be looked at.
+const SEED: u64 = 0;
+
+/// Figures of many columns or panels.
+const WIDE: [&str; 5] = ["missing", "loadings", "covariance", "samples", "intervals"];
+
+/// The figures that this table and model have.
+pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
+    let Study { saved, data, cells, .. } = study;
+    let mut made = Vec::new();
+    let mut add = |name, place, draw: &dyn Fn(&Style) -> Svg| {
+        let is_wide = WIDE.contains(&name);
+        let width = Some(if is_wide { WHOLE } else { HALF });
+        let drawn = |theme| draw(&Style { theme, width, height: None });
+        made.push(Figure { name, place, is_wide, light: drawn(Theme::Light), dark: drawn(Theme::Dark) });
+    };
+    if !data.is_complete()
+        && let Ok(n) = missing::numbers(data, Some(saved))
+    {
+        add("missing", Place::Table, &|style| missing::draw(&n, style));
+    }
+    let variances = scree::numbers(saved, Some(data));
+    let above = variances.as_ref().ok().and_then(|n| n.n_above);
+    if let Some(n) = select::of_choice(saved, above) {
+        add("select", Place::Number, &|style| select::draw(&n, style));
+    }
+    if let Ok(n) = &variances {
+        add("scree", Place::Number, &|style| scree::draw(n, style));
+    }
+    if let Ok(n) = relevance::numbers(saved) {
+        add("relevance", Place::Number, &|style| relevance::draw(&n, style));
+    }
+    if let Ok(n) = hinton::numbers(saved) {
+        add("hinton", Place::Components, &|style| hinton::draw(&n, style));
+    }
+    if saved.loading_sds().is_some()
+        && saved.rotation.is_none()
+        && let Ok(n) = loadings::numbers(saved, None)
+    {
+        add("loadings", Place::Components, &|style| loadings::draw(&n, style));
+    }
+    if let Ok(n) = scores::numbers(saved, data, (1, 2), None) {
+        add("scores", Place::Components, &|style| scores::draw(&n, style));
+    }
+    if saved.model.n_components() > 1
+        && let Ok(n) = biplot::numbers(saved, data, (1, 2), None)
+    {
+        add("biplot", Place::Components, &|style| biplot::draw(&n, style));
+    }
+    if let Ok(n) = trace::numbers(&[(saved.method.name.clone(), saved)]) {
+        add("trace", Place::Fit, &|style| trace::draw(&n, style));
+    }
+    if data.n_columns() > 1
+        && let Ok(n) = covariance::numbers(saved, data)
+    {
+        add("covariance", Place::Fit, &|style| covariance::draw(&n, style));
+    }
+    if let Ok(n) = samples::numbers(saved, data, SEED) {
+        add("samples", Place::Fit, &|style| samples::draw(&n, style));
+    }
+    if facts.check.is_some()
+        && let Ok(n) = intervals::numbers(saved, data, cells)
+    {
+        add("intervals", Place::Filled, &|style| intervals::draw(&n, style));
+    }
+    made
+}
+
+/// Colours that differ between light and dark, each pair a variable of the page.
+#[derive(Default)]
+pub(crate) struct Colours {
+    pairs: BTreeMap<(String, String), usize>,
+}
+
+/// `#rrggbb`.
+const COLOUR: usize = 7;
+
+impl Colours {
+    /// One drawing for both themes: where the two differ in colours alone, as most do, a colour becomes a
+    /// variable; otherwise both are kept, and the page shows one.
+    pub(crate) fn joined(&mut self, figure: &Figure) -> String {
+        let (light, dark) = (inline(&figure.light), inline(&figure.dark));
+        match self.one(&light, &dark) {
+            Some(one) => one,
+            None => format!("<div class=\"in-light\">{light}</div><div class=\"in-dark\">{dark}</div>"),
+        }
+    }
+
+    fn one(&mut self, light: &str, dark: &str) -> Option<String> {
+        let mut out = String::with_capacity(light.len() + light.len() / 8);
+        let (mut light, mut dark) = (light.split("=\"#"), dark.split("=\"#"));
+        out.push_str(light.next()?);
+        if dark.next()? != out {
+            return None;
+        }
+        loop {
+            let (l, d) = match (light.next(), dark.next()) {
+                (None, None) => return Some(out),
+                (l, d) => (l?, d?),
+            };
+            let (l_colour, l_rest) = l.split_at_checked(COLOUR - 1)?;
+            let (d_colour, d_rest) = d.split_at_checked(COLOUR - 1)?;
+            if l_rest != d_rest {
+                return None;
+            }
+            let next = self.pairs.len();
+            let k = *self.pairs.entry((l_colour.to_owned(), d_colour.to_owned())).or_insert(next);
+            out.extend(["=\"var(--c", &k.to_string(), ")", l_rest]);
+        }
+    }
+
+    /// The variables' values, in one theme.
+    pub(crate) fn css(&self, theme: Theme) -> String {
+        let value = |(pair, k): (&(String, String), &usize)| {
+            format!("--c{k}:#{};", if theme == Theme::Light { &pair.0 } else { &pair.1 })
+        };
+        self.pairs.iter().map(value).collect()
+    }
+}
+
+/// As part of a page: scaled by it, and named by a label instead of a title that pops up everywhere.
+fn inline(svg: &Svg) -> String {
+    let text = svg.as_str();
+    let between = |from: &str, to: &str| {
+        let start = text.find(from)? + from.len();
+        Some(&text[start..start + text[start..].find(to)?])
+    };
+    let (title, desc) =
+        (between("<title>", "</title>").unwrap_or(""), between("<desc>", "</desc>").unwrap_or(""));
+    let body = text.find("</desc>\n").map_or(text, |at| &text[at + "</desc>\n".len()..]);
+    let (w, h) = svg.size();
+    format!(
+        "<svg viewBox=\"0 0 {w} {h}\" style=\"max-width:{w}px\" role=\"img\" aria-label=\"{title}. {desc}\" \
+         font-family=\"system-ui, sans-serif\">\n{body}"
+    )
+}
+
+impl Figure {
+    /// Its title.
+    pub(crate) fn title(&self) -> String {
+        let text = self.light.as_str();
+        let from = text.find("<title>").map_or(0, |at| at + "<title>".len());
+        let to = text.find("</title>").unwrap_or(from);
+        text[from..to].to_owned()
+    }
+}

@@ -1,0 +1,182 @@
+"use strict";
+// Everything here is a convenience: without it the page says the same.
+(() => {
+  const all = (where, what) => [...where.querySelectorAll(what)];
+
+  const theme = document.getElementById("theme");
+  theme.addEventListener("click", () => {
+    const root = document.documentElement;
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+  });
+
+  // What a mark says, at once and where it is, instead of the browser's own slow title.
+  const tip = document.getElementById("tip");
+  for (const title of all(document, "svg g > title")) {
+    title.parentNode.dataset.tip = title.textContent;
+    title.remove();
+  }
+  const place = (x, y) => {
+    const { width, height } = tip.getBoundingClientRect();
+    tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - width - 4)) + "px";
+    tip.style.top = (y + 18 + height > innerHeight ? y - height - 10 : y + 18) + "px";
+  };
+  document.addEventListener("pointermove", (event) => {
+    const mark = event.target.closest?.("[data-tip]");
+    tip.hidden = !mark;
+    if (mark) {
+      tip.textContent = mark.dataset.tip;
+      place(event.clientX, event.clientY);
+    }
+  });
+  document.addEventListener("pointerleave", () => { tip.hidden = true; });
+
+  // Series of a legend: its entries in the figure, and buttons below it for the keyboard, turn them off.
+  const set = (where, key, on) => {
+    for (const g of all(where, "[data-series]")) if (g.dataset.series === key) g.classList.toggle("off", !on);
+    for (const g of all(where, "[data-key]")) if (g.dataset.key === key) g.classList.toggle("pale", !on);
+  };
+  for (const figure of all(document, "figure")) {
+    const series = new Set(all(figure, "[data-series]").map((g) => g.dataset.series));
+    const keys = [...new Set(all(figure, "[data-key]").map((g) => g.dataset.key))].filter((k) => series.has(k));
+    if (keys.length < 2) continue;
+    for (const key of keys) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = key;
+      button.setAttribute("aria-pressed", "true");
+      const toggle = () => {
+        const on = button.getAttribute("aria-pressed") !== "true";
+        button.setAttribute("aria-pressed", String(on));
+        set(figure, key, on);
+      };
+      button.addEventListener("click", toggle);
+      for (const g of all(figure, "[data-key]")) if (g.dataset.key === key) g.addEventListener("click", toggle);
+      figure.querySelector(".keys").append(button);
+    }
+  }
+
+  // Sorting: numbers by value, whatever stands around them; empty ones last.
+  const value = (text) => {
+    const plain = text.replace(/\u2212/g, "-").replace(/[\u202f\s,]/g, "").replace("%", "");
+    return plain === "" || Number.isNaN(Number(plain)) ? (/^-?\d/.test(plain) ? parseFloat(plain) : null) : Number(plain);
+  };
+  for (const table of all(document, "table.sortable")) {
+    const heads = all(table, "thead th");
+    heads.forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const up = head.getAttribute("aria-sort") !== "ascending";
+        for (const other of heads) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", up ? "ascending" : "descending");
+        const body = table.tBodies[0];
+        const numbers = head.dataset.sort === "number";
+        const keyed = [...body.rows].map((row) => {
+          const text = row.cells[column].textContent;
+          return [numbers ? value(text) : text.toLocaleLowerCase(), row];
+        });
+        keyed.sort(([a], [b]) => {
+          if (a === null || b === null) return (a === null) - (b === null);
+          const order = numbers ? a - b : a.localeCompare(b);
+          return up ? order : -order;
+        });
+        body.append(...keyed.map(([, row]) => row));
+      });
+    });
+  }
+
+  const only = document.getElementById("only");
+  if (only) {
+    const rows = [...document.getElementById("cells").tBodies[0].rows];
+    const text = (cell) => cell.textContent.toLocaleLowerCase();
+    const fits = (row, wanted) =>
+      all(row, "[data-has]").some((c) => text(c).includes(wanted)) || all(row, "[data-is]").some((c) => text(c) === wanted);
+    only.addEventListener("input", () => {
+      const wanted = only.value.trim().toLocaleLowerCase();
+      let shown = 0;
+      rows.forEach((row) => {
+        row.hidden = wanted !== "" && !fits(row, wanted);
+        shown += !row.hidden;
+      });
+      document.getElementById("shown").textContent = wanted ? `${shown} of ${rows.length}` : "";
+    });
+  }
+
+  // A figure on the whole window, to zoom and move.
+  const large = document.getElementById("large");
+  const stage = large.querySelector(".stage");
+  let home = null;
+  let view = null;
+  const svg = () => all(stage, "svg").find((s) => s.getBoundingClientRect().width > 0);
+  const show = (box) => {
+    view = box;
+    for (const s of all(stage, "svg")) s.setAttribute("viewBox", box.join(" "));
+  };
+  const zoom = (factor, at) => {
+    const [x, y, w, h] = view;
+    const size = Math.min(home[2], Math.max(home[2] / 40, w * factor)) / w;
+    const [cx, cy] = at ?? [x + w / 2, y + h / 2];
+    show([cx - (cx - x) * size, cy - (cy - y) * size, w * size, h * size]);
+  };
+  // The middle of the view stays on the figure.
+  const within = (from, size, start, whole) => Math.min(start + whole - size / 2, Math.max(start - size / 2, from));
+  const move = (dx, dy) => {
+    const [x, y, w, h] = view;
+    show([within(x + dx, w, home[0], home[2]), within(y + dy, h, home[1], home[3]), w, h]);
+  };
+  const point = (event) => {
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg().getScreenCTM().inverse());
+    return [at.x, at.y];
+  };
+  const close = () => large.close();
+  large.addEventListener("close", () => document.body.append(tip));
+  stage.addEventListener("click", (event) => {
+    const key = event.target.closest("[data-key]");
+    if (key) set(stage, key.dataset.key, key.classList.contains("pale"));
+  });
+  for (const button of all(document, ".enlarge")) {
+    button.addEventListener("click", () => {
+      const figure = button.closest("figure");
+      const drawn = all(figure, "svg").map((s) => s.parentNode === figure ? s : s.parentNode);
+      stage.replaceChildren(...drawn.map((node) => node.cloneNode(true)));
+      home = stage.querySelector("svg").getAttribute("viewBox").split(" ").map(Number);
+      view = home;
+      large.setAttribute("aria-label", button.getAttribute("aria-label"));
+      large.append(tip);
+      large.showModal();
+    });
+  }
+  const actions = { in: () => zoom(0.7), out: () => zoom(1 / 0.7), reset: () => show(home), close };
+  for (const button of all(large, "[data-zoom]")) button.addEventListener("click", () => actions[button.dataset.zoom]());
+  stage.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    zoom(event.deltaY < 0 ? 0.85 : 1 / 0.85, point(event));
+  }, { passive: false });
+  let held = null;
+  stage.addEventListener("pointerdown", (event) => { held = point(event); });
+  stage.addEventListener("pointermove", (event) => {
+    if (!held || !event.buttons) return;
+    const [x, y] = point(event);
+    move(held[0] - x, held[1] - y);
+  });
+  addEventListener("pointerup", () => { held = null; });
+  large.addEventListener("keydown", (event) => {
+    const step = view[2] / 12;
+    const keys = {
+      "+": actions.in, "=": actions.in, "-": actions.out, 0: actions.reset,
+      ArrowLeft: () => move(-step, 0), ArrowRight: () => move(step, 0), ArrowUp: () => move(0, -step), ArrowDown: () => move(0, step),
+    };
+    if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
+  });
+
+  // Paper shows what is folded.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = all(document, "details:not([open])");
+    for (const d of folded) d.open = true;
+  });
+  addEventListener("afterprint", () => { for (const d of folded) d.open = false; });
+})();

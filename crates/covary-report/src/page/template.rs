@@ -1,0 +1,572 @@
+//! The page: what the facts say, in plain words, with the figures where they belong.
+
+use super::facts::{
+    CellFacts, CheckFacts, ColumnFacts, CoverageFacts, Facts, FilledFacts, ModelFacts, OddRows, TableFacts,
+    Why,
+};
+use super::figures::{Colours, Figure, Place};
+use crate::Theme;
+use crate::scale::{count, minus, number, rounded, several};
+use crate::text::clean;
+use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
+
+/// Filled cells on paper, as `page.css` has it.
+const PRINTED: usize = 60;
+/// Columns listed one by one; of more, those with most gaps.
+const MOST_COLUMNS: usize = 300;
+
+/// The page, in one piece.
+pub fn html(facts: &Facts, figures: &[Figure]) -> String {
+    let mut colours = Colours::default();
+    let drawn: Vec<(&Figure, String)> = figures.iter().map(|f| (f, colours.joined(f))).collect();
+    let show = |place: Place| {
+        let here: Vec<_> = drawn.iter().filter(|(f, _)| f.place == place).collect();
+        markup! {
+            @if !here.is_empty() {
+                div.figures { @for (figure, svg) in here { (card(figure, svg)) } }
+            }
+        }
+    };
+    let parts: Vec<Part> = sections(facts, &show).into_iter().flatten().collect();
+    let (light, dark) = (colours.css(Theme::Light), colours.css(Theme::Dark));
+    // Printed pages are light, whatever the screen is.
+    let style = format!(
+        "{}\n:root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n@media screen{{:root[data-theme=dark]{{{dark}}}}}\n",
+        include_str!("page.css")
+    );
+    let page = markup! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                // Nothing is loaded from anywhere, even if a name of a column tried to.
+                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+                meta name="generator" content=(facts.created_by);
+                title { (clean(file_name(&facts.source))) " – report" }
+                style { (PreEscaped(style)) }
+            }
+            body {
+                a.skip href="#main" { "Skip to the report" }
+                header {
+                    div.bar {
+                        h1 { bdi { (clean(file_name(&facts.source))) } }
+                        button #theme type="button" aria-label="Switch between light and dark" { "light / dark" }
+                    }
+                    p.lede { (lede(facts)) }
+                    (tiles(facts))
+                }
+                nav aria-label="Sections" {
+                    ul { @for part in &parts { li { a href={ "#" (part.id) } { (part.short) } } } }
+                }
+                main #main {
+                    @for Part { id, heading, body, .. } in &parts {
+                        section id=(id) aria-labelledby={ (id) "-h" } {
+                            h2 id={ (id) "-h" } { (heading) }
+                            (body)
+                        }
+                    }
+                }
+                footer { p { "Made by " (facts.created_by) ". This page loads nothing from anywhere." } }
+                dialog #large aria-label="Figure, enlarged" {
+                    div.bar {
+                        span { "Wheel or + and − to zoom, drag or arrows to move" }
+                        span {
+                            button type="button" data-zoom="in" aria-label="Zoom in" { "+" }
+                            button type="button" data-zoom="out" aria-label="Zoom out" { "−" }
+                            button type="button" data-zoom="reset" { "reset" }
+                            button type="button" data-zoom="close" { "close" }
+                        }
+                    }
+                    div.stage {}
+                }
+                div #tip aria-hidden="true" hidden {}
+                script { (PreEscaped(include_str!("page.js"))) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// A part of the page.
+struct Part {
+    id: &'static str,
+    short: &'static str,
+    heading: &'static str,
+    body: Markup,
+}
+
+fn sections(facts: &Facts, show: &dyn Fn(Place) -> Markup) -> [Option<Part>; 8] {
+    let part = |id, short, heading, body| Part { id, short, heading, body };
+    let model = facts.model.as_ref();
+    [
+        facts.refusal.as_ref().map(|why| part("refused", "No model", "Why there is no model", refused(why))),
+        facts.table.as_ref().map(|t| part("table", "Table", "What came in", came_in(t, &show(Place::Table)))),
+        model.map(|m| {
+            part("number", "How many", "How many components, and why", how_many(m, &show(Place::Number)))
+        }),
+        model.filter(|m| m.n_components > 0).map(|m| {
+            let body = explained(m, facts, &show(Place::Components));
+            part("components", "Components", "What the components are", body)
+        }),
+        model.map(|m| part("fit", "Fit", "How the fit ended", ended(m, &show(Place::Fit)))),
+        facts.filled.as_ref().map(|f| {
+            let body = filled(f, facts, &show(Place::Filled));
+            part("filled", "Filled cells", "What was filled, and how surely", body)
+        }),
+        facts.odd_rows.as_ref().map(|o| part("odd", "Odd rows", "Which rows are odd", odd(o))),
+        Some(part("doubt", "Doubts", "What was not done, and what to doubt", doubt(facts))),
+    ]
+}
+
+fn card(figure: &Figure, svg: &str) -> Markup {
+    markup! {
+        figure #{ "fig-" (figure.name) } .wide[figure.is_wide] data-figure=(figure.name) {
+            (PreEscaped(svg))
+            div.controls {
+                div.keys {}
+                button.enlarge type="button" aria-label={ "Enlarge: " (PreEscaped(figure.title())) } { "enlarge" }
+            }
+        }
+    }
+}
+
+fn lede(facts: &Facts) -> Markup {
+    let Some(table) = &facts.table else {
+        return markup! { "The table holds no column of numbers, so there is nothing to model." };
+    };
+    let Some(model) = &facts.model else {
+        return markup! { (several(table.n_rows, "row")) " of " (several(table.n_columns, "column")) " of numbers came in. No model could be fitted." };
+    };
+    let share: f64 = model.shares.iter().sum();
+    markup! {
+        (several(table.n_rows, "row")) " of " (several(table.n_columns, "column")) " of numbers, "
+        @if table.n_gaps == 0 { "none missing. " }
+        @else { (percent(share_of(table.n_gaps, table))) " of the cells missing. " }
+        @if model.n_components == 0 && model.why == Why::HiddenCells {
+            "The columns tell too little of each other: no component predicts hidden cells better than the means do."
+        } @else if model.n_components == 0 {
+            "No component was fitted, so every column stands alone."
+        } @else {
+            (capital(&model.words)) " with " (several(model.n_components, "component"))
+            @if share > 0.0 { " explains " (percent(share)) " of the variance" }
+            @else { " was fitted" }
+            "."
+        }
+        @if let Some(check) = &facts.check {
+            @if check.skill > 0.0 {
+                " Where cells were hidden to test it, it predicted " (percent(check.skill)) " of their variance"
+            } @else { " Hidden cells were predicted no better than by the mean of their column" }
+            @if let Some(c) = check.coverage.last() {
+                ", and its " (level(c.level)) " intervals held " (held(c)) " of them"
+            }
+            "."
+        }
+    }
+}
+
+fn tiles(facts: &Facts) -> Markup {
+    let mut tiles: Vec<(String, String)> = Vec::new();
+    let plural = |n: usize, one: &str, many: &str| (if n == 1 { one } else { many }).to_owned();
+    if let Some(model) = &facts.model {
+        tiles.push((count(model.n_components), plural(model.n_components, "component", "components")));
+        let share: f64 = model.shares.iter().sum();
+        if share > 0.0 {
+            tiles.push((percent(share), "of the variance explained".to_owned()));
+        }
+    }
+    if let Some(filled) = facts.filled.as_ref().filter(|f| f.n_filled > 0) {
+        tiles.push((count(filled.n_filled), plural(filled.n_filled, "cell filled", "cells filled")));
+    }
+    if let Some(check) = &facts.check
+        && let Some(c) = check.coverage.last()
+    {
+        tiles.push((
+            held(c),
+            format!("of {} in their {} interval", several(check.n_hidden, "hidden cell"), level(c.level)),
+        ));
+    }
+    if let Some(odd) = &facts.odd_rows {
+        tiles.push((
+            count(odd.n_far),
+            plural(odd.n_far, "row too far to be chance", "rows too far to be chance"),
+        ));
+    }
+    markup! {
+        @if !tiles.is_empty() {
+            ul.tiles { @for (value, what) in tiles { li { strong { (value) } " " span { (what) } } } }
+        }
+    }
+}
+
+fn refused(why: &str) -> Markup {
+    markup! { p.warn { (prose(why)) } }
+}
+
+fn came_in(table: &TableFacts, figures: &Markup) -> Markup {
+    let mut shown: Vec<&ColumnFacts> = table.columns.iter().collect();
+    if shown.len() > MOST_COLUMNS {
+        shown.sort_by_key(|c| std::cmp::Reverse(c.n_gaps));
+        shown.truncate(MOST_COLUMNS);
+    }
+    let checked = table.columns.iter().any(|c| c.skill.is_some());
+    let modelled = table.columns.iter().any(|c| c.explained.is_some());
+    markup! {
+        p {
+            (several(table.n_rows, "row")) " and " (several(table.n_columns, "column")) " of numbers. "
+            @if table.n_gaps == 0 { "No cell is missing." }
+            @else {
+                (several(table.n_gaps, "cell")) " of " (count(table.n_rows * table.n_columns))
+                (if table.n_gaps == 1 { " is" } else { " are" }) " missing ("
+                (percent(share_of(table.n_gaps, table))) "); "
+                (several(table.n_complete_rows, "row")) (if table.n_complete_rows == 1 { " is" } else { " are" })
+                " complete."
+            }
+        }
+        @if table.oddities.is_empty() && table.gap_trends.is_empty() {
+            p { "Nothing odd was found: no codes that look like gaps, no repeated rows"
+                @if table.gaps_tested { ", no gaps that follow the first component" } "." }
+        } @else {
+            h3 { "Odd" }
+            (list(table.oddities.iter().chain(&table.gap_trends)))
+        }
+        @if !table.set_aside.is_empty() {
+            h3 { "Set aside" }
+            ul { @for aside in table.set_aside.iter().take(MOST_COLUMNS) {
+                li { (name(&aside.name)) ": " (clean(&aside.why)) }
+            } }
+        }
+        (figures)
+        details open[shown.len() <= 20] {
+            summary { "Every column" @if shown.len() < table.columns.len() {
+                " (the " (shown.len()) " of " (count(table.columns.len())) " with most gaps)"
+            } }
+            div.scroll tabindex="0" role="region" aria-label="Columns" {
+                table.sortable {
+                    caption.quiet {
+                        "Explained: share of the column's variance that the components explain, in the model. "
+                        @if checked { "Predicted: share predicted of the few cells hidden in the column to test it; below 0 the mean does better. " }
+                        span.hint { "Click or press a heading to sort." }
+                    }
+                    thead { tr {
+                        (th("column", "text")) (th("gaps", "number")) (th("mean", "number")) (th("sd", "number"))
+                        (th("least", "number")) (th("largest", "number"))
+                        @if modelled { (th("explained", "number")) }
+                        @if checked { (th("predicted", "number")) }
+                    } }
+                    tbody { @for c in shown { tr {
+                        th scope="row" { (name(&c.name)) }
+                        td { (count(c.n_gaps)) }
+                        (cell(c.mean)) (cell(c.sd)) (cell(c.least)) (cell(c.largest))
+                        @if modelled { (share(c.explained)) }
+                        @if checked { (whole_share(c.skill)) }
+                    } } }
+                }
+            }
+        }
+    }
+}
+
+fn how_many(model: &ModelFacts, figures: &Markup) -> Markup {
+    let q = model.n_components;
+    markup! {
+        p { @match model.why {
+            Why::HiddenCells => {
+                (capital(&several(q, "component"))) (if q == 1 { " was" } else { " were" })
+                " chosen: cells were hidden, and models with 0 to " (model.most_tried().unwrap_or(0))
+                " components predicted them. "
+                @if model.best() == Some(q) { "No other number did better." }
+                @else {
+                    (capital(&several(model.best().unwrap_or(0), "component")))
+                    " did best, but not by more than one standard error; the fewest that do as well are taken."
+                }
+            }
+            Why::Pruned { offered } => {
+                (several(offered, "component")) " were offered; the prior kept " (q)
+                ", those that the table supports."
+            }
+            Why::FullCovariance => { "A full covariance has one component less than columns: " (q) "." }
+            Why::NoRoom => { "No component was fitted: the table has no room for one, or no cells to spare to judge by." }
+            Why::Share(share) => {
+                (capital(&several(q, "component"))) (if q == 1 { " was" } else { " were" })
+                " taken: the fewest that explain more than " (percent(share)) " of the variance, as asked."
+            }
+            Why::Asked => { (capital(&several(q, "component"))) (if q == 1 { " was" } else { " were" }) " asked for." }
+        } }
+        (figures)
+        @if !model.choice.is_empty() {
+            details {
+                summary { "The scores that chose" }
+                div.scroll tabindex="0" role="region" aria-label="Scores by number of components" {
+                    table.sortable {
+                        caption.quiet {
+                            "A nat per cell: the number tried gives a hidden cell e times the density. "
+                            "A number does as well as the best if it is below it by no more than the standard error."
+                        }
+                        thead { tr {
+                            (th("components", "number")) (th("nats per hidden cell below the best", "number"))
+                            (th("± standard error", "number"))
+                        } }
+                        tbody { @for at in &model.choice { tr class=[(at.n_components == q).then_some("chosen")] {
+                            th scope="row" { (at.n_components) @if at.n_components == q { " (chosen)" } }
+                            td { (number(at.shortfall, 3)) } td { (number(at.shortfall_error, 2)) }
+                        } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn explained(model: &ModelFacts, facts: &Facts, figures: &Markup) -> Markup {
+    let (noise, share) = (&model.noise, model.shares.iter().sum::<f64>());
+    let worst = facts.table.as_ref().and_then(|t| {
+        t.columns
+            .iter()
+            .filter(|c| c.explained.is_some())
+            .min_by(|a, b| a.explained.unwrap_or(1.0).total_cmp(&b.explained.unwrap_or(1.0)))
+    });
+    markup! {
+        p {
+            @if share > 0.0 {
+                (if model.n_components == 1 { "It explains " } else { "Together they explain " })
+                (percent(share)) " of the variance"
+                @if model.standardized { " of the standardized columns" }
+                ", beyond what noise adds (which the variances drawn above include). "
+            }
+            @if let Some(rotation) = &model.rotation { "They were turned by " (rotation) " rotation to be read. " }
+            "What is left to noise has a standard deviation of "
+            (two(noise.least))
+            @if two(noise.least) != two(noise.largest) { " to " (two(noise.largest)) ", column by column," }
+            " in standard deviations of the column"
+            @if let Some(c) = worst && c.explained.unwrap_or(1.0) < 0.5 {
+                "; least is explained of " (name(&c.name)) " (" (percent(c.explained.unwrap_or(0.0))) ")"
+            }
+            "."
+        }
+        @if model.shares.len() > 1 {
+            details {
+                summary { "Share of each component" }
+                table {
+                    thead { tr { th scope="col" { "component" } th scope="col" { "share" } th scope="col" { "together" } } }
+                    tbody { @for k in 0..model.shares.len() { tr {
+                        th scope="row" { (k + 1) } td { (percent(model.shares[k])) }
+                        td { (percent(model.shares[..=k].iter().sum())) }
+                    } } }
+                }
+            }
+        }
+        (figures)
+    }
+}
+
+fn ended(model: &ModelFacts, figures: &Markup) -> Markup {
+    markup! {
+        p {
+            (capital(&model.words)) " was fitted by " code { (model.method) } ", " (model.ending)
+            ", with a " (model.objective) " of " (number(model.objective_value, 8)) " nats"
+            @if model.standardized { ", to columns of unit variance" }
+            ". "
+            @match model.parameter_uncertainty.as_str() {
+                "none" => { "Its answers take the fitted loadings, mean and noise as known." }
+                "draws" => { "Its answers average over draws of the parameters." }
+                _ => { "Its answers include the uncertainty of loadings, mean and noise." }
+            }
+        }
+        @if !model.warnings.is_empty() { h3 { "Warnings" } (list(model.warnings.iter())) }
+        (figures)
+    }
+}
+
+fn filled(filled: &FilledFacts, facts: &Facts, figures: &Markup) -> Markup {
+    markup! {
+        p {
+            @if filled.n_filled == 0 { "There was nothing to fill. " }
+            @else {
+                (several(filled.n_filled, "cell")) (if filled.n_filled == 1 { " was" } else { " were" })
+                " filled, each with its mean given the observed cells of its row. "
+                @if let Some(u) = filled.median_uncertainty {
+                    "Half of them have a standard deviation of at most " (number(u, 2)) " of their column's. "
+                }
+            }
+            @if filled.n_left > 0 { (several(filled.n_left, "gap")) " stay. " }
+        }
+        @if let Some(check) = &facts.check { (coverage(check)) }
+        (figures)
+        @if !filled.cells.is_empty() { (cells(filled)) }
+    }
+}
+
+fn coverage(check: &CheckFacts) -> Markup {
+    markup! {
+        p {
+            "To test the model, " (several(check.n_hidden, "observed cell"))
+            (if check.n_hidden == 1 { " was" } else { " were" })
+            " hidden and predicted by a model fitted without them: root mean squared error "
+            (two(check.rmse)) " of a column's standard deviation, where the mean of the column makes "
+            (two(check.baseline_rmse)) "."
+        }
+        table {
+            caption.quiet { "What the intervals held" }
+            thead { tr { th scope="col" { "interval of" } th scope="col" { "held" } th scope="col" { "± standard error" } } }
+            tbody { @for c in &check.coverage { tr {
+                th scope="row" { (level(c.level)) } td { (percent(c.share)) } td { (percent(c.standard_error)) }
+            } } }
+        }
+    }
+}
+
+fn cells(filled: &FilledFacts) -> Markup {
+    let labelled = filled.cells.iter().any(|c| c.label.is_some());
+    let row = |c: &CellFacts| {
+        markup! { tr {
+            td data-is { (c.row) }
+            @if labelled { td data-has { bdi { (clean(c.label.as_deref().unwrap_or(""))) } } }
+            td.left data-has { (name(&c.column)) }
+            td { (to_sd(c.mean, c.sd)) } td { (to_sd(c.sd, c.sd)) }
+            td { (to_sd(c.lower, c.sd)) } td { (to_sd(c.upper, c.sd)) } td { (two(c.uncertainty)) }
+        } }
+    };
+    markup! {
+        h3 { "Filled cells" }
+        p {
+            @if filled.cells.len() < filled.n_filled {
+                "The " (count(filled.cells.len())) " least certain of " (count(filled.n_filled)) "; "
+                code { "covary impute … --cells cells.csv" } " writes them all. "
+            }
+            label { "Show only " input #only type="search" placeholder="column, row or name" autocomplete="off"; }
+            " " output #shown for="only" {}
+            @if filled.cells.len() > PRINTED { span.print { "Printed: the first " (PRINTED) " of them." } }
+        }
+        div.scroll.tall tabindex="0" role="region" aria-label="Filled cells" {
+            table.sortable #cells {
+                caption.quiet { "Intervals hold the true value with probability " (level(filled.level)) ", if the model is right. " span.hint { "Click or press a heading to sort." } }
+                thead { tr {
+                    (th("row", "number")) @if labelled { (th("name", "text")) } (th("column", "text"))
+                    (th("filled", "number")) (th("sd", "number")) (th("from", "number")) (th("to", "number"))
+                    (th("sd, in the column's", "number"))
+                } }
+                tbody { @for c in &filled.cells { (row(c)) } }
+            }
+        }
+    }
+}
+
+fn odd(odd: &OddRows) -> Markup {
+    let labelled = odd.rows.iter().any(|r| r.label.is_some());
+    markup! {
+        p {
+            @if odd.n_far == 0 { "No row is further from the model than chance allows. " }
+            @else {
+                (several(odd.n_far, "row")) (if odd.n_far == 1 { " is" } else { " are" })
+                " further from the model than chance allows: in a table drawn from the model, even one such row would be found once in a hundred times. "
+            }
+            "T² is the squared distance inside the plane of the components (extreme, but of a kind with the others), "
+            "SPE the squared distance from it (unlike the others), here in variances of the noise. "
+            @if odd.rows.len() < odd.n_far {
+                "Listed are the " (odd.rows.len()) " furthest of these; " code { "covary score" } " has every row."
+            } @else { "The furthest are listed." }
+        }
+        div.scroll tabindex="0" role="region" aria-label="Odd rows" {
+            table.sortable {
+                thead { tr {
+                    (th("row", "number")) @if labelled { (th("name", "text")) }
+                    (th("T²", "number")) (th("SPE, scaled", "number")) (th("chance of a row as far", "number"))
+                    (th("most unlike what the components say", "text"))
+                } }
+                tbody { @for r in &odd.rows { tr class=[(r.tail_probability < odd.threshold).then_some("far")] {
+                    th scope="row" { (r.row) }
+                    @if labelled { td { bdi { (clean(r.label.as_deref().unwrap_or(""))) } } }
+                    td { (number(r.t_squared, 3)) } td { (number(r.scaled_prediction_error, 3)) }
+                    td { (number(r.tail_probability, 2)) }
+                    td.left { @for (k, (column, z)) in r.because.iter().enumerate() {
+                        @if k > 0 { ", " } (name(column)) " " (number(*z, 2)) " sd"
+                    } }
+                } } }
+            }
+        }
+    }
+}
+
+fn doubt(facts: &Facts) -> Markup {
+    markup! {
+        h3 { "Not done" }
+        (list(facts.not_done.iter()))
+        @if !facts.doubts.is_empty() { h3 { "To doubt" } (list(facts.doubts.iter())) }
+        h3 { "To make this page again" }
+        pre { code { bdi dir="ltr" { (clean(&facts.command)) } } }
+    }
+}
+
+fn list<'a>(sentences: impl Iterator<Item = &'a String>) -> Markup {
+    markup! { ul { @for s in sentences { li { (prose(s)) } } } }
+}
+
+/// A sentence that may name columns between backticks.
+fn prose(sentence: &str) -> Markup {
+    let whole = capital(&clean(sentence)).replace("(correlation -", "(correlation −");
+    let stop = if whole.ends_with(['.', '!', '?']) { "" } else { "." };
+    markup! {
+        @for (k, part) in whole.split('`').enumerate() {
+            @if k % 2 == 1 { (name(part)) } @else { (part) }
+        }
+        (stop)
+    }
+}
+
+/// A name of a column: it may be written from right to left, and must not turn the line around it.
+fn name(name: &str) -> Markup {
+    markup! { bdi.name { (clean(name)) } }
+}
+
+fn th(text: &str, kind: &str) -> Markup {
+    markup! { th scope="col" data-sort=(kind) { (text) } }
+}
+
+fn cell(value: Option<f64>) -> Markup {
+    markup! { td { @match value { Some(v) => { (number(v, 4)) } None => { "–" } } } }
+}
+
+fn share(value: Option<f64>) -> Markup {
+    markup! { td { @match value { Some(v) => { (percent(v)) } None => { "–" } } } }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().filter(|name| !name.is_empty()).unwrap_or(path)
+}
+
+fn share_of(gaps: usize, table: &TableFacts) -> f64 {
+    gaps as f64 / (table.n_rows * table.n_columns).max(1) as f64
+}
+
+fn whole_share(value: Option<f64>) -> Markup {
+    // Adding 0 turns −0 into 0.
+    markup! { td { @match value { Some(v) => { (minus(&format!("{:.0}\u{a0}%", (100.0 * v).round() + 0.0))) } None => { "–" } } } }
+}
+
+fn level(level: f64) -> String {
+    format!("{}\u{a0}%", number(100.0 * level, 4))
+}
+
+/// A share as per cent, kept on one line.
+fn percent(share: f64) -> String {
+    crate::scale::percent(share).replace(' ', "\u{a0}")
+}
+
+/// What intervals held, with its standard error.
+fn held(c: &CoverageFacts) -> String {
+    format!("{:.1} ± {:.1}\u{a0}%", 100.0 * c.share, 100.0 * c.standard_error)
+}
+
+fn to_sd(value: f64, sd: f64) -> String {
+    minus(&rounded(value, sd))
+}
+
+fn two(value: f64) -> String {
+    minus(&format!("{value:.2}"))
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

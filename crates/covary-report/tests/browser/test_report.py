@@ -1,0 +1,307 @@
+"""Reports opened in a headless Chromium, as a reader would: looked at, pointed at, printed.
+
+`cargo xtask test` runs this with COVARY (the command) and COVARY_BROWSER (the browser) set. With
+COVARY_SCREENSHOTS=DIR it also leaves pictures of the pages there.
+"""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).parents[4]
+COVARY = os.environ["COVARY"]
+DATA = Path(os.environ.get("COVARY_DATA", ROOT.parent / "shared" / "data"))
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]
+TABLES = {
+    "ozone": DATA / "missmda" / "ozone.csv",
+    "metabolite": DATA / "metabolite" / "metabolite_missing.csv",
+    "yeast": DATA / "yeast_spellman" / "yeast_spellman.parquet",
+    "wine": ROOT / "examples" / "wine_gaps.csv",
+}
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=os.environ["COVARY_BROWSER"], args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def report(table, folder, *flags):
+    """The page and the facts of a table."""
+    page = folder / "report.html"
+    call = [COVARY, "report", str(table), "-o", str(page), "--json", "--quiet", *flags]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert page.exists(), done.stderr
+    return page, json.loads(done.stdout), done.returncode
+
+
+@pytest.fixture(scope="session", params=TABLES)
+def made(request, tmp_path_factory):
+    table = TABLES[request.param]
+    if not table.exists():
+        pytest.skip(f"no {table.name}: name the folder with the data by COVARY_DATA")
+    page, facts, status = report(table, tmp_path_factory.mktemp(request.param))
+    assert status == 0
+    return request.param, page, facts
+
+
+class Watched:
+    """A page that remembers what went wrong and what it asked for."""
+
+    def __init__(self, browser, path, **options):
+        self.context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+        self.page = self.context.new_page()
+        self.said, self.asked = [], []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(path.as_uri())
+
+    def __enter__(self):
+        return self.page
+
+    def __exit__(self, *_):
+        self.context.close()
+
+    def check_quiet(self, path):
+        assert self.said == []
+        assert self.asked == [path.as_uri()]
+
+
+def test_it_opens_without_error_or_network_and_draws_every_chart(browser, made):
+    name, path, facts = made
+    assert path.stat().st_size < 2_000_000
+    watched = Watched(browser, path)
+    with watched as page:
+        figures = page.locator("figure")
+        names = [f.get_attribute("data-figure") for f in figures.all()]
+        expected = {"missing", "scree", "hinton", "scores", "biplot", "covariance", "samples", "intervals", "select", "trace"}
+        assert expected <= set(names), expected - set(names)
+        for figure in figures.all():
+            shown = [s for s in figure.locator("svg").all() if s.is_visible()]
+            assert len(shown) == 1
+            box = shown[0].bounding_box()
+            assert box["width"] > 250 and box["height"] > 100
+            assert shown[0].locator("path, rect, circle").count() > 3
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        watched.check_quiet(path)
+
+
+def test_it_says_what_the_facts_say(browser, made):
+    _, path, facts = made
+    with Watched(browser, path) as page:
+        text = re.sub(r"\s+", " ", page.inner_text("body"))
+        q = facts["model"]["n_components"]
+        assert f"with {q} component" in text
+        filled = f"{facts['filled']['n_filled']:,}".replace(",", "\u202f" if facts["filled"]["n_filled"] > 9999 else "")
+        assert re.sub(r"\s", "", filled) + "cellswerefilled" in re.sub(r"\s", "", text)
+        at_95 = facts["check"]["coverage"][-1]
+        held = f"95 % intervals held {100 * at_95['share']:.1f} ± {100 * at_95['standard_error']:.1f} % of them"
+        assert held in text
+        rows = page.locator("#cells tbody tr")
+        assert rows.count() == len(facts["filled"]["cells"])
+        assert facts["command"] in text
+
+
+def test_pointing_at_a_mark_says_what_it_is(browser, made):
+    _, path, facts = made
+    with Watched(browser, path) as page:
+        bar = page.locator("#fig-scree [data-tip]").first
+        bar.scroll_into_view_if_needed()
+        bar.hover()
+        tip = page.locator("#tip")
+        assert tip.is_visible()
+        assert tip.inner_text().startswith("component 1: variance")
+        page.mouse.move(1, 1)
+        page.locator("h1").hover()
+        assert not tip.is_visible()
+
+
+def test_series_switch_off_and_on_by_mouse_and_keyboard(browser, made):
+    _, path, _ = made
+    with Watched(browser, path) as page:
+        figure = page.locator("#fig-intervals")
+        figure.scroll_into_view_if_needed()
+        held = figure.locator("g[data-series='held']")
+        assert held.count() > 5 and held.first.is_visible()
+        button = figure.get_by_role("button", name="held", exact=True)
+        assert button.get_attribute("aria-pressed") == "true"
+        button.focus()
+        page.keyboard.press("Enter")
+        assert button.get_attribute("aria-pressed") == "false"
+        assert not any(g.is_visible() for g in held.all()[:5])
+        figure.locator("[data-key='held']").click()
+        assert button.get_attribute("aria-pressed") == "true" and held.first.is_visible()
+
+
+def test_the_table_of_filled_cells_sorts_and_filters(browser, made):
+    _, path, facts = made
+    with Watched(browser, path) as page:
+        cells = page.locator("#cells")
+        head = cells.get_by_role("button", name="sd", exact=True)
+        head.click()
+        column = [h.inner_text().strip(" ▲▼") for h in cells.locator("thead th").all()].index("sd")
+        shown = page.evaluate(
+            "c => [...document.querySelectorAll('#cells tbody tr')].map(r => Number(r.cells[c].textContent))", column
+        )
+        assert shown == sorted(shown) and len(shown) > 10
+        head.click()
+        assert cells.locator("th[aria-sort='descending']").count() == 1
+        wanted = facts["filled"]["cells"][0]["column"]
+        page.locator("#only").fill(wanted)
+        visible = page.evaluate("[...document.querySelectorAll('#cells tbody tr')].filter(r => !r.hidden).length")
+        assert 0 < visible <= len(shown)
+        assert page.locator("#shown").inner_text().startswith(f"{visible} of")
+
+
+def test_a_figure_enlarges_and_zooms(browser, made):
+    _, path, facts = made
+    with Watched(browser, path) as page:
+        page.locator("#fig-scores .enlarge").click()
+        dialog = page.locator("dialog#large")
+        assert dialog.is_visible()
+        box = lambda: page.evaluate("document.querySelector('.stage svg').getAttribute('viewBox').split(' ').map(Number)")
+        before = box()
+        dialog.locator("[data-zoom='in']").click()
+        assert box()[2] < before[2]
+        page.keyboard.press("ArrowRight")
+        assert box()[0] > before[0]
+        for _ in range(40):
+            page.keyboard.press("ArrowRight")
+        assert box()[0] <= before[0] + before[2]
+        dialog.locator("[data-zoom='reset']").click()
+        assert box() == before
+        if facts["table"]["n_rows"] <= 4000:
+            dialog.locator("[data-tip]").first.hover(force=True)
+            tip = page.locator("#tip")
+            assert tip.is_visible() and tip.inner_text().startswith("row ")
+            middle = tip.bounding_box()
+            at = [middle["x"] + middle["width"] / 2, middle["y"] + middle["height"] / 2]
+            page.evaluate("document.getElementById('tip').style.pointerEvents = 'auto'")
+            assert page.evaluate("([x, y]) => document.elementFromPoint(x, y).id", at) == "tip"
+        page.keyboard.press("Escape")
+        assert not dialog.is_visible()
+
+
+def test_everything_has_an_accessible_name(browser, made):
+    _, path, _ = made
+    with Watched(browser, path) as page:
+        unnamed = page.evaluate(
+            """() => [...document.querySelectorAll('button, a, input, svg[role=img], [role=region], dialog, nav, section')]
+            .filter(e => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length
+                || e.getAttribute('aria-labelledby'))).map(e => e.outerHTML.slice(0, 80))"""
+        )
+        assert unnamed == []
+        images = page.get_by_role("img").all()
+        assert len(images) >= 10
+        assert all(len(i.get_attribute("aria-label")) > 20 for i in images)
+        assert page.get_by_role("heading", level=1).count() == 1
+        assert page.get_by_role("heading", level=2).count() >= 7
+        assert page.locator("html").get_attribute("lang") == "en"
+        assert page.evaluate("[...document.querySelectorAll('thead th')].every(h => h.scope === 'col')")
+        ids = page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id).filter(i => !i.startsWith('clip-'))")
+        assert len(ids) == len(set(ids))
+
+
+def test_it_prints(browser, made, tmp_path):
+    name, path, _ = made
+    with Watched(browser, path) as page:
+        pdf = page.pdf(format="A4")
+        assert pdf.startswith(b"%PDF") and pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page>") >= 2
+        if folder := os.environ.get("COVARY_SCREENSHOTS"):
+            Path(folder, f"{name}.pdf").write_bytes(pdf)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark(browser, made, scheme):
+    name, path, _ = made
+    with Watched(browser, path, color_scheme=scheme) as page:
+        dark = lambda: page.evaluate(
+            "getComputedStyle(document.querySelector('#fig-scree svg text')).fill.match(/\\d+/g).slice(0, 3).every(c => c > 127)"
+        )
+        assert dark() == (scheme == "dark")
+        if folder := os.environ.get("COVARY_SCREENSHOTS"):
+            page.screenshot(path=Path(folder, f"{name}-{scheme}.png"), full_page=True)
+        page.locator("#theme").click()
+        assert dark() == (scheme != "dark")
+
+
+HOSTILE = ["<script>window.hacked=1</script>", "\"'><img src=x onerror=window.hacked=1>", "🦀 crab 🧪", "עמודה", "</title></style>", "a&amp;b", "x" * 300]
+
+
+def odd_tables():
+    import random
+
+    random.seed(1)
+    draw = lambda: f"{random.gauss(0, 1):.3f}"
+    quoted = lambda name: '"' + name.replace('"', '""') + '"'
+    rows = lambda d, n: [[draw() for _ in range(d)] for _ in range(n)]
+    hostile = rows(len(HOSTILE), 60)
+    for k in range(0, 60, 7):
+        hostile[k][k % len(HOSTILE)] = ""
+    gap_column = rows(4, 40)
+    for k in range(0, 40, 3):
+        gap_column[k][2] = ""
+    empty_column = [[*row, ""] for row in rows(3, 40)]
+    named = lambda d: [f"c{k}" for k in range(d)]
+    return {
+        "one column": (["only"], rows(1, 30), 0),
+        "no numbers": (["word", "other"], [["a", "b"], ["c", "d"]], 1),
+        "no gaps": (named(5), rows(5, 50), 0),
+        "gaps in one column": (named(4), gap_column, 0),
+        "a column of gaps": (named(4), empty_column, 0),
+        "constants only": (named(2), [["1", "2"]] * 5, 1),
+        "one row": (named(3), rows(3, 1), None),
+        "hostile names": ([quoted(n) for n in HOSTILE], hostile, 0),
+    }
+
+
+@pytest.mark.parametrize("kind", odd_tables())
+def test_odd_tables_get_a_correct_page(browser, kind, tmp_path):
+    names, rows, status = odd_tables()[kind]
+    table = tmp_path / "table <b>&.csv"
+    table.write_text("\n".join(",".join(row) for row in [names, *rows]) + "\n", encoding="utf-8")
+    path, facts, got = report(table, tmp_path)
+    assert status is None or got == status
+    assert (facts["refusal"] is not None) == (got == 1)
+    watched = Watched(browser, path)
+    with watched as page:
+        watched.check_quiet(path)
+        assert page.evaluate("window.hacked === undefined")
+        assert page.locator("img, h1 b, iframe, object").count() == 0
+        assert page.locator("script").count() == 1 and page.locator("style").count() == 1
+        assert "table <b>&.csv" in page.locator("h1").inner_text()
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        assert page.locator("main section").count() >= (2 if facts["refusal"] else 5) - (facts["table"] is None)
+        if kind == "hostile names":
+            text = page.inner_text("main")
+            assert all(name in text for name in HOSTILE)
+            assert page.locator("figure").count() >= 5
+        if folder := os.environ.get("COVARY_SCREENSHOTS"):
+            page.screenshot(path=Path(folder, f"odd-{kind.replace(' ', '-')}.png"), full_page=True)
+
+
+def test_five_thousand_columns(browser, tmp_path):
+    import random
+
+    random.seed(2)
+    table = tmp_path / "wide.csv"
+    rows = [[f"{random.gauss(0, 1):.2f}" for _ in range(5000)] for _ in range(12)]
+    table.write_text("\n".join(",".join(row) for row in [[f"c{k}" for k in range(5000)], *rows]) + "\n")
+    path, facts, status = report(table, tmp_path, "--components", "2")
+    assert status == 0 and path.stat().st_size < 2_000_000
+    watched = Watched(browser, path)
+    with watched as page:
+        watched.check_quiet(path)
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        assert "5000 columns" in page.inner_text("header")

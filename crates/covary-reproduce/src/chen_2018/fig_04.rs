@@ -1,0 +1,74 @@
+//! Figure 4: the α of Bayesian PCA fitted to digits.
+
+use super::bayes;
+use super::digits::{NOTE, Pictures, WORDS};
+use crate::{Comparison, Error, Exhibit, Findings, Row, Run};
+use covary::infer::MeanField;
+use covary::{Estimator, Spec};
+use covary_report::chart::{Axis, Chart, Curves, Look, Panel, Series, fixed};
+use covary_report::scale::number;
+
+pub(crate) const EXHIBIT: Exhibit = Exhibit {
+    name: "chen-2018-fig-04",
+    source: "Chen, Du & Vuyyuru 2018, figure 4",
+    title: "The relevances α of Bayesian PCA fitted to digits",
+    needs: &[],
+    make,
+};
+
+/// Neighbours so far apart are two groups.
+const GAP: f64 = 10.0;
+
+fn make(run: &Run) -> Result<Findings, Error> {
+    let data = &Pictures::digits().data;
+    let most = data.n_columns() - 1;
+    run.stage("fits", 0, 2)?;
+    let kept = bayes(data)?.model.n_components();
+    run.stage("fits", 1, 2)?;
+    let all = MeanField { pruning: false, ..MeanField::default() }.fit(data, &Spec::ppca(most))?;
+    let mut alpha = all.report.relevance.clone();
+    alpha.sort_by(f64::total_cmp);
+    let ratios = alpha.windows(2).enumerate().map(|(k, w)| (k + 1, w[1] / w[0]));
+    let (after, widest) = ratios.fold((0, 1.0), |best, r| if r.1 > best.1 { r } else { best });
+    let mean = alpha.iter().map(|a| 1.0 / a).sum::<f64>() / alpha.len() as f64;
+    let by_alpha = alpha.iter().filter(|a| 1.0 / *a > mean).count();
+    let rows = vec![
+        Row::claim(
+            "a large gap divides the α into two groups",
+            "large gap",
+            &format!("from {} to {}; neighbours differ by a factor of {} at most, after component {after}", number(alpha[0], 2), number(alpha[most - 1], 2), fixed(widest, 2)),
+            widest > GAP,
+        )
+        .why("the variances of the digits fall without a gap, and so do the α of a converged fit; α of components without signal depend on the units (errata 2.8)"),
+        Row::claim(
+            "a threshold on α counts the columns that are not zero",
+            "equivalent",
+            &format!("{by_alpha} have 1/α above its mean; {kept} columns hold more signal than uncertainty"),
+            by_alpha == kept,
+        )
+        .why("no threshold is given; what appears to be the paper's code keeps 1/α above its mean, which counts large columns, not those that are there (errata 2.8)"),
+    ];
+    let points = |from: usize, to: usize| (from..to).map(|k| (k as f64 + 1.0, alpha[k])).collect::<Vec<_>>();
+    let chart = Chart {
+        title: format!(
+            "The α of {most} components {}; {kept} components are kept",
+            if widest > GAP { "fall into two groups" } else { "rise without a gap" }
+        ),
+        subtitle: format!("{WORDS}; mean-field Bayesian PCA, {most} components offered, nothing dropped"),
+        note: "α is the precision of a component's loadings under its prior: the larger, the less the component is needed. Kept: more signal than uncertainty in a fit that drops the others.".to_owned(),
+        panels: vec![Panel::curves("", Curves {
+            x: Axis::new("component, by rising α").between(0.0, most as f64 + 1.0),
+            y: Axis::new("α (log scale)").log(),
+            series: vec![
+                Series::new("kept", Look::Points, points(0, kept)),
+                Series::new("dropped", Look::Hollow, points(kept, most)).colour(4),
+            ],
+        })],
+        ..Chart::default()
+    };
+    Ok(Findings {
+        charts: vec![chart],
+        tables: vec![Comparison::with_paper("What the text and the caption claim", rows)],
+        notes: vec![NOTE.to_owned()],
+    })
+}

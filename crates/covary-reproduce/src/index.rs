@@ -1,0 +1,114 @@
+//! One page of many exhibits, as HTML that needs nothing else and as Markdown.
+
+use crate::Record;
+use covary_report::Style;
+use std::fmt::Write;
+
+/// An exhibit that was not made, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub why: String,
+}
+
+const TITLE: &str = "Papers made again";
+const LEDE: &str =
+    "Figures and tables of papers with our numbers beside theirs. A row that differs says why.";
+const STYLE: &str = "\
+:root{color-scheme:light dark;--paper:#fff;--ink:#1b1f24;--muted:#57606a;--line:#d8dee4;--soft:#f6f8fa;--good:#0b6e4f;--bad:#a04000}\
+@media(prefers-color-scheme:dark){:root{--paper:#0d1117;--ink:#e6edf3;--muted:#9aa4af;--line:#30363d;--soft:#161b22;--good:#4fc79b;--bad:#f0883e}}\
+*{box-sizing:border-box}body{margin:0 auto;max-width:1140px;padding:32px 20px 80px;background:var(--paper);color:var(--ink);\
+font:16px/1.5 system-ui,sans-serif}h1{font-size:28px;margin:0 0 4px}h2{font-size:20px;margin:56px 0 4px}\
+p{margin:8px 0}.muted{color:var(--muted)}code{background:var(--soft);padding:1px 5px;border-radius:4px;font-size:.9em}\
+figure{margin:16px 0;overflow-x:auto}figure svg{max-width:100%;height:auto;border:1px solid var(--line);border-radius:6px}\
+table{border-collapse:collapse;margin:12px 0;width:100%;font-variant-numeric:tabular-nums}caption{text-align:left;font-weight:600;padding:6px 0}\
+th,td{text-align:left;padding:5px 10px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}th{color:var(--muted);font-weight:500}\
+.agrees{color:var(--good)}.differs{color:var(--bad)}a{color:inherit}ul{padding-left:20px}";
+
+/// A page that needs nothing else: figures are inside, nothing is fetched.
+pub fn html(records: &[Record], left_out: &[LeftOut]) -> String {
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{TITLE}</title>\n<style>{STYLE}</style>\n\
+         </head>\n<body>\n<h1>{TITLE}</h1>\n<p class=\"muted\">{LEDE}</p>\n"
+    );
+    let mut put = |text: &str| out.push_str(text);
+    put("<table>\n<tr><th>exhibit</th><th>what it shows</th><th>rows that agree</th></tr>\n");
+    for r in records {
+        let (agree, rows) = r.agreement();
+        let (name, title, source) = (escape(&r.name), escape(&r.title), escape(&r.source));
+        put(&format!(
+            "<tr><td><a href=\"#{name}\">{source}</a></td><td>{title}</td><td>{agree} of {rows}</td></tr>\n"
+        ));
+    }
+    put("</table>\n");
+    if !left_out.is_empty() {
+        put("<p>Left out:</p>\n<ul>\n");
+        for l in left_out {
+            put(&format!("<li><code>{}</code>: {}</li>\n", escape(&l.name), escape(&l.why)));
+        }
+        put("</ul>\n");
+    }
+    for r in records {
+        put(&format!(
+            "<section id=\"{}\">\n<h2>{}</h2>\n<p class=\"muted\">{}. Made by <code>{}</code>, seed {}.</p>\n",
+            escape(&r.name),
+            escape(&r.title),
+            escape(&r.source),
+            escape(&r.command),
+            r.seed
+        ));
+        for chart in &r.charts {
+            put(&format!("<figure>{}</figure>\n", chart.draw(&Style::default())));
+        }
+        for table in &r.tables {
+            put(&format!("<table>\n<caption>{}</caption>\n", escape(&table.title)));
+            let against = escape(&table.against);
+            put(&format!("<tr><th>quantity</th><th>{against}</th><th>ours</th><th>difference</th></tr>\n"));
+            for row in &table.rows {
+                let cells = [&row.quantity, &row.paper, &row.ours].map(|c| format!("<td>{}</td>", escape(c)));
+                let class = if row.agrees { "agrees" } else { "differs" };
+                let difference = escape(&row.difference);
+                put(&format!("<tr>{}<td class=\"{class}\">{difference}</td></tr>\n", cells.concat()));
+            }
+            put("</table>\n");
+            let whys = table.whys();
+            if !whys.is_empty() {
+                put("<ul>\n");
+                for why in &whys {
+                    put(&format!("<li>{}</li>\n", escape(why)));
+                }
+                put("</ul>\n");
+            }
+        }
+        for note in &r.notes {
+            put(&format!("<p>{}</p>\n", escape(note)));
+        }
+        put("</section>\n");
+    }
+    put("</body>\n</html>\n");
+    out
+}
+
+/// The same as Markdown, figures beside it as files.
+pub fn markdown(records: &[Record], left_out: &[LeftOut]) -> String {
+    let mut out = format!("# {TITLE}\n\n{LEDE}\n`covary reproduce all -o DIR` made this page.\n\n");
+    out.push_str("| exhibit | what it shows | rows that agree |\n| --- | --- | --- |\n");
+    for r in records {
+        let (agree, rows) = r.agreement();
+        writeln!(out, "| [{}]({}.md) | {} | {agree} of {rows} |", r.source, r.name, r.title).expect("memory");
+    }
+    for l in left_out {
+        writeln!(out, "\nLeft out: `{}`: {}", l.name, l.why).expect("memory");
+    }
+    for r in records {
+        writeln!(out, "\n{}", r.markdown(2).trim_end()).expect("memory");
+    }
+    out
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

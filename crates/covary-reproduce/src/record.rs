@@ -1,0 +1,139 @@
+//! What is kept of an exhibit: JSON with all facts, Markdown for people, SVG.
+
+use crate::{Comparison, Exhibit, Findings, Run};
+use covary_report::Style;
+use covary_report::chart::Chart;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+
+/// An exhibit as it was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Its name.
+    pub name: String,
+    /// Authors, year, figure or table.
+    pub source: String,
+    /// What it shows.
+    pub title: String,
+    /// The command that makes it again.
+    pub command: String,
+    /// Seed of everything left to chance.
+    pub seed: u64,
+    /// The comparisons.
+    pub tables: Vec<Comparison>,
+    /// What else the reader must know.
+    pub notes: Vec<String>,
+    /// The figures as numbers.
+    pub charts: Vec<Chart>,
+}
+
+/// A file to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+impl Record {
+    pub(crate) fn new(exhibit: &Exhibit, run: &Run, found: Findings) -> Self {
+        let mut command = format!("covary reproduce {} -o DIR", exhibit.name);
+        if !exhibit.needs.is_empty() {
+            command.push_str(" --data FOLDER");
+        }
+        if run.seed != 0 {
+            write!(command, " --seed {}", run.seed).expect("memory takes all");
+        }
+        if let Some(most) = run.most_repeats {
+            write!(command, " --repeats {most}").expect("memory takes all");
+        }
+        Self {
+            name: exhibit.name.to_owned(),
+            source: exhibit.source.to_owned(),
+            title: exhibit.title.to_owned(),
+            command,
+            seed: run.seed,
+            tables: found.tables,
+            notes: found.notes,
+            charts: found.charts,
+        }
+    }
+
+    /// Rows that agree, and all rows.
+    pub fn agreement(&self) -> (usize, usize) {
+        let rows = || self.tables.iter().flat_map(|t| &t.rows);
+        (rows().filter(|r| r.agrees).count(), rows().count())
+    }
+
+    /// Names of the figures' files.
+    pub fn figure_names(&self) -> Vec<String> {
+        let name = |k: usize| format!("{}-{}.svg", self.name, k + 1);
+        match self.charts.len() {
+            1 => vec![format!("{}.svg", self.name)],
+            n => (0..n).map(name).collect(),
+        }
+    }
+
+    /// Its files: NAME.json, NAME.md and the figures.
+    pub fn files(&self) -> Vec<File> {
+        // On one line: figures hold tens of thousands of numbers.
+        let json = serde_json::to_string(self).expect("text and numbers are JSON");
+        let mut files = vec![
+            File { name: format!("{}.json", self.name), text: json + "\n" },
+            File { name: format!("{}.md", self.name), text: self.markdown(1) },
+        ];
+        for (name, chart) in self.figure_names().into_iter().zip(&self.charts) {
+            files.push(File { name, text: chart.draw(&Style::default()).to_string() });
+        }
+        files
+    }
+
+    /// For people, under a heading of this level.
+    pub fn markdown(&self, level: usize) -> String {
+        let mut out = format!("{} {}\n\n", "#".repeat(level), self.title);
+        writeln!(out, "{}. Made by `{}`, seed {}.\n", self.source, self.command, self.seed).expect("memory");
+        for name in self.figure_names() {
+            writeln!(out, "![{}]({name})\n", cell(&self.title)).expect("memory");
+        }
+        for table in &self.tables {
+            writeln!(out, "**{}**\n\n| quantity | {} | ours | difference |", table.title, table.against)
+                .expect("memory");
+            out.push_str("| --- | --- | --- | --- |\n");
+            for row in &table.rows {
+                let cells = [&row.quantity, &row.paper, &row.ours, &row.difference].map(|c| cell(c));
+                writeln!(out, "| {} |", cells.join(" | ")).expect("memory");
+            }
+            out.push('\n');
+            for why in table.whys() {
+                writeln!(out, "- {why}").expect("memory");
+            }
+            out.push_str(if table.whys().is_empty() { "" } else { "\n" });
+        }
+        for note in &self.notes {
+            writeln!(out, "{note}\n").expect("memory");
+        }
+        out.truncate(out.trim_end().len());
+        out + "\n"
+    }
+}
+
+impl Comparison {
+    /// Why rows differ: each reason once, with the rows it is about.
+    pub(crate) fn whys(&self) -> Vec<String> {
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for row in &self.rows {
+            let Some(why) = &row.why else { continue };
+            match reasons.iter_mut().find(|(known, _)| known == why) {
+                Some((_, rows)) => rows.push(&row.quantity),
+                None => reasons.push((why, vec![&row.quantity])),
+            }
+        }
+        reasons.into_iter().map(|(why, rows)| format!("{}: {why}", rows.join("; "))).collect()
+    }
+}
+
+/// Text in a cell of Markdown.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}

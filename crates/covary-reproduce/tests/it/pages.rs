@@ -1,0 +1,50 @@
+//! Files: the same bytes at any number of threads, JSON that reads back, text that stays text.
+
+use crate::made;
+use covary_reproduce::index::{self, LeftOut};
+use covary_reproduce::{Data, Record, Run, find};
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
+    let files = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        pool.install(|| made("chen-2018-fig-05", 5).files())
+    };
+    assert_eq!(files(1), files(3));
+}
+
+#[test]
+fn facts_read_back_as_they_were() {
+    let record = made("chen-2018-fig-11", 1);
+    let names: Vec<String> = record.files().into_iter().map(|f| f.name).collect();
+    assert_eq!(names, ["chen-2018-fig-11.json", "chen-2018-fig-11.md", "chen-2018-fig-11.svg"]);
+    let back: Record = serde_json::from_str(&record.files()[0].text).expect("JSON");
+    assert_eq!(back, record);
+}
+
+#[test]
+fn another_seed_is_said_in_the_command() {
+    let data = Data::none();
+    let run = Run { seed: 3, most_repeats: Some(2), ..Run::new(&data) };
+    let record = find("chen-2018-fig-05").expect("listed").record(&run).expect("made");
+    assert_eq!(record.command, "covary reproduce chen-2018-fig-05 -o DIR --seed 3 --repeats 2");
+    assert!(record.markdown(1).contains("seed 3"));
+}
+
+#[test]
+fn pages_hold_their_figures_and_escape_their_words() {
+    let mut record = made("chen-2018-fig-11", 1);
+    record.notes.push("<b>a & b</b>".to_owned());
+    let left_out = LeftOut { name: "x".to_owned(), why: "no <data>".to_owned() };
+    let html = index::html(std::slice::from_ref(&record), std::slice::from_ref(&left_out));
+    assert!(html.contains("<svg") && html.contains("prefers-color-scheme"));
+    assert!(html.contains("&lt;b&gt;a &amp; b&lt;/b&gt;") && html.contains("no &lt;data&gt;"));
+    assert!(
+        !html.contains("<b>")
+            && !html.contains("http-equiv")
+            && !html.contains("<script")
+            && !html.contains(" src=")
+    );
+    let markdown = index::markdown(&[record], &[left_out]);
+    assert!(markdown.contains("![") && markdown.contains("Left out: `x`: no <data>"));
+}
