@@ -1,7 +1,7 @@
 //! Flags that several verbs share.
 
 use clap::{Args, ValueEnum};
-use covary::learn::Components;
+use covary::learn::{Components, MixtureFamily};
 use covary::model::Rotation;
 use std::path::PathBuf;
 
@@ -103,9 +103,15 @@ pub(crate) struct Fitting {
     /// `auto` for the fewest that predict hidden cells as well as any number up to 8; auto if not
     /// given. structured, mean-field and evidence take it as the most there may be and drop those
     /// the table does not support; auto offers up to 30.
-    /// A gaussian always has one less than columns.
+    /// A gaussian always has one less than columns, and so have the models of a gmm. Of other
+    /// mixtures auto chooses the number by BIC, up to 4.
     #[arg(long, verbatim_doc_comment, value_name = "N|SHARE|auto", value_parser = components)]
     pub(crate) components: Option<Components>,
+
+    /// How many models a mixture has, or `auto` for the number of least BIC up to 6; auto if not
+    /// given.
+    #[arg(long, verbatim_doc_comment, value_name = "K|auto", value_parser = mixtures)]
+    pub(crate) mixtures: Option<Mixtures>,
 
     /// How: spectral (closed form) or newton, cm and fixed-point (factor analysis) for complete
     /// tables, em with gaps; for bpca structured or mean-field (variational), evidence (type-II maximum
@@ -158,8 +164,10 @@ pub(crate) struct Fitting {
 impl Fitting {
     /// Whether nothing was said about the fit.
     pub(crate) fn is_default(&self) -> bool {
-        let Self { components, inference, standardize, prior, checkpoint, max_iter, tol, seed: _ } = self;
+        let Self { components, mixtures, inference, standardize, prior, checkpoint, max_iter, tol, seed: _ } =
+            self;
         components.is_none()
+            && mixtures.is_none()
             && inference.is_none()
             && standardize.is_none()
             && prior.is_empty()
@@ -184,17 +192,45 @@ pub(crate) enum Family {
     /// A Gaussian with a full covariance, which no number of components restricts: often the
     /// best for filling gaps.
     Gaussian,
+    /// A mixture of probabilistic PCAs: groups of rows, each with its own plane.
+    Mppca,
+    /// A mixture of factor analysers.
+    Mfa,
+    /// A mixture of Gaussians with full covariances.
+    Gmm,
+}
+
+/// One model, or several at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    One(covary::learn::Family),
+    Mixture(MixtureFamily),
 }
 
 impl Family {
-    pub(crate) fn family(self) -> covary::learn::Family {
+    pub(crate) fn kind(self) -> Kind {
         match self {
-            Self::Pca => covary::learn::Family::Pca,
-            Self::Ppca => covary::learn::Family::Ppca,
-            Self::Fa => covary::learn::Family::Fa,
-            Self::Bpca => covary::learn::Family::Bpca,
-            Self::Gaussian => covary::learn::Family::Gaussian,
+            Self::Pca => Kind::One(covary::learn::Family::Pca),
+            Self::Ppca => Kind::One(covary::learn::Family::Ppca),
+            Self::Fa => Kind::One(covary::learn::Family::Fa),
+            Self::Bpca => Kind::One(covary::learn::Family::Bpca),
+            Self::Gaussian => Kind::One(covary::learn::Family::Gaussian),
+            Self::Mppca => Kind::Mixture(MixtureFamily::Mppca),
+            Self::Mfa => Kind::Mixture(MixtureFamily::Mfa),
+            Self::Gmm => Kind::Mixture(MixtureFamily::Gmm),
         }
+    }
+}
+
+/// How many models; `None` is auto.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mixtures(pub(crate) Option<usize>);
+
+fn mixtures(s: &str) -> Result<Mixtures, String> {
+    match (s, s.parse()) {
+        ("auto", _) => Ok(Mixtures(None)),
+        (_, Ok(n)) if n > 0 => Ok(Mixtures(Some(n))),
+        _ => Err("give a whole number from 1, or `auto`".to_owned()),
     }
 }
 

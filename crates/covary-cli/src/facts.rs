@@ -106,7 +106,12 @@ pub(crate) fn as_json(source: &Source, ledger: &Ledger) -> Value {
 
 /// Everything in a model, as `covary inspect --json` has it.
 pub(crate) fn model_as_json(saved: &Saved) -> Value {
-    serde_json::from_str(&saved.to_json()).expect("JSON of our own")
+    parsed(&saved.to_json())
+}
+
+/// JSON of our own.
+pub(crate) fn parsed(json: &str) -> Value {
+    serde_json::from_str(json).expect("JSON of our own")
 }
 
 /// Says that columns could not go into a file of numbers.

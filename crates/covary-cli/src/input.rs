@@ -2,7 +2,7 @@
 
 use crate::args::{Reading, Selecting};
 use crate::failure::Failure;
-use covary::io::model_file::{self, Saved};
+use covary::io::model_file::{self, Opened, Saved};
 use covary::io::{self, ColumnChoice, Columns, Error, Format, Input, ReadOptions, Table};
 use std::fs::File;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub(crate) fn name_of(path: &Path) -> String {
 #[derive(Clone, Copy)]
 pub(crate) enum Select<'a> {
     By(&'a Selecting),
-    Model(&'a Saved),
+    Model(&'a Opened),
 }
 
 impl Select<'_> {
@@ -43,9 +43,9 @@ impl Select<'_> {
                 exclude: selecting.exclude.clone(),
                 id: selecting.id.clone(),
             },
-            Self::Model(saved) => {
-                let welcome = saved.constants.iter().map(|c| c.name.clone()).collect();
-                let columns = Columns::OfModel { needed: saved.columns.clone(), welcome };
+            Self::Model(opened) => {
+                let welcome = opened.constants().iter().map(|c| c.name.clone()).collect();
+                let columns = Columns::OfModel { needed: opened.columns().to_vec(), welcome };
                 ColumnChoice { columns, ..ColumnChoice::default() }
             }
         }
@@ -78,13 +78,18 @@ impl Reading {
     }
 }
 
-/// The model at `path`.
-pub(crate) fn model(path: &Path) -> Result<Saved, Failure> {
+/// The model or mixture at `path`.
+pub(crate) fn opened(path: &Path) -> Result<Opened, Failure> {
     let failed = |e: Error| Failure::work(&name_of(path), e);
     if is_pipe(path) {
-        model_file::read(std::io::stdin().lock()).map_err(failed)
+        model_file::open(std::io::stdin().lock()).map_err(failed)
     } else {
         let file = File::open(path).map_err(|e| failed(Error::Read(e)))?;
-        model_file::read(file).map_err(failed)
+        model_file::open(file).map_err(failed)
     }
+}
+
+/// The one model at `path`.
+pub(crate) fn model(path: &Path) -> Result<Saved, Failure> {
+    opened(path)?.into_model().map_err(|e| Failure::work(&name_of(path), e))
 }

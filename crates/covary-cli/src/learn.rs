@@ -1,6 +1,6 @@
 //! From a table to a fitted model: what `fit` and `impute` share.
 
-use crate::args::{Family, Fitting, RotationName};
+use crate::args::{Fitting, RotationName};
 use crate::checkpoint;
 use crate::choose;
 use crate::facts;
@@ -11,7 +11,7 @@ use crate::voice::{Voice, count, names};
 use covary::data::Ledger;
 use covary::infer::{Em, FitReport, Observer, Termination};
 use covary::io::model_file::Saved;
-use covary::learn::{Components, Request};
+use covary::learn::{Components, Family, Request};
 use covary::model::Placement;
 use covary::select::{CheckedCell, SelfCheck, SelfCheckOptions, gap_trends, self_check_by_cell};
 use covary::{Dataset, Error, Estimator, LinearGaussian, Method, Spec};
@@ -160,7 +160,7 @@ impl Fitting {
     /// What was asked for.
     pub(crate) fn request(&self, family: Family, rotation: RotationName) -> Request {
         Request {
-            family: family.family(),
+            family,
             n_components: self.components.unwrap_or(Components::Auto),
             inference: self.inference.clone(),
             standardize: self.standardize,
@@ -214,7 +214,7 @@ pub(crate) fn judge(saved: &Saved, request: &Request) -> Result<Method, Error> {
 }
 
 /// Says how a fit ended, and its warnings.
-fn describe(voice: Voice, report: &FitReport, what: &str) {
+pub(crate) fn describe(voice: Voice, report: &FitReport, what: &str) {
     voice.say(&format!(
         "{what}: {}, {} {:.2}",
         ending(report),

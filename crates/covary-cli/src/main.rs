@@ -9,6 +9,7 @@ mod failure;
 mod input;
 mod interrupt;
 mod learn;
+mod mixture;
 mod output;
 mod voice;
 

@@ -2,6 +2,7 @@
 
 use crate::interrupt;
 use covary::infer::{Observer, Step};
+use covary::learn::Watch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -77,6 +78,16 @@ impl Progress {
 
 impl Observer for Progress {
     fn step(&mut self, step: &Step) -> ControlFlow<()> {
+        self.fitting(step)
+    }
+}
+
+impl Watch for Progress {
+    fn choosing(&self, done: usize, total: usize) -> ControlFlow<()> {
+        self.done(done, total)
+    }
+
+    fn fitting(&self, step: &Step) -> ControlFlow<()> {
         if !self.bar.is_hidden() {
             self.bar.set_position(step.iteration as u64);
             self.bar.set_message(format!("{:.4}", step.objective));

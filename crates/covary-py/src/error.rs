@@ -17,13 +17,16 @@ fn class(error: &Error) -> &'static str {
         | Error::HasGaps { .. }
         | Error::ColumnCount { .. }
         | Error::TooFewToHide { .. }
+        | Error::OneClass { .. }
         | Error::NotInFullTable { .. }
         | Error::NothingToCompare
         | Error::NotCovariance { .. } => "DataError",
         Error::TooManyComponents { .. }
         | Error::FixedComponents { .. }
         | Error::DegenerateNoise { .. }
-        | Error::NotIdentified { .. } => "ComponentsError",
+        | Error::NotIdentified { .. }
+        | Error::TooManyMixtures { .. } => "ComponentsError",
+        Error::InClass { error, .. } => class(error),
         Error::Numerical { .. } => "NumericalError",
         _ => "OptionError",
     }

@@ -3,7 +3,9 @@
 mod array;
 mod choose;
 mod error;
+mod mixture;
 mod model;
+mod place;
 mod principal;
 mod work;
 
@@ -12,6 +14,8 @@ mod work;
 mod _covary {
     #[pymodule_export]
     use super::choose::{compare, interval_reach, oddities, parallel_analysis, pool};
+    #[pymodule_export]
+    use super::mixture::{Mixture, fit_classes, fit_mixture, open_model};
     #[pymodule_export]
     use super::model::{Model, fit, fit_factors};
     #[pymodule_export]

@@ -2,11 +2,12 @@
 
 use crate::array::{Table, array1, array2, grouped, numbers, option_text};
 use crate::error::{of, of_file, raise};
+use crate::place::{Filled, Place};
 use crate::work::run;
 use covary::infer::{FixedPoint, ObjectiveKind, Step, Termination};
 use covary::io::model_file::{self, Saved, SavedRotation};
 use covary::learn::{Components, Family, Learned, Request, Watch};
-use covary::model::{Imputed, Placement, Rotation, RotationSearch, rotate_in_steps, rotate_model};
+use covary::model::{Placement, Rotation, RotationSearch, rotate_in_steps, rotate_model};
 use covary::select::{SelfCheckOptions, gap_trends, self_check};
 use covary::{Coordinates, Dataset, Density, Error, Estimator, Matrix, Method, Noise, Reconstruction, Spec};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2};
@@ -21,23 +22,10 @@ use std::sync::OnceLock;
 #[pyclass(frozen, module = "covary._covary")]
 pub(crate) struct Model {
     saved: Saved,
-    placement: Placement,
-    /// Names of the table's columns.
-    names: Vec<String>,
-    /// Value of each column observed once: nothing else is known of it.
-    singles: Vec<(usize, f64)>,
+    place: Place,
     /// Principal axes and the variance along them, found when first asked for.
     axes: OnceLock<(Matrix, Vec<f64>)>,
 }
-
-/// What a filled table is: values, then row, column, mean and sd of each filled cell.
-type Filled<'py> = (
-    Bound<'py, PyArray2<f64>>,
-    Bound<'py, PyArray1<u64>>,
-    Bound<'py, PyArray1<u64>>,
-    Bound<'py, PyArray1<f64>>,
-    Bound<'py, PyArray1<f64>>,
-);
 
 /// Learns the model of a table.
 #[pyfunction]
@@ -166,98 +154,23 @@ fn named_rotation(name: String) -> PyResult<(String, Rotation)> {
 
 impl Model {
     pub(crate) fn new(learned: Learned, data: &Dataset) -> Self {
-        let single = |j: &usize| data.n_observed_by_column()[*j] == 1;
-        let value = |j: usize| Some((j, data.constant(j)?));
-        Self {
-            saved: learned.saved,
-            placement: learned.placement,
-            names: data.column_names().to_vec(),
-            singles: (0..data.n_columns()).filter(single).filter_map(value).collect(),
-            axes: OnceLock::new(),
-        }
+        let Learned { saved, placement } = learned;
+        Self { saved, place: Place::new(placement, data), axes: OnceLock::new() }
     }
 
     /// A model whose columns are the table's.
     pub(crate) fn whole(saved: Saved) -> Self {
-        let (names, columns) = (saved.columns.clone(), (0..saved.columns.len()).collect());
-        let placement = Placement { columns, constants: Vec::new() };
-        Self { saved, placement, names, singles: Vec::new(), axes: OnceLock::new() }
+        let place = Place::whole(saved.columns.clone());
+        Self { saved, place, axes: OnceLock::new() }
     }
 
-    /// A model file, its columns in the order of their default names if they have such, else first the
-    /// model's and then its constants.
-    fn of_file(saved: Saved) -> Self {
-        let aside = saved.constants.iter().map(|c| &c.name);
-        let mut names: Vec<String> = saved.columns.iter().chain(aside).cloned().collect();
-        let number = |name: &String| name.strip_prefix('x').and_then(|n| n.parse::<usize>().ok());
-        let mut numbers: Vec<Option<usize>> = names.iter().map(number).collect();
-        numbers.sort_unstable();
-        if numbers.into_iter().eq((1..=names.len()).map(Some)) {
-            names.sort_unstable_by_key(number);
-        }
-        let place = |name: &String| names.iter().position(|n| n == name).expect("listed above");
-        let placement = Placement {
-            columns: saved.columns.iter().map(place).collect(),
-            constants: saved.constants.iter().map(|c| (place(&c.name), c.value)).collect(),
-        };
-        Self { saved, placement, names, singles: Vec::new(), axes: OnceLock::new() }
+    pub(crate) fn of_file(saved: Saved) -> Self {
+        let place = Place::of_file(&saved.columns, &saved.constants);
+        Self { saved, place, axes: OnceLock::new() }
     }
 
     fn axes(&self) -> &(Matrix, Vec<f64>) {
         self.axes.get_or_init(|| self.saved.model.principal_axes())
-    }
-
-    fn dataset(&self, py: Python<'_>, x: Table<'_>, threads: usize) -> PyResult<Dataset> {
-        x.dataset(py, threads, Some(self.names.clone()))
-    }
-
-    /// Columns outside the model, with the one value they had.
-    fn aside(&self) -> impl Iterator<Item = (usize, f64)> {
-        self.placement.constants.iter().chain(&self.singles).copied()
-    }
-
-    /// Numbers per column of the model as numbers per column of the table.
-    fn widen(&self, narrow: &[f64], aside: impl Fn(f64) -> f64) -> Vec<f64> {
-        let mut wide = vec![0.0; self.names.len()];
-        self.placement.columns.iter().zip(narrow).for_each(|(&j, v)| wide[j] = *v);
-        self.aside().for_each(|(j, v)| wide[j] = aside(v));
-        wide
-    }
-
-    /// Rows over the model's columns as rows over the table's.
-    fn widen_rows(&self, narrow: &Matrix, aside: impl Fn(f64) -> f64) -> Matrix {
-        if narrow.n_columns() == self.names.len() && self.placement.columns.is_sorted() {
-            return narrow.clone();
-        }
-        let rows: Vec<Vec<f64>> = narrow.rows().map(|row| self.widen(row, &aside)).collect();
-        let flat: Vec<f64> = rows.concat();
-        Matrix::from_vec(narrow.n_rows(), self.names.len(), flat).expect("rows of one length")
-    }
-
-    /// The covariance-like matrix of the table's columns: zero beside the model's.
-    fn widen_both(&self, narrow: &Matrix) -> Matrix {
-        self.widen_rows(&self.widen_rows(narrow, |_| 0.0).transpose(), |_| 0.0)
-    }
-
-    fn filled<'py>(&self, py: Python<'py>, filled: Imputed, wide: &Dataset) -> PyResult<Filled<'py>> {
-        let mut values = filled.values().clone();
-        let mut cells: Vec<(u64, u64, f64, f64)> =
-            filled.cells().iter().map(|c| (c.row as u64, c.column as u64, c.mean, c.sd)).collect();
-        // How far a column observed once spreads is not known.
-        for &(j, value) in &self.singles {
-            for i in (0..wide.n_rows()).filter(|&i| wide.row(i)[j].is_nan()) {
-                values[(i, j)] = value;
-                cells.push((i as u64, j as u64, value, f64::NAN));
-            }
-        }
-        cells.sort_unstable_by_key(|c| (c.0, c.1));
-        Ok((
-            array2(py, values)?,
-            cells.iter().map(|c| c.0).collect::<Vec<_>>().into_pyarray(py),
-            cells.iter().map(|c| c.1).collect::<Vec<_>>().into_pyarray(py),
-            cells.iter().map(|c| c.2).collect::<Vec<_>>().into_pyarray(py),
-            cells.iter().map(|c| c.3).collect::<Vec<_>>().into_pyarray(py),
-        ))
     }
 }
 
@@ -297,8 +210,8 @@ impl Model {
         (Bound<'py, PyBytes>, Vec<String>, Vec<usize>, Vec<(usize, f64)>, Vec<(usize, f64)>),
     )> {
         let model = slf.get();
-        let Placement { columns, constants } = model.placement.clone();
-        let state = (model.write(slf.py())?, model.names.clone(), columns, constants, model.singles.clone());
+        let Place { placement: Placement { columns, constants }, names, singles } = model.place.clone();
+        let state = (model.write(slf.py())?, names, columns, constants, singles);
         Ok((slf.get_type().getattr("_unpickle")?, state))
     }
 
@@ -312,13 +225,8 @@ impl Model {
         singles: Vec<(usize, f64)>,
     ) -> PyResult<Self> {
         let saved = model_file::read(bytes).map_err(of_file)?;
-        let d = names.len();
-        let places = columns.iter().copied().chain(constants.iter().chain(&singles).map(|c| c.0));
-        if columns.len() != saved.columns.len() || places.clone().count() != d || places.max() >= Some(d) {
-            return Err(raise("ModelFileError", "the pickled model is damaged"));
-        }
-        let placement = Placement { columns, constants };
-        Ok(Self { saved, placement, names, singles, axes: OnceLock::new() })
+        let place = Place::unpickled((names, columns, constants, singles), saved.columns.len())?;
+        Ok(Self { saved, place, axes: OnceLock::new() })
     }
 
     /// `pca`, `ppca`, `fa`, `bpca` or `gaussian`.
@@ -330,25 +238,25 @@ impl Model {
     /// Names of the table's columns.
     #[getter]
     fn names(&self) -> Vec<String> {
-        self.names.clone()
+        self.place.names.clone()
     }
 
     /// Whether those are the names a table without names gets.
     #[getter]
     fn has_default_names(&self) -> bool {
-        self.names.iter().enumerate().all(|(j, name)| *name == format!("x{}", j + 1))
+        self.place.has_default_names()
     }
 
     /// Columns that never varied.
     #[getter]
     fn constants(&self) -> Vec<(usize, f64)> {
-        self.placement.constants.clone()
+        self.place.placement.constants.clone()
     }
 
     /// Columns observed once.
     #[getter]
     fn singles(&self) -> Vec<(usize, f64)> {
-        self.singles.clone()
+        self.place.singles.clone()
     }
 
     #[getter]
@@ -364,14 +272,14 @@ impl Model {
 
     #[getter]
     fn mean<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        array1(py, self.widen(self.saved.model.mean(), |v| v))
+        array1(py, self.place.widen(self.saved.model.mean(), |v| v))
     }
 
     /// W, d × q; turned if a rotation was asked for.
     #[getter]
     fn loadings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let own = self.saved.rotation.as_ref().map_or(self.saved.model.loadings(), |r| &r.rotated.loadings);
-        array2(py, self.widen_rows(&own.transpose(), |_| 0.0).transpose())
+        array2(py, self.place.widen_rows(&own.transpose(), |_| 0.0).transpose())
     }
 
     /// Correlations of oblique factors; None without a rotation.
@@ -386,14 +294,14 @@ impl Model {
     fn noise_variance<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
         match self.saved.model.noise() {
             Noise::Isotropic(v) => pyo3::types::PyFloat::new(py, *v).into_any(),
-            Noise::Diagonal(psi) => array1(py, self.widen(psi, |_| 0.0)).into_any(),
+            Noise::Diagonal(psi) => array1(py, self.place.widen(psi, |_| 0.0)).into_any(),
         }
     }
 
     /// Orthonormal axes, q × d.
     #[getter]
     fn components<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array2(py, self.widen_rows(&self.axes().0, |_| 0.0))
+        array2(py, self.place.widen_rows(&self.axes().0, |_| 0.0))
     }
 
     #[getter]
@@ -423,7 +331,7 @@ impl Model {
     /// Variance of each column under the model.
     #[getter]
     fn variances<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        array1(py, self.widen(&self.saved.model.variances(), |_| 0.0))
+        array1(py, self.place.widen(&self.saved.model.variances(), |_| 0.0))
     }
 
     /// What was maximised, and its value.
@@ -506,9 +414,9 @@ impl Model {
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let how = self::coordinates(coordinates)?;
-        let table = self.dataset(py, x, threads)?;
+        let table = self.place.dataset(py, x, threads)?;
         let scores = run(py, threads, None, |_| {
-            let scores = self.saved.model.transform(&*self.placement.dataset(&table)?, how)?;
+            let scores = self.saved.model.transform(&*self.place.placement.dataset(&table)?, how)?;
             match &self.saved.rotation {
                 Some(r) if matches!(how, Coordinates::Posterior | Coordinates::Bartlett) => {
                     r.rotated.scores(&scores)
@@ -527,9 +435,9 @@ impl Model {
         x: Table<'_>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
-        let table = self.dataset(py, x, threads)?;
+        let table = self.place.dataset(py, x, threads)?;
         let posterior =
-            run(py, threads, None, |_| self.saved.model.posterior(&*self.placement.dataset(&table)?))?;
+            run(py, threads, None, |_| self.saved.model.posterior(&*self.place.placement.dataset(&table)?))?;
         let q = self.saved.model.n_components();
         let turned = |c: &Matrix| match &self.saved.rotation {
             Some(r) => r.rotated.score_covariance(c),
@@ -549,10 +457,10 @@ impl Model {
         axes: PyReadonlyArray2<'_, f64>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
-        let (table, axes) = (self.dataset(py, x, threads)?, numbers(&axes)?);
+        let (table, axes) = (self.place.dataset(py, x, threads)?, numbers(&axes)?);
         let n = table.n_rows();
         let (of_row, found) = run(py, threads, None, |_| {
-            self.saved.model.projection_covariances(&*self.placement.dataset(&table)?, &axes)
+            self.saved.model.projection_covariances(&*self.place.placement.dataset(&table)?, &axes)
         })?;
         let rows = of_row.iter().flat_map(|&p| found[p].as_slice());
         rows.copied().collect::<Vec<f64>>().into_pyarray(py).reshape([n, axes.n_rows(), axes.n_rows()])
@@ -584,7 +492,7 @@ impl Model {
             }
             None => self.saved.model.decode(&scores),
         };
-        array2(py, self.widen_rows(&narrow.map_err(of)?, |v| v))
+        array2(py, self.place.widen_rows(&narrow.map_err(of)?, |v| v))
     }
 
     /// Rows without their noise.
@@ -595,11 +503,11 @@ impl Model {
         x: Table<'_>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let table = self.dataset(py, x, threads)?;
+        let table = self.place.dataset(py, x, threads)?;
         let rows = run(py, threads, None, |_| {
-            self.saved.model.reconstruct(&*self.placement.dataset(&table)?, Reconstruction::default())
+            self.saved.model.reconstruct(&*self.place.placement.dataset(&table)?, Reconstruction::default())
         })?;
-        array2(py, self.widen_rows(&rows, |v| v))
+        array2(py, self.place.widen_rows(&rows, |v| v))
     }
 
     /// Log-density of each row in nats, gaps integrated out.
@@ -610,9 +518,9 @@ impl Model {
         x: Table<'_>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let table = self.dataset(py, x, threads)?;
+        let table = self.place.dataset(py, x, threads)?;
         let density = run(py, threads, None, |_| {
-            self.saved.of_new_rows().log_density(&*self.placement.dataset(&table)?)
+            self.saved.of_new_rows().log_density(&*self.place.placement.dataset(&table)?)
         })?;
         Ok(array1(py, density))
     }
@@ -627,9 +535,9 @@ impl Model {
         seed: u64,
         threads: usize,
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
-        let table = self.dataset(py, x, threads)?;
+        let table = self.place.dataset(py, x, threads)?;
         let found = run(py, threads, None, |_| {
-            let data = self.placement.dataset(&table)?;
+            let data = self.place.placement.dataset(&table)?;
             if let Some(draws) = &self.saved.draws {
                 // The draws at hand are the posterior; there is nothing further to draw.
                 let values = draws.log_density(&data)?;
@@ -651,9 +559,10 @@ impl Model {
         x: Table<'_>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let table = self.dataset(py, x, threads)?;
-        let rows =
-            run(py, threads, None, |_| self.saved.model.outlyingness(&*self.placement.dataset(&table)?))?;
+        let table = self.place.dataset(py, x, threads)?;
+        let rows = run(py, threads, None, |_| {
+            self.saved.model.outlyingness(&*self.place.placement.dataset(&table)?)
+        })?;
         let out = PyDict::new(py);
         out.set_item("t2", array1(py, rows.iter().map(|r| r.t_squared).collect()))?;
         out.set_item("spe", array1(py, rows.iter().map(|r| r.squared_prediction_error).collect()))?;
@@ -663,33 +572,33 @@ impl Model {
 
     /// W Wᵀ + Ψ; zero beside columns that never varied.
     fn covariance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array2(py, self.widen_both(&self.saved.model.covariance()))
+        array2(py, self.place.widen_both(&self.saved.model.covariance()))
     }
 
     /// Its inverse.
     fn precision<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        if let Some((j, _)) = self.aside().next() {
-            return Err(of(Error::ConstantColumn { column: self.names[j].clone() }));
+        if let Some((j, _)) = self.place.aside().next() {
+            return Err(of(Error::ConstantColumn { column: self.place.names[j].clone() }));
         }
-        array2(py, self.widen_both(&self.saved.model.precision()))
+        array2(py, self.place.widen_both(&self.saved.model.precision()))
     }
 
     /// Fresh rows.
     fn sample<'py>(&self, py: Python<'py>, n_rows: usize, seed: u64) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let rows = py.detach(|| self.saved.of_new_rows().sample(n_rows, &mut rng));
-        array2(py, self.widen_rows(&rows, |v| v))
+        array2(py, self.place.widen_rows(&rows, |v| v))
     }
 
     /// The table with its gaps filled, and what is known of each. `own`: these are the rows it was fitted to.
     #[pyo3(signature = (x, own=false, threads=0))]
     fn impute<'py>(&self, py: Python<'py>, x: Table<'_>, own: bool, threads: usize) -> PyResult<Filled<'py>> {
-        let table = self.dataset(py, x, threads)?;
+        let table = self.place.dataset(py, x, threads)?;
         let filled = run(py, threads, None, |_| {
             let density = if own { self.saved.of_training_rows() } else { self.saved.of_new_rows() };
-            self.placement.imputed(density.impute(&*self.placement.dataset(&table)?)?, &table)
+            self.place.placement.imputed(density.impute(&*self.place.placement.dataset(&table)?)?, &table)
         })?;
-        self.filled(py, filled, &table)
+        self.place.filled(py, filled, &table)
     }
 
     /// The table completed by joint draw `k`.
@@ -703,18 +612,13 @@ impl Model {
         own: bool,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let table = self.dataset(py, x, threads)?;
-        let mut values = run(py, threads, None, |_| {
+        let table = self.place.dataset(py, x, threads)?;
+        let values = run(py, threads, None, |_| {
             let density = if own { self.saved.of_training_rows() } else { self.saved.of_new_rows() };
-            let drawn = density.draw_gaps(&*self.placement.dataset(&table)?, k, seed)?;
-            self.placement.values(&drawn, &table)
+            let drawn = density.draw_gaps(&*self.place.placement.dataset(&table)?, k, seed)?;
+            self.place.placement.values(&drawn, &table)
         })?;
-        for &(j, value) in &self.singles {
-            for i in 0..values.n_rows() {
-                values[(i, j)] = if values[(i, j)].is_nan() { value } else { values[(i, j)] };
-            }
-        }
-        array2(py, values)
+        array2(py, self.place.with_singles(values))
     }
 
     /// Columns whose gaps follow the first component: (name, correlation, sentence).
@@ -725,9 +629,10 @@ impl Model {
         x: Table<'_>,
         threads: usize,
     ) -> PyResult<Vec<(String, f64, String)>> {
-        let table = self.dataset(py, x, threads)?;
-        let trends =
-            run(py, threads, None, |_| gap_trends(&self.saved.model, &*self.placement.dataset(&table)?))?;
+        let table = self.place.dataset(py, x, threads)?;
+        let trends = run(py, threads, None, |_| {
+            gap_trends(&self.saved.model, &*self.place.placement.dataset(&table)?)
+        })?;
         Ok(trends.iter().map(|t| (t.name.clone(), t.correlation, t.to_string())).collect())
     }
 
@@ -742,9 +647,9 @@ impl Model {
         threads: usize,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let table = self.dataset(py, x, threads)?;
+        let table = self.place.dataset(py, x, threads)?;
         let check = run(py, threads, progress.as_ref(), |watched| {
-            let data = self.placement.dataset(&table)?;
+            let data = self.place.placement.dataset(&table)?;
             let n_components = self.saved.model.n_components();
             let spec = Spec { n_components, ..self.saved.spec.clone() };
             let own = self.saved.method.to_method()?;

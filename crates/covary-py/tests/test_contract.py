@@ -34,6 +34,13 @@ ESTIMATORS = [
     covary.Imputer("ppca"),
     covary.Imputer("fa"),
     covary.Imputer("bpca"),
+    covary.MixturePPCA(),
+    covary.MixturePPCA(noise="diagonal"),
+    covary.GaussianMixture(),
+    covary.GaussianMixture(2, covariance_type="diag"),
+    covary.GaussianMixture(2, covariance_type="spherical"),
+    covary.PPCAClassifier(),
+    covary.PPCAClassifier(noise="diagonal"),
 ]
 
 
@@ -46,7 +53,9 @@ def test_check_estimator(estimator):
     failed = [f"{r['check_name']}: {r['exception']!r}" for r in results if r["status"] == "failed"]
     assert not failed
     assert {r["check_name"] for r in results if r["status"] == "skipped"} <= {"check_array_api_input"}
-    assert sum(r["status"] == "passed" for r in results) >= 45
+    # There are fewer checks where there is no transform.
+    least = 45 if hasattr(estimator, "transform") else 39
+    assert sum(r["status"] == "passed" for r in results) >= least
 
 
 MODELS = [

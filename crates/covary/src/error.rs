@@ -108,6 +108,37 @@ pub enum Error {
         /// Largest possible number.
         max: usize,
     },
+    /// More models in a mixture than the rows can feed.
+    #[error(
+        "{asked} models are too many for a mixture of {rows} rows: each needs at least {each} of them; ask for {max} or fewer"
+    )]
+    TooManyMixtures {
+        /// Models asked for.
+        asked: usize,
+        /// Rows with an observed cell.
+        rows: usize,
+        /// Rows each model needs.
+        each: usize,
+        /// Largest possible number.
+        max: usize,
+    },
+    /// A classifier of one class, or none.
+    #[error(
+        "{}: a classifier tells classes apart; give rows of two or more",
+        match class { Some(class) => format!("all rows are of class `{class}`"), None => "there are no classes".to_owned() }
+    )]
+    OneClass {
+        /// The class, if there is one.
+        class: Option<String>,
+    },
+    /// A class whose rows could not be fitted.
+    #[error("class `{class}`: {error}")]
+    InClass {
+        /// Name of the class.
+        class: String,
+        /// What was refused.
+        error: Box<Error>,
+    },
     /// Minka's evidence asked of a table with fewer rows than columns.
     #[error(
         "the number of components cannot be chosen by evidence from {rows} rows of {columns} columns: it needs at least as many rows as columns; give a number or a share of variance"

@@ -14,10 +14,10 @@
 //! # Ok::<(), covary::Error>(())
 //! ```
 
-use crate::infer::{Em, Kept, Observer, PrincipalAxes, Step};
-use crate::io::model_file::{Constant, Saved, SavedRotation};
+use crate::infer::{ClassConditional, Em, Kept, MixtureEm, Observer, PrincipalAxes, Step};
+use crate::io::model_file::{Constant, Saved, SavedMixture, SavedRotation};
 use crate::model::{Imputed, Placement, Rotation, RotationSearch, rotate_model};
-use crate::select::{ChoiceRule, HeldOut, HeldOutOptions, held_out_cells_up_to};
+use crate::select::{ChoiceRule, HeldOut, HeldOutOptions, MixtureSize, held_out_cells_up_to, mixture_sizes};
 use crate::{Dataset, Error, Estimator, Fit, Method, Spec};
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -66,7 +66,10 @@ impl Family {
             Some(Self::Fa) => "factor analysis",
             Some(Self::Bpca) => "Bayesian PCA",
             Some(Self::Gaussian) => "Gaussian with a full covariance",
-            None => name,
+            None => match MixtureFamily::from_name(name) {
+                Some(family) => family.described(),
+                None => name,
+            },
         }
     }
 
@@ -306,9 +309,7 @@ impl Request {
         (placement, wide): (&Placement, &Dataset),
     ) -> Result<Saved, Error> {
         let mut saved = Saved::new(fit, data, spec, method);
-        let name = |j: usize| wide.column_names()[j].clone();
-        saved.constants =
-            placement.constants.iter().map(|&(j, value)| Constant { name: name(j), value }).collect();
+        saved.constants = constants(placement, wide);
         self.family.name().clone_into(&mut saved.family);
         (saved.seed, saved.choice) = (self.seed, choice.scores);
         if let Some((name, how)) = &self.rotation {
@@ -343,6 +344,225 @@ impl Request {
         drop(data);
         Ok(Learned { saved, placement })
     }
+}
+
+/// The constants of a table, by name.
+fn constants(placement: &Placement, wide: &Dataset) -> Vec<Constant> {
+    let named = |&(j, value): &(usize, f64)| Constant { name: wide.column_names()[j].clone(), value };
+    placement.constants.iter().map(named).collect()
+}
+
+/// The mixtures by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MixtureFamily {
+    /// Of probabilistic PCAs.
+    Mppca,
+    /// Of factor analysers.
+    Mfa,
+    /// Of Gaussians with full covariances.
+    Gmm,
+}
+
+impl MixtureFamily {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Mppca, Self::Mfa, Self::Gmm];
+
+    /// As users type it and files keep it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mppca => "mppca",
+            Self::Mfa => "mfa",
+            Self::Gmm => "gmm",
+        }
+    }
+
+    /// The family of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|family| family.name() == name)
+    }
+
+    fn described(self) -> &'static str {
+        match self {
+            Self::Mppca => "mixture of probabilistic PCAs",
+            Self::Mfa => "mixture of factor analysers",
+            Self::Gmm => "mixture of Gaussians",
+        }
+    }
+}
+
+/// Most models tried to find how many BIC prefers.
+pub const MOST_MIXTURES: usize = 6;
+/// Most components of each tried with them.
+pub const MOST_COMPONENTS: usize = 4;
+
+/// A mixture to learn, as far as it was said.
+///
+/// ```
+/// use covary::{data::{simulate, Shape}, learn::{MixtureFamily, MixtureRequest}};
+/// let (whole, _, _) = simulate::mixture(Shape { rows: 200, columns: 5, n_components: 1 }, 2, 20.0, /* seed */ 1);
+/// let table = simulate::hide(&whole, 0.1, /* seed */ 2);
+/// let request = MixtureRequest { n_components: Some(1), ..MixtureRequest::new(MixtureFamily::Mppca) };
+/// let learned = request.learn(&table, &())?;
+/// assert_eq!(learned.saved.mixture.components().len(), 2);   // found by BIC
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct MixtureRequest {
+    /// What each model is.
+    pub family: MixtureFamily,
+    /// How many models; if `None`, BIC chooses from 1 to [`MOST_MIXTURES`].
+    pub n_mixtures: Option<usize>,
+    /// How many components each has; if `None`, BIC chooses from 1 to [`MOST_COMPONENTS`], but for full
+    /// covariances, which have one less than columns.
+    pub n_components: Option<usize>,
+    /// Whether columns get unit variance before fitting.
+    pub standardize: bool,
+    /// Most iterations.
+    pub max_iterations: Option<usize>,
+    /// When to stop.
+    pub tolerance: Option<f64>,
+    /// Further options of the method, by name and as text.
+    pub options: Vec<(String, String)>,
+    /// Seed of the starts.
+    pub seed: u64,
+}
+
+/// A mixture with the place of its columns in the table it was learned from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LearnedMixture {
+    /// The mixture and how it came about.
+    pub saved: SavedMixture,
+    /// Where its columns stand among the table's, and the table's constants.
+    pub placement: Placement,
+    /// The sizes that it was chosen from; none if it was given.
+    pub tried: Vec<MixtureSize>,
+}
+
+impl MixtureRequest {
+    /// The family, everything else left open.
+    pub fn new(family: MixtureFamily) -> Self {
+        Self {
+            family,
+            n_mixtures: None,
+            n_components: None,
+            standardize: true,
+            max_iterations: None,
+            tolerance: None,
+            options: Vec::new(),
+            seed: 0,
+        }
+    }
+
+    /// How it is fitted, but for the number of models.
+    ///
+    /// # Errors
+    /// As [`Method::set`].
+    pub fn road(&self) -> Result<MixtureEm, Error> {
+        let mut road = MixtureEm { seed: self.seed, ..MixtureEm::default() };
+        road.max_iterations = self.max_iterations.unwrap_or(road.max_iterations);
+        road.tolerance = self.tolerance.unwrap_or(road.tolerance);
+        self.options.iter().try_for_each(|(option, value)| road.set(option, value))?;
+        Ok(road)
+    }
+
+    fn spec(&self) -> Spec {
+        let spec = match self.family {
+            MixtureFamily::Mppca | MixtureFamily::Gmm => Spec::ppca(1),
+            MixtureFamily::Mfa => Spec::factor_analysis(1),
+        };
+        Spec { standardize: self.standardize, ..spec }
+    }
+
+    /// The sizes to choose from: numbers of models and of components.
+    fn sizes(&self, data: &Dataset) -> Result<Vec<(usize, usize)>, Error> {
+        let (d, rows) = (data.n_columns(), data.n_informative_rows());
+        let room = self.spec().max_components(d);
+        let components: Vec<usize> = match (self.family, self.n_components) {
+            (MixtureFamily::Gmm, asked) => {
+                vec![full_covariance(asked.map_or(Components::Auto, Components::Number), d)?]
+            }
+            (_, Some(asked)) => vec![asked],
+            (_, None) if room == 0 => vec![0],
+            (_, None) => (1..=room.min(MOST_COMPONENTS)).collect(),
+        };
+        let fits = |k: usize, q: usize| k == 1 || k * (q + 2) <= rows;
+        Ok(match self.n_mixtures {
+            Some(asked) => components.iter().map(|&q| (asked, q)).collect(),
+            None => (1..=MOST_MIXTURES)
+                .flat_map(|k| components.iter().map(move |&q| (k, q)))
+                .filter(|&(k, q)| fits(k, q))
+                .collect(),
+        })
+    }
+
+    /// Learns the mixture of a table: sets constant columns aside, decides what was left open, fits.
+    ///
+    /// # Errors
+    /// When the table or the request is refused; see the variants of [`Error`].
+    pub fn learn(&self, table: &Dataset, watch: &dyn Watch) -> Result<LearnedMixture, Error> {
+        let placement = Placement::of_varying(table)?;
+        let data = placement.dataset(table)?;
+        let (road, spec, sizes) = (self.road()?, self.spec(), self.sizes(&data)?);
+        let mut tried = Vec::new();
+        if sizes.len() > 1 {
+            let choosing = |done, total| watch.choosing(done, total);
+            tried = mixture_sizes(&data, &spec, &sizes, &road, 0, &choosing)?;
+        }
+        let best = tried.iter().min_by(|a, b| a.bic.total_cmp(&b.bic));
+        let (n_mixtures, n_components) = best.map_or(sizes[0], |at| (at.n_mixtures, at.n_components));
+        let (road, spec) = (MixtureEm { n_mixtures, ..road }, Spec { n_components, ..spec });
+        let mut observer = |step: &Step| watch.fitting(step);
+        let fit = road.fit_observed(&data, &spec, &mut observer as &mut dyn Observer)?;
+        let mut saved = SavedMixture::new(fit, &data, &spec, (&road).into());
+        self.family.name().clone_into(&mut saved.family);
+        saved.constants = constants(&placement, table);
+        drop(data);
+        Ok(LearnedMixture { saved, placement, tried })
+    }
+}
+
+/// Learns a model for each class of rows, `labels` giving the place of each row's class among `classes`,
+/// which the column `target` named. `request` says what each model is; it must give the number of
+/// components, or leave it to be found for the table as a whole.
+///
+/// ```
+/// use covary::{data::{simulate, Shape}, learn::{learn_classes, Components, Family, Request}};
+/// let (table, _, truth) = simulate::mixture(Shape { rows: 200, columns: 5, n_components: 1 }, 2, 20.0, /* seed */ 1);
+/// let labels: Vec<Option<usize>> = truth.iter().map(|&c| Some(c)).collect();
+/// let classes = ["left", "right"].map(str::to_owned);
+/// let request = Request { n_components: Components::Number(1), ..Request::new(Family::Ppca) };
+/// let learned = learn_classes(&request, &table, "side", (&labels, &classes), &())?;
+/// assert_eq!(learned.saved.classifier().unwrap().predict(&table)?, truth);
+/// # Ok::<(), covary::Error>(())
+/// ```
+///
+/// # Errors
+/// When the table, its classes or the request are refused; see the variants of [`Error`].
+pub fn learn_classes(
+    request: &Request,
+    table: &Dataset,
+    target: &str,
+    (labels, classes): (&[Option<usize>], &[String]),
+    watch: &dyn Watch,
+) -> Result<LearnedMixture, Error> {
+    if classes.len() < 2 {
+        return Err(Error::OneClass { class: classes.first().cloned() });
+    }
+    let placement = Placement::of_varying(table)?;
+    let data = placement.dataset(table)?;
+    let method = request.method(&data)?;
+    let choice = request.choose(&data, &method, &|done, total| watch.choosing(done, total))?;
+    let spec = Spec { n_components: choice.n_components, ..request.spec() };
+    // A class may be complete where the table is not: each gets the road that suits its rows.
+    let own = request.inference.is_some().then(|| method.clone());
+    let road = ClassConditional { method: own, priors: None };
+    let mut observer = |step: &Step| watch.fitting(step);
+    let fit = road.fit_observed(&data, (labels, classes), &spec, &mut observer as &mut dyn Observer)?;
+    let mut saved = SavedMixture::of_classes(fit, target, &data, &spec, (&method).into());
+    request.family.name().clone_into(&mut saved.family);
+    saved.constants = constants(&placement, table);
+    drop(data);
+    Ok(LearnedMixture { saved, placement, tried: Vec::new() })
 }
 
 /// The fewest principal components that explain more than a share of the variance.

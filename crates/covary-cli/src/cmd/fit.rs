@@ -1,15 +1,17 @@
 //! `covary fit`: learn a model from a table and keep it in a file.
 
 use super::said_written;
-use crate::args::{Family, Fitting, Reading, RotationName, Running, Selecting};
+use crate::args::{Family, Fitting, Kind, Reading, RotationName, Running, Selecting};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::Select;
 use crate::learn::learn;
+use crate::mixture;
 use crate::output::{Output, check_places};
 use crate::voice::Voice;
 use clap::Args;
 use covary::io::model_file;
+use covary::learn::MixtureFamily;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -23,7 +25,8 @@ use std::path::{Path, PathBuf};
 Examples:
   covary fit examples/wine_gaps.csv -o wine.covary
   covary fit examples/wine.csv --model fa --components 3 --rotation varimax -o factors.covary
-  covary fit examples/wine_gaps.csv --model bpca -o bayesian.covary")]
+  covary fit examples/wine_gaps.csv --model bpca -o bayesian.covary
+  covary fit examples/wine_gaps.csv --model mppca --mixtures 3 -o groups.covary")]
 pub(crate) struct Fit {
     /// Table to learn from: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard
     /// input.
@@ -38,6 +41,11 @@ pub(crate) struct Fit {
     /// What to fit.
     #[arg(long, verbatim_doc_comment, value_enum, default_value_t = Family::Ppca)]
     model: Family,
+
+    /// Column of classes, by name or number: a model is fitted to the rows of each class, and
+    /// `covary score` tells how probable each class is for a row. Rows without a class are left out.
+    #[arg(long, verbatim_doc_comment, value_name = "COLUMN")]
+    target: Option<String>,
 
     /// How the loadings are turned for the reader; scores turn with them.
     #[arg(long, verbatim_doc_comment, value_enum, default_value_t = RotationName::None)]
@@ -60,6 +68,14 @@ pub(crate) struct Fit {
     running: Running,
 }
 
+/// More than one model.
+#[derive(Clone, Copy)]
+enum Several<'a> {
+    Mixture(MixtureFamily),
+    /// One for each class that a column names.
+    Classes(covary::learn::Family, &'a str),
+}
+
 impl Fit {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let outputs: Vec<&Path> = self.output.as_deref().into_iter().collect();
@@ -79,9 +95,60 @@ impl Fit {
         })
     }
 
+    /// What is fitted where it is more than one model.
+    fn several(&self) -> Result<Option<Several<'_>>, Failure> {
+        let call = |why: &str| Err(Failure::Call(why.to_owned()));
+        let several = match (self.model.kind(), self.target.as_deref()) {
+            (Kind::One(_), None) if self.fitting.mixtures.is_some() => {
+                return call("--mixtures goes with --model mppca, mfa or gmm");
+            }
+            (Kind::One(_), None) => return Ok(None),
+            (Kind::Mixture(_), Some(_)) => {
+                return call(
+                    "--target fits one model for each class; leave it out, or give --model ppca or fa",
+                );
+            }
+            (Kind::One(_), Some(_)) if self.fitting.mixtures.is_some() => {
+                return call("--target has one model for each class; leave out --mixtures");
+            }
+            (Kind::Mixture(family), None) => Several::Mixture(family),
+            (Kind::One(family), Some(target)) => Several::Classes(family, target),
+        };
+        if self.check || self.rotation != RotationName::None {
+            return call("--check and --rotation go with one model");
+        }
+        Ok(Some(several))
+    }
+
+    fn fit_several(&self, voice: Voice, output: &Output, several: Several<'_>) -> Result<Value, Failure> {
+        let mut selecting = self.selecting.clone();
+        if let Several::Classes(_, target) = several {
+            selecting.id.push(target.to_owned());
+        }
+        let source = self.reading.read(&self.data, Select::By(&selecting))?;
+        let (learned, ledger) = match several {
+            Several::Mixture(family) => mixture::learn(voice, &source, family, &self.fitting)?,
+            Several::Classes(family, target) => {
+                let request = self.fitting.request(family, self.rotation);
+                mixture::learn_by_class(voice, &source, (family, target), &request)?
+            }
+        };
+        output.write(|out| model_file::write_mixture(&learned.saved, out))?;
+        Ok(self.running.findings(|| {
+            json!({
+                "data": facts::as_json(&source, &ledger),
+                "model": facts::parsed(&learned.saved.to_json()),
+            })
+        }))
+    }
+
     fn fit(&self, voice: Voice, output: &Output) -> Result<Value, Failure> {
+        if let Some(several) = self.several()? {
+            return self.fit_several(voice, output, several);
+        }
         let source = self.reading.read(&self.data, Select::By(&self.selecting))?;
-        let (mut learned, ledger) = learn(voice, &source, self.model, &self.fitting, self.rotation)?;
+        let Kind::One(family) = self.model.kind() else { unreachable!("mixtures are several models") };
+        let (mut learned, ledger) = learn(voice, &source, family, &self.fitting, self.rotation)?;
         if self.check {
             learned.check(voice, &source.name, &self.fitting)?;
         }

@@ -2,18 +2,20 @@
 
 use super::{Asked, ask, said_written};
 use crate::args::{
-    Family, Fitting, Reading, RotationName, Running, Selecting, Target, at_least_one, probability,
+    Family, Fitting, Kind, Reading, RotationName, Running, Selecting, Target, at_least_one, probability,
 };
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::{self, Select, Source};
 use crate::learn::{self, Learned, learn};
+use crate::mixture;
 use crate::output::{Output, check_places};
 use crate::voice::{Voice, aligned, count, names};
 use clap::{Args, ValueEnum};
 use covary::data::Ledger;
 use covary::io::Format;
-use covary::io::model_file::Saved;
+use covary::io::model_file::Opened;
+use covary::learn::LearnedMixture;
 use covary::model::{Imputed, Placement};
 use covary::select::check_model;
 use covary::{Dataset, Error};
@@ -52,7 +54,8 @@ pub(crate) struct Impute {
     data: PathBuf,
 
     /// What to fit: pca, ppca (one noise variance for all columns), fa (one for each), bpca
-    /// (Bayesian PCA) or gaussian (a full covariance). Or a model file: its parameters fill the gaps and nothing is fitted.
+    /// (Bayesian PCA), gaussian (a full covariance), or a mixture: mppca, mfa, gmm. Or a model
+    /// file: its parameters fill the gaps and nothing is fitted.
     #[arg(long, verbatim_doc_comment, value_name = "NAME|MODEL", default_value = "ppca")]
     model: String,
 
@@ -97,7 +100,7 @@ struct Filler {
     /// Whether the model was fitted to this very table.
     own: bool,
     source: Source,
-    saved: Saved,
+    opened: Opened,
     placement: Placement,
     ledger: Ledger,
 }
@@ -141,18 +144,34 @@ impl Impute {
         if source.table.dataset().is_complete() {
             return self.pass_through(voice, &source, &outputs);
         }
-        let (mut learned, ledger) = learn(voice, &source, family, &self.fitting, RotationName::None)?;
-        if !self.no_check {
-            learned.check(voice, &source.name, &self.fitting)?;
-        }
-        let Learned { saved, placement, .. } = learned;
-        self.write(voice, &Filler { own: true, source, saved, placement, ledger }, &outputs)
+        let (opened, placement, ledger) = match family.kind() {
+            Kind::One(_) if self.fitting.mixtures.is_some() => {
+                return Err(Failure::Call("--mixtures goes with --model mppca, mfa or gmm".to_owned()));
+            }
+            Kind::One(family) => {
+                let (mut learned, ledger) = learn(voice, &source, family, &self.fitting, RotationName::None)?;
+                if !self.no_check {
+                    learned.check(voice, &source.name, &self.fitting)?;
+                }
+                let Learned { saved, placement, .. } = learned;
+                (Opened::Model(Box::new(saved)), placement, ledger)
+            }
+            Kind::Mixture(family) => {
+                let (learned, ledger) = mixture::learn(voice, &source, family, &self.fitting)?;
+                if !self.no_check {
+                    mixture::check(voice, &source, &learned, self.fitting.seed)?;
+                }
+                let LearnedMixture { saved, placement, .. } = learned;
+                (Opened::Mixture(Box::new(saved)), placement, ledger)
+            }
+        };
+        self.write(voice, &Filler { own: true, source, opened, placement, ledger }, &outputs)
     }
 
     fn fill_by_model(&self, voice: Voice, model: &Path, draws: &[PathBuf]) -> Result<Value, Failure> {
         if !model.exists() && !input::is_pipe(model) {
             return Err(Failure::Call(format!(
-                "--model `{}` is neither pca, ppca, fa, bpca or gaussian nor a model file",
+                "--model `{}` is neither pca, ppca, fa, bpca, gaussian, mppca, mfa or gmm nor a model file",
                 model.display()
             )));
         }
@@ -163,27 +182,36 @@ impl Impute {
         }
         if !self.fitting.is_default() {
             return Err(Failure::Call(
-                "a model file is not fitted again; leave out --components, --inference, --standardize, --prior, --checkpoint, --max-iter and --tol"
+                "a model file is not fitted again; leave out --components, --mixtures, --inference, --standardize, --prior, --checkpoint, --max-iter and --tol"
                     .to_owned(),
             ));
         }
         let outputs = Outputs::open(self, draws)?;
         let asked = ask(model, &self.data, &self.reading)?;
         let ledger = facts::tell(voice, &asked.source);
-        let (saved, failed) = (&asked.saved, |e| Failure::of_table(&asked.source.name, e));
+        let failed = |e| Failure::of_table(&asked.source.name, e);
         let data = asked.data()?;
+        let (family, size, training) = match &asked.opened {
+            Opened::Model(saved) => {
+                (&saved.family, count(saved.model.n_components(), "component"), &saved.training)
+            }
+            Opened::Mixture(saved) => {
+                (&saved.family, count(saved.mixture.components().len(), "model"), &saved.training)
+            }
+        };
         voice.say(&format!(
-            "filling by {}, {}, learned from {}",
-            covary::learn::Family::words(&saved.family),
-            count(saved.model.n_components(), "component"),
-            count(saved.training.n_rows, "row"),
+            "filling by {}, {size}, learned from {}",
+            covary::learn::Family::words(family),
+            count(training.n_rows, "row"),
         ));
-        learn::warn_of_trends(voice, &saved.model, &data).map_err(failed)?;
+        if let Opened::Model(saved) = &asked.opened {
+            learn::warn_of_trends(voice, &saved.model, &data).map_err(failed)?;
+        }
         let check = if self.no_check || data.is_complete() {
             None
         } else {
             let check = learn::check(voice, self.fitting.seed, |options, _| {
-                check_model(&*saved.of_new_rows(), &data, options)
+                check_model(&*asked.opened.of_new_rows(), &data, options)
             });
             let check = check.map_err(failed)?;
             if check.is_some() {
@@ -192,9 +220,11 @@ impl Impute {
             check
         };
         drop(data);
-        let Asked { mut saved, source, placement, .. } = asked;
-        saved.check = check;
-        self.write(voice, &Filler { own: false, source, saved, placement, ledger }, &outputs)
+        let Asked { mut opened, source, placement, .. } = asked;
+        if let Opened::Model(saved) = &mut opened {
+            saved.check = check;
+        }
+        self.write(voice, &Filler { own: false, source, opened, placement, ledger }, &outputs)
     }
 
     fn pass_through(&self, voice: Voice, source: &Source, outputs: &Outputs) -> Result<Value, Failure> {
@@ -218,7 +248,7 @@ impl Impute {
     }
 
     fn write(&self, voice: Voice, filler: &Filler, outputs: &Outputs) -> Result<Value, Failure> {
-        let Filler { own, source, saved, placement, ledger } = filler;
+        let Filler { own, source, opened, placement, ledger } = filler;
         let (table, wide) = (&source.table, source.table.dataset());
         let failed = |e: Error| Failure::of_table(&source.name, e);
         let format = self.target.format(source.format)?;
@@ -226,7 +256,10 @@ impl Impute {
             outputs.table.refuse_terminal(format.layout.name())?;
         }
         let data = placement.dataset(wide).map_err(failed)?;
-        let density = if *own { saved.of_training_rows() } else { saved.of_new_rows() };
+        let density = match opened {
+            Opened::Model(saved) if *own => saved.of_training_rows(),
+            _ => opened.of_new_rows(),
+        };
         let filled = placement.imputed(density.impute(&data).map_err(failed)?, wide).map_err(failed)?;
         let target = self.target.output.as_deref().map_or("standard output".to_owned(), input::name_of);
         let left = outputs.table.write(|out| table.write_filled(filled.values(), format, out))?;
@@ -261,7 +294,10 @@ impl Impute {
                 "data": facts::as_json(source, ledger),
                 "n_filled": filled.cells().len(),
                 "n_gaps_left": left_gaps,
-                "model": facts::model_as_json(saved),
+                "model": match opened {
+                    Opened::Model(saved) => facts::model_as_json(saved),
+                    Opened::Mixture(saved) => facts::parsed(&saved.to_json()),
+                },
             })
         }))
     }

@@ -3,10 +3,11 @@
 use crate::failure::Failure;
 use crate::input;
 use crate::learn::check_words;
+use crate::mixture;
 use crate::voice::{aligned, count};
 use clap::Args;
-use covary::Matrix;
-use covary::io::model_file::Saved;
+use covary::io::model_file::{Opened, Saved, SavedMixture};
+use covary::{LinearGaussian, Matrix};
 use covary_report::words::{ending, objective};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -30,8 +31,12 @@ pub(crate) struct Inspect {
 
 impl Inspect {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let saved = input::model(&self.model)?;
-        super::print(&if self.json { saved.to_json() } else { described(&saved) })
+        super::print(&match input::opened(&self.model)? {
+            Opened::Model(saved) if self.json => saved.to_json(),
+            Opened::Model(saved) => described(&saved),
+            Opened::Mixture(saved) if self.json => saved.to_json(),
+            Opened::Mixture(saved) => described_mixture(&saved),
+        })
     }
 }
 
@@ -162,6 +167,64 @@ fn described(saved: &Saved) -> String {
     }
     if let Some(check) = &saved.check {
         say(format!("\n{}", check_words(check)));
+    }
+    out.trim_end().to_owned()
+}
+
+fn described_mixture(saved: &SavedMixture) -> String {
+    let (mixture, training) = (&saved.mixture, &saved.training);
+    let (components, q) = (mixture.components(), mixture.components()[0].n_components());
+    let mut out = String::new();
+    let mut say = |line: String| writeln!(out, "{line}").expect("memory takes all");
+    let words = covary::learn::Family::words(&saved.family);
+    let standardized = if saved.spec.standardize { ", fitted to standardized columns" } else { "" };
+    let size = format!("{} each, {}", count(q, "component"), count(saved.columns.len(), "column"));
+    say(match &saved.classes {
+        Some(classes) => format!("{words} for each class of `{}`, {size}{standardized}", classes.target),
+        None => format!("{words}, {}, {size}{standardized}", count(components.len(), "model")),
+    });
+    say(format!(
+        "learned from {} with {} ({:.1} %), by {}: {}",
+        count(training.n_rows, "row"),
+        count(training.n_gaps(), "gap"),
+        100.0 * training.n_gaps() as f64 / (training.n_rows * saved.columns.len()) as f64,
+        saved.method.name,
+        ending(&saved.report),
+    ));
+    say(format!(
+        "{} {:.4}, {} parameters; seed {}; written by {}",
+        objective(saved.report.objective.kind),
+        saved.report.objective.value,
+        mixture.n_parameters(),
+        saved.seed,
+        saved.created_by,
+    ));
+    for warning in &saved.report.warnings {
+        say(format!("warning: {warning}"));
+    }
+    say("\nshare of the rows in each, and its means in the units of the table".to_owned());
+    let mut header = vec!["column".to_owned()];
+    header.extend(mixture::names(saved));
+    let mut shares = vec!["share of rows".to_owned()];
+    shares.extend(mixture.weights().iter().map(|w| percent(*w)));
+    let mut rows = vec![header.clone(), shares];
+    for (j, name) in saved.columns.iter().enumerate() {
+        let means = components.iter().map(|c| digits(c.mean()[j]));
+        rows.push(std::iter::once(name.clone()).chain(means).collect());
+    }
+    say(aligned(&rows, &[0]));
+    say("\nstandard deviations in each, and the share of its variance that is noise".to_owned());
+    let mut rows = vec![header];
+    for (j, name) in saved.columns.iter().enumerate() {
+        let cell = |c: &LinearGaussian| {
+            let variance = c.variances()[j];
+            format!("{} ({:.2})", digits(variance.sqrt()), c.noise().variance(j) / variance)
+        };
+        rows.push(std::iter::once(name.clone()).chain(components.iter().map(cell)).collect());
+    }
+    say(aligned(&rows, &[0]));
+    for constant in &saved.constants {
+        say(format!("\nconstant, not in the model: `{}` = {}", constant.name, constant.value));
     }
     out.trim_end().to_owned()
 }

@@ -23,7 +23,7 @@ use crate::output::check_places;
 use crate::voice::Voice;
 use clap::Args;
 use covary::Dataset;
-use covary::io::model_file::Saved;
+use covary::io::model_file::{Opened, Saved};
 use covary::io::{Format, Sheet};
 use covary::model::Placement;
 use serde_json::{Value, json};
@@ -96,7 +96,8 @@ pub(crate) struct Question {
 
 /// A model and the table it is asked about.
 pub(crate) struct Asked {
-    pub(crate) saved: Saved,
+    pub(crate) model: String,
+    pub(crate) opened: Opened,
     pub(crate) source: Source,
     pub(crate) placement: Placement,
     pub(crate) bare: bool,
@@ -106,6 +107,11 @@ impl Asked {
     /// The columns passed through, to stand before the result.
     pub(crate) fn aside(&self) -> Sheet<'_> {
         if self.bare { Sheet::default() } else { self.source.table.aside() }
+    }
+
+    /// The model, where it takes one.
+    pub(crate) fn saved(&self) -> Result<&Saved, Failure> {
+        self.opened.model().map_err(|e| Failure::work(&self.model, e))
     }
 
     /// The model's columns of the table.
@@ -159,13 +165,14 @@ impl Question {
 
 /// The model and the table at these paths, columns matched by name.
 pub(crate) fn ask(model: &Path, data: &Path, reading: &Reading) -> Result<Asked, Failure> {
-    let saved = input::model(model)?;
-    let source = reading.read(data, Select::Model(&saved))?;
+    let opened = input::opened(model)?;
+    let source = reading.read(data, Select::Model(&opened))?;
     let names = source.table.dataset().column_names();
     let place = |name: &String| names.iter().position(|n| n == name);
-    let columns = saved.columns.iter().map(|n| place(n).expect("the reader found them all")).collect();
-    let constants = saved.constants.iter().filter_map(|c| Some((place(&c.name)?, c.value))).collect();
-    Ok(Asked { saved, source, placement: Placement { columns, constants }, bare: false })
+    let columns = opened.columns().iter().map(|n| place(n).expect("the reader found them all")).collect();
+    let constants = opened.constants().iter().filter_map(|c| Some((place(&c.name)?, c.value))).collect();
+    let model = input::name_of(model);
+    Ok(Asked { model, opened, source, placement: Placement { columns, constants }, bare: false })
 }
 
 /// Says which files were written.

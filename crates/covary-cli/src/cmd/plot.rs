@@ -308,7 +308,7 @@ impl Plot {
     }
 
     fn of_both(&self, voice: Voice, asked: &Asked, style: &Style) -> Result<Drawn, Failure> {
-        let (saved, data) = (&asked.saved, asked.data()?);
+        let (saved, data) = (asked.saved()?, asked.data()?);
         let failed = |e: covary_report::Error| Failure::work(&asked.source.name, e);
         Ok(match self.kind {
             Kind::Scores => {
@@ -360,7 +360,7 @@ impl Plot {
         asked: &Asked,
         data: &Dataset,
     ) -> Result<intervals::IntervalsNumbers, Failure> {
-        let (saved, name) = (&asked.saved, &asked.source.name);
+        let (saved, name) = (asked.saved()?, &asked.source.name);
         let family = Family::from_name(&saved.family).unwrap_or(Family::Ppca);
         let method = judge(saved, &Request::new(family)).map_err(|e| Failure::of_table(name, e))?;
         let spec = covary::Spec { n_components: saved.model.n_components(), ..saved.spec.clone() };
@@ -373,7 +373,7 @@ impl Plot {
     }
 
     fn map_of_scores(&self, asked: &Asked, data: &Dataset) -> Result<map::MapNumbers, Failure> {
-        let (saved, source) = (&asked.saved, &asked.source);
+        let (saved, source) = (asked.saved()?, &asked.source);
         let subject = map_subject(saved);
         if let Some(color) = &self.color {
             return self.map_of_rows(source, color, &subject, &numbers_of(source, color)?);

@@ -31,14 +31,14 @@ pub(crate) struct Reconstruct {
 impl Reconstruct {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         self.question.answer(|_, asked, write| {
-            let data = asked.data()?;
+            let (saved, data) = (asked.saved()?, asked.data()?);
             let failed = |e| Failure::of_table(&asked.source.name, e);
-            let how = if self.orthogonal || asked.saved.family == "pca" {
+            let how = if self.orthogonal || saved.family == "pca" {
                 Reconstruction::Orthogonal
             } else {
                 Reconstruction::PosteriorMean
             };
-            let seen = asked.saved.model.reconstruct(&data, how).map_err(failed)?;
+            let seen = saved.model.reconstruct(&data, how).map_err(failed)?;
             let (table, Placement { columns, constants }) = (&asked.source.table, &asked.placement);
             let mut sheet = Sheet::default();
             let mut numbers = 0..;

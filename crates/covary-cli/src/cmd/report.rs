@@ -1,7 +1,7 @@
 //! `covary report`: one page that says what is in a table, what was learned, and what to doubt.
 
 use super::said_written;
-use crate::args::{Family, Fitting, Reading, RotationName, Running, Selecting, probability};
+use crate::args::{Family, Fitting, Kind, Reading, RotationName, Running, Selecting, probability};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::{Select, Source};
@@ -10,7 +10,7 @@ use crate::output::{Output, check_places};
 use crate::voice::{Voice, names};
 use clap::Args;
 use covary::data::Ledger;
-use covary::learn::Components;
+use covary::learn::{self, Components};
 use covary::model::Placement;
 use covary_report::page::{self, Facts, Study, Subject};
 use serde_json::Value;
@@ -75,9 +75,18 @@ impl Report {
                 "--json takes standard output; name a file for the page with -o".to_owned(),
             ));
         }
+        let family = match self.model.kind() {
+            Kind::One(family) if self.fitting.mixtures.is_none() => family,
+            _ => {
+                return Err(Failure::Call(
+                    "a report is about one model; give --model pca, ppca, fa, bpca or gaussian, without --mixtures"
+                        .to_owned(),
+                ));
+            }
+        };
         self.running.run(|voice| {
             let output = Output::open(self.output.as_deref())?;
-            let (found, refused) = self.report(voice, &output)?;
+            let (found, refused) = self.report(voice, &output, family)?;
             said_written(voice, &outputs);
             self.running.report(&found)?;
             refused.map_or(Ok(()), Err)
@@ -85,7 +94,12 @@ impl Report {
     }
 
     /// Writes the page; returns the facts, and why there is no model if there is none.
-    fn report(&self, voice: Voice, output: &Output) -> Result<(Value, Option<Failure>), Failure> {
+    fn report(
+        &self,
+        voice: Voice,
+        output: &Output,
+        family: learn::Family,
+    ) -> Result<(Value, Option<Failure>), Failure> {
         let command = command_line();
         let subject = Subject {
             source: &crate::input::name_of(&self.data),
@@ -102,7 +116,7 @@ impl Report {
         };
         let ledger = facts::tell(voice, &source);
         let subject = Subject { table: Some((&source.table, &ledger)), ..subject };
-        match self.study(voice, output, subject, &source, &ledger) {
+        match self.study(voice, output, family, (subject, &source, &ledger)) {
             Ok(found) => Ok((found, None)),
             Err(unfit @ Failure::Unfit { .. }) => self.refused(output, subject, unfit),
             Err(other) => Err(other),
@@ -113,9 +127,8 @@ impl Report {
         &self,
         voice: Voice,
         output: &Output,
-        subject: Subject<'_>,
-        source: &Source,
-        ledger: &Ledger,
+        family: learn::Family,
+        (subject, source, ledger): (Subject<'_>, &Source, &Ledger),
     ) -> Result<Value, Failure> {
         let wide = source.table.dataset();
         let placement = Placement::of_observed(wide).map_err(|e| Failure::of_table(&source.name, e))?;
@@ -125,7 +138,7 @@ impl Report {
         if !empty.is_empty() {
             voice.warn(&format!("no value at all, so not in the model; gaps stay: {}", names(&empty)));
         }
-        let mut learned = learn_placed(voice, source, placement, self.model, &self.fitting, self.rotation)?;
+        let mut learned = learn_placed(voice, source, placement, family, &self.fitting, self.rotation)?;
         let cells = learned.check(voice, &source.name, &self.fitting)?;
         let study = Study {
             saved: &learned.saved,

@@ -26,12 +26,12 @@ Examples:
   covary reproduce --list
   covary reproduce chen-2018-fig-11 -o papers")]
 pub(crate) struct Reproduce {
-    /// An exhibit of --list, or `all` for every one whose data are there.
-    #[arg(verbatim_doc_comment, required_unless_present = "list")]
-    name: Option<String>,
+    /// Exhibits of --list, or `all` for every one whose data are there.
+    #[arg(verbatim_doc_comment, value_name = "NAME", required_unless_present = "list")]
+    names: Vec<String>,
 
     /// Say which exhibits there are, and which data they need.
-    #[arg(long, verbatim_doc_comment, conflicts_with_all = ["name", "output", "data"])]
+    #[arg(long, verbatim_doc_comment, conflicts_with_all = ["names", "output", "data"])]
     list: bool,
 
     /// Folder for the results; made if it is not there.
@@ -65,15 +65,17 @@ impl Reproduce {
             };
         }
         self.running.run(|voice| {
-            let (Some(name), Some(folder)) = (&self.name, &self.output) else {
+            let Some(folder) = &self.output else {
                 return Err(Failure::Call("name an exhibit, and a folder with -o DIR".to_owned()));
             };
             let data = self.data();
-            let wanted: Vec<&Exhibit> = match name.as_str() {
-                "all" => EXHIBITS.iter().collect(),
-                one => vec![find(one).map_err(|e| Failure::Call(e.to_string()))?],
+            let all = self.names.iter().any(|name| name == "all");
+            let wanted: Vec<&Exhibit> = if all {
+                EXHIBITS.iter().collect()
+            } else {
+                let found = self.names.iter().map(|name| find(name));
+                found.collect::<Result<_, _>>().map_err(|e| Failure::Call(e.to_string()))?
             };
-            let all = name == "all";
             fs::create_dir_all(folder)
                 .map_err(|e| Failure::work(&folder.display().to_string(), Error::Write(e)))?;
             let mut left_out = Vec::new();

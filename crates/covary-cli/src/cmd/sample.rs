@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::input;
 use crate::output::check_places;
 use clap::Args;
+use covary::io::model_file::{Opened, SavedClasses};
 use covary::io::{Cells, Format, Sheet};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -47,16 +48,32 @@ impl Sample {
         self.running.run(|voice| {
             let format = self.target.format(Format::CSV)?;
             let output = self.target.open(format, self.running.json)?;
-            let saved = input::model(&self.model)?;
-            if self.rows.checked_mul(saved.columns.len()).is_none_or(|cells| cells > isize::MAX as usize / 64)
+            let opened = input::opened(&self.model)?;
+            if self
+                .rows
+                .checked_mul(opened.columns().len())
+                .is_none_or(|cells| cells > isize::MAX as usize / 64)
             {
                 return Err(Failure::Call(format!("--rows {} is more than memory can hold", self.rows)));
             }
             let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-            let rows = saved.of_new_rows().sample(self.rows, &mut rng);
+            let (rows, classes) = match &opened {
+                Opened::Model(saved) => (saved.of_new_rows().sample(self.rows, &mut rng), None),
+                Opened::Mixture(saved) => {
+                    let (rows, drawn) = saved.mixture.sample_labelled(self.rows, &mut rng);
+                    let class = |classes: &SavedClasses| {
+                        let names = drawn.iter().map(|&k| classes.names[k].clone()).collect();
+                        (classes.target.clone(), names)
+                    };
+                    (rows, saved.classes.as_ref().map(class))
+                }
+            };
             let mut sheet = Sheet::default();
-            sheet.push_matrix(saved.columns.iter().cloned(), &rows);
-            for constant in &saved.constants {
+            sheet.push_matrix(opened.columns().iter().cloned(), &rows);
+            if let Some((target, names)) = classes {
+                sheet.push(target, Cells::Text(names));
+            }
+            for constant in opened.constants() {
                 sheet.push(constant.name.clone(), Cells::Numbers(vec![constant.value; self.rows]));
             }
             let left = output.write(|out| sheet.write(format, out))?;

@@ -2,9 +2,11 @@
 
 use super::{Question, asked_json};
 use crate::failure::Failure;
+use crate::mixture::push_labels;
 use crate::voice::count;
 use clap::Args;
 use covary::io::Cells;
+use covary::io::model_file::Opened;
 use serde_json::{Value, json};
 
 /// How likely each row is under a model: low values are anomalies.
@@ -17,6 +19,10 @@ use serde_json::{Value, json};
 ///                             degrees of freedom under the model
 ///   t_squared                 the part inside the plane of the components (Hotelling)
 ///   squared_prediction_error  squared distance from that plane, in the units of the data
+/// A mixture has, in place of the last three:
+///   model                     the model that the row most likely belongs to; `predicted`, its
+///                             class, where classes were learned
+///   probability_…             how probable each of them is
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\
@@ -33,18 +39,23 @@ impl Score {
         self.question.answer(|voice, asked, write| {
             let data = asked.data()?;
             let failed = |e| Failure::of_table(&asked.source.name, e);
-            let densities = asked.saved.of_new_rows().log_density(&data).map_err(failed)?;
-            let odd = asked.saved.model.outlyingness(&data).map_err(failed)?;
+            let densities = asked.opened.of_new_rows().log_density(&data).map_err(failed)?;
             let total: f64 = densities.iter().sum();
             let observed = |i: usize| data.row(i).iter().filter(|v| !v.is_nan()).count() as i64;
 
             let mut sheet = asked.aside();
             sheet.push("log_likelihood", Cells::Numbers(densities));
             sheet.push("n_observed", Cells::Integers((0..data.n_rows()).map(observed).collect()));
-            sheet.push("mahalanobis", Cells::Numbers(odd.iter().map(|o| o.mahalanobis).collect()));
-            sheet.push("t_squared", Cells::Numbers(odd.iter().map(|o| o.t_squared).collect()));
-            let errors = odd.iter().map(|o| o.squared_prediction_error).collect();
-            sheet.push("squared_prediction_error", Cells::Numbers(errors));
+            match &asked.opened {
+                Opened::Model(saved) => {
+                    let odd = saved.model.outlyingness(&data).map_err(failed)?;
+                    sheet.push("mahalanobis", Cells::Numbers(odd.iter().map(|o| o.mahalanobis).collect()));
+                    sheet.push("t_squared", Cells::Numbers(odd.iter().map(|o| o.t_squared).collect()));
+                    let errors = odd.iter().map(|o| o.squared_prediction_error).collect();
+                    sheet.push("squared_prediction_error", Cells::Numbers(errors));
+                }
+                Opened::Mixture(saved) => push_labels(&mut sheet, saved, &data).map_err(failed)?,
+            }
             write(&sheet)?;
 
             let per_cell = total / data.n_observed().max(1) as f64;

@@ -1,16 +1,20 @@
 //! `covary transform`: where the rows stand along the components.
 
-use super::{Question, asked_json};
+use super::{Asked, Question, asked_json};
 use crate::failure::Failure;
+use crate::mixture::{self, push_labels};
 use clap::{Args, ValueEnum};
+use covary::io::model_file::{Opened, SavedMixture};
 use covary::io::{Cells, Sheet};
-use covary::{Coordinates, Matrix};
+use covary::{Coordinates, Dataset, Matrix};
 use serde_json::Value;
 
 /// Scores of rows: where each stands along the components of a model.
 ///
 /// A row with gaps is placed by its observed cells alone. The result has a row for each row of
 /// the table, the columns that are not in the model first, then component_1, component_2, …
+/// Of a mixture: the model that each row most likely belongs to, how probable each is, and the
+/// scores under each, 1_component_1, …
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\
@@ -46,8 +50,14 @@ enum CoordinatesName {
 impl Transform {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         self.question.answer(|voice, asked, write| {
-            let (saved, data) = (&asked.saved, asked.data()?);
+            let data = asked.data()?;
             let failed = |e| Failure::of_table(&asked.source.name, e);
+            if let Opened::Mixture(saved) = &asked.opened {
+                let sheet = self.by_model(asked, saved, &data)?;
+                write(&sheet)?;
+                return Ok(Value::Object(asked_json(asked, &data)));
+            }
+            let saved = asked.saved()?;
             let coordinates = match self.coordinates {
                 None if saved.family == "pca" => CoordinatesName::Projection,
                 None => CoordinatesName::Posterior,
@@ -89,6 +99,31 @@ impl Transform {
             }
             Ok(Value::Object(asked_json(asked, &data)))
         })
+    }
+}
+
+impl Transform {
+    /// Which model a row most likely belongs to, and its scores under each.
+    fn by_model<'a>(
+        &self,
+        asked: &'a Asked,
+        saved: &SavedMixture,
+        data: &Dataset,
+    ) -> Result<Sheet<'a>, Failure> {
+        let failed = |e| Failure::of_table(&asked.source.name, e);
+        if self.covariance {
+            return Err(Failure::Call("--covariance goes with one model, not with a mixture".to_owned()));
+        }
+        let coordinates = self.coordinates.unwrap_or(CoordinatesName::Posterior).coordinates();
+        let mut sheet = asked.aside();
+        push_labels(&mut sheet, saved, data).map_err(failed)?;
+        for (name, model) in mixture::names(saved).iter().zip(saved.mixture.components()) {
+            let scores = model.transform(data, coordinates).map_err(failed)?;
+            for k in 0..scores.n_columns() {
+                sheet.push(format!("{name}_component_{}", k + 1), Cells::Numbers(scores.column(k)));
+            }
+        }
+        Ok(sheet)
     }
 }
 

@@ -6,6 +6,7 @@ mod documents;
 mod formats;
 mod impute;
 mod interruption;
+mod mixture;
 mod plot;
 mod report;
 mod reproduce;

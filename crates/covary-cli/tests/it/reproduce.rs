@@ -34,7 +34,7 @@ fn an_exhibit_becomes_figure_facts_text_and_page() {
     assert!(read("chen-2018-fig-05.md").contains("| quantity | paper | ours | difference |"));
     let first = read("chen-2018-fig-05.json");
     // Another exhibit joins the page; the first stays on it, and stays as it was.
-    succeed(root, "reproduce -q chen-2018-fig-11 -o out --threads 1");
+    succeed(root, "reproduce -q chen-2018-fig-11 chen-2018-fig-03 -o out --threads 1");
     let page = read("index.html");
     assert!(page.contains("chen-2018-fig-05") && page.contains("chen-2018-fig-11"));
     succeed(root, "reproduce -q chen-2018-fig-05 -o out --repeats 3 --threads 1");

@@ -13,6 +13,7 @@ from ._linear import load
 from ._factor import FactorAnalysis
 from ._gaussian import Gaussian
 from ._imputer import Imputer
+from ._mixture import GaussianMixture, MixturePPCA, PPCAClassifier
 from ._pca import PCA, IncrementalPCA
 from ._ppca import PPCA, BayesianPCA
 from ._select import Comparison, Pooled, pool, select
@@ -25,8 +26,11 @@ __all__ = [
     "Comparison",
     "FactorAnalysis",
     "Gaussian",
+    "GaussianMixture",
     "Imputer",
     "IncrementalPCA",
+    "MixturePPCA",
+    "PPCAClassifier",
     "Pooled",
     "exceptions",
     "load",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -393,7 +394,11 @@ def write_whole(path: Path, content: bytes) -> None:
 FAMILIES: dict[str, type[LinearGaussian]] = {}
 
 
-def load(path: str | os.PathLike[str]) -> LinearGaussian:
+#: Makes the estimator of a mixture; filled by its module.
+MIXTURES: list[Callable[[_covary.Mixture], Any]] = []
+
+
+def load(path: str | os.PathLike[str]) -> Any:
     """Open a model file as the estimator it holds.
 
     Parameters
@@ -403,7 +408,8 @@ def load(path: str | os.PathLike[str]) -> LinearGaussian:
 
     Returns
     -------
-    estimator : PCA, PPCA, FactorAnalysis, BayesianPCA or Gaussian
+    estimator : PCA, PPCA, FactorAnalysis, BayesianPCA, Gaussian, MixturePPCA, GaussianMixture or \
+PPCAClassifier
         The fitted estimator. Options that leave no trace in the model, such as `tol`, are the defaults.
 
     Examples
@@ -416,9 +422,11 @@ def load(path: str | os.PathLike[str]) -> LinearGaussian:
     PPCA(n_components=1)
     """
     try:
-        model = _covary.Model.read(Path(path).read_bytes())
+        model = _covary.open_model(Path(path).read_bytes())
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from None
+    if isinstance(model, _covary.Mixture):
+        return MIXTURES[0](model)
     cls = FAMILIES.get(model.family)
     if cls is None:
         raise ModelFileError(f"{os.fspath(path)} holds a model of kind {model.family!r}, which has no class here")
@@ -431,4 +439,4 @@ def load(path: str | os.PathLike[str]) -> LinearGaussian:
     return estimator
 
 
-__all__ = ["FAMILIES", "LinearGaussian", "load"]
+__all__ = ["FAMILIES", "MIXTURES", "LinearGaussian", "load"]

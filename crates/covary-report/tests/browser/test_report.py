@@ -61,6 +61,8 @@ class Watched:
     def __init__(self, browser, path, **options):
         self.context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
         self.page = self.context.new_page()
+        # A loaded machine is slow, not wrong.
+        self.page.set_default_timeout(180_000)
         self.said, self.asked = [], []
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))

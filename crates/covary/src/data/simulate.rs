@@ -2,7 +2,7 @@
 
 use super::Dataset;
 use crate::linalg::{normal, thin_svd};
-use crate::model::{LinearGaussian, Noise};
+use crate::model::{LinearGaussian, Mixture, Noise};
 use crate::{Density, Matrix};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -28,6 +28,26 @@ pub fn ppca(shape: Shape, seed: u64) -> (Dataset, LinearGaussian) {
 /// uniform on [0.2, 1.2], and the model it was drawn from.
 pub fn factor_analysis(shape: Shape, seed: u64) -> (Dataset, LinearGaussian) {
     from_noise(shape, seed, |d, rng| Noise::Diagonal((0..d).map(|_| rng.random_range(0.2..1.2)).collect()))
+}
+
+/// Probabilistic PCAs of one shape, their means `apart` from each other in units of the noise: the
+/// table, the mixture that it was drawn from, and which of its components each row is from. The last
+/// component is the most frequent, K times as frequent as the first.
+pub fn mixture(shape: Shape, n_mixtures: usize, apart: f64, seed: u64) -> (Dataset, Mixture, Vec<usize>) {
+    let components: Vec<LinearGaussian> = (0..n_mixtures)
+        .map(|k| {
+            let (_, model) = ppca(Shape { rows: 2, ..shape }, seed.wrapping_add(1 + k as u64));
+            let mut rng = ChaCha8Rng::seed_from_u64(seed ^ (0x6d69_7800 + k as u64));
+            let far = apart * model.noise().variance(0).sqrt() / (2.0 * shape.columns as f64).sqrt();
+            let mean = normal(1, shape.columns, &mut rng).into_vec().iter().map(|e| far * e).collect();
+            LinearGaussian::new(model.loadings().clone(), mean, model.noise().clone()).expect("a valid model")
+        })
+        .collect();
+    let weights = (1..=n_mixtures).map(|k| k as f64).collect();
+    let truth = Mixture::new(components, weights).expect("components of one shape");
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let (values, labels) = truth.sample_labelled(shape.rows, &mut rng);
+    (Dataset::new(values).expect("finite values"), truth, labels)
 }
 
 /// A table whose principal standard deviations are given, along randomly rotated axes: its columns

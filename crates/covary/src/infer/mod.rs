@@ -3,6 +3,7 @@
 //! A new algorithm is a new file here (an options struct, its `options!` and its `impl Estimator`),
 //! one line of [`Method`], and one line in the contract test's list.
 
+mod class_conditional;
 mod conditional_maximization;
 mod diagnostics;
 mod em;
@@ -16,6 +17,7 @@ mod gibbs;
 mod golden;
 mod incremental;
 mod minka;
+mod mixture;
 mod newton;
 mod options;
 mod principal_axes;
@@ -26,6 +28,7 @@ mod sparse_axes;
 mod spectral;
 mod variational;
 
+pub use class_conditional::ClassConditional;
 pub use conditional_maximization::ConditionalMaximization;
 pub use diagnostics::{ChainSummary, effective_sample_size, split_r_hat};
 pub use em::{Acceleration, Em, Gradient, Init, LatentMoments};
@@ -35,6 +38,7 @@ pub use fixed_point::FixedPoint;
 pub use full_covariance::FullCovariance;
 pub use gibbs::{Gibbs, GibbsState};
 pub use incremental::Incremental;
+pub use mixture::{MixtureEm, MixtureInit, Update};
 pub use newton::Newton;
 pub use options::MethodRecord;
 pub use principal_axes::{Kept, PrincipalAxes};

@@ -1,6 +1,6 @@
 //! The options of a road by name, their values as text: what command lines set and files keep.
 
-use super::Method;
+use super::{Method, MixtureEm};
 use crate::Error;
 use std::collections::BTreeMap;
 
@@ -88,10 +88,32 @@ impl Setting for Option<Vec<f64>> {
     }
 }
 
+/// Every option of a road: its name, which is that of its field, and its value as text.
+pub(super) fn texts(road: &mut dyn Options) -> BTreeMap<&'static str, String> {
+    road.options().into_iter().map(|(name, value)| (name, value.text())).collect()
+}
+
+/// Sets the option of the road `method` that is called `name`.
+pub(super) fn set(
+    road: &mut dyn Options,
+    method: &'static str,
+    name: &str,
+    value: &str,
+) -> Result<(), Error> {
+    let mut options = road.options();
+    let Some((option, setting)) = options.iter_mut().find(|(option, _)| *option == name) else {
+        let mut known: Vec<&str> = options.iter().map(|(option, _)| *option).collect();
+        known.sort_unstable();
+        return Err(Error::NoSuchOption { method, option: name.to_owned(), known: known.join(", ") });
+    };
+    let option = *option;
+    setting.set(value).map_err(|expected| Error::BadOption { option, value: value.to_owned(), expected })
+}
+
 impl Method {
     /// Every option of the road: its name, which is that of its field, and its value as text.
     pub fn options(&self) -> BTreeMap<&'static str, String> {
-        self.clone().road().options().into_iter().map(|(name, value)| (name, value.text())).collect()
+        texts(self.clone().road())
     }
 
     /// Sets the option called `name`, whichever the road.
@@ -111,14 +133,7 @@ impl Method {
     /// text is no value for it. Whether the value suits the table is seen when fitting.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let method = self.name();
-        let mut options = self.road().options();
-        let Some((option, setting)) = options.iter_mut().find(|(option, _)| *option == name) else {
-            let mut known: Vec<&str> = options.iter().map(|(option, _)| *option).collect();
-            known.sort_unstable();
-            return Err(Error::NoSuchOption { method, option: name.to_owned(), known: known.join(", ") });
-        };
-        let option = *option;
-        setting.set(value).map_err(|expected| Error::BadOption { option, value: value.to_owned(), expected })
+        set(self.road(), method, name, value)
     }
 }
 
@@ -144,12 +159,22 @@ pub struct MethodRecord {
 
 impl From<&Method> for MethodRecord {
     fn from(method: &Method) -> Self {
-        let options = method.options().into_iter().map(|(name, value)| (name.to_owned(), value));
-        Self { name: method.name().to_owned(), options: options.collect() }
+        Self::new(method.name(), method.options())
+    }
+}
+
+impl From<&MixtureEm> for MethodRecord {
+    fn from(road: &MixtureEm) -> Self {
+        Self::new(MixtureEm::NAME, texts(&mut road.clone()))
     }
 }
 
 impl MethodRecord {
+    fn new(name: &str, options: BTreeMap<&'static str, String>) -> Self {
+        let options = options.into_iter().map(|(name, value)| (name.to_owned(), value));
+        Self { name: name.to_owned(), options: options.collect() }
+    }
+
     /// The method, to fit again.
     ///
     /// # Errors

@@ -172,6 +172,18 @@ pub enum Warning {
         /// Draws that count, of all kept.
         effective_draws: f64,
     },
+    /// A model of a mixture had lost its rows and was put at the row that the mixture explained least.
+    ModelMoved {
+        /// Iteration at which it was moved; the likelihood may fall there.
+        iteration: usize,
+    },
+    /// A model of a mixture had lost its rows once too often.
+    ModelRemoved {
+        /// Iteration at which it was removed; the likelihood may fall there.
+        iteration: usize,
+        /// Models left.
+        left: usize,
+    },
     /// A factor model with zero degrees of freedom: it fits any covariance.
     Saturated,
 }
@@ -211,6 +223,14 @@ impl fmt::Display for Warning {
                 "{}: {quantity} has R-hat {} and {effective_draws:.0} effective draws (at most 1.01 and at least 400 are asked for); ask for more `draws` and a longer `warm_up`, or for fewer components",
                 if r_hat.is_some_and(|r| r > 1.01) { "the chains have not mixed" } else { "too few draws" },
                 r_hat.map_or("undefined".to_owned(), |r| format!("{r:.3}"))
+            ),
+            Self::ModelMoved { iteration } => write!(
+                f,
+                "a model of the mixture lost its rows at iteration {iteration} and was put elsewhere; fewer models may do"
+            ),
+            Self::ModelRemoved { iteration, left } => write!(
+                f,
+                "a model of the mixture lost its rows at iteration {iteration} and was removed: {left} are left; ask for fewer, or for more restarts"
             ),
             Self::Saturated => {
                 write!(f, "zero degrees of freedom: the model fits any covariance and cannot be tested")

@@ -512,13 +512,21 @@ pub enum Error {
     },
     /// A model of a kind this version does not know.
     #[error(
-        "holds a model of kind `{kind}`, written by {created_by}; this covary reads `linear-gaussian`; upgrade it"
+        "holds a model of kind `{kind}`, written by {created_by}; this covary reads `linear-gaussian` and `mixture`; upgrade it"
     )]
     UnknownKind {
         /// The kind.
         kind: String,
         /// The program that wrote it.
         created_by: String,
+    },
+    /// A mixture where one model was needed.
+    #[error(
+        "holds {what}, and this asks for one model; score, sample, transform, impute and inspect take it"
+    )]
+    NotOneModel {
+        /// What it holds.
+        what: &'static str,
     },
     /// A model file whose contents contradict each other.
     #[error(

@@ -10,9 +10,11 @@ use super::latent::{Block, Keep, Latent, Units, zero_gaps};
 use super::{LinearGaussian, Noise, Uncertainty};
 use crate::data::Pattern;
 use crate::linalg::lanes::{LANES, Lane};
-use crate::linalg::{dot, packed, positive_inverse};
-use crate::parallel::pieces;
+use crate::linalg::rows::center;
+use crate::linalg::{Cholesky, dot, gemm, packed, positive_inverse};
+use crate::parallel::{BLOCK_CELLS, pieces};
 use crate::{Dataset, Matrix};
+use faer::{MatMut, MatRef};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -96,6 +98,9 @@ impl LinearGaussian {
     /// −2 ln p = Σ_O ln 2πψ + ln |G| + (y − W x̂)ᵀ Ψ⁻¹ (y − W x̂) + ‖x̂‖²       free of cancellation
     /// ```
     pub(super) fn log_densities(&self, data: &Dataset) -> Vec<f64> {
+        if let Some(whitening) = Whitening::of(self, data) {
+            return whitening.log_densities(self.mean(), data);
+        }
         let psi = self.noise_variances();
         let inverse: Vec<f64> = psi.iter().map(|v| 1.0 / v).collect();
         let volume: Vec<f64> = psi.iter().map(|v| (2.0 * PI * v).ln()).collect();
@@ -215,6 +220,64 @@ impl DenseUnits {
             out
         });
         in_row_order(&parts)
+    }
+}
+
+/// A model of at least half as many components as columns, for complete rows: one product of d × d for
+/// each instead of q × q solves.
+///
+/// ```text
+/// C = D L Lᵀ D      −2 ln p = d ln 2π + ln |C| + ‖L⁻¹ D⁻¹ (t − μ)‖²        D: standard deviations
+/// ```
+struct Whitening {
+    /// `L⁻ᵀ`
+    factor: Matrix,
+    inverse: Vec<f64>,
+    /// `d ln 2π + ln |C|`
+    ln_volume: f64,
+}
+
+impl Whitening {
+    /// `None` where q × q matrices serve better.
+    fn of(model: &LinearGaussian, data: &Dataset) -> Option<Self> {
+        let (d, q) = (model.mean().len(), model.n_components());
+        if 2 * q < d || !data.is_complete() || data.n_rows() < d {
+            return None;
+        }
+        let scale: Vec<f64> = model.variances().iter().map(|v| v.sqrt()).collect();
+        let inverse: Vec<f64> = scale.iter().map(|s| 1.0 / s).collect();
+        let mut correlation = model.covariance();
+        correlation.scale_both(&inverse);
+        let cholesky = Cholesky::new(&correlation)?;
+        let mut factor = Matrix::identity(d);
+        (0..d).for_each(|j| cholesky.solve_lower(factor.row_mut(j)));
+        // As for the precision above, of which this is a root.
+        let trace: f64 = factor.as_slice().iter().map(|v| v * v).sum();
+        let units: f64 = scale.iter().map(|s| (2.0 * PI).ln() + 2.0 * s.ln()).sum();
+        (trace * (d as f64) < WELL_CONDITIONED).then(|| Self {
+            ln_volume: units + cholesky.ln_det(),
+            factor,
+            inverse,
+        })
+    }
+
+    fn log_densities(&self, mean: &[f64], data: &Dataset) -> Vec<f64> {
+        let (n, d) = (data.n_rows(), mean.len());
+        let step = (BLOCK_CELLS / d).max(64);
+        let parts = pieces(n, step, |rows| {
+            let mut out = Vec::with_capacity(rows.len());
+            let (mut y, mut z) = (vec![0.0; step * d], vec![0.0; step * d]);
+            for start in rows.clone().step_by(step) {
+                let m = step.min(rows.end - start);
+                center(&data.values().as_slice()[start * d..][..m * d], mean, &self.inverse, &mut y[..m * d]);
+                let whitened = MatMut::from_row_major_slice_mut(&mut z[..m * d], m, d);
+                let y = MatRef::from_row_major_slice(&y[..m * d], m, d);
+                gemm(whitened, false, y, self.factor.view());
+                out.extend(z[..m * d].chunks_exact(d).map(|z| -0.5 * (self.ln_volume + dot(z, z))));
+            }
+            out
+        });
+        parts.concat()
     }
 }
 
@@ -365,7 +428,7 @@ fn gap_variances(w: &Matrix, noise: &Noise, root: &[f64], gaps: &[u32], lanes: &
 
 /// `Σ (y − fit)² / ψ`, in eight sums side by side.
 #[inline(always)]
-fn weighted_distance(y: &[f64], fit: &[f64], inverse: &[f64]) -> f64 {
+pub(crate) fn weighted_distance(y: &[f64], fit: &[f64], inverse: &[f64]) -> f64 {
     let (whole, rest) = (y.len() / LANES * LANES, y.len() % LANES);
     let mut sums = [0.0; LANES];
     for start in (0..whole).step_by(LANES) {

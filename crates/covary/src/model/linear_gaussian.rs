@@ -1,7 +1,7 @@
 use super::density::{check_columns, draw_stream, filled_values};
 use super::uncertainty::GivenUncertain;
 use super::{Conditional, Density, FilledCell, Given, Noise, Uncertainty};
-use crate::linalg::Cholesky;
+use crate::linalg::{Cholesky, Eigen, eigen};
 use crate::{CentralMoments, Dataset, Error, Matrix};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -63,6 +63,33 @@ impl LinearGaussian {
             return out("a noise variance", value, "finite and above 0");
         }
         Ok(Self { loadings, mean, noise, uncertainty: None })
+    }
+
+    /// The Gaussian of this mean and covariance, as the model with one component less than columns that
+    /// it is: the smallest eigenvalue is the noise.
+    ///
+    /// ```
+    /// use covary::{LinearGaussian, Matrix};
+    /// let c = Matrix::from_rows(&[[2.0, 0.5], [0.5, 1.0]]);
+    /// let model = LinearGaussian::from_covariance(vec![0.0, 1.0], &c)?;
+    /// assert!((model.covariance()[(0, 1)] - 0.5).abs() < 1e-12 && model.n_components() == 1);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotCovariance`] unless the matrix is square, finite, symmetric and positive definite;
+    /// [`Error::WrongLength`] unless the mean has as many entries.
+    pub fn from_covariance(mean: Vec<f64>, covariance: &Matrix) -> Result<Self, Error> {
+        CentralMoments::from_covariance(covariance, 2)?;
+        let Eigen { values, vectors } = eigen(covariance)?;
+        let (q, smallest) = (values.len() - 1, values[values.len() - 1]);
+        if smallest <= 0.0 {
+            let why = format!("its smallest eigenvalue is {smallest}, not above 0");
+            return Err(Error::NotCovariance { what: "the matrix given", why });
+        }
+        let mut w = vectors.first_columns(q);
+        w.scale_columns(&values[..q].iter().map(|v| (v - smallest).sqrt()).collect::<Vec<_>>());
+        Self::new(w, mean, Noise::Isotropic(smallest))
     }
 
     /// Number of components q.

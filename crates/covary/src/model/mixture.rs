@@ -3,6 +3,7 @@ use super::{Completed, Density, FilledCell, Given, LinearGaussian};
 use crate::{Dataset, Error, Matrix};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Weighted [`LinearGaussian`]s: the components of a mixture, or draws of one model's parameters.
@@ -60,6 +61,16 @@ impl Mixture {
         Ok(Self { components: components.into(), weights, reweighted: true })
     }
 
+    /// As [`new`](Self::new), with weights that were divided by their sum before: their bits are kept.
+    pub(crate) fn of_normalised(components: Vec<LinearGaussian>, weights: Vec<f64>) -> Result<Self, Error> {
+        let mixture = Self::new(components, weights.clone())?;
+        let total: f64 = weights.iter().sum();
+        if (total - 1.0).abs() > 1e-9 {
+            return Err(Error::OutOfRange { name: "sum of weights", value: total, bound: "1" });
+        }
+        Ok(Self { weights: weights.into(), ..mixture })
+    }
+
     /// These components with equal weights, such as the draws of a sampler.
     ///
     /// # Errors
@@ -77,6 +88,102 @@ impl Mixture {
     /// Their weights, which sum to 1.
     pub fn weights(&self) -> &[f64] {
         &self.weights
+    }
+
+    /// How far each row belongs to each component, n × K; the weights for a row of only gaps.
+    ///
+    /// ```text
+    /// r_nk = π_k N(t_O | k) / Σ_j π_j N(t_O | j)
+    /// ```
+    ///
+    /// ```
+    /// use covary::{model::Mixture, Dataset, LinearGaussian, Matrix, Noise};
+    /// let at = |mean: f64| LinearGaussian::new(Matrix::zeros(1, 0), vec![mean], Noise::Isotropic(1.0)).unwrap();
+    /// let mixture = Mixture::equal(vec![at(-1.0), at(1.0)])?;
+    /// let r = mixture.responsibilities(&Dataset::new(Matrix::from_rows(&[[0.0], [0.5]]))?)?;
+    /// assert!((r[(0, 0)] - 0.5).abs() < 1e-15);
+    /// assert!((r[(1, 1)] - 1.0 / (1.0 + (-1.0_f64).exp())).abs() < 1e-15);   // a logistic curve
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] if the table has other columns than the mixture.
+    pub fn responsibilities(&self, data: &Dataset) -> Result<Matrix, Error> {
+        Ok(self.shares(data)?.responsibilities)
+    }
+
+    /// The component that each row most likely belongs to; the first of equals.
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] if the table has other columns than the mixture.
+    pub fn labels(&self, data: &Dataset) -> Result<Vec<usize>, Error> {
+        let largest = |row: &[f64]| (1..row.len()).fold(0, |k, j| if row[j] > row[k] { j } else { k });
+        Ok(self.responsibilities(data)?.rows().map(largest).collect())
+    }
+
+    /// Free parameters: those of the components and all weights but one (spec §9.7).
+    pub fn n_parameters(&self) -> usize {
+        self.components.iter().map(LinearGaussian::n_parameters).sum::<usize>() + self.components.len() - 1
+    }
+
+    /// The same mixture, components in canonical form and by falling weight, those of equal weight by
+    /// their means.
+    #[must_use]
+    pub fn canonical(&self) -> Self {
+        let mut order: Vec<usize> = (0..self.weights.len()).collect();
+        order.sort_by(|&a, &b| {
+            let (mean_a, mean_b) = (self.components[a].mean(), self.components[b].mean());
+            let by_mean = || mean_a.partial_cmp(mean_b).expect("means are finite");
+            self.weights[b].total_cmp(&self.weights[a]).then_with(by_mean)
+        });
+        Self {
+            components: order.iter().map(|&k| self.components[k].canonical()).collect(),
+            weights: order.iter().map(|&k| self.weights[k]).collect(),
+            reweighted: self.reweighted,
+        }
+    }
+
+    /// The same with components in canonical form, in their order.
+    pub(crate) fn canonical_components(&self) -> Self {
+        Self { components: self.components.iter().map(LinearGaussian::canonical).collect(), ..self.clone() }
+    }
+
+    /// Fresh rows, and the component that each is from.
+    pub fn sample_labelled(&self, n_rows: usize, rng: &mut dyn Rng) -> (Matrix, Vec<usize>) {
+        let mut out = Matrix::zeros(n_rows, self.n_columns());
+        let draw = |i: usize| {
+            let k = pick(&self.weights, rng.random());
+            out.row_mut(i).copy_from_slice(self.components[k].sample(1, rng).row(0));
+            k
+        };
+        let labels = (0..n_rows).map(draw).collect();
+        (out, labels)
+    }
+
+    /// `r` and `ln p` of every row, from one pass for each component.
+    pub(crate) fn shares(&self, data: &Dataset) -> Result<Shares, Error> {
+        check_columns(self.n_columns(), data)?;
+        let (n, k) = (data.n_rows(), self.components.len());
+        let mut joint = Matrix::zeros(n, k);
+        for (c, (component, weight)) in self.components.iter().zip(self.weights.iter()).enumerate() {
+            let (densities, prior) = (component.log_density(data)?, weight.ln());
+            let column = joint.as_mut_slice().iter_mut().skip(c).step_by(k);
+            column.zip(densities).for_each(|(to, l)| *to = prior + l);
+        }
+        let log_totals = joint
+            .as_mut_slice()
+            .par_chunks_mut(k)
+            .with_min_len(ROWS_PER_THREAD)
+            .map(|row| {
+                let total = log_sum_exp(row);
+                for (r, weight) in row.iter_mut().zip(self.weights.iter()) {
+                    let share = (*r - total).exp();
+                    *r = if share.is_finite() { share } else { *weight };
+                }
+                total
+            })
+            .collect();
+        Ok(Shares { responsibilities: joint, log_totals })
     }
 
     /// Standard deviations of the loadings over the components, d × q; `None` unless all have as many
@@ -154,6 +261,17 @@ impl Mixture {
     }
 }
 
+/// What the rows of a table say of the components of a mixture.
+pub(crate) struct Shares {
+    /// n × K.
+    pub(crate) responsibilities: Matrix,
+    /// `ln p` of every row.
+    pub(crate) log_totals: Vec<f64>,
+}
+
+/// Rows whose responsibilities one thread takes at a time, at least.
+const ROWS_PER_THREAD: usize = 1024;
+
 /// `ln Σ exp`
 fn log_sum_exp(terms: &[f64]) -> f64 {
     let largest = terms.iter().fold(f64::NEG_INFINITY, |m, t| m.max(*t));
@@ -205,12 +323,7 @@ impl Density for Mixture {
     }
 
     fn sample(&self, n_rows: usize, rng: &mut dyn Rng) -> Matrix {
-        let mut out = Matrix::zeros(n_rows, self.n_columns());
-        for i in 0..n_rows {
-            let component = &self.components[pick(&self.weights, rng.random())];
-            out.row_mut(i).copy_from_slice(component.sample(1, rng).row(0));
-        }
-        out
+        self.sample_labelled(n_rows, rng).0
     }
 
     fn log_density(&self, data: &Dataset) -> Result<Vec<f64>, Error> {

@@ -1,6 +1,7 @@
 //! What comes out of every fit: [`LinearGaussian`], and the questions any [`Density`] answers.
 
 mod batch;
+mod classifier;
 mod conditional;
 mod density;
 pub(crate) mod gap_blocks;
@@ -17,10 +18,13 @@ mod scores;
 mod student;
 mod uncertainty;
 
+pub(crate) use batch::weighted_distance;
+pub use classifier::Classifier;
 pub use conditional::Conditional;
 pub(crate) use density::check_columns;
 pub use density::{Completed, Density, FilledCell, Given, Imputed};
 pub use linear_gaussian::LinearGaussian;
+pub(crate) use mixture::Shares;
 pub use mixture::{Mixture, Predictive};
 pub use noise::Noise;
 pub use outliers::Outlyingness;

@@ -10,6 +10,7 @@
 //! | … and how sure is that? | [`ReversibleJump`]: p(q \| data), by sampling |
 //! | table with gaps, or a model to fill them with? | [`held_out_cells`]: hide cells, predict them, count nats |
 //! | which eigenvalues exceed those of unrelated columns? | [`ParallelAnalysis`] |
+//! | how many models in a mixture? | [`mixture_sizes`]: BIC and held-out rows |
 //! | do 95 % intervals hold 95 % of the truth? | [`interval_coverage`] |
 //! | how good will the filled cells of this table be? | [`self_check`]: hide some, refit, compare |
 //! | do gaps come at random? | [`gap_trends`]: gaps that follow the first component |
@@ -22,6 +23,7 @@ mod empirical_vb;
 mod gavish_donoho;
 mod held_out;
 mod missingness;
+mod mixtures;
 mod parallel_analysis;
 mod pooling;
 mod reversible_jump;
@@ -37,9 +39,11 @@ pub use held_out::{
     held_out_cells, held_out_cells_observed, held_out_cells_up_to, hold_out_at,
 };
 pub use missingness::{GapTrend, gap_correlations, gap_trends};
+pub use mixtures::{MixtureSize, mixture_sizes};
 pub use parallel_analysis::{ParallelAnalysis, ParallelSpectrum};
 pub use pooling::{Pooled, pool};
 pub use reversible_jump::{ComponentPosterior, MixingDoubt, ReversibleJump};
 pub use self_check::{
-    CheckedCell, Coverage, SelfCheck, SelfCheckOptions, check_model, self_check, self_check_by_cell,
+    CheckedCell, Coverage, SelfCheck, SelfCheckOptions, check_model, self_check, self_check_by,
+    self_check_by_cell,
 };

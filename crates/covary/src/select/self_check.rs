@@ -106,6 +106,23 @@ pub fn self_check(
     Ok(self_check_by_cell(data, spec, estimator, options, observer)?.0)
 }
 
+/// The same by any fit, such as that of a mixture: `fit` gets the table with cells hidden, of which every
+/// column keeps more than `n_components`.
+///
+/// # Errors
+/// As [`self_check`].
+pub fn self_check_by<D: Density>(
+    data: &Dataset,
+    n_components: usize,
+    options: &SelfCheckOptions,
+    fit: impl FnOnce(&Dataset) -> Result<D, Error>,
+) -> Result<SelfCheck, Error> {
+    let reaches = options.reaches()?;
+    let hidden = Hidden::new(data, n_components, options)?;
+    let cells = checked(&fit(&hidden.visible)?, data, &hidden)?;
+    Ok(compare(&cells, data, &hidden.visible, &options.levels, &reaches))
+}
+
 /// The same for a model that is given: nothing is fitted. If it has seen these rows before, it knows
 /// the hidden cells a little, and the answer flatters it.
 ///

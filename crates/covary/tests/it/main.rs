@@ -19,6 +19,7 @@ mod golden_select;
 mod incremental;
 mod ledger;
 mod missingness;
+mod mixture;
 mod model_file;
 #[cfg(feature = "npy")]
 mod npy;

@@ -370,7 +370,7 @@ fn a_later_version_is_refused_by_name() {
         &later,
         "was written by covary 7.0.0 as version 3 of the model file; this covary reads up to version 2",
     );
-    check_refused(&edited(&small(), |header, _| header["kind"] = json!("mixture")), "kind `mixture`");
+    check_refused(&edited(&small(), |header, _| header["kind"] = json!("forest")), "kind `forest`");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! Σ y ẑᵀ = Yᵀ Ẑ                    one product
 //! Σ_{n: j∈O} ⟨zzᵀ⟩                 per pattern: to all columns, less the missing ones
 //! ```
+//! A row of weight r enters as √r times y, W x̂ and ẑ; only V and ln |G| are then counted r times.
 
 use super::moments::{Errors, LatentMoments};
 use super::parameters::{Frame, Parameters};
@@ -21,11 +22,14 @@ use faer::MatRef;
 pub(super) struct Expectation<'a> {
     latent: Latent<'a>,
     w: &'a Matrix,
+    /// Of every row; `None` where all count once.
+    weights: Option<&'a [f64]>,
 }
 
 /// The parts of a block's work that are loops, not matrix products.
 #[derive(Clone, Copy)]
 enum Stage {
+    Weigh,
     Residual,
     Share,
 }
@@ -48,6 +52,7 @@ impl pulp::WithSimd for Kernel<'_, '_> {
     fn with_simd<S: pulp::Simd>(self, _: S) {
         let Self { step, stage, strips, block, scratch, out } = self;
         match stage {
+            Stage::Weigh => step.weigh(strips, block),
             Stage::Residual => residuals(strips, &block.y, &mut block.fit, out),
             Stage::Share => step.second_moments(strips, block, scratch, out),
         }
@@ -65,14 +70,26 @@ struct Scratch {
 impl<'a> Expectation<'a> {
     pub(super) fn new(data: &'a Dataset, frame: &'a Frame, at: &'a Parameters, spread: &'a [Matrix]) -> Self {
         let units = Units { w: &at.w, psi: &at.psi, mean: &at.mean, inverse_scale: &frame.inverse, spread };
-        Self { latent: Latent::new(data, units, Keep::Inverse), w: &at.w }
+        Self { latent: Latent::new(data, units, Keep::Inverse), w: &at.w, weights: None }
+    }
+
+    pub(super) fn weighted(self, weights: &'a [f64]) -> Self {
+        Self { weights: Some(weights), ..self }
+    }
+
+    /// What the rows of a strip count together.
+    fn mass(&self, strip: &Pattern<'_>) -> f64 {
+        match self.weights {
+            None => strip.rows.len() as f64,
+            Some(weights) => strip.rows.iter().map(|&i| weights[i]).sum(),
+        }
     }
 
     /// Moments of all rows, from `empty` ones.
     pub(super) fn sum(&self, empty: impl Fn() -> LatentMoments + Sync) -> LatentMoments {
         let part_of = |rows| {
             let (mut part, mut scratch) = (empty(), Scratch::default());
-            let informative = |strip: &Pattern<'_>| strip.n_observed() > 0;
+            let informative = |strip: &Pattern<'_>| strip.n_observed() > 0 && self.mass(strip) > 0.0;
             self.latent.for_blocks(rows, informative, |strips, block| {
                 self.add(strips, block, &mut scratch, &mut part);
             });
@@ -84,10 +101,10 @@ impl<'a> Expectation<'a> {
 
     /// Adds the moments of a block of rows to `out`.
     fn add(&self, strips: &[Pattern<'_>], block: &mut Block, scratch: &mut Scratch, out: &mut LatentMoments) {
-        let rows_of = |(strip, ln_det): (&Pattern<'_>, &f64)| strip.rows.len() as f64 * ln_det;
+        let rows_of = |(strip, ln_det): (&Pattern<'_>, &f64)| self.mass(strip) * ln_det;
         out.ln_det += strips.iter().zip(&block.ln_det).map(rows_of).sum::<f64>();
         self.latent.fit(block);
-        for stage in [Stage::Residual, Stage::Share] {
+        for stage in [Stage::Weigh, Stage::Residual, Stage::Share] {
             self.latent.arch.dispatch(Kernel { step: self, stage, strips, block, scratch, out });
         }
         let (d, q) = (self.w.n_rows(), self.w.n_columns());
@@ -95,6 +112,20 @@ impl<'a> Expectation<'a> {
         let y = MatRef::from_row_major_slice(&block.y, n, d);
         let z = MatRef::from_row_major_slice(&block.z, n, q + 1);
         gemm(out.cross.view_mut(), true, y.transpose(), z);
+    }
+
+    /// Every row times the root of its weight.
+    #[inline(always)]
+    fn weigh(&self, strips: &[Pattern<'_>], block: &mut Block) {
+        let Some(weights) = self.weights else { return };
+        let (d, q) = (self.w.n_rows(), self.w.n_columns());
+        let rows = strips.iter().flat_map(|strip| strip.rows);
+        for (row, &i) in rows.enumerate() {
+            let root = weights[i].sqrt();
+            block.y[row * d..][..d].iter_mut().for_each(|v| *v *= root);
+            block.fit[row * d..][..d].iter_mut().for_each(|v| *v *= root);
+            block.z[row * (q + 1)..][..=q].iter_mut().for_each(|v| *v *= root);
+        }
     }
 
     /// The second moments of every strip, to the columns that have it.
@@ -114,7 +145,7 @@ impl<'a> Expectation<'a> {
         for (batch, strips) in strips.chunks(BATCH).enumerate() {
             for (k, strip) in strips.iter().enumerate() {
                 let v = &block.kept[(batch * BATCH + k) * p..][..p];
-                let m = strip.rows.len() as f64;
+                let m = self.mass(strip);
                 let moment = &mut s.moments[k * pz..][..pz];
                 for i in 0..triangle {
                     moment[i] = m * v[i];

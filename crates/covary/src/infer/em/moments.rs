@@ -71,6 +71,31 @@ impl LatentMoments {
     /// # Errors
     /// [`Error::ColumnCount`] if the table has other columns than the model.
     pub fn new(model: &LinearGaussian, data: &Dataset) -> Result<Self, Error> {
+        let (frame, at) = Self::unscaled(model, data)?;
+        Ok(Self::of(data, &frame, &at))
+    }
+
+    /// The E-step of rows that count `weights` times, such as those of a component of a mixture.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::LatentMoments};
+    /// let (rows, model) = simulate::ppca(Shape { rows: 50, columns: 5, n_components: 2 }, /* seed */ 1);
+    /// let twice = LatentMoments::weighted(&model, &rows, &[2.0; 50])?;
+    /// let once = LatentMoments::new(&model, &rows)?;
+    /// assert!((twice.log_likelihood() - 2.0 * once.log_likelihood()).abs() < 1e-9);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] if the table has other columns than the model, [`Error::WrongLength`] unless
+    /// there is a weight per row, [`Error::OutOfRange`] if one is negative or not finite.
+    pub fn weighted(model: &LinearGaussian, data: &Dataset, weights: &[f64]) -> Result<Self, Error> {
+        check_weights(data, weights)?;
+        let (frame, at) = Self::unscaled(model, data)?;
+        Ok(Self::of_weighted(data, &frame, &at, weights))
+    }
+
+    fn unscaled(model: &LinearGaussian, data: &Dataset) -> Result<(Frame, Parameters), Error> {
         let d = model.mean().len();
         if data.n_columns() != d {
             return Err(Error::ColumnCount { expected: d, got: data.n_columns() });
@@ -78,11 +103,20 @@ impl LatentMoments {
         let isotropic = matches!(model.noise(), Noise::Isotropic(_));
         let frame = Frame::with_scale(model.mean().to_vec(), vec![1.0; d], isotropic);
         let at = frame.parameters(model);
-        Ok(Self::of(data, &frame, &at))
+        Ok((frame, at))
     }
 
     pub(in crate::infer) fn of(data: &Dataset, frame: &Frame, at: &Parameters) -> Self {
         Self::of_uncertain(data, frame, at, &[])
+    }
+
+    pub(in crate::infer) fn of_weighted(
+        data: &Dataset,
+        frame: &Frame,
+        at: &Parameters,
+        weights: &[f64],
+    ) -> Self {
+        Expectation::new(data, frame, at, &[]).weighted(weights).sum(|| Self::empty(frame, at))
     }
 
     /// The E-step under parameters with a `spread` around them ([`Units::spread`]).
@@ -458,6 +492,20 @@ impl Maximize<'_> {
             *s += dot(w.row(j), &nu);
         }
         *w = w.dot(chol.lower());
+    }
+}
+
+fn check_weights(data: &Dataset, weights: &[f64]) -> Result<(), Error> {
+    if weights.len() != data.n_rows() {
+        return Err(Error::WrongLength {
+            what: "weights of rows",
+            expected: data.n_rows(),
+            got: weights.len(),
+        });
+    }
+    match weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
+        Some(&value) => Err(Error::OutOfRange { name: "weight", value, bound: "finite and not negative" }),
+        None => Ok(()),
     }
 }
 

@@ -106,7 +106,7 @@ impl<'a> Climb<'a> {
     }
 
     fn expectation(&self, at: &Gaussian) -> Moments {
-        Moments::of(self.data, self.frame, at)
+        Moments::of(self.data, self.frame, at, None)
     }
 
     /// `δ = 1/n Σᵢ ⟨y⟩        Σ = (Σᵢ ⟨yyᵀ⟩ − n δδᵀ + λ I) / (n + λ)`

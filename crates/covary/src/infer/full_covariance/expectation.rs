@@ -20,13 +20,29 @@ use faer::MatRef;
 use std::f64::consts::PI;
 
 /// What the rows say: all the M-step needs, and the log-likelihood.
-pub(super) struct Moments {
+pub(in crate::infer) struct Moments {
     /// `Σᵢ ⟨y⟩`
-    pub(super) first: Vec<f64>,
+    pub(in crate::infer) first: Vec<f64>,
     /// `Σᵢ ⟨yyᵀ⟩`, lower triangle.
-    pub(super) second: Matrix,
+    pub(in crate::infer) second: Matrix,
     /// `ℓ` of the observed cells, in units of the frame.
     pub(super) log_likelihood: f64,
+}
+
+/// How often rows count: `None` is once each.
+#[derive(Clone, Copy)]
+struct Weights<'a>(Option<&'a [f64]>);
+
+impl Weights<'_> {
+    #[inline(always)]
+    fn of(self, row: usize) -> f64 {
+        self.0.map_or(1.0, |weights| weights[row])
+    }
+
+    #[inline(always)]
+    fn sum(self, rows: &[usize]) -> f64 {
+        self.0.map_or(rows.len() as f64, |weights| rows.iter().map(|&i| weights[i]).sum())
+    }
 }
 
 /// Sums over the rows of a piece.
@@ -72,23 +88,32 @@ fn few_observed(strip: &Pattern<'_>) -> bool {
 }
 
 impl Moments {
-    pub(super) fn of(data: &Dataset, frame: &Frame, at: &Gaussian) -> Self {
+    /// Of the rows, each counted as often as its weight says.
+    pub(in crate::infer) fn of(
+        data: &Dataset,
+        frame: &Frame,
+        at: &Gaussian,
+        weights: Option<&[f64]>,
+    ) -> Self {
+        let weights = Weights(weights);
         let d = data.n_columns();
         let blocks = GapBlocks::new(data, (&at.mean, &frame.inverse), (&at.precision, at.covariance.trace()));
-        let sparse = Sparse::new(data, frame, at);
+        let sparse = Sparse::new(data, frame, at, weights);
         let sums = over_pieces(
             data.n_rows(),
             blocks.block_rows,
             |rows| {
                 let mut sums = Sums::new(d);
-                blocks.for_blocks(rows.clone(), few_gaps, |strips, filled| {
+                let dense = |strip: &Pattern<'_>| few_gaps(strip) && weights.sum(strip.rows) > 0.0;
+                blocks.for_blocks(rows.clone(), dense, |strips, filled| {
                     let unit = blocks.unit();
-                    blocks.arch.dispatch(Spread { strips, filled, unit, sums: &mut sums });
+                    blocks.arch.dispatch(Spread { strips, filled, unit, weights, sums: &mut sums });
                     let y = MatRef::from_row_major_slice(&filled.y, filled.y.len() / d, d);
                     add_gram_lower(sums.second.view_mut(), y);
                 });
                 if let Some(sparse) = &sparse {
-                    let strips: Vec<_> = data.strips(rows, usize::MAX).filter(few_observed).collect();
+                    let asked = |strip: &Pattern<'_>| few_observed(strip) && weights.sum(strip.rows) > 0.0;
+                    let strips: Vec<_> = data.strips(rows, usize::MAX).filter(asked).collect();
                     for batch in strips.chunks(BATCH) {
                         blocks.arch.dispatch(AddSparse(sparse, batch, &mut sums));
                     }
@@ -97,26 +122,27 @@ impl Moments {
             },
             Sums::merge,
         );
-        Self::gather(sums, data, at)
+        Self::gather(sums, data, at, weights)
     }
 
-    fn gather(sums: Sums, data: &Dataset, at: &Gaussian) -> Self {
+    fn gather(sums: Sums, data: &Dataset, at: &Gaussian, weights: Weights<'_>) -> Self {
         let Sums { mut first, mut second, pull, pull_second, ln_det, distance } = sums;
         let d = first.len();
         let count = |asked: fn(&Pattern<'_>) -> bool| {
             data.patterns().filter(asked).fold((0.0, 0.0), |(rows, gaps), p| {
-                let n = p.rows.len() as f64;
+                let n = weights.sum(p.rows);
                 (rows + n, gaps + n * p.gaps.len() as f64)
             })
         };
-        let ((dense, gaps), (sparse, _)) = (count(few_gaps), count(few_observed));
+        let ((dense, gaps), (sparse, sparse_gaps)) = (count(few_gaps), count(few_observed));
         // tr P Σᵢ⟨yyᵀ⟩ = Σᵢ ŷᵀPŷ + Σᵢ tr P_mm P_mm⁻¹, and ŷᵀPŷ = y_oᵀ Σ_oo⁻¹ y_o.
         let mut trace = 0.0;
         for i in 0..d {
             let (p, s) = (&at.precision.row(i)[..=i], &second.row(i)[..=i]);
             trace += 2.0 * dot(p, s) - p[i] * s[i];
         }
-        let cells = data.n_observed() as f64 * (2.0 * PI).ln();
+        let observed = (dense + sparse) * d as f64 - gaps - sparse_gaps;
+        let cells = observed * (2.0 * PI).ln();
         let log_likelihood = -0.5 * (cells + dense * at.ln_det + ln_det + trace - gaps + distance);
         if let Some(mut h) = pull_second {
             h.mirror_lower();
@@ -135,8 +161,9 @@ impl Moments {
 /// Adds the first moments of a block's rows, and the covariances of its gaps.
 struct Spread<'k> {
     strips: &'k [Pattern<'k>],
-    filled: &'k Filled,
+    filled: &'k mut Filled,
     unit: f64,
+    weights: Weights<'k>,
     sums: &'k mut Sums,
 }
 
@@ -145,13 +172,25 @@ impl pulp::WithSimd for Spread<'_> {
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { strips, filled, unit, sums } = self;
+        let Self { strips, filled, unit, weights, sums } = self;
         let d = sums.first.len();
-        for y in filled.y.chunks_exact(d) {
-            add(&mut sums.first, y);
+        if weights.0.is_none() {
+            for y in filled.y.chunks_exact(d) {
+                add(&mut sums.first, y);
+            }
+        } else {
+            // A row of weight r enters the second moments as √r y.
+            let rows = strips.iter().flat_map(|strip| strip.rows);
+            for (y, &i) in filled.y.chunks_exact_mut(d).zip(rows) {
+                let root = weights.of(i).sqrt();
+                for (sum, y) in sums.first.iter_mut().zip(y) {
+                    *y *= root;
+                    *sum += root * *y;
+                }
+            }
         }
         for (k, strip) in strips.iter().enumerate().filter(|(_, strip)| !strip.gaps.is_empty()) {
-            let n = strip.rows.len() as f64;
+            let n = weights.sum(strip.rows);
             sums.ln_det += n * filled.inverted.ln_det(k);
             scatter(filled.inverted.block(k), strip.gaps, n * unit, &mut sums.second);
         }
@@ -177,6 +216,7 @@ struct Sparse<'a> {
     data: &'a Dataset,
     frame: &'a Frame,
     at: &'a Gaussian,
+    weights: Weights<'a>,
     blocks: Blocks,
 }
 
@@ -185,9 +225,9 @@ const BATCH: usize = 64;
 
 impl<'a> Sparse<'a> {
     /// `None` if there is no such row.
-    fn new(data: &'a Dataset, frame: &'a Frame, at: &'a Gaussian) -> Option<Self> {
+    fn new(data: &'a Dataset, frame: &'a Frame, at: &'a Gaussian, weights: Weights<'a>) -> Option<Self> {
         let blocks = || Blocks::new(&at.covariance, at.precision.trace());
-        data.patterns().any(|p| few_observed(&p)).then(|| Self { data, frame, at, blocks: blocks() })
+        data.patterns().any(|p| few_observed(&p)).then(|| Self { data, frame, at, weights, blocks: blocks() })
     }
 
     #[inline(always)]
@@ -206,7 +246,7 @@ impl<'a> Sparse<'a> {
         let (mut y, mut eta, mut second) = (Vec::new(), Vec::new(), Vec::new());
         for (k, strip) in strips.iter().enumerate() {
             let (observed, inverse) = (observed(k), inverted.block(k));
-            let n = strip.rows.len() as f64;
+            let n = self.weights.sum(strip.rows);
             sums.ln_det += n * inverted.ln_det(k);
             eta.resize(observed.len(), 0.0);
             second.clear();
@@ -223,9 +263,10 @@ impl<'a> Sparse<'a> {
                 for v in &mut eta {
                     *v *= self.blocks.unit();
                 }
-                sums.distance += dot(&y, &eta);
-                packed::add_outer(&mut second, &eta, 1.0);
-                observed.iter().zip(&eta).for_each(|(&j, eta)| sums.pull[j as usize] += eta);
+                let weight = self.weights.of(i);
+                sums.distance += weight * dot(&y, &eta);
+                packed::add_outer(&mut second, &eta, weight);
+                observed.iter().zip(&eta).for_each(|(&j, eta)| sums.pull[j as usize] += weight * eta);
             }
             scatter(&second, observed, 1.0, h);
         }

@@ -4,6 +4,8 @@ mod anderson;
 mod climb;
 mod expectation;
 
+pub(super) use expectation::Moments;
+
 use super::Estimator;
 use super::em::parameters::Frame;
 use super::em::unseen_pairs;
@@ -148,9 +150,9 @@ fn model(
 
 /// Where a climb stands: the mean in the user's units, the rest in those of the frame.
 #[derive(Debug, Clone)]
-struct Gaussian {
-    mean: Vec<f64>,
-    covariance: Matrix,
-    precision: Matrix,
-    ln_det: f64,
+pub(super) struct Gaussian {
+    pub(super) mean: Vec<f64>,
+    pub(super) covariance: Matrix,
+    pub(super) precision: Matrix,
+    pub(super) ln_det: f64,
 }

@@ -1,9 +1,9 @@
 //! Everything in a model as JSON, for people and for programs.
 
 use super::header::Stored;
-use super::{KIND, Saved};
+use super::{Constant, FORMAT_VERSION, KIND, Saved, SavedMixture, Training, mixture};
 use crate::infer::{ObjectiveKind, Warning};
-use crate::{Density, Matrix, Noise};
+use crate::{Density, LinearGaussian, Matrix, Noise};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ impl Saved {
     /// # Ok::<(), covary::Error>(())
     /// ```
     pub fn to_json(&self) -> String {
-        let (model, report, training) = (&self.model, &self.report, &self.training);
+        let (model, report) = (&self.model, &self.report);
         let loadings = self.rotation.as_ref().map_or(model.loadings(), |r| &r.rotated.loadings);
         let likelihood = report.objective.kind == ObjectiveKind::LogLikelihood;
         let object = Object(vec![
@@ -34,13 +34,7 @@ impl Saved {
             ("n_columns", json!(model.n_columns())),
             ("columns", json!(self.columns)),
             ("mean", numbers(model.mean())),
-            (
-                "noise_variance",
-                match model.noise() {
-                    Noise::Isotropic(variance) => stored(variance),
-                    Noise::Diagonal(variances) => numbers(variances),
-                },
-            ),
+            ("noise_variance", noise(model)),
             ("loadings", rows(loadings)),
             (
                 "rotation",
@@ -81,20 +75,8 @@ impl Saved {
             ("spec", stored(&self.spec)),
             ("method", json!({ "name": self.method.name, "options": typed(&self.method.options) })),
             ("seed", json!(self.seed)),
-            (
-                "training",
-                json!({
-                    "n_rows": training.n_rows,
-                    "n_gaps": training.n_gaps(),
-                    "n_observed_by_column": training.n_observed_by_column,
-                    "column_means": numbers(&training.column_means),
-                    "column_sds": numbers(&training.column_sds),
-                }),
-            ),
-            (
-                "constants",
-                self.constants.iter().map(|c| json!({ "name": c.name, "value": stored(&c.value) })).collect(),
-            ),
+            ("training", training(&self.training)),
+            ("constants", self.constants.iter().map(constant).collect()),
             ("choice", json!(self.choice.as_ref().map(stored))),
             ("check", json!(self.check.as_ref().map(stored))),
             ("created_by", json!(self.created_by)),
@@ -111,6 +93,82 @@ impl Saved {
             (None, None) => "none",
         }
     }
+}
+
+impl SavedMixture {
+    /// Everything in the mixture, as [`Saved::to_json`] has it of one model.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::MixtureEm, io::model_file::SavedMixture, Spec};
+    /// let (table, _, _) = simulate::mixture(Shape { rows: 90, columns: 4, n_components: 1 }, 2, 9.0, /* seed */ 1);
+    /// let (spec, road) = (Spec::ppca(1), MixtureEm::of(2));
+    /// let json = SavedMixture::new(road.fit(&table, &spec)?, &table, &spec, (&road).into()).to_json();
+    /// let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    /// assert!(value["models"][0]["weight"].as_f64().unwrap() >= value["models"][1]["weight"].as_f64().unwrap());
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    pub fn to_json(&self) -> String {
+        let (mixture, report) = (&self.mixture, &self.report);
+        let name = |k: usize| self.classes.as_ref().map(|classes| &classes.names[k]);
+        let model = |(k, model): (usize, &LinearGaussian)| {
+            json!({
+                "weight": stored(&mixture.weights()[k]),
+                "class": name(k),
+                "mean": numbers(model.mean()),
+                "noise_variance": noise(model),
+                "loadings": rows(model.loadings()),
+                "components": rows(&model.components()),
+                "explained_variance": numbers(&model.explained_variance()),
+            })
+        };
+        let object = Object(vec![
+            ("kind", json!(mixture::KIND)),
+            ("family", json!(self.family)),
+            ("n_mixtures", json!(mixture.components().len())),
+            ("n_components", json!(mixture.components()[0].n_components())),
+            ("n_parameters", json!(mixture.n_parameters())),
+            ("n_columns", json!(mixture.n_columns())),
+            ("columns", json!(self.columns)),
+            ("target", json!(self.classes.as_ref().map(|classes| &classes.target))),
+            ("models", mixture.components().iter().enumerate().map(model).collect()),
+            ("log_likelihood", stored(&report.objective.value)),
+            ("objective", stored(&report.objective)),
+            ("converged", json!(report.converged())),
+            ("termination", stored(&report.termination)),
+            ("n_iterations", json!(report.n_iterations())),
+            ("trace", numbers(&report.trace)),
+            ("warnings", report.warnings.iter().map(warning).collect()),
+            ("spec", stored(&self.spec)),
+            ("method", json!({ "name": self.method.name, "options": typed(&self.method.options) })),
+            ("seed", json!(self.seed)),
+            ("training", training(&self.training)),
+            ("constants", self.constants.iter().map(constant).collect()),
+            ("created_by", json!(self.created_by)),
+            ("format_version", json!(FORMAT_VERSION)),
+        ]);
+        serde_json::to_string_pretty(&object).expect("text and numbers are JSON")
+    }
+}
+
+fn noise(model: &LinearGaussian) -> Value {
+    match model.noise() {
+        Noise::Isotropic(variance) => stored(variance),
+        Noise::Diagonal(variances) => numbers(variances),
+    }
+}
+
+fn training(training: &Training) -> Value {
+    json!({
+        "n_rows": training.n_rows,
+        "n_gaps": training.n_gaps(),
+        "n_observed_by_column": training.n_observed_by_column,
+        "column_means": numbers(&training.column_means),
+        "column_sds": numbers(&training.column_sds),
+    })
+}
+
+fn constant(constant: &Constant) -> Value {
+    json!({ "name": constant.name, "value": stored(&constant.value) })
 }
 
 /// An object in the order people read it.

@@ -57,6 +57,39 @@ pub(super) struct Header {
     pub(super) monitored: Vec<Monitored>,
 }
 
+/// A header of a mixture. Fields it does not know are ignored.
+#[derive(Serialize, Deserialize)]
+pub(super) struct MixtureHeader {
+    pub(super) format_version: u64,
+    pub(super) kind: String,
+    pub(super) created_by: String,
+    pub(super) family: String,
+    pub(super) n_mixtures: usize,
+    pub(super) classes: Option<Classes>,
+    pub(super) columns: Vec<String>,
+    pub(super) constants: Vec<String>,
+    #[serde(with = "NoiseFamilyDef")]
+    pub(super) noise: NoiseFamily,
+    #[serde(with = "SpecDef")]
+    pub(super) spec: Spec,
+    pub(super) method: MethodDef,
+    pub(super) seed: u64,
+    #[serde(with = "ObjectiveDef")]
+    pub(super) objective: Objective,
+    #[serde(with = "TerminationDef")]
+    pub(super) termination: Termination,
+    #[serde(with = "list")]
+    pub(super) warnings: Vec<Warning>,
+    pub(super) n_rows: usize,
+}
+
+/// Names of the components of a mixture, and the column they are from.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Classes {
+    pub(super) target: String,
+    pub(super) names: Vec<String>,
+}
+
 #[derive(Serialize, Deserialize)]
 pub(super) struct UncertaintyDef {
     pub(super) coupled: bool,
@@ -191,6 +224,13 @@ enum WarningDef {
         r_hat: Option<f64>,
         #[serde(with = "one")]
         effective_draws: f64,
+    },
+    ModelMoved {
+        iteration: usize,
+    },
+    ModelRemoved {
+        iteration: usize,
+        left: usize,
     },
     Saturated,
 }

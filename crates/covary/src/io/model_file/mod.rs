@@ -21,6 +21,9 @@
 mod container;
 mod describe;
 mod header;
+mod mixture;
+
+pub use mixture::{Opened, SavedClasses, SavedMixture, open, write_mixture};
 
 use super::Error;
 use crate::infer::{FitReport, MethodRecord};
@@ -40,7 +43,7 @@ use std::io::{Read, Write};
 /// Version 2 has the uncertainty of the parameters, or draws of them. A model without either is still
 /// written as version 1, which earlier programs read.
 const FORMAT_VERSION: u64 = 2;
-/// What the file holds. Mixtures and other models will be other kinds.
+/// What the file holds; mixtures are another kind.
 const KIND: &str = "linear-gaussian";
 
 /// Everything a model file holds.
@@ -122,6 +125,51 @@ impl Training {
     pub fn n_gaps(&self) -> usize {
         self.n_observed_by_column.iter().map(|n| self.n_rows - n).sum()
     }
+
+    /// Whether these are numbers of a table of `d` columns.
+    fn check(&self, d: usize) -> Result<(), crate::Error> {
+        let length = |what, expected, got| {
+            if expected == got { Ok(()) } else { Err(crate::Error::WrongLength { what, expected, got }) }
+        };
+        let range = |name, value, bound| Err(crate::Error::OutOfRange { name, value, bound });
+        length("counts of observed cells", d, self.n_observed_by_column.len())?;
+        length("column means", d, self.column_means.len())?;
+        length("column sds", d, self.column_sds.len())?;
+        if let Some(&n) = self.n_observed_by_column.iter().find(|n| **n > self.n_rows) {
+            return range("a count of observed cells", n as f64, "at most the number of rows");
+        }
+        if self.n_rows.checked_mul(d).is_none() {
+            return range("the number of rows", self.n_rows as f64, "such that its cells can be counted");
+        }
+        Ok(())
+    }
+
+    fn put(&self, arrays: &mut Arrays) {
+        let Self { n_rows: _, n_observed_by_column, column_means, column_sds } = self;
+        arrays.put("n_observed_by_column", n_observed_by_column.iter().map(|&n| n as f64).collect());
+        arrays.put("column_means", column_means.clone());
+        arrays.put("column_sds", column_sds.clone());
+    }
+}
+
+/// Below this bound G = I + WᵀΨ⁻¹W and its factor are numbers; no fit comes near it.
+fn check_strength(m: &LinearGaussian) -> Result<(), crate::Error> {
+    let strength = |j: usize| m.loadings().row(j).iter().map(|w| w * w).sum::<f64>() / m.noise().variance(j);
+    match (0..m.n_columns()).map(strength).find(|s| s.is_nan() || *s > 1e290) {
+        Some(value) => Err(crate::Error::OutOfRange {
+            name: "the square of a loading over its noise",
+            value,
+            bound: "at most 1e290",
+        }),
+        None => Ok(()),
+    }
+}
+
+fn noise_of(model: &LinearGaussian) -> NoiseFamily {
+    match model.noise() {
+        Noise::Isotropic(_) => NoiseFamily::Isotropic,
+        Noise::Diagonal(_) => NoiseFamily::Diagonal,
+    }
 }
 
 impl Saved {
@@ -182,15 +230,8 @@ impl Saved {
         let range = |name, value, bound| Err(crate::Error::OutOfRange { name, value, bound });
         let (d, q) = (self.model.n_columns(), self.model.n_components());
         length("column names", d, self.columns.len())?;
-        // Below this G = I + WᵀΨ⁻¹W and its factor are numbers; no fit comes near it.
-        let strength = |m: &LinearGaussian, j: usize| {
-            m.loadings().row(j).iter().map(|w| w * w).sum::<f64>() / m.noise().variance(j)
-        };
-        let models = self.draws.iter().flat_map(Mixture::components).chain([&self.model]);
-        let strengths = models.flat_map(|m| (0..m.n_columns()).map(move |j| strength(m, j)));
-        if let Some(value) = strengths.into_iter().find(|s| s.is_nan() || *s > 1e290) {
-            return range("the square of a loading over its noise", value, "at most 1e290");
-        }
+        let mut models = self.draws.iter().flat_map(Mixture::components).chain([&self.model]);
+        models.try_for_each(check_strength)?;
         if q > self.spec.n_components {
             return range("the number of components", q as f64, "at most what the spec asks for");
         }
@@ -207,16 +248,7 @@ impl Saved {
             }
         }
         self.spec.check_shape(self.training.n_rows, d)?;
-        let training = &self.training;
-        length("counts of observed cells", d, training.n_observed_by_column.len())?;
-        length("column means", d, training.column_means.len())?;
-        length("column sds", d, training.column_sds.len())?;
-        if let Some(&n) = training.n_observed_by_column.iter().find(|n| **n > training.n_rows) {
-            return range("a count of observed cells", n as f64, "at most the number of rows");
-        }
-        if training.n_rows.checked_mul(d).is_none() {
-            return range("the number of rows", training.n_rows as f64, "such that its cells can be counted");
-        }
+        self.training.check(d)?;
         if let Some(SavedRotation { rotated, .. }) = &self.rotation {
             let Rotated { loadings, transform, factor_correlations } = rotated;
             for (what, matrix, rows) in [
@@ -253,19 +285,12 @@ impl Saved {
 /// destination fails.
 pub fn write(saved: &Saved, out: impl Write) -> Result<(), Error> {
     saved.check()?;
-    let (noise, noise_variance) = match saved.model.noise() {
-        Noise::Isotropic(variance) => (NoiseFamily::Isotropic, vec![*variance]),
-        Noise::Diagonal(variances) => (NoiseFamily::Diagonal, variances.clone()),
-    };
-    let Training { n_rows, n_observed_by_column, column_means, column_sds } = &saved.training;
     let mut arrays = Arrays::default();
     arrays.put("mean", saved.model.mean().to_vec());
     arrays.put_matrix("loadings", saved.model.loadings());
-    arrays.put("noise_variance", noise_variance);
+    arrays.put("noise_variance", noise_variances(&saved.model));
     arrays.put("trace", saved.report.trace.clone());
-    arrays.put("n_observed_by_column", n_observed_by_column.iter().map(|&n| n as f64).collect());
-    arrays.put("column_means", column_means.clone());
-    arrays.put("column_sds", column_sds.clone());
+    saved.training.put(&mut arrays);
     arrays.put("constants", saved.constants.iter().map(|c| c.value).collect());
     if let Some(SavedRotation { rotated, .. }) = &saved.rotation {
         arrays.put_matrix("rotated_loadings", &rotated.loadings);
@@ -277,7 +302,7 @@ pub fn write(saved: &Saved, out: impl Write) -> Result<(), Error> {
         arrays.put("noise_shape", u.shape.clone());
     }
     if let Some(draws) = &saved.draws {
-        put_draws(&mut arrays, draws.components());
+        put_models(&mut arrays, "draws", draws.components());
     }
     let MethodRecord { name, options } = saved.method.clone();
     let header = Header {
@@ -287,7 +312,7 @@ pub fn write(saved: &Saved, out: impl Write) -> Result<(), Error> {
         family: saved.family.clone(),
         columns: saved.columns.clone(),
         constants: saved.constants.iter().map(|c| c.name.clone()).collect(),
-        noise,
+        noise: noise_of(&saved.model),
         rotation: saved.rotation.as_ref().map(|r| r.name.clone()),
         spec: saved.spec.clone(),
         method: MethodDef { name, options },
@@ -295,7 +320,7 @@ pub fn write(saved: &Saved, out: impl Write) -> Result<(), Error> {
         objective: saved.report.objective,
         termination: saved.report.termination,
         warnings: saved.report.warnings.clone(),
-        n_rows: *n_rows,
+        n_rows: saved.training.n_rows,
         choice: saved.choice.clone(),
         check: saved.check.clone(),
         uncertainty: saved.model.uncertainty().map(|u| UncertaintyDef { coupled: u.coupled }),
@@ -320,16 +345,21 @@ pub fn write(saved: &Saved, out: impl Write) -> Result<(), Error> {
 /// [`Error::NewerModel`] and [`Error::UnknownKind`] for what only a later version reads,
 /// [`Error::BrokenModel`] for contents that contradict each other, [`Error::Read`] if the source fails.
 pub fn read(input: impl Read) -> Result<Saved, Error> {
-    let opened = container::open(input)?;
+    open(input)?.into_model()
+}
+
+/// What is read first, if this version reads the rest.
+fn label(header: &str) -> Result<Label, Error> {
+    let label: Label = serde_json::from_str(header).map_err(|e| Error::broken("header", e.to_string()))?;
+    if label.format_version > FORMAT_VERSION {
+        let Label { created_by, format_version: version, .. } = label;
+        return Err(Error::NewerModel { created_by, version, supported: FORMAT_VERSION });
+    }
+    Ok(label)
+}
+
+fn linear<R: Read>(opened: container::Opened<R>, created_by: String) -> Result<Saved, Error> {
     let json = |e: serde_json::Error| Error::broken("header", e.to_string());
-    let Label { format_version, kind, created_by } = serde_json::from_str(&opened.header).map_err(json)?;
-    if format_version > FORMAT_VERSION {
-        let supported = FORMAT_VERSION;
-        return Err(Error::NewerModel { created_by, version: format_version, supported });
-    }
-    if kind != KIND {
-        return Err(Error::UnknownKind { kind, created_by });
-    }
     let header: Header = serde_json::from_str(&opened.header).map_err(json)?;
     let mut arrays = opened.arrays()?;
 
@@ -420,42 +450,54 @@ fn from_triangles(triangles: &Matrix, size: usize) -> Result<Vec<Matrix>, Error>
     Ok(triangles.rows().map(|row| packed::unpack(row, size)).collect())
 }
 
-fn put_draws(arrays: &mut Arrays, draws: &[LinearGaussian]) {
-    let stacked: Vec<&[f64]> = draws.iter().flat_map(|draw| draw.loadings().rows()).collect();
-    arrays.put_matrix("draws_loadings", &Matrix::from_rows(&stacked));
-    arrays.put_matrix(
-        "draws_mean",
-        &Matrix::from_rows(&draws.iter().map(LinearGaussian::mean).collect::<Vec<_>>()),
-    );
-    let noise = |draw: &LinearGaussian| match draw.noise() {
+fn noise_variances(model: &LinearGaussian) -> Vec<f64> {
+    match model.noise() {
         Noise::Isotropic(variance) => vec![*variance],
         Noise::Diagonal(variances) => variances.clone(),
+    }
+}
+
+/// Models of one shape, as arrays whose names begin with `prefix`.
+fn put_models(arrays: &mut Arrays, prefix: &str, models: &[LinearGaussian]) {
+    let stacked: Vec<&[f64]> = models.iter().flat_map(|model| model.loadings().rows()).collect();
+    let means: Vec<&[f64]> = models.iter().map(LinearGaussian::mean).collect();
+    let noise: Vec<Vec<f64>> = models.iter().map(noise_variances).collect();
+    arrays.put_matrix(&format!("{prefix}_loadings"), &Matrix::from_rows(&stacked));
+    arrays.put_matrix(&format!("{prefix}_mean"), &Matrix::from_rows(&means));
+    arrays.put_matrix(&format!("{prefix}_noise"), &Matrix::from_rows(&noise));
+}
+
+/// `n` models of `d` columns.
+fn take_models(
+    arrays: &mut Arrays,
+    prefix: &'static str,
+    n: usize,
+    (d, isotropic): (usize, bool),
+) -> Result<Vec<LinearGaussian>, Error> {
+    let mut take = |what: &str| arrays.take_matrix(&format!("{prefix}_{what}"));
+    let (w, mean, noise) = (take("loadings")?, take("mean")?, take("noise")?);
+    let width = if isotropic { 1 } else { d };
+    let shapes = mean.n_columns() == d && noise.n_columns() == width;
+    if !shapes || n.checked_mul(d) != Some(w.n_rows()) || mean.n_rows() != n || noise.n_rows() != n {
+        return Err(Error::broken(prefix, "do not have the shape of the model"));
+    }
+    let model = |s: usize| {
+        let loadings = Matrix::from_fn(d, w.n_columns(), |j, i| w[(s * d + j, i)]);
+        let noise =
+            if isotropic { Noise::Isotropic(noise[(s, 0)]) } else { Noise::Diagonal(noise.row(s).to_vec()) };
+        LinearGaussian::new(loadings, mean.row(s).to_vec(), noise)
+            .map_err(|e| Error::broken(prefix, format!("are not valid ({e})")))
     };
-    arrays.put_matrix("draws_noise", &Matrix::from_rows(&draws.iter().map(noise).collect::<Vec<_>>()));
+    (0..n).map(model).collect()
 }
 
 fn take_draws(arrays: &mut Arrays, n: usize, model: &LinearGaussian) -> Result<Mixture, Error> {
-    let (d, q) = (model.n_columns(), model.n_components());
-    let (w, mean) = (arrays.take_matrix("draws_loadings")?, arrays.take_matrix("draws_mean")?);
-    let noise = arrays.take_matrix("draws_noise")?;
-    let width = match model.noise() {
-        Noise::Isotropic(_) => 1,
-        Noise::Diagonal(_) => d,
-    };
-    let shapes = w.n_columns() == q && mean.n_columns() == d && noise.n_columns() == width;
-    if !shapes || n.checked_mul(d) != Some(w.n_rows()) || mean.n_rows() != n || noise.n_rows() != n {
+    let isotropic = matches!(model.noise(), Noise::Isotropic(_));
+    let draws = take_models(arrays, "draws", n, (model.n_columns(), isotropic))?;
+    if draws.iter().any(|draw| draw.n_components() != model.n_components()) {
         return Err(Error::broken("draws", "do not have the shape of the model"));
     }
-    let invalid = |e: crate::Error| Error::broken("draws", format!("are not valid ({e})"));
-    let draw = |s: usize| {
-        let loadings = Matrix::from_fn(d, q, |j, i| w[(s * d + j, i)]);
-        let noise = match model.noise() {
-            Noise::Isotropic(_) => Noise::Isotropic(noise[(s, 0)]),
-            Noise::Diagonal(_) => Noise::Diagonal(noise.row(s).to_vec()),
-        };
-        LinearGaussian::new(loadings, mean.row(s).to_vec(), noise).map_err(invalid)
-    };
-    Mixture::equal((0..n).map(draw).collect::<Result<_, _>>()?).map_err(invalid)
+    Mixture::equal(draws).map_err(|e| Error::broken("draws", format!("are not valid ({e})")))
 }
 
 /// Counts are kept as f64, which is exact below 2⁵³.

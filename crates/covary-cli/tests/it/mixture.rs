@@ -1,0 +1,139 @@
+//! Mixtures and classes by the command.
+
+use super::{folder_with_examples, run_in, succeed};
+use covary::Density;
+use covary::io::model_file::{self, Opened, SavedMixture};
+use covary::io::{Table, csv};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+fn read(folder: &Path, name: &str) -> Table {
+    csv::read(fs::File::open(folder.join(name)).expect("written")).expect("a table")
+}
+
+fn saved(folder: &Path, name: &str) -> SavedMixture {
+    match model_file::open(fs::File::open(folder.join(name)).expect("written")).expect("a model") {
+        Opened::Mixture(saved) => *saved,
+        Opened::Model(_) => panic!("a mixture was asked for"),
+    }
+}
+
+#[test]
+fn every_verb_takes_a_mixture_or_says_why_not() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    let said = succeed(
+        root,
+        "fit examples/wine_gaps.csv --model mppca --mixtures 3 --components 2 -o groups.covary",
+    );
+    assert!(
+        said.err.contains("fitted a mixture of probabilistic PCAs with 3 models, 2 components each"),
+        "{}",
+        said.err
+    );
+    let (kept, data) = (saved(root, "groups.covary"), read(root, "examples/wine_gaps.csv"));
+    let data = data.dataset();
+
+    succeed(root, "score -q groups.covary examples/wine_gaps.csv -o odd.csv");
+    let odd = read(root, "odd.csv");
+    let columns = ["cultivar", "log_likelihood", "n_observed", "model", "probability_1"];
+    assert_eq!(odd.column_names()[..5], columns);
+    assert_eq!(odd.dataset().values().column(0), kept.mixture.log_density(data).unwrap());
+    let r = kept.mixture.responsibilities(data).unwrap();
+    assert_eq!(odd.dataset().values().column(5), r.column(2));
+
+    succeed(root, "transform -q groups.covary examples/wine_gaps.csv -o scores.csv");
+    let scores = read(root, "scores.csv");
+    assert_eq!(scores.column_names()[5..7], ["1_component_1", "1_component_2"]);
+    assert_eq!(scores.n_columns(), 1 + 1 + 3 + 6);
+
+    succeed(root, "impute -q examples/wine_gaps.csv --model groups.covary -o filled.csv");
+    let filled = read(root, "filled.csv");
+    assert_eq!(filled.dataset().n_gaps(), 0);
+    assert_eq!(*filled.dataset().values(), *kept.mixture.impute(data).unwrap().values());
+
+    succeed(root, "sample -q groups.covary --rows 7 -o new.csv");
+    assert_eq!(read(root, "new.csv").dataset().n_rows(), 7);
+    let said = succeed(root, "inspect groups.covary");
+    assert!(
+        said.out.starts_with("mixture of probabilistic PCAs, 3 models, 2 components each"),
+        "{}",
+        said.out
+    );
+    let json: Value = serde_json::from_str(&succeed(root, "inspect groups.covary --json").out).unwrap();
+    assert_eq!(json["models"].as_array().unwrap().len(), 3);
+
+    for verb in
+        ["reconstruct groups.covary examples/wine_gaps.csv", "plot groups.covary --kind scree -o a.svg"]
+    {
+        let said = run_in(root, &verb.split_whitespace().collect::<Vec<_>>(), b"");
+        assert_eq!(said.code, Some(1), "{verb}: {}", said.err);
+        assert!(said.err.contains("holds a mixture, and this asks for one model"), "{}", said.err);
+    }
+}
+
+#[test]
+fn impute_fits_a_mixture_and_checks_it() {
+    let folder = folder_with_examples();
+    let said = succeed(
+        folder.path(),
+        "impute examples/wine_gaps.csv --model gmm --mixtures 2 --draws 1 -o filled.csv",
+    );
+    assert!(said.err.contains("checked on") && said.err.contains("hidden cells: RMSE"), "{}", said.err);
+    assert_eq!(read(folder.path(), "filled.csv").dataset().n_gaps(), 0);
+    assert_eq!(read(folder.path(), "filled-1.csv").dataset().n_gaps(), 0);
+}
+
+#[test]
+fn the_size_is_chosen_by_bic_and_threads_leave_no_trace() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    let fit = "fit examples/wine.csv --model mppca --components 2";
+    let said = succeed(root, &format!("{fit} --threads 1 -o one.covary"));
+    assert!(said.err.contains("chose the size of least BIC among 6 that were tried"), "{}", said.err);
+    succeed(root, &format!("{fit} --threads 2 -o two.covary"));
+    assert_eq!(fs::read(root.join("one.covary")).unwrap(), fs::read(root.join("two.covary")).unwrap());
+}
+
+#[test]
+fn classes_are_learned_and_predicted() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    succeed(root, "fit -q examples/wine_gaps.csv --target cultivar --components 3 -o classes.covary");
+    let kept = saved(root, "classes.covary");
+    assert_eq!(kept.classes.as_ref().unwrap().names, ["c1", "c2", "c3"]);
+    succeed(root, "score -q classes.covary examples/wine_gaps.csv -o predicted.csv");
+    let table = read(root, "predicted.csv");
+    let columns = ["cultivar", "log_likelihood", "n_observed", "predicted", "probability_c1"];
+    assert_eq!(table.column_names()[..5], columns);
+    let right = (0..table.n_rows()).filter(|&i| table.text(i, 0) == table.text(i, 3)).count();
+    assert!(right >= 170, "{right} of 178");
+    succeed(root, "sample -q classes.covary --rows 5 -o new.csv");
+    assert!(read(root, "new.csv").column_names().contains(&"cultivar".to_owned()));
+}
+
+#[test]
+fn wrong_calls_and_tables_are_named() {
+    let folder = folder_with_examples();
+    let refused = |call: &str, code: i32, why: &str| {
+        let said = run_in(folder.path(), &call.split_whitespace().collect::<Vec<_>>(), b"");
+        assert_eq!(said.code, Some(code), "{call}: {}", said.err);
+        assert!(said.err.contains(why), "{call}: {}", said.err);
+    };
+    let fit = "fit -q examples/wine.csv -o a.covary";
+    refused(&format!("{fit} --mixtures 2"), 2, "--mixtures goes with --model mppca, mfa or gmm");
+    refused(&format!("{fit} --model mppca --mixtures 0"), 2, "give a whole number from 1, or `auto`");
+    refused(&format!("{fit} --model mppca --mixtures 100 --components 2"), 1, "100 models are too many");
+    refused(&format!("{fit} --model mppca --components 0.9"), 2, "is a number or `auto`");
+    refused(&format!("{fit} --model mfa --inference em"), 2, "a mixture has one method");
+    refused(&format!("{fit} --model mppca --prior colour=3"), 2, "mixture-em has no option `colour`");
+    refused(&format!("{fit} --model mppca --check"), 2, "--check and --rotation go with one model");
+    refused(&format!("{fit} --model mppca --target cultivar"), 2, "--target fits one model for each class");
+    refused(&format!("{fit} --model bpca --target cultivar"), 2, "not bpca");
+    refused(&format!("{fit} --target colour"), 1, "colour");
+    fs::write(folder.path().join("one.csv"), "a,b,kind\n1,2,x\n2,3,x\n4,4,x\n5,7,x\n").unwrap();
+    refused("fit -q one.csv --target kind --components 1 -o a.covary", 1, "all rows are of class `x`");
+    fs::write(folder.path().join("two.csv"), "a,b,kind\n1,2,x\n2,3,x\n4,4,x\n5,7,y\n").unwrap();
+    refused("fit -q two.csv --target kind --components 1 -o a.covary", 1, "class `y`: only 1 row(s)");
+}

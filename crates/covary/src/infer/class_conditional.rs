@@ -1,0 +1,159 @@
+//! One model for each class of rows (spec §9.6).
+
+use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination};
+use super::{Estimator, Method};
+use crate::model::{Classifier, LinearGaussian, Mixture, Noise};
+use crate::{Dataset, Error, Spec};
+
+/// Fits the rows of each class by themselves: their density, and how frequent they are.
+///
+/// ```
+/// use covary::{data::{simulate, Shape}, infer::ClassConditional, Spec};
+/// let (whole, _, truth) = simulate::mixture(Shape { rows: 300, columns: 6, n_components: 2 }, 3, 20.0, /* seed */ 1);
+/// let table = simulate::hide(&whole, 0.2, /* seed */ 2);
+/// let labels: Vec<Option<usize>> = truth.iter().map(|&c| Some(c)).collect();
+/// let classes = ["a", "b", "c"].map(str::to_owned);
+/// let fit = ClassConditional::default().fit(&table, &labels, &classes, &Spec::ppca(2))?;
+/// let right = fit.model.predict(&table)?.iter().zip(&truth).filter(|(a, b)| a == b).count();
+/// assert!(right > 290);
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ClassConditional {
+    /// How each class is fitted; if `None`, by the road recommended for its rows.
+    pub method: Option<Method>,
+    /// How probable the classes are, in their order; if `None`, as frequent as they were.
+    pub priors: Option<Vec<f64>>,
+}
+
+/// Smallest noise variance as a share of a class's variance, unless the spec says otherwise: a class of
+/// few rows has no more rank than rows.
+const FLOOR: f64 = 1e-6;
+
+impl ClassConditional {
+    /// Fits `classes`, `labels` giving the place of each row's class among them; rows without a label are
+    /// passed over.
+    ///
+    /// A standardised fit divides by the standard deviations of the whole table, so that all classes
+    /// share their units.
+    ///
+    /// # Errors
+    /// As [`fit_observed`](Self::fit_observed).
+    pub fn fit(
+        &self,
+        data: &Dataset,
+        labels: &[Option<usize>],
+        classes: &[String],
+        spec: &Spec,
+    ) -> Result<Fit<Classifier>, Error> {
+        self.fit_observed(data, (labels, classes), spec, &mut ())
+    }
+
+    /// [`fit`](Self::fit), telling `observer` of the steps of every class.
+    ///
+    /// # Errors
+    /// [`Error::OneClass`] below two classes, [`Error::InClass`] with the class that could not be fitted and
+    /// why, [`Error::WrongLength`] unless there is a label for each row, a prior for each class and no
+    /// label beyond the classes.
+    pub fn fit_observed(
+        &self,
+        data: &Dataset,
+        (labels, classes): (&[Option<usize>], &[String]),
+        spec: &Spec,
+        observer: &mut dyn Observer,
+    ) -> Result<Fit<Classifier>, Error> {
+        let wrong = |what, expected, got| Err(Error::WrongLength { what, expected, got });
+        if labels.len() != data.n_rows() {
+            return wrong("labels of rows", data.n_rows(), labels.len());
+        }
+        if let Some(beyond) = labels.iter().flatten().find(|c| **c >= classes.len()) {
+            return wrong("classes", beyond + 1, classes.len());
+        }
+        if let Some(priors) = &self.priors
+            && priors.len() != classes.len()
+        {
+            return wrong("prior probabilities of classes", classes.len(), priors.len());
+        }
+        if classes.len() < 2 {
+            return Err(Error::OneClass { class: classes.first().cloned() });
+        }
+        let units = Units::of(data, spec)?;
+        let table = units.scaled.as_ref().unwrap_or(data);
+        let own = Spec { standardize: false, noise_floor: spec.noise_floor.or(Some(FLOOR)), ..spec.clone() };
+        let (mut models, mut counts, mut reports) = (Vec::new(), Vec::new(), Vec::new());
+        for (c, class) in classes.iter().enumerate() {
+            let rows: Vec<usize> = (0..labels.len()).filter(|&i| labels[i] == Some(c)).collect();
+            let mut fitted = || {
+                if rows.is_empty() {
+                    return Err(Error::TooFewRows { rows: 0 });
+                }
+                let members = table.of_rows(&rows)?;
+                let method = self.method.clone().unwrap_or_else(|| Method::recommended(&members, &own));
+                let fit = method.fit_observed(&members, &own, observer)?;
+                Ok((units.unscale(&fit.model)?, fit.report))
+            };
+            let (model, report) = fitted()
+                .map_err(|error: Error| Error::InClass { class: class.clone(), error: Box::new(error) })?;
+            models.push(model);
+            reports.push(report);
+            counts.push(rows.len() as f64);
+        }
+        let mixture = Mixture::new(models, self.priors.clone().unwrap_or_else(|| counts.clone()))?;
+        let report = together(reports, &counts, mixture.weights());
+        Ok(Fit { model: Classifier::new(classes.to_vec(), mixture)?, draws: None, report })
+    }
+}
+
+/// The log-likelihood of cells and classes, the most doubtful end, and all warnings.
+fn together(reports: Vec<FitReport>, counts: &[f64], weights: &[f64]) -> FitReport {
+    let classes: f64 = counts.iter().zip(weights).map(|(n, w)| n * w.ln()).sum();
+    let value = classes + reports.iter().map(|r| r.objective.value).sum::<f64>();
+    let kind = reports.iter().map(|r| r.objective.kind).next().unwrap_or(ObjectiveKind::LogLikelihood);
+    let ends = [
+        Termination::Interrupted,
+        Termination::IterationLimit,
+        Termination::Converged,
+        Termination::ClosedForm,
+    ];
+    let ended = |end: &Termination| reports.iter().any(|r| r.termination == *end);
+    FitReport {
+        objective: Objective { kind, value },
+        trace: vec![value],
+        termination: ends.into_iter().find(ended).unwrap_or(Termination::ClosedForm),
+        warnings: reports.into_iter().flat_map(|r| r.warnings).collect(),
+        relevance: Vec::new(),
+        monitored: Vec::new(),
+    }
+}
+
+/// The units that all classes are fitted in.
+struct Units {
+    scale: Vec<f64>,
+    /// The table in them; `None` where they are its own.
+    scaled: Option<Dataset>,
+}
+
+impl Units {
+    fn of(data: &Dataset, spec: &Spec) -> Result<Self, Error> {
+        if !spec.standardize {
+            return Ok(Self { scale: Vec::new(), scaled: None });
+        }
+        let scale: Vec<f64> =
+            data.observed_variances().iter().map(|v| if *v > 0.0 { v.sqrt() } else { 1.0 }).collect();
+        let mut values = data.values().clone();
+        values.scale_columns(&scale.iter().map(|s| 1.0 / s).collect::<Vec<_>>());
+        let scaled = Dataset::with_names(values, data.column_names().to_vec())?;
+        Ok(Self { scale, scaled: Some(scaled) })
+    }
+
+    fn unscale(&self, model: &LinearGaussian) -> Result<LinearGaussian, Error> {
+        if self.scaled.is_none() {
+            return Ok(model.clone());
+        }
+        let mut w = model.loadings().clone();
+        w.scale_rows(&self.scale);
+        let mean = model.mean().iter().zip(&self.scale).map(|(m, s)| m * s).collect();
+        let noise = model.noise_variances().iter().zip(&self.scale).map(|(v, s)| v * s * s).collect();
+        Ok(LinearGaussian::new(w, mean, Noise::Diagonal(noise))?.canonical())
+    }
+}

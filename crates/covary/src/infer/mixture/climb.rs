@@ -1,0 +1,281 @@
+//! EM steps from one start, and what happens to models that lose their rows.
+
+use super::maximize::{MStep, closed_form, covariance};
+use super::start::{Clusters, informative};
+use super::{FLOOR, MixtureEm, MixtureInit, fewest_rows};
+use crate::infer::em::parameters::{Frame, Parameters};
+use crate::infer::em::stop::Aitken;
+use crate::infer::em::{Init, start as em_start};
+use crate::infer::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
+use crate::model::{Mixture, Shares};
+use crate::{Dataset, Error, LinearGaussian, Matrix, Spec};
+
+/// Responsibilities below this are taken for none: runs of such rows are passed over.
+const NEGLIGIBLE: f64 = 1e-14;
+
+/// A climb of the likelihood: where it stands and how it went.
+pub(super) struct Climb<'a> {
+    road: &'a MixtureEm,
+    pub(super) data: &'a Dataset,
+    spec: &'a Spec,
+    pub(super) frame: &'a Frame,
+    maximize: MStep<'a>,
+    /// Rows with an observed cell.
+    rows: Vec<usize>,
+    models: Vec<Parameters>,
+    weights: Vec<f64>,
+    /// What the rows say of the models as they stand; `None` before the first step.
+    shares: Option<Shares>,
+    trace: Vec<f64>,
+    aitken: Aitken,
+    termination: Termination,
+    warnings: Vec<Warning>,
+    /// Models put at a new place so far.
+    reseeded: usize,
+}
+
+impl<'a> Climb<'a> {
+    pub(super) fn new(road: &'a MixtureEm, data: &'a Dataset, spec: &'a Spec, frame: &'a Frame) -> Self {
+        let maximize = MStep {
+            data,
+            frame,
+            closed_form: road.closed_form(data, spec),
+            expand: road.parameter_expansion,
+            prior: &spec.prior,
+            floor: spec.noise_floor.unwrap_or(FLOOR),
+        };
+        Self {
+            road,
+            data,
+            spec,
+            frame,
+            maximize,
+            rows: informative(data),
+            models: Vec::new(),
+            weights: Vec::new(),
+            shares: None,
+            trace: Vec::new(),
+            aitken: Aitken::new(road.tolerance),
+            termination: Termination::IterationLimit,
+            warnings: Vec::new(),
+            reseeded: 0,
+        }
+    }
+
+    /// At the parameters of a mixture.
+    pub(super) fn at_mixture(self, mixture: &Mixture) -> Result<Self, Error> {
+        let (expected, got) = (self.road.n_mixtures, mixture.components().len());
+        if expected != got {
+            return Err(Error::WrongLength { what: "models of the start", expected, got });
+        }
+        let parameters = |model: &LinearGaussian| {
+            let init = Init::Given(Box::new(model.clone()));
+            em_start::parameters(&init, self.data, self.spec, self.frame, 0)
+        };
+        let models = mixture.components().iter().map(parameters).collect::<Result<_, _>>()?;
+        let weights = mixture.weights().to_vec();
+        Ok(Self { models, weights, ..self })
+    }
+
+    /// One M-step from clusters, each with the covariance that rows have about their centres.
+    pub(super) fn at_clusters(mut self, clusters: Clusters) -> Result<Self, Error> {
+        let Clusters { centres, labels } = clusters;
+        let Frame { mean, scale, inverse, isotropic } = self.frame;
+        let (d, k) = (self.data.n_columns(), centres.n_rows());
+        let residual = |i: usize, j: usize| {
+            labels[i].map_or(f64::NAN, |c| (self.data.row(i)[j] - mean[j]) * inverse[j] - centres[(c, j)])
+        };
+        let residuals = Matrix::from_fn(self.data.n_rows(), d, residual);
+        let pooled = if self.maximize.closed_form {
+            // The M-step needs no axes to begin with.
+            let observed = residuals.as_slice().iter().filter(|v| !v.is_nan());
+            let within = observed.map(|v| v * v).sum::<f64>() / self.data.n_observed() as f64;
+            let psi = vec![within.max(self.maximize.floor); d];
+            Parameters { w: Matrix::zeros(d, self.spec.n_components), mean: Vec::new(), psi }
+        } else {
+            let about = Frame::with_scale(vec![0.0; d], vec![1.0; d], *isotropic);
+            let spec = Spec { noise_floor: Some(self.maximize.floor), ..self.spec.clone() };
+            let residuals = Dataset::new(residuals)?;
+            em_start::parameters(&Init::Spectral, &residuals, &spec, &about, self.road.seed)?
+        };
+        for c in 0..k {
+            let member = |label: &Option<usize>| if *label == Some(c) { 1.0 } else { 0.0 };
+            let members: Vec<f64> = labels.iter().map(member).collect();
+            let n: f64 = members.iter().sum();
+            let mean = (0..d).map(|j| mean[j] + scale[j] * centres[(c, j)]).collect();
+            let at = Parameters { mean, ..pooled.clone() };
+            let enough = n >= fewest_rows(self.spec) as f64;
+            self.models.push(if enough { self.maximize.step(&at, &members)? } else { at });
+            self.weights.push(n.max(1.0));
+        }
+        let total: f64 = self.weights.iter().sum();
+        self.weights.iter_mut().for_each(|w| *w /= total);
+        Ok(self)
+    }
+
+    pub(super) fn log_likelihood(&self) -> f64 {
+        self.trace.last().copied().unwrap_or(f64::NEG_INFINITY)
+    }
+
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.termination == Termination::Interrupted
+    }
+
+    /// Goes on until the stopping rule is met or `steps` have been made, those of earlier calls included.
+    pub(super) fn run(&mut self, steps: usize, observer: &mut dyn Observer) -> Result<(), Error> {
+        if self.shares.is_none() {
+            self.expect()?;
+        }
+        while self.trace.len() <= steps && self.termination == Termination::IterationLimit {
+            let before = self.log_likelihood();
+            let steady = self.step()?;
+            let converged = self.expect()?;
+            let (iteration, objective) = (self.trace.len() - 1, self.log_likelihood());
+            if !steady {
+                // ℓ may fall where a model was moved: the gains begin anew.
+                self.aitken = Aitken::new(self.road.tolerance);
+            } else if objective < before - 1e-9 * (1.0 + before.abs()) {
+                self.warnings.push(Warning::ObjectiveFell { iteration, by: before - objective });
+            } else if converged {
+                self.termination = Termination::Converged;
+            }
+            if observer.step(&Step { iteration, objective }).is_break() {
+                self.termination = Termination::Interrupted;
+            }
+        }
+        Ok(())
+    }
+
+    /// E-step: what the rows say of the models; whether the stopping rule is met.
+    fn expect(&mut self) -> Result<bool, Error> {
+        let mixture = self.mixture()?;
+        let shares = mixture.shares(self.data)?;
+        let log_likelihood = self.rows.iter().map(|&i| shares.log_totals[i]).sum();
+        self.shares = Some(shares);
+        self.trace.push(log_likelihood);
+        Ok(self.aitken.push(log_likelihood))
+    }
+
+    fn mixture(&self) -> Result<Mixture, Error> {
+        let model = |p: &Parameters| self.frame.model(p, self.spec);
+        let models = self.models.iter().map(model).collect::<Result<_, _>>()?;
+        Mixture::new(models, self.weights.clone())
+    }
+
+    /// M-step. False if a model had lost its rows and was moved or removed.
+    fn step(&mut self) -> Result<bool, Error> {
+        let Shares { responsibilities, log_totals } = self.shares.take().expect("expect comes before");
+        let fewest = fewest_rows(self.spec) as f64;
+        let mut lost = Vec::new();
+        for (k, at) in self.models.iter_mut().enumerate() {
+            let mut weights = vec![0.0; self.data.n_rows()];
+            for &i in &self.rows {
+                let r = responsibilities[(i, k)];
+                weights[i] = if r < NEGLIGIBLE { 0.0 } else { r };
+            }
+            let n: f64 = weights.iter().sum();
+            self.weights[k] = n / self.rows.len() as f64;
+            // One model has all rows, however few.
+            if n < fewest && responsibilities.n_columns() > 1 {
+                lost.push(k);
+            } else {
+                *at = self.maximize.step(at, &weights)?;
+            }
+        }
+        self.replace(&lost, &log_totals)?;
+        Ok(lost.is_empty())
+    }
+
+    /// Puts each lost model at the least likely row, with the covariance of the others; once as many
+    /// have been moved as there are models, it is removed (spec §9.4).
+    fn replace(&mut self, lost: &[usize], log_totals: &[f64]) -> Result<(), Error> {
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let iteration = self.trace.len();
+        let mut unlikely = self.rows.clone();
+        unlikely.sort_by(|&a, &b| log_totals[a].total_cmp(&log_totals[b]));
+        let mut unlikely = unlikely.into_iter();
+        let pooled = self.pooled(lost)?;
+        for &k in lost.iter().rev() {
+            let row = unlikely.next().filter(|_| self.reseeded < self.road.n_mixtures);
+            if let Some(row) = row {
+                self.reseeded += 1;
+                let cells = self.data.row(row).iter().zip(&self.frame.mean);
+                let mean = cells.map(|(t, m)| if t.is_nan() { *m } else { *t }).collect();
+                self.models[k] = Parameters { mean, ..pooled.clone() };
+                self.weights[k] = 1.0 / self.road.n_mixtures as f64;
+                self.warnings.push(Warning::ModelMoved { iteration });
+            } else {
+                self.models.remove(k);
+                self.weights.remove(k);
+                self.warnings.push(Warning::ModelRemoved { iteration, left: self.models.len() });
+            }
+        }
+        let total: f64 = self.weights.iter().sum();
+        self.weights.iter_mut().for_each(|w| *w /= total);
+        Ok(())
+    }
+
+    /// Loadings and noise of the mean covariance of the models that have rows.
+    fn pooled(&self, lost: &[usize]) -> Result<Parameters, Error> {
+        let d = self.data.n_columns();
+        let (mut sum, mut total) = (Matrix::zeros(d, d), 0.0);
+        for (k, at) in self.models.iter().enumerate().filter(|(k, _)| !lost.contains(k)) {
+            let c = covariance(at);
+            let weighted = sum.as_mut_slice().iter_mut().zip(c.as_slice());
+            weighted.for_each(|(sum, c)| *sum += self.weights[k] * c);
+            total += self.weights[k];
+        }
+        sum.as_mut_slice().iter_mut().for_each(|v| *v /= total);
+        let q = self.spec.n_components;
+        let mut at = closed_form(&sum, q, vec![0.0; d], self.maximize.floor)?;
+        if !self.frame.isotropic {
+            for j in 0..d {
+                let signal: f64 = at.w.row(j).iter().map(|w| w * w).sum();
+                at.psi[j] = (sum[(j, j)] - signal).max(self.maximize.floor);
+            }
+        }
+        Ok(at)
+    }
+
+    pub(super) fn into_fit(
+        mut self,
+        constant: Vec<String>,
+        unseen_pairs: Option<Warning>,
+    ) -> Result<Fit<Mixture>, Error> {
+        if self.termination == Termination::IterationLimit {
+            let iterations = self.trace.len() - 1;
+            self.warnings.push(Warning::StillRising { iterations, remaining: self.aitken.remaining() });
+        }
+        if !constant.is_empty() {
+            self.warnings.push(Warning::ConstantColumns { columns: constant });
+        }
+        let floor = self.maximize.floor * (1.0 + 1e-9);
+        let at_floor = |j: &usize| self.models.iter().any(|at| at.psi[*j] <= floor);
+        let columns: Vec<String> = (0..self.data.n_columns())
+            .filter(at_floor)
+            .map(|j| self.data.column_names()[j].clone())
+            .collect();
+        if !columns.is_empty() {
+            self.warnings.push(Warning::NoiseAtFloor { columns });
+        }
+        self.warnings.extend(unseen_pairs);
+        let mixture = self.mixture()?;
+        let model = match &self.road.init {
+            MixtureInit::KMeans => mixture.canonical(),
+            // Whoever gave a start knows its models by their places.
+            MixtureInit::Centres(_) | MixtureInit::Given(_) => mixture.canonical_components(),
+        };
+        let value = self.log_likelihood();
+        let report = FitReport {
+            objective: Objective { kind: ObjectiveKind::LogLikelihood, value },
+            trace: self.trace,
+            termination: self.termination,
+            warnings: self.warnings,
+            relevance: Vec::new(),
+            monitored: Vec::new(),
+        };
+        Ok(Fit { model, draws: None, report })
+    }
+}

@@ -1,0 +1,270 @@
+//! Mixtures of linear-Gaussian models by EM, complete or with gaps (spec §9).
+
+mod climb;
+mod maximize;
+mod start;
+
+use super::em::parameters::Frame;
+use super::em::unseen_pairs;
+use super::options::{Setting, options, set, words};
+use super::report::{Fit, Observer};
+use crate::model::Mixture;
+use crate::spec::NoiseFamily;
+use crate::{Dataset, Error, Matrix, Spec};
+use climb::Climb;
+
+/// EM for K models at once, each row belonging to all of them in part.
+///
+/// ```text
+/// p(t) = Σ_k π_k N(t | μ_k, C_k)        r_nk = π_k N(t_nO | k) / p(t_nO)        C_k = W_k W_kᵀ + Ψ_k
+/// ```
+///
+/// The [`Spec`] says what each of them is: `Spec::ppca(q)` makes a mixture of probabilistic PCAs, of
+/// spherical Gaussians with q = 0 and of full ones with one component less than columns;
+/// `Spec::factor_analysis(q)` a mixture of factor analysers, of diagonal Gaussians with q = 0.
+///
+/// ```
+/// use covary::{data::{simulate, Shape}, infer::MixtureEm, Dataset, Matrix, Spec};
+/// let (a, _) = simulate::ppca(Shape { rows: 100, columns: 5, n_components: 1 }, /* seed */ 1);
+/// let shifted = |i: usize, j: usize| a.values()[(i, j)] + if i < 40 { 50.0 } else { 0.0 };
+/// let table = simulate::hide(&Dataset::new(Matrix::from_fn(100, 5, shifted))?, 0.1, /* seed */ 2);
+/// let fit = MixtureEm::of(2).fit(&table, &Spec::ppca(1))?;
+/// assert!((fit.model.weights()[0] - 0.6).abs() < 1e-6);                       // by falling weight
+/// assert!(fit.model.labels(&table)?.iter().enumerate().all(|(i, &k)| (k == 1) == (i < 40)));
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct MixtureEm {
+    /// K, the number of models.
+    pub n_mixtures: usize,
+    /// Most iterations.
+    pub max_iterations: usize,
+    /// Stop when the estimated remaining gain is below this many nats in total (spec §4.5). The default,
+    /// 1e-3, leaves all parameters together 0.045 standard errors from the optimum; where components
+    /// overlap, the digits beyond take most of the steps. 0 runs all iterations.
+    pub tolerance: f64,
+    /// How the M-step is made.
+    pub update: Update,
+    /// Parameter expansion, as in [`Em`](super::Em), for [`Update::Latent`].
+    pub parameter_expansion: bool,
+    /// Where to start.
+    pub init: MixtureInit,
+    /// Further starts from other seeds. Each makes five steps, and the best goes on: the likelihood has
+    /// many maxima, and most bad ones are told apart early. Without chance, as from given parameters,
+    /// there are none.
+    pub restarts: usize,
+    /// Seed of the starts.
+    pub seed: u64,
+}
+
+impl Default for MixtureEm {
+    fn default() -> Self {
+        Self {
+            n_mixtures: 2,
+            max_iterations: 1000,
+            tolerance: 1e-3,
+            update: Update::Auto,
+            parameter_expansion: true,
+            init: MixtureInit::KMeans,
+            restarts: 2,
+            seed: 0,
+        }
+    }
+}
+
+/// How a mixture's loadings, means and noise follow from the responsibilities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Update {
+    /// In closed form up to 64 columns or eight times the components, where there is one; by latent
+    /// moments otherwise.
+    Auto,
+    /// Weighted moments of the rows, gaps filled by their expectation, then eigenpairs: the whole M-step
+    /// at once, d² for each row and isotropic noise only.
+    ClosedForm,
+    /// Weighted moments of the scores: dq for each row, more steps.
+    Latent,
+}
+
+/// Where a mixture starts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MixtureInit {
+    /// Seeds far from each other (k-means++), a few rounds of k-means, and one M-step.
+    KMeans,
+    /// Rows to the nearest of these centres, K × d, and one M-step.
+    Centres(Box<Matrix>),
+    /// This mixture.
+    Given(Box<Mixture>),
+}
+
+options!(MixtureEm {
+    n_mixtures,
+    max_iterations,
+    tolerance,
+    update,
+    parameter_expansion,
+    init,
+    restarts,
+    seed,
+});
+
+words!(
+    Update { Auto = "auto", ClosedForm = "closed-form", Latent = "latent" },
+    "auto, closed-form or latent"
+);
+
+impl Setting for MixtureInit {
+    fn text(&self) -> String {
+        match self {
+            Self::KMeans => "k-means",
+            Self::Centres(_) => "centres",
+            Self::Given(_) => "given",
+        }
+        .to_owned()
+    }
+
+    fn set(&mut self, text: &str) -> Result<(), &'static str> {
+        match text {
+            "k-means" => *self = Self::KMeans,
+            _ => return Err("k-means; given centres or parameters cannot be named"),
+        }
+        Ok(())
+    }
+}
+
+/// Smallest noise variance as a share of the observed one, unless the spec says otherwise: without a
+/// floor the likelihood has no maximum (spec §9.4).
+const FLOOR: f64 = 1e-6;
+/// Steps of each start before the best is taken.
+const SHORT: usize = 5;
+/// Columns up to which the closed form is taken, and how many for each component.
+const NARROW: usize = 64;
+const COLUMNS_PER_COMPONENT: usize = 8;
+
+impl MixtureEm {
+    /// The name of this road.
+    pub const NAME: &'static str = "mixture-em";
+
+    /// So many models, everything else by default.
+    pub fn of(n_mixtures: usize) -> Self {
+        Self { n_mixtures, ..Self::default() }
+    }
+
+    /// Sets the option called `name`, which is that of its field.
+    ///
+    /// # Errors
+    /// As [`Method::set`](super::Method::set).
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        set(self, Self::NAME, name, value)
+    }
+
+    /// Fits.
+    ///
+    /// # Errors
+    /// As [`fit_observed`](Self::fit_observed).
+    pub fn fit(&self, data: &Dataset, spec: &Spec) -> Result<Fit<Mixture>, Error> {
+        self.fit_observed(data, spec, &mut ())
+    }
+
+    /// Fits, telling `observer` after every step; it may stop the fit, which is then returned as far as
+    /// it got. Models are in canonical form, by falling weight, or in the order of a start that was given.
+    ///
+    /// # Errors
+    /// [`Error::TooManyMixtures`] if there are too few rows for each model to have as many as it needs;
+    /// otherwise as [`Estimator::fit`](super::Estimator::fit).
+    pub fn fit_observed(
+        &self,
+        data: &Dataset,
+        spec: &Spec,
+        observer: &mut dyn Observer,
+    ) -> Result<Fit<Mixture>, Error> {
+        self.check(data, spec)?;
+        let constant = spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
+        let frame = Frame::new(data, spec);
+        let climb = || Climb::new(self, data, spec, &frame);
+        let mut best = match &self.init {
+            MixtureInit::Given(mixture) => climb().at_mixture(mixture)?,
+            MixtureInit::Centres(centres) => {
+                let (expected, got) = (self.n_mixtures * data.n_columns(), centres.as_slice().len());
+                if expected != got {
+                    return Err(Error::WrongLength { what: "numbers of the centres", expected, got });
+                }
+                climb().at_clusters(start::nearest(data, &frame, centres))?
+            }
+            MixtureInit::KMeans => {
+                let first = climb().at_clusters(start::clusters(data, &frame, self.n_mixtures, self.seed))?;
+                self.best_of(first, climb, observer)?
+            }
+        };
+        best.run(self.max_iterations, observer)?;
+        best.into_fit(constant, unseen_pairs(data))
+    }
+
+    /// The best of several starts after a few steps of each.
+    fn best_of<'a>(
+        &self,
+        mut best: Climb<'a>,
+        climb: impl Fn() -> Climb<'a>,
+        observer: &mut dyn Observer,
+    ) -> Result<Climb<'a>, Error> {
+        if self.n_mixtures == 1 || self.restarts == 0 {
+            return Ok(best);
+        }
+        let steps = SHORT.min(self.max_iterations);
+        best.run(steps, observer)?;
+        for k in 1..=self.restarts {
+            if best.is_interrupted() {
+                break;
+            }
+            let seed = self.seed.wrapping_add(k as u64);
+            let first = climb();
+            let clusters = start::clusters(first.data, first.frame, self.n_mixtures, seed);
+            let mut other = first.at_clusters(clusters)?;
+            other.run(steps, observer)?;
+            if other.log_likelihood() > best.log_likelihood() {
+                best = other;
+            }
+        }
+        Ok(best)
+    }
+
+    fn check(&self, data: &Dataset, spec: &Spec) -> Result<(), Error> {
+        spec.check(data)?;
+        let unsupported = |what, instead| Err(Error::Unsupported { method: Self::NAME, what, instead });
+        if !spec.prior.is_flat() {
+            return unsupported("a prior", "a noise floor");
+        }
+        if self.update == Update::ClosedForm && spec.noise == NoiseFamily::Diagonal {
+            return unsupported("diagonal noise in closed form", "`latent` updates");
+        }
+        if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
+            let value = self.tolerance;
+            return Err(Error::OutOfRange { name: "tolerance", value, bound: "finite and not negative" });
+        }
+        let (asked, rows) = (self.n_mixtures, data.n_informative_rows());
+        if asked == 0 {
+            return Err(Error::OutOfRange { name: "n_mixtures", value: 0.0, bound: "at least 1" });
+        }
+        let each = fewest_rows(spec);
+        if asked > 1 && asked > rows / each {
+            return Err(Error::TooManyMixtures { asked, rows, each, max: (rows / each).max(1) });
+        }
+        Ok(())
+    }
+
+    fn closed_form(&self, data: &Dataset, spec: &Spec) -> bool {
+        let (d, q) = (data.n_columns(), spec.n_components);
+        match self.update {
+            Update::ClosedForm => true,
+            Update::Latent => false,
+            Update::Auto => {
+                // Without components the latent moments are the closed form, from observed cells alone.
+                spec.noise == NoiseFamily::Isotropic && q > 0 && d <= NARROW.max(COLUMNS_PER_COMPONENT * q)
+            }
+        }
+    }
+}
+
+/// Rows below which a model of a mixture is lost (spec §9.4): as many as its axes and mean take, and one.
+fn fewest_rows(spec: &Spec) -> usize {
+    spec.n_components + 2
+}
