@@ -15,6 +15,8 @@ fn class(error: &Error) -> &'static str {
         | Error::AllConstant { .. }
         | Error::OutOfScale { .. }
         | Error::HasGaps { .. }
+        | Error::GapsInSources { .. }
+        | Error::SingularView { .. }
         | Error::ColumnCount { .. }
         | Error::TooFewToHide { .. }
         | Error::OneClass { .. }
@@ -24,6 +26,7 @@ fn class(error: &Error) -> &'static str {
         Error::TooManyComponents { .. }
         | Error::FixedComponents { .. }
         | Error::DegenerateNoise { .. }
+        | Error::RankBelow { .. }
         | Error::NotIdentified { .. }
         | Error::TooManyMixtures { .. } => "ComponentsError",
         Error::InClass { error, .. } => class(error),
@@ -42,6 +45,7 @@ pub(crate) fn of(error: Error) -> PyErr {
         Error::Infinite { row, column, value } => format!(
             "Input X contains infinity: row {row}, column `{column}` (both counted from 1) is {value}; correct the cell, or set it to NaN"
         ),
+        Error::GapsInSources { .. } => format!("Input X contains NaN: {error}"),
         other => other.to_string(),
     };
     raise(class(&error), &message)

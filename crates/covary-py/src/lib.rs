@@ -3,10 +3,12 @@
 mod array;
 mod choose;
 mod error;
+mod ica;
 mod mixture;
 mod model;
 mod place;
 mod principal;
+mod views;
 mod work;
 
 /// Private: `import covary` is the package.
@@ -15,9 +17,13 @@ mod _covary {
     #[pymodule_export]
     use super::choose::{compare, interval_reach, oddities, parallel_analysis, pool};
     #[pymodule_export]
+    use super::ica::{Unmixing, fast_ica};
+    #[pymodule_export]
     use super::mixture::{Mixture, fit_classes, fit_mixture, open_model};
     #[pymodule_export]
     use super::model::{Model, fit, fit_factors};
     #[pymodule_export]
     use super::principal::{Principal, Stream, principal, principal_sparse};
+    #[pymodule_export]
+    use super::views::{Canonical, canonical};
 }

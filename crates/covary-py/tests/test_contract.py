@@ -28,6 +28,8 @@ ESTIMATORS = [
     covary.BayesianPCA(inference="mean_field"),
     covary.BayesianPCA(inference="evidence"),
     covary.BayesianPCA(inference="gibbs", prior={"draws": 20, "warm_up": 20}),
+    covary.FastICA(),
+    covary.FastICA(algorithm="deflation", fun="cube", whiten="arbitrary-variance"),
     covary.Gaussian(),
     covary.Imputer(),
     covary.Imputer(add_indicator=True, keep_empty_features=True),

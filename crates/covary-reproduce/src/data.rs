@@ -58,25 +58,38 @@ impl Data {
 
     /// The pictures of an `idx` file, `folder/name`, a row each, cells from 0 to 255; the first `most`.
     pub(crate) fn pictures(&self, file: &str, most: usize) -> Result<Dataset, Error> {
+        let (lengths, cells) = self.idx::<3>(file, most)?;
+        let values = cells.iter().map(|b| f64::from(*b)).collect();
+        Ok(Dataset::new(Matrix::from_vec(lengths[0], lengths[1] * lengths[2], values)?)?)
+    }
+
+    /// The labels of an `idx` file, `folder/name`; the first `most`.
+    pub(crate) fn labels(&self, file: &str, most: usize) -> Result<Vec<usize>, Error> {
+        Ok(self.idx::<1>(file, most)?.1.iter().map(|b| usize::from(*b)).collect())
+    }
+
+    /// Lengths and bytes of an `idx` file of `N` directions, the first cut to `most`.
+    fn idx<const N: usize>(&self, file: &str, most: usize) -> Result<([usize; N], Vec<u8>), Error> {
         let failed = |why: &str| Error::Read { path: file.to_owned(), why: why.to_owned() };
         let mut bytes = Vec::new();
         let opened = File::open(self.path(file)?).map_err(|e| failed(&e.to_string()))?;
         GzDecoder::new(opened).read_to_end(&mut bytes).map_err(|e| failed(&e.to_string()))?;
-        // Four numbers of 32 bits: 0x803 for three directions of bytes, then their lengths.
+        // Numbers of 32 bits: 0x800 + N for N directions of bytes, then their lengths.
         let word = |k: usize| {
             let four: Option<[u8; 4]> = bytes.get(4 * k..4 * k + 4).and_then(|b| b.try_into().ok());
             four.map(|b| u32::from_be_bytes(b) as usize)
         };
-        let (Some(0x803), Some(n), Some(height), Some(width)) = (word(0), word(1), word(2), word(3)) else {
-            return Err(failed("not a file of pictures in the format idx"));
-        };
-        let (rows, columns) = (n.min(most), height.saturating_mul(width));
-        let cells = rows.saturating_mul(columns);
-        let Some(cells) = bytes.get(16..cells.saturating_add(16)) else {
-            return Err(failed("shorter than its header says"));
-        };
-        let values = cells.iter().map(|b| f64::from(*b)).collect();
-        Ok(Dataset::new(Matrix::from_vec(rows, columns, values)?)?)
+        if word(0) != Some(0x800 + N) {
+            return Err(failed(&format!("not a file of bytes in {N} directions in the format idx")));
+        }
+        let mut lengths = [0; N];
+        for (k, length) in lengths.iter_mut().enumerate() {
+            *length = word(k + 1).ok_or_else(|| failed("shorter than its header"))?;
+        }
+        lengths[0] = lengths[0].min(most);
+        let (start, cells) = (4 * (N + 1), lengths.iter().fold(1, |a: usize, b| a.saturating_mul(*b)));
+        let cells = bytes.get(start..start.saturating_add(cells));
+        Ok((lengths, cells.ok_or_else(|| failed("shorter than its header says"))?.to_vec()))
     }
 
     /// The shipped digits: 1797 rows of 64 cells from 0 to 16.

@@ -22,6 +22,7 @@ pub mod index;
 mod record;
 mod run;
 mod tipping_bishop_1999;
+mod tipping_bishop_1999b;
 
 pub use data::Data;
 pub use error::Error;
@@ -48,6 +49,8 @@ pub struct Exhibit {
 pub const EXHIBITS: &[Exhibit] = &[
     tipping_bishop_1999::fig_1::EXHIBIT,
     tipping_bishop_1999::table_1::EXHIBIT,
+    tipping_bishop_1999b::oil_flow::EXHIBIT,
+    tipping_bishop_1999b::classes::EXHIBIT,
     bishop_1999::hinton::EXHIBIT,
     chen_2018::fig_02::EXHIBIT,
     chen_2018::fig_03::EXHIBIT,

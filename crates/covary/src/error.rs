@@ -185,6 +185,46 @@ pub enum Error {
         /// Numerical rank of the centred data.
         rank: usize,
     },
+    /// More components than the table has directions.
+    #[error(
+        "{asked} components are too many: the columns have rank {rank}, some being sums of others; ask for {rank} or fewer"
+    )]
+    RankBelow {
+        /// Components asked for.
+        asked: usize,
+        /// Numerical rank of the centred table.
+        rank: usize,
+    },
+    /// A view without columns.
+    #[error("view {view} has no columns; give it at least one, or leave the view out")]
+    EmptyView {
+        /// The view, counted from 1.
+        view: usize,
+    },
+    /// A view whose covariance has no inverse.
+    #[error(
+        "view {view} has {columns} columns of rank {rank} in {rows} rows, so its covariance has no inverse and canonical correlations are not defined; give a ridge, such as 0.1, or a rank of at most {rank}"
+    )]
+    SingularView {
+        /// The view, counted from 1.
+        view: usize,
+        /// Its numerical rank.
+        rank: usize,
+        /// Its columns.
+        columns: usize,
+        /// Rows.
+        rows: usize,
+    },
+    /// Gaps where sources are sought.
+    #[error(
+        "{method} needs a complete table and this one has {gaps} gaps: sources have no Gaussian density to fill them by; impute the table first, drop the rows with gaps, or fit noisy sources (`ica::NoisyIca`), which leave gaps out"
+    )]
+    GapsInSources {
+        /// What was asked for.
+        method: &'static str,
+        /// Missing cells.
+        gaps: usize,
+    },
     /// A factor model with more parameters than the covariance has entries.
     #[error(
         "{asked} factors cannot be identified from {columns} columns (degrees of freedom {degrees_of_freedom}); at most {max} can"

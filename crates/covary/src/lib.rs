@@ -31,12 +31,15 @@
 //! | [`model`] | [`LinearGaussian`], the traits [`Density`] and [`model::Given`], rotations |
 //! | [`spec`] | [`Spec`], priors |
 //! | [`infer`] | the roads: [`infer::Spectral`], [`infer::Newton`], [`infer::Em`], … |
+//! | [`ica`] | independent components: FastICA, maximum likelihood |
+//! | [`views`] | several tables about the same rows: canonical correlation |
 //! | [`select`] | how many components, how honest the intervals are, whether gaps come at random |
 //! | [`learn`] | from a table to a model that can be kept, by a model's name |
 //! | [`io`] | tables of several formats, observed cells as they came; model files |
 
 pub mod data;
 mod error;
+pub mod ica;
 pub mod infer;
 pub mod io;
 pub mod learn;
@@ -45,6 +48,7 @@ pub mod model;
 mod parallel;
 pub mod select;
 pub mod spec;
+pub mod views;
 
 pub use data::{CentralMoments, Dataset};
 pub use error::Error;

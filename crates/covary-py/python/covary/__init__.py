@@ -10,8 +10,10 @@ PPCA(n_components=2)
 
 from . import exceptions
 from ._linear import load
+from ._cca import ProbabilisticCCA
 from ._factor import FactorAnalysis
 from ._gaussian import Gaussian
+from ._ica import FastICA
 from ._imputer import Imputer
 from ._mixture import GaussianMixture, MixturePPCA, PPCAClassifier
 from ._pca import PCA, IncrementalPCA
@@ -25,6 +27,7 @@ __all__ = [
     "BayesianPCA",
     "Comparison",
     "FactorAnalysis",
+    "FastICA",
     "Gaussian",
     "GaussianMixture",
     "Imputer",
@@ -32,6 +35,7 @@ __all__ = [
     "MixturePPCA",
     "PPCAClassifier",
     "Pooled",
+    "ProbabilisticCCA",
     "exceptions",
     "load",
     "pool",

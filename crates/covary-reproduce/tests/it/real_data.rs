@@ -14,6 +14,15 @@ fn viruses_have_their_figure_and_their_table() {
 }
 
 #[test]
+fn flows_are_told_apart_by_twelve_models_and_by_classes() {
+    let Some(data) = shared_data() else { return };
+    let record = made_of(&data, "tipping-bishop-1999b-oil-flow", 1);
+    assert!(row(&record, "12 models").1 && !row(&record, "3 models").1);
+    let record = made_of(&data, "tipping-bishop-1999b-classes", 1);
+    assert!(row(&record, "11 components").1 && row(&record, "10 components, 30 % of the pixels removed").1);
+}
+
+#[test]
 fn priors_switch_six_and_five_of_nine_components_off() {
     let record = made("bishop-1999-hinton", 2);
     let (agree, all) = record.agreement();

@@ -24,6 +24,7 @@ mod principal_axes;
 mod report;
 mod scatter;
 mod share;
+mod shared_private;
 mod sparse_axes;
 mod spectral;
 mod variational;
@@ -43,6 +44,7 @@ pub use newton::Newton;
 pub use options::MethodRecord;
 pub use principal_axes::{Kept, PrincipalAxes};
 pub use report::{Fit, FitReport, Monitored, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
+pub use shared_private::SharedPrivate;
 pub use spectral::{Solver, Spectral, Spectrum};
 pub use variational::{MeanField, Structured};
 

@@ -3,6 +3,7 @@
 //! faer types appear in no public signature. Everything here runs on the calling thread.
 
 pub(crate) mod blocks;
+pub(crate) mod elementary;
 pub(crate) mod krylov;
 pub(crate) mod lanes;
 mod matrix;

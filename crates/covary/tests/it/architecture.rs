@@ -11,7 +11,7 @@ const FLOORS: [&[&str]; 8] = [
     &["data"],
     &["model", "spec"],
     &["infer"],
-    &["select", "ica"],
+    &["select", "ica", "views"],
     &["io"],
     &["learn"],
 ];

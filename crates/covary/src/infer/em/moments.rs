@@ -511,7 +511,7 @@ fn check_weights(data: &Dataset, weights: &[f64]) -> Result<(), Error> {
 
 /// `A x = b` in place. A sum of `⟨z zᵀ⟩` is positive definite; should rounding say otherwise
 /// (a column observed in a single row), the smallest ridge that factorises is added.
-fn solve_spd(mut a: Matrix, b: &mut [f64]) {
+pub(in crate::infer) fn solve_spd(mut a: Matrix, b: &mut [f64]) {
     let mut ridge = 1e-15 * a.trace();
     loop {
         if let Some(chol) = Cholesky::new(&a) {
@@ -530,6 +530,6 @@ fn solve_spd(mut a: Matrix, b: &mut [f64]) {
 }
 
 /// `xᵀ A x`
-fn quadratic(a: &Matrix, x: &[f64]) -> f64 {
+pub(in crate::infer) fn quadratic(a: &Matrix, x: &[f64]) -> f64 {
     a.rows().zip(x).map(|(row, xi)| xi * dot(row, x)).sum()
 }

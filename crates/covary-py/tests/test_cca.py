@@ -1,0 +1,106 @@
+"""ProbabilisticCCA: correlations of others, prediction across views, and what is refused."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.cross_decomposition import CCA
+from sklearn.datasets import load_linnerud
+from sklearn.utils.estimator_checks import check_estimator
+
+import covary
+from covary.exceptions import ComponentsError, DataError, OptionError
+
+
+@pytest.fixture(scope="module")
+def views():
+    return load_linnerud(return_X_y=True)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_check_estimator():
+    pair = "fit_transform returns the variates of both views, as that of scikit-learn's CCA does"
+    expected = {
+        "check_transformer_general": pair,
+        "check_transformer_data_not_an_array": pair,
+        "check_estimators_nan_inf": "predict fills gaps; fit and transform refuse them",
+    }
+    results = check_estimator(covary.ProbabilisticCCA(1), on_fail=None, expected_failed_checks=expected)
+    failed = [f"{r['check_name']}: {r['exception']!r}" for r in results if r["status"] == "failed"]
+    assert not failed
+    assert sum(r["status"] == "passed" for r in results) >= 43
+
+
+def test_correlations_are_those_of_others(views):
+    X, Y = views
+    ours = covary.ProbabilisticCCA().fit(X, Y)
+    # R's cancor.
+    np.testing.assert_allclose(ours.canonical_correlations_, [0.795608154419992, 0.200556041107123, 0.0725702862103672], atol=1e-10)
+    u, v = ours.transform(X, Y)
+    theirs = CCA(3, max_iter=10000, tol=1e-12).fit(X, Y)
+    a, b = theirs.transform(X, Y)
+    for k in range(3):
+        assert abs(np.corrcoef(u[:, k], a[:, k])[0, 1]) == pytest.approx(1, abs=1e-6)
+        assert abs(np.corrcoef(v[:, k], b[:, k])[0, 1]) == pytest.approx(1, abs=1e-6)
+    np.testing.assert_allclose(u.T @ u / 20, np.eye(3), atol=1e-10)
+    np.testing.assert_allclose(u.T @ v / 20, np.diag(ours.canonical_correlations_), atol=1e-10)
+    assert (ours.fit_transform(X, Y)[1] == v).all() and (ours.transform(X) == u).all()
+
+
+def test_prediction_is_the_regression_of_one_view_on_the_other(views):
+    X, Y = views
+    ours = covary.ProbabilisticCCA().fit(X, Y)
+    mean, std = ours.predict(X, return_std=True)
+    design = np.column_stack([np.ones(20), X])
+    coefficients, *_ = np.linalg.lstsq(design, Y, rcond=None)
+    np.testing.assert_allclose(mean, design @ coefficients, rtol=1e-7)
+    np.testing.assert_allclose(std[0], (Y - mean).std(axis=0), rtol=1e-6)
+    gaps = X.astype(float)
+    gaps[0, 1] = np.nan
+    some, wider = ours.predict(gaps, return_std=True)
+    assert np.isfinite(some).all() and (wider[0] >= std[0]).all() and (some[1:] == mean[1:]).all()
+    assert (ours.predict(X) == mean).all()
+    covariance = np.cov(X.T, bias=True)
+    quadratic = np.einsum("ni,ij,nj->n", X - X.mean(axis=0), np.linalg.inv(covariance), X - X.mean(axis=0))
+    alone = -0.5 * (quadratic + np.linalg.slogdet(2 * np.pi * covariance)[1])
+    np.testing.assert_allclose(ours.score_samples(X), alone, rtol=1e-8)
+    assert ours.score_samples(X, Y).sum() == pytest.approx(ours.log_likelihood_, rel=1e-8)
+    rho = ours.canonical_correlations_
+    u, v = ours.transform(X, Y)
+    np.testing.assert_allclose(ours.scores(X, Y), np.sqrt(rho) / (1 + rho) * (u + v), atol=1e-12)
+    twin = pickle.loads(pickle.dumps(ours))
+    assert (twin.predict(X) == mean).all() and twin.log_likelihood_ == ours.log_likelihood_
+
+
+def test_wide_views_need_a_ridge_or_a_rank():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(15, 30)), rng.normal(size=(15, 4))
+    with pytest.raises(DataError, match="view 1 has 30 columns of rank 14 in 15 rows.*give a ridge"):
+        covary.ProbabilisticCCA().fit(X, Y)
+    for options in ({"ridge": 0.5}, {"rank": 3}):
+        found = covary.ProbabilisticCCA(**options).fit(X, Y)
+        assert 0 < found.canonical_correlations_[0] < 1 and np.isnan(found.log_likelihood_)
+        assert np.isfinite(found.predict(X)).all()
+
+
+def test_what_cannot_be_is_refused(views):
+    X, Y = views
+    gaps = X.copy()
+    gaps[0, 0] = np.nan
+    with pytest.raises(DataError, match="Input X contains NaN"):
+        covary.ProbabilisticCCA().fit(gaps, Y)
+    with pytest.raises(DataError, match="Input y contains NaN"):
+        covary.ProbabilisticCCA().fit(X, gaps)
+    with pytest.raises(DataError, match="20 rows and y 7"):
+        covary.ProbabilisticCCA().fit(X, Y[:7])
+    with pytest.raises(ValueError, match="second view"):
+        covary.ProbabilisticCCA().fit(X, None)
+    with pytest.raises(ValueError, match="0 feature"):
+        covary.ProbabilisticCCA().fit(X, np.empty((20, 0)))
+    with pytest.raises(ComponentsError, match="at most 3"):
+        covary.ProbabilisticCCA(4).fit(X, Y)
+    for options in ({"ridge": -1.0}, {"rank": 0}, {"n_components": 0}, {"n_components": 1.5}):
+        with pytest.raises(OptionError):
+            covary.ProbabilisticCCA(**options).fit(X, Y)
+    one = covary.ProbabilisticCCA().fit(X, Y[:, 0])
+    assert one.n_components_ == 1 and one.predict(X).shape == (20, 1)

@@ -1,0 +1,255 @@
+//! Independent components: `t = A s + μ` with sources s that are independent and not Gaussian.
+//!
+//! | road | what it maximises |
+//! | --- | --- |
+//! | [`FastIca`] | how far from Gaussian each source is, by a fixed-point iteration |
+//! | [`MaximumLikelihood`] | the likelihood of sources with given densities, super- or sub-Gaussian |
+//! | [`NoisyIca`] | a bound on the likelihood of Laplace sources behind noise, with gaps |
+//!
+//! What comes out of the first two is an [`Unmixing`]. It is no density of rows: sources have no Gaussian one.
+
+mod contrast;
+mod fast;
+mod likelihood;
+mod noisy;
+mod unmixing;
+
+pub use contrast::Contrast;
+pub use fast::{Algorithm, FastIca};
+pub use likelihood::{Kind, MaximumLikelihood, Sources};
+pub use noisy::{NoisyIca, NoisySeparation};
+pub use unmixing::{Unmixing, amari_index};
+
+use crate::infer::{Kept, PrincipalAxes, Termination};
+use crate::linalg::canonical_signs;
+use crate::parallel::{add, over_pieces};
+use crate::{Dataset, Error, Matrix};
+use std::fmt;
+
+/// Cells of whitened rows worked on at a time: four such blocks stay in the first caches.
+const BLOCK_CELLS: usize = 8 * 1024;
+/// Directions with a standard deviation below this share of the largest count as none.
+const LEAST_DEVIATION: f64 = 1e-10;
+/// Below this excess kurtosis a source counts as Gaussian.
+const GAUSSIAN: f64 = 0.1;
+
+/// Separated sources and how they were found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Separation {
+    /// From rows to sources and back.
+    pub model: Unmixing,
+    /// `E s⁴ − 3` of every source at unit variance: 0 for a Gaussian, above for heavy tails, below for
+    /// light ones.
+    pub kurtosis: Vec<f64>,
+    /// Steps taken; of [`Algorithm::Deflation`], by the source that took most.
+    pub n_iterations: usize,
+    /// Why it ended.
+    pub termination: Termination,
+    /// What a likelihood says; `None` for [`FastIca`].
+    pub likelihood: Option<Likelihood>,
+    /// What to doubt.
+    pub warnings: Vec<Warning>,
+}
+
+/// What [`MaximumLikelihood`] says beyond the sources.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Likelihood {
+    /// Of the whitened table, in nats, after every step, the start first. Where [`Sources::Extended`]
+    /// changed the kind of a source, values before and after do not compare.
+    pub trace: Vec<f64>,
+    /// The density of every source.
+    pub kinds: Vec<Kind>,
+    /// Root mean square of every source in the units of its density.
+    pub scales: Vec<f64>,
+}
+
+impl Likelihood {
+    /// Log-likelihood of the whitened table at the end, in nats.
+    pub fn log_likelihood(&self) -> f64 {
+        self.trace.last().copied().expect("the start is in the trace")
+    }
+}
+
+/// Something to know about sources that were nevertheless returned.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The limit on iterations came before the stopping rule was met.
+    NotConverged {
+        /// Iterations made.
+        iterations: usize,
+        /// How far the rule was from being met: what it watches, at the end.
+        left: f64,
+        /// What it asks for.
+        tolerance: f64,
+    },
+    /// Two sources or more look Gaussian: any rotation of them is as good.
+    Gaussian {
+        /// These sources, counted from 1.
+        sources: Vec<usize>,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotConverged { iterations, left, tolerance } => write!(
+                f,
+                "still moving by {left:.1e} after {iterations} iterations, {tolerance:.0e} was asked for; raise the limit or the tolerance, or ask for fewer components"
+            ),
+            Self::Gaussian { sources } => {
+                let numbers = sources.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                write!(
+                    f,
+                    "sources {numbers} have an excess kurtosis below {GAUSSIAN}: Gaussian sources cannot be told apart, and any rotation of them is as good; ask for fewer components"
+                )
+            }
+        }
+    }
+}
+
+/// A whitened table: `Z = (T − t̄) K`, `Zᵀ Z / N = I` (spec §8.1).
+struct Whitened {
+    mean: Vec<f64>,
+    /// Kᵀ, q × d.
+    whitening: Matrix,
+    /// Its pseudo-inverse, d × q.
+    dewhitening: Matrix,
+    /// n × q.
+    rows: Matrix,
+    /// Whether the rows were made white here.
+    scaled: bool,
+}
+
+impl Whitened {
+    /// Centred and whitened along its `n_components` leading axes, or all it has.
+    fn new(data: &Dataset, n_components: Option<usize>, method: &'static str) -> Result<Self, Error> {
+        refuse_gaps(data, method)?;
+        let n = data.n_rows();
+        if let Some(asked @ 0) = n_components {
+            let bound = "1 or more";
+            return Err(Error::OutOfRange { name: "n_components", value: asked as f64, bound });
+        }
+        let kept = n_components.map_or(Kept::All, Kept::Number);
+        let mut axes = PrincipalAxes { kept, ..PrincipalAxes::default() }.fit(data)?;
+        let sd: Vec<f64> = axes.singular_values().iter().map(|s| s / (n as f64).sqrt()).collect();
+        let rank = sd.iter().take_while(|s| **s > LEAST_DEVIATION * sd[0]).count();
+        match n_components {
+            _ if rank == 0 => return Err(Error::AllConstant { columns: data.n_columns() }),
+            Some(asked) if rank < asked => return Err(Error::RankBelow { asked, rank }),
+            _ => {}
+        }
+        axes.components = Matrix::from_fn(rank, data.n_columns(), |i, j| axes.components[(i, j)]);
+        axes.explained_variance.truncate(rank);
+        // The sign that scikit-learn gives an axis, so that a start means the same here.
+        for i in 0..rank {
+            if axes.components[(i, 0)] < 0.0 {
+                axes.components.row_mut(i).iter_mut().for_each(|v| *v = -*v);
+            }
+        }
+        let mut rows = axes.transform(data, true)?;
+        // Whitened there by the divisor N − 1.
+        let correction = (n as f64 / (n as f64 - 1.0)).sqrt();
+        rows.as_mut_slice().iter_mut().for_each(|z| *z *= correction);
+        let mut dewhitening = axes.components.transpose();
+        dewhitening.scale_columns(&sd[..rank]);
+        let mut whitening = axes.components;
+        whitening.scale_rows(&sd[..rank].iter().map(|s| 1.0 / s).collect::<Vec<_>>());
+        Ok(Self { mean: axes.mean, whitening, dewhitening, rows, scaled: true })
+    }
+
+    /// The table as it is.
+    fn as_given(data: &Dataset, method: &'static str) -> Result<Self, Error> {
+        refuse_gaps(data, method)?;
+        let d = data.n_columns();
+        Ok(Self {
+            mean: vec![0.0; d],
+            whitening: Matrix::identity(d),
+            dewhitening: Matrix::identity(d),
+            rows: data.values().clone(),
+            scaled: false,
+        })
+    }
+
+    fn n_components(&self) -> usize {
+        self.whitening.n_rows()
+    }
+
+    /// The sources `y = B z`, at unit variance, by falling explained variance `‖aᵢ‖²`, the entry of
+    /// largest absolute value of every aᵢ positive. Also which row of B each of them is, and its root
+    /// mean square there.
+    fn unmixing(&self, b: &Matrix) -> (Unmixing, Vec<usize>, Vec<f64>) {
+        let q = self.n_components();
+        let powers = self.powers(b);
+        let n = self.rows.n_rows() as f64;
+        let rms: Vec<f64> = (0..q).map(|i| (powers[i] / n).sqrt()).collect();
+        let scale: Vec<f64> =
+            rms.iter().map(|r| if self.scaled && *r > 0.0 { 1.0 / r } else { 1.0 }).collect();
+        let mut rotation = b.clone();
+        rotation.scale_rows(&scale);
+        let mixing = self.dewhitening.dot(&crate::linalg::inverse(&rotation));
+        let length = |i: usize| (0..mixing.n_rows()).map(|j| mixing[(j, i)] * mixing[(j, i)]).sum::<f64>();
+        let lengths: Vec<f64> = (0..q).map(length).collect();
+        let mut order: Vec<usize> = (0..q).collect();
+        order.sort_by(|&a, &b| lengths[b].total_cmp(&lengths[a]));
+        let mut mixing = Matrix::from_fn(mixing.n_rows(), q, |j, i| mixing[(j, order[i])]);
+        let flips = canonical_signs(&mut mixing);
+        let rotation = Matrix::from_fn(q, q, |i, k| flips[i] * rotation[(order[i], k)]);
+        let model = Unmixing::new(self.mean.clone(), self.whitening.clone(), rotation, mixing)
+            .expect("parts made for each other");
+        (model, order.clone(), order.iter().map(|&i| rms[i]).collect())
+    }
+
+    /// `Σ yᵢ²`, then `Σ yᵢ⁴`, of `y = B z`.
+    fn powers(&self, b: &Matrix) -> Vec<f64> {
+        let q = self.n_components();
+        self.sum(b, 2 * q, |y, _, sums| {
+            for row in y.chunks_exact(q) {
+                for (i, y) in row.iter().enumerate() {
+                    sums[i] += y * y;
+                    sums[q + i] += y * y * y * y;
+                }
+            }
+        })
+    }
+
+    /// Adds up what `work` makes of blocks of `Y = Z Bᵀ` and Z, in a fixed tree.
+    fn sum(&self, b: &Matrix, length: usize, work: impl Fn(&[f64], &[f64], &mut [f64]) + Sync) -> Vec<f64> {
+        let (n, q, p) = (self.rows.n_rows(), self.n_components(), b.n_rows());
+        let step = BLOCK_CELLS.div_ceil(q);
+        let part_of = |range: std::ops::Range<usize>| {
+            let (mut sums, mut y) = (vec![0.0; length], vec![0.0; step * p]);
+            for z in self.rows.as_slice()[range.start * q..range.end * q].chunks(step * q) {
+                let m = z.len() / q;
+                let y = &mut y[..m * p];
+                let out = faer::MatMut::from_row_major_slice_mut(y, m, p);
+                let left = faer::MatRef::from_row_major_slice(z, m, q);
+                crate::linalg::gemm(out, false, left, b.view().transpose());
+                work(y, z, &mut sums);
+            }
+            sums
+        };
+        over_pieces(n, step, part_of, |a, b| add(a, b))
+    }
+
+    /// Excess kurtosis of every source.
+    fn kurtosis(&self, model: &Unmixing) -> Vec<f64> {
+        let (n, q) = (self.rows.n_rows() as f64, self.n_components());
+        let powers = self.powers(&model.rotation);
+        (0..q).map(|i| n * powers[q + i] / (powers[i] * powers[i]) - 3.0).collect()
+    }
+}
+
+fn refuse_gaps(data: &Dataset, method: &'static str) -> Result<(), Error> {
+    match data.n_gaps() {
+        0 => Ok(()),
+        gaps => Err(Error::GapsInSources { method, gaps }),
+    }
+}
+
+/// The warning of Gaussian sources, where it is due (spec §8.3).
+fn gaussian(kurtosis: &[f64]) -> Option<Warning> {
+    let sources: Vec<usize> =
+        kurtosis.iter().enumerate().filter(|(_, k)| k.abs() < GAUSSIAN).map(|(i, _)| i + 1).collect();
+    (sources.len() > 1).then_some(Warning::Gaussian { sources })
+}

@@ -1,0 +1,366 @@
+//! Probabilistic CCA with shared and private components, any number of views, any gaps (spec §7.3).
+
+use super::em::moments::{LatentMoments, quadratic, solve_spd};
+use super::em::parameters::{Frame, Parameters};
+use super::em::stop::Aitken;
+use super::em::unseen_pairs;
+use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
+use crate::linalg::{Cholesky, canonical_signs, dot, eigen, rows::center_observed, thin_svd};
+use crate::{Dataset, Error, LinearGaussian, Matrix, Noise};
+use std::ops::Range;
+
+/// Factor analysis of several views with structural zeros in W:
+///
+/// ```text
+/// t_v = W_vs z_s + W_vv z_v + μ_v + ε_v      ε_v ~ N(0, σ_v² I)
+/// ```
+///
+/// z_s is shared by all views, z_v private to one. Fitted by EM over the observed cells; a whole view may
+/// be missing from a row. In the model that comes out the shared components are the first columns of the
+/// loadings, then come those of each view in turn. To predict a view from another, leave its cells empty.
+///
+/// It is the model of canonical correlation only where the private part can be any covariance: per-view
+/// noise and d_v − 1 private components.
+///
+/// ```
+/// use covary::{data::{simulate, Shape}, infer::SharedPrivate, Dataset, Density, Matrix};
+/// let (both, truth) = simulate::ppca(Shape { rows: 300, columns: 7, n_components: 2 }, /* seed */ 1);
+/// // The second view, three columns, is missing from every third row.
+/// let some = Matrix::from_fn(300, 7, |i, j| if i % 3 == 0 && j > 3 { f64::NAN } else { both.values()[(i, j)] });
+/// let table = Dataset::new(some)?;
+/// let fit = SharedPrivate::new(vec![4, 3], 2, vec![1, 1]).fit(&table)?;
+/// let error = |model: &dyn Density| -> Result<f64, covary::Error> {
+///     let filled = model.impute(&table)?;
+///     Ok(filled.cells().iter().map(|c| (c.mean - both.values()[(c.row, c.column)]).powi(2)).sum())
+/// };
+/// assert!(error(&fit.model)? < 1.1 * error(&truth)?);      // nearly as well as by the truth
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct SharedPrivate {
+    /// Columns of each view, which stand side by side in the table.
+    pub views: Vec<usize>,
+    /// Components shared by all views.
+    pub shared: usize,
+    /// Components private to each view.
+    pub private: Vec<usize>,
+    /// One noise variance for all views.
+    pub tied_noise: bool,
+    /// Most iterations.
+    pub max_iterations: usize,
+    /// Stop when the estimated remaining gain is below this many nats ([`Em::tolerance`](super::Em::tolerance)).
+    pub tolerance: f64,
+    /// Lets the latent covariance of the shared and of each private block move for one step and folds it
+    /// back.
+    pub parameter_expansion: bool,
+    /// Where to start: a model with the structural zeros. From the covariances within and across views if
+    /// `None`.
+    pub start: Option<LinearGaussian>,
+}
+
+/// Smallest noise variance, in units of the mean variance of a view.
+const FLOOR: f64 = 1e-10;
+
+impl SharedPrivate {
+    /// With the options we recommend.
+    pub fn new(views: Vec<usize>, shared: usize, private: Vec<usize>) -> Self {
+        Self {
+            views,
+            shared,
+            private,
+            tied_noise: false,
+            max_iterations: 5000,
+            tolerance: 1e-6,
+            parameter_expansion: true,
+            start: None,
+        }
+    }
+
+    /// Fits the views of a table.
+    ///
+    /// # Errors
+    /// As [`fit_observed`](Self::fit_observed).
+    pub fn fit(&self, data: &Dataset) -> Result<Fit, Error> {
+        self.fit_observed(data, &mut ())
+    }
+
+    /// Fits the views of a table; `observer` hears of every step and may end the work.
+    ///
+    /// # Errors
+    /// [`Error::EmptyView`], [`Error::WrongLength`] unless views, private components and start fit the table,
+    /// [`Error::TooManyComponents`] for a view with as many as columns, [`Error::TooFewRows`],
+    /// [`Error::EmptyColumn`], [`Error::AllConstant`] for a view without variance, [`Error::OutOfRange`] for the
+    /// tolerance.
+    pub fn fit_observed(&self, data: &Dataset, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        let layout = self.layout(data)?;
+        let frame = layout.frame(data, self.tied_noise);
+        let mut at = match &self.start {
+            Some(model) => layout.given(model, &frame)?,
+            None => layout.start(data, &frame)?,
+        };
+        let mut aitken = Aitken::new(self.tolerance);
+        let (mut trace, mut warnings) = (Vec::new(), Vec::new());
+        let mut termination = Termination::IterationLimit;
+        let mut moments = LatentMoments::of(data, &frame, &at);
+        trace.push(moments.log_likelihood());
+        aitken.push(moments.log_likelihood());
+        for iteration in 1..=self.max_iterations {
+            at = self.maximize(&layout, &frame, &at, &moments);
+            moments = LatentMoments::of(data, &frame, &at);
+            let (last, objective) = (trace[iteration - 1], moments.log_likelihood());
+            trace.push(objective);
+            if objective < last - 1e-9 * (1.0 + last.abs()) {
+                warnings.push(Warning::ObjectiveFell { iteration, by: last - objective });
+            }
+            if aitken.push(objective) {
+                termination = Termination::Converged;
+                break;
+            }
+            if observer.step(&Step { iteration, objective }).is_break() {
+                termination = Termination::Interrupted;
+                break;
+            }
+        }
+        if termination == Termination::IterationLimit {
+            let (iterations, remaining) = (trace.len() - 1, aitken.remaining());
+            warnings.push(Warning::StillRising { iterations, remaining });
+        }
+        let at_floor = |j: &usize| at.psi[*j] <= FLOOR * (1.0 + 1e-9);
+        let floored: Vec<usize> = (0..data.n_columns()).filter(at_floor).collect();
+        if !floored.is_empty() {
+            let columns = floored.iter().map(|&j| data.column_names()[j].clone()).collect();
+            warnings.push(Warning::NoiseAtFloor { columns });
+        }
+        warnings.extend(unseen_pairs(data));
+        let value = trace[trace.len() - 1];
+        let report = FitReport {
+            objective: Objective { kind: ObjectiveKind::LogLikelihood, value },
+            trace,
+            termination,
+            warnings,
+            relevance: Vec::new(),
+            monitored: Vec::new(),
+        };
+        Ok(Fit { model: layout.model(&frame, at)?, draws: None, report })
+    }
+
+    fn layout(&self, data: &Dataset) -> Result<Layout, Error> {
+        let (n, d) = (data.n_informative_rows(), data.n_columns());
+        if let Some(view) = self.views.iter().position(|&columns| columns == 0) {
+            return Err(Error::EmptyView { view: view + 1 });
+        }
+        for (what, expected, got) in [
+            ("columns of all views", d, self.views.iter().sum()),
+            ("numbers of private components", self.views.len(), self.private.len()),
+        ] {
+            if expected != got {
+                return Err(Error::WrongLength { what, expected, got });
+            }
+        }
+        if n < 2 {
+            return Err(Error::TooFewRows { rows: n });
+        }
+        if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
+            let bound = "finite and not negative";
+            return Err(Error::OutOfRange { name: "tolerance", value: self.tolerance, bound });
+        }
+        if let Some(j) = data.n_observed_by_column().iter().position(|&seen| seen == 0) {
+            return Err(Error::EmptyColumn { column: data.column_names()[j].clone() });
+        }
+        let (mut rows, mut columns) = (Vec::new(), Vec::new());
+        let (mut row, mut column) = (0, self.shared);
+        for (&size, &private) in self.views.iter().zip(&self.private) {
+            let asked = self.shared.max(private);
+            let max = if asked == private { size - 1 } else { size };
+            if asked > max {
+                return Err(Error::TooManyComponents { asked, rows: n, columns: size, max });
+            }
+            if data.observed_variances()[row..row + size].iter().all(|v| *v == 0.0) {
+                return Err(Error::AllConstant { columns: size });
+            }
+            rows.push(row..row + size);
+            columns.push(column..column + private);
+            row += size;
+            column += private;
+        }
+        Ok(Layout { shared: self.shared, rows, columns, q: column })
+    }
+
+    /// One step: for every column a joint regression of its active loadings and its mean, then the noise at the
+    /// new loadings.
+    fn maximize(&self, layout: &Layout, frame: &Frame, at: &Parameters, m: &LatentMoments) -> Parameters {
+        let (d, q) = (at.w.n_rows(), layout.q);
+        let mut next = Parameters { w: Matrix::zeros(d, q), mean: at.mean.clone(), psi: vec![0.0; d] };
+        let mut shift = vec![0.0; d];
+        let (mut errors, mut cells) = (vec![0.0; layout.rows.len()], vec![0.0; layout.rows.len()]);
+        for view in 0..layout.rows.len() {
+            // The last of z is 1: its coefficient moves the mean.
+            let active: Vec<usize> =
+                (0..layout.shared).chain(layout.columns[view].clone()).chain([q]).collect();
+            for j in layout.rows[view].clone() {
+                let (a, reference) = (m.normal_matrix(j), m.reference(j));
+                let slope: Vec<f64> =
+                    (0..=q).map(|i| m.cross.row(j)[i] - dot(a.row(i), &reference)).collect();
+                let mut step: Vec<f64> = active.iter().map(|&i| slope[i]).collect();
+                solve_spd(
+                    Matrix::from_fn(active.len(), active.len(), |i, k| a[(active[i], active[k])]),
+                    &mut step,
+                );
+                let mut delta = vec![0.0; q + 1];
+                active.iter().zip(&step).for_each(|(&i, s)| delta[i] = *s);
+                // e(w̃ + δ) = e(w̃) − 2 slopeᵀδ + δᵀ A δ
+                errors[view] += m.error_at_reference(j) + quadratic(&a, &delta) - 2.0 * dot(&slope, &delta);
+                cells[view] += m.count(j);
+                for i in 0..q {
+                    next.w[(j, i)] = reference[i] + delta[i];
+                }
+                shift[j] = delta[q];
+            }
+        }
+        let all = errors.iter().sum::<f64>() / cells.iter().sum::<f64>();
+        for view in 0..layout.rows.len() {
+            let own = if self.tied_noise { all } else { errors[view] / cells[view] };
+            next.psi[layout.rows[view].clone()].fill(own.max(FLOOR));
+        }
+        if self.parameter_expansion {
+            layout.fold(m, &mut next.w, &mut shift);
+        }
+        for j in 0..d {
+            next.mean[j] += shift[j] * frame.scale[j];
+        }
+        next
+    }
+}
+
+/// Which rows and columns of W belong to which view.
+struct Layout {
+    shared: usize,
+    rows: Vec<Range<usize>>,
+    columns: Vec<Range<usize>>,
+    q: usize,
+}
+
+impl Layout {
+    /// Blocks of W that may be turned by themselves: rows and columns.
+    fn blocks(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+        let d = self.rows[self.rows.len() - 1].end;
+        let private = self.rows.iter().cloned().zip(self.columns.iter().cloned());
+        std::iter::once((0..d, 0..self.shared)).chain(private).filter(|(_, columns)| !columns.is_empty())
+    }
+
+    /// One unit for a view, since it has one noise variance.
+    fn frame(&self, data: &Dataset, tied: bool) -> Frame {
+        let variances = data.observed_variances();
+        let unit = |columns: Range<usize>| {
+            let n = columns.len() as f64;
+            (variances[columns].iter().sum::<f64>() / n).sqrt()
+        };
+        let whole = unit(0..variances.len());
+        let mut scale = vec![whole; variances.len()];
+        if !tied {
+            self.rows.iter().for_each(|rows| scale[rows.clone()].fill(unit(rows.clone())));
+        }
+        Frame::with_scale(data.observed_means().to_vec(), scale, false)
+    }
+
+    fn given(&self, model: &LinearGaussian, frame: &Frame) -> Result<Parameters, Error> {
+        for (what, expected, got) in [
+            ("columns of the start", frame.scale.len(), model.mean().len()),
+            ("components of the start", self.q, model.n_components()),
+        ] {
+            if expected != got {
+                return Err(Error::WrongLength { what, expected, got });
+            }
+        }
+        let mut at = frame.parameters(model);
+        for (view, rows) in self.rows.iter().enumerate() {
+            for j in rows.clone() {
+                for i in (self.shared..self.q).filter(|i| !self.columns[view].contains(i)) {
+                    at.w[(j, i)] = 0.0;
+                }
+            }
+        }
+        Ok(at)
+    }
+
+    /// Shared loadings from the covariances across views, private ones from what they leave within each; gaps
+    /// count as means.
+    fn start(&self, data: &Dataset, frame: &Frame) -> Result<Parameters, Error> {
+        let (n, d) = (data.n_rows(), data.n_columns());
+        let mut y = Matrix::zeros(n, d);
+        center_observed(data.values().as_slice(), &frame.mean, &frame.inverse, y.as_mut_slice());
+        let mut s = y.t_dot(&y);
+        s.as_mut_slice().iter_mut().for_each(|v| *v /= n as f64);
+        let view_of = |j: usize| self.rows.iter().position(|rows| rows.contains(&j));
+        let across =
+            eigen(&Matrix::from_fn(d, d, |i, j| if view_of(i) == view_of(j) { 0.0 } else { s[(i, j)] }))?;
+        let mut w = Matrix::zeros(d, self.q);
+        for i in 0..self.shared {
+            // W_x W_yᵀ is the covariance across: with two views an eigenvector has half its length in each.
+            let length = (2.0 * across.values[i].max(0.01)).sqrt();
+            (0..d).for_each(|j| w[(j, i)] = length * across.vectors[(j, i)]);
+        }
+        let mut psi = vec![0.0; d];
+        for (rows, columns) in self.rows.iter().zip(&self.columns) {
+            let shared = |j: usize| &w.row(j)[..self.shared];
+            let left = Matrix::from_fn(rows.len(), rows.len(), |i, j| {
+                let (i, j) = (rows.start + i, rows.start + j);
+                s[(i, j)] - dot(shared(i), shared(j))
+            });
+            let found = eigen(&left)?;
+            let rest = found.values[columns.len()..].iter().map(|v| v.max(0.0)).sum::<f64>();
+            // Small noise: what starts as noise is hard to win back (spec §2.5).
+            let noise = (rest / (rows.len() - columns.len()) as f64).max(0.01);
+            for (k, i) in columns.clone().enumerate() {
+                let length = (found.values[k] - noise).max(0.01).sqrt();
+                rows.clone().for_each(|j| w[(j, i)] = length * found.vectors[(j - rows.start, k)]);
+            }
+            psi[rows.clone()].fill(noise);
+        }
+        Ok(Parameters { w, mean: frame.mean.clone(), psi })
+    }
+
+    /// PX fold block by block: with the latent mean ν and the covariance L Lᵀ of a block that the rows ask for,
+    /// `μ ← μ + W ν`, `W ← W L`. Independent blocks stay so.
+    fn fold(&self, m: &LatentMoments, w: &mut Matrix, shift: &mut [f64]) {
+        let (n, second) = (m.n_rows(), m.latent_moment());
+        let nu: Vec<f64> = (0..self.q).map(|i| second[(self.q, i)] / n).collect();
+        for (j, s) in shift.iter_mut().enumerate() {
+            *s += dot(w.row(j), &nu);
+        }
+        for (rows, columns) in self.blocks() {
+            let at = |i: usize| columns.start + i;
+            let sigma = Matrix::from_fn(columns.len(), columns.len(), |i, k| {
+                second[(at(i), at(k))] / n - nu[at(i)] * nu[at(k)]
+            });
+            let Some(chol) = Cholesky::new(&sigma) else { continue };
+            for j in rows {
+                let block = Matrix::from_rows(&[&w.row(j)[columns.clone()]]).dot(chol.lower());
+                w.row_mut(j)[columns.clone()].copy_from_slice(block.row(0));
+            }
+        }
+    }
+
+    /// In the user's units, every block turned to its canonical form: `Wᵀ Ψ⁻¹ W` diagonal and falling, signs by
+    /// the library's rule.
+    fn model(&self, frame: &Frame, at: Parameters) -> Result<LinearGaussian, Error> {
+        let Parameters { mut w, mean, psi } = at;
+        for (rows, columns) in self.blocks() {
+            let sd: Vec<f64> = rows.clone().map(|j| psi[j].sqrt()).collect();
+            let block = Matrix::from_fn(rows.len(), columns.len(), |j, i| {
+                w[(rows.start + j, columns.start + i)] / sd[j]
+            });
+            let svd = thin_svd(&block)?;
+            let mut turned = svd.u;
+            turned.scale_columns(&svd.s);
+            turned.scale_rows(&sd);
+            turned.scale_rows(&frame.scale[rows.clone()]);
+            canonical_signs(&mut turned);
+            for j in rows.clone() {
+                w.row_mut(j)[columns.clone()].copy_from_slice(turned.row(j - rows.start));
+            }
+        }
+        let noise = psi.iter().zip(&frame.scale).map(|(v, s)| v * s * s).collect();
+        LinearGaussian::new(w, mean, Noise::Diagonal(noise))
+    }
+}

@@ -1,0 +1,175 @@
+//! Shared and private components of several views: golden cases, agreement with canonical correlation, gaps.
+
+use crate::common::{assert_close, dataset, flat, golden, matrix};
+use covary::data::{Shape, simulate};
+use covary::infer::{SharedPrivate, Step, Termination, Warning};
+use covary::views::CanonicalCorrelation;
+use covary::{Dataset, Density, Error, LinearGaussian, Matrix, Noise};
+use rand::SeedableRng;
+use serde_json::Value;
+use std::ops::ControlFlow;
+
+fn joined(case: &Value) -> Dataset {
+    let (x, y) = (matrix(&case["input"]["X"]), matrix(&case["input"]["Y"]));
+    let rows: Vec<Vec<f64>> = (0..x.n_rows()).map(|i| [x.row(i), y.row(i)].concat()).collect();
+    Dataset::new(Matrix::from_rows(&rows)).unwrap()
+}
+
+#[test]
+fn the_golden_cases_are_met() {
+    for name in ["pcca_shared_private_free", "pcca_shared_private_tied"] {
+        let case = golden("part2", name);
+        let (data, start, want) = (joined(&case), &case["input"]["start"], &case["expected"]);
+        assert!(data.n_gaps() > 0);
+        let tied_noise = case["input"]["tied_noise"].as_bool().unwrap();
+        let sigma2 = flat(&start["sigma2"]);
+        let noise = (0..7).map(|j| sigma2[usize::from(j >= 4 && !tied_noise)]).collect();
+        let start = LinearGaussian::new(matrix(&start["W"]), flat(&start["mu"]), Noise::Diagonal(noise));
+        let plain = SharedPrivate {
+            tied_noise,
+            max_iterations: 20,
+            tolerance: 0.0,
+            parameter_expansion: false,
+            start: Some(start.unwrap()),
+            ..SharedPrivate::new(vec![4, 3], 1, vec![1, 1])
+        };
+        let fit = plain.fit(&data).unwrap();
+        let tolerance = case["tolerance"]["trace_rel"].as_f64().unwrap();
+        assert_close("start", &fit.report.trace[..1], &flat(&want["loglik_start"]), tolerance);
+        assert_close("trace", &fit.report.trace[1..], &flat(&want["loglik_trace"]), tolerance);
+        assert_close("μ", fit.model.mean(), &flat(&want["mu"]), tolerance);
+        let noise = fit.model.noise_variances();
+        let noise = if tied_noise { vec![noise[0]] } else { vec![noise[0], noise[4]] };
+        assert_close("σ²", &noise, &flat(&want["sigma2"]), tolerance);
+        // One component of a kind: only its sign is free.
+        let (w, golden_w) = (fit.model.loadings(), matrix(&want["W"]));
+        for k in 0..3 {
+            let (got, want) = (w.column(k), golden_w.column(k));
+            let sign = got.iter().zip(&want).map(|(a, b)| a * b).sum::<f64>().signum();
+            let turned: Vec<f64> = got.iter().map(|v| sign * v).collect();
+            assert_close("W", &turned, &want, tolerance);
+        }
+        let converged = case["tolerance"]["converged_rel"].as_f64().unwrap();
+        let far = SharedPrivate { max_iterations: 100_000, tolerance: 1e-10, ..plain.clone() };
+        for parameter_expansion in [false, true] {
+            let fit = SharedPrivate { parameter_expansion, ..far.clone() }.fit(&data).unwrap();
+            let want = &want["converged"];
+            assert_close("ℓ", &[fit.report.objective.value], &flat(&want["loglik"]), converged);
+            assert!(fit.report.trace.windows(2).all(|l| l[1] >= l[0] - 1e-9), "falls");
+        }
+    }
+}
+
+#[test]
+fn with_full_private_parts_it_is_canonical_correlation() {
+    let case = golden("part2", "pcca_ml");
+    let found = CanonicalCorrelation { n_components: Some(1), ..CanonicalCorrelation::default() };
+    let found = found.fit(&dataset(&case["input"]["X"]), &dataset(&case["input"]["Y"])).unwrap();
+    let fit = SharedPrivate {
+        max_iterations: 50_000,
+        tolerance: 1e-9,
+        ..SharedPrivate::new(vec![4, 3], 1, vec![3, 2])
+    };
+    let fit = fit.fit(&joined(&case)).unwrap();
+    let apart = fit.report.objective.value - found.log_likelihood().unwrap();
+    assert!(apart.abs() < case["tolerance"]["em_abs"].as_f64().unwrap(), "{apart:.1e}");
+}
+
+/// Three views of 4, 3 and 5 columns with one shared component and one private to each, and the same with gaps
+/// and whole views missing.
+fn three_views() -> (Dataset, Dataset) {
+    let w = Matrix::from_fn(12, 4, |j, k| {
+        let view = [0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2][j];
+        if k == 0 || k == view + 1 { ((j * 5 + k * 3) as f64).sin() + 0.5 } else { 0.0 }
+    });
+    let truth = LinearGaussian::new(w, vec![1.0; 12], Noise::Isotropic(0.05)).unwrap();
+    let whole = Dataset::new(truth.sample(400, &mut rand_chacha::ChaCha8Rng::seed_from_u64(3))).unwrap();
+    let mut gaps = simulate::hide(&whole, 0.1, 4).into_values();
+    for i in (0..400).step_by(4) {
+        let view = [0..4, 4..7, 7..12][i / 4 % 3].clone();
+        gaps.row_mut(i)[view].fill(f64::NAN);
+    }
+    (whole, Dataset::new(gaps).unwrap())
+}
+
+#[test]
+fn three_views_with_gaps_are_fitted_and_filled() {
+    let (whole, gaps) = three_views();
+    let fit = SharedPrivate::new(vec![4, 3, 5], 1, vec![1, 1, 1]).fit(&gaps).unwrap();
+    assert_eq!(fit.report.termination, Termination::Converged);
+    assert!(fit.report.trace.windows(2).all(|l| l[1] >= l[0] - 1e-8));
+    let w = fit.model.loadings();
+    assert!((0..4).all(|j| w[(j, 2)] == 0.0 && w[(j, 3)] == 0.0) && (7..12).all(|j| w[(j, 1)] == 0.0));
+    let filled = fit.model.impute(&gaps).unwrap();
+    let (mut error, mut spread, mut inside) = (0.0, 0.0, 0);
+    for cell in filled.cells() {
+        let truth = whole.values()[(cell.row, cell.column)];
+        let (low, high) = cell.interval(0.9).unwrap();
+        error += (cell.mean - truth).powi(2);
+        spread += (truth - 1.0).powi(2);
+        inside += usize::from((low..high).contains(&truth));
+    }
+    let n = filled.cells().len() as f64;
+    assert!(error < 0.6 * spread, "{error} of {spread}");
+    assert!((inside as f64 / n - 0.9).abs() < 0.03, "{}", inside as f64 / n);
+}
+
+#[test]
+fn a_missing_view_is_integrated_out() {
+    let (whole, _) = three_views();
+    let model = SharedPrivate::new(vec![4, 3, 5], 1, vec![1, 1, 1]).fit(&whole).unwrap().model;
+    let hidden = Matrix::from_fn(400, 12, |i, j| if j < 7 { whole.values()[(i, j)] } else { f64::NAN });
+    let w = Matrix::from_fn(7, 4, |j, k| model.loadings()[(j, k)]);
+    let noise = Noise::Diagonal(model.noise_variances()[..7].to_vec());
+    let marginal = LinearGaussian::new(w, model.mean()[..7].to_vec(), noise).unwrap();
+    let first = Dataset::new(Matrix::from_fn(400, 7, |i, j| whole.values()[(i, j)])).unwrap();
+    let (a, b) = (model.log_density(&Dataset::new(hidden).unwrap()), marginal.log_density(&first));
+    assert_close("log-density", &a.unwrap(), &b.unwrap(), 1e-10);
+}
+
+#[test]
+fn the_same_bits_on_one_thread_and_two() {
+    let (_, gaps) = three_views();
+    let many: Vec<usize> = (0..8000).map(|i| i % 400).collect();
+    let data = gaps.of_rows(&many).unwrap();
+    let on = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let fit = SharedPrivate { max_iterations: 5, ..SharedPrivate::new(vec![4, 3, 5], 1, vec![1, 1, 1]) };
+        pool.install(|| fit.fit(&data).unwrap().model.loadings().clone())
+    };
+    assert!(on(1).as_slice().iter().zip(on(2).as_slice()).all(|(a, b)| a.to_bits() == b.to_bits()));
+}
+
+#[test]
+fn what_cannot_be_fitted_is_refused_in_words() {
+    let (data, _) = simulate::ppca(Shape { rows: 50, columns: 6, n_components: 2 }, 1);
+    let fit = |views: &[usize], shared, private: &[usize]| {
+        SharedPrivate::new(views.to_vec(), shared, private.to_vec()).fit(&data).map(|_| ())
+    };
+    let refused = fit(&[6, 0], 1, &[1, 0]).unwrap_err();
+    assert_eq!(refused, Error::EmptyView { view: 2 });
+    assert!(refused.to_string().contains("view 2 has no columns"));
+    assert!(matches!(fit(&[4, 3], 1, &[1, 1]), Err(Error::WrongLength { expected: 6, got: 7, .. })));
+    assert!(matches!(fit(&[4, 2], 1, &[1]), Err(Error::WrongLength { expected: 2, got: 1, .. })));
+    assert!(matches!(fit(&[4, 2], 3, &[1, 1]), Err(Error::TooManyComponents { asked: 3, max: 2, .. })));
+    assert!(matches!(fit(&[4, 2], 1, &[1, 2]), Err(Error::TooManyComponents { asked: 2, max: 1, .. })));
+    let with = |change: &dyn Fn(usize, usize, f64) -> f64| {
+        let values = Matrix::from_fn(50, 6, |i, j| change(i, j, data.values()[(i, j)]));
+        SharedPrivate::new(vec![4, 2], 1, vec![1, 1]).fit(&Dataset::new(values).unwrap())
+    };
+    assert_eq!(with(&|_, j, v| if j > 3 { 1.0 } else { v }).unwrap_err(), Error::AllConstant { columns: 2 });
+    assert!(matches!(with(&|_, j, v| if j == 2 { f64::NAN } else { v }), Err(Error::EmptyColumn { .. })));
+    assert!(matches!(with(&|i, _, v| if i > 0 { f64::NAN } else { v }), Err(Error::TooFewRows { rows: 1 })));
+    // A view that repeats a column has no noise in its last direction.
+    let exact = with(&|i, j, v| if j == 5 { data.values()[(i, 4)] } else { v }).unwrap();
+    let said = |w: &Warning| matches!(w, Warning::NoiseAtFloor { columns } if columns == &["x5", "x6"]);
+    assert!(exact.report.warnings.iter().any(said), "{:?}", exact.report.warnings);
+    let request = SharedPrivate::new(vec![4, 2], 1, vec![1, 1]);
+    let bad = SharedPrivate { tolerance: f64::NAN, ..request.clone() }.fit(&data);
+    assert!(matches!(bad, Err(Error::OutOfRange { .. })));
+    let (_, start) = simulate::ppca(Shape { rows: 5, columns: 6, n_components: 2 }, 1);
+    let bad = SharedPrivate { start: Some(start), ..request.clone() }.fit(&data);
+    assert!(matches!(bad, Err(Error::WrongLength { expected: 3, got: 2, .. })));
+    let stopped = request.fit_observed(&data, &mut |_: &Step| ControlFlow::Break(())).unwrap();
+    assert_eq!(stopped.report.termination, Termination::Interrupted);
+}
