@@ -74,11 +74,11 @@ fn checks(python: &OsString, browser: Option<&OsString>) -> Vec<Check> {
     let in_browser = browser.map(|browser| {
         let mut open = own("python", "-m pytest --quiet -c crates/covary-report/tests/browser/pytest.ini crates/covary-report/tests/browser");
         open.environment.push(("COVARY_BROWSER", browser.clone()));
+        // The tests of the command have built it.
         open.environment.push(("COVARY", root().join("target").join("release").join("covary").into()));
         Check {
             heading: "the report in a browser",
             commands: vec![
-                cargo("build --release -p covary-cli"),
                 own("python", "-m pip install --quiet playwright pytest"),
                 open,
             ],
