@@ -22,12 +22,21 @@ pub struct Svg {
     text: String,
     width: f64,
     height: f64,
+    /// What those who cannot see it are told, escaped.
+    pub(crate) title: String,
+    pub(crate) description: String,
 }
 
 impl Svg {
     /// The file.
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// What is drawn, without the words around it; ends the file.
+    pub(crate) fn body(&self) -> &str {
+        const WORDS_END: &str = "</desc>\n";
+        self.text.split_once(WORDS_END).map_or("", |(_, body)| body)
     }
 
     /// Width and height in pixels.
@@ -434,6 +443,6 @@ impl Canvas {
              font-family=\"system-ui, sans-serif\">\n<title>{title}</title>\n<desc>{description}</desc>\n{}</svg>\n",
             self.body
         );
-        Svg { text, width: self.width, height: self.height }
+        Svg { text, width: self.width, height: self.height, title, description }
     }
 }

@@ -320,8 +320,14 @@ impl Facts {
     pub fn of(subject: &Subject<'_>) -> Result<Self, Error> {
         let names = subject.table.and_then(|(table, _)| row_names(table));
         let study = subject.study.as_ref();
-        let filled = match (study, subject.table) {
-            (Some(study), Some((table, _))) => Some(filled(study, table, subject.level, names.as_deref())?),
+        let table = match subject.table {
+            Some((table, ledger)) => Some((table, table_facts(table, ledger, study)?)),
+            None => None,
+        };
+        let filled = match (study, &table) {
+            (Some(study), Some((table, facts))) => {
+                Some(filled(study, (table, &facts.columns), subject.level, names.as_deref())?)
+            }
             _ => None,
         };
         let mut facts = Self {
@@ -329,10 +335,7 @@ impl Facts {
             created_by: concat!("covary ", env!("CARGO_PKG_VERSION")).to_owned(),
             command: subject.command.to_owned(),
             refusal: subject.refusal.map(str::to_owned),
-            table: match subject.table {
-                Some((table, ledger)) => Some(table_facts(table, ledger, study)?),
-                None => None,
-            },
+            table: table.map(|(_, facts)| facts),
             model: study.map(|s| model_facts(s.saved, s.asked)),
             check: study.and_then(|s| s.saved.check.as_ref()).map(check_facts),
             filled,
@@ -474,7 +477,7 @@ fn check_facts(check: &SelfCheck) -> CheckFacts {
 
 fn filled(
     study: &Study<'_>,
-    table: &Table,
+    (table, columns): (&Table, &[ColumnFacts]),
     level: f64,
     names: Option<&[String]>,
 ) -> Result<FilledFacts, Error> {
@@ -485,14 +488,10 @@ fn filled(
     let uncertainty = |c: &FilledCell| if sds[c.column] > 0.0 { c.sd / sds[c.column] } else { 0.0 };
     let mut order: Vec<(f64, &FilledCell)> = imputed.cells().iter().map(|c| (uncertainty(c), c)).collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.row.cmp(&b.1.row)).then(a.1.column.cmp(&b.1.column)));
-    let range: Vec<(f64, f64)> = (0..wide.n_columns())
-        .map(|j| {
-            let column = wide.values().column(j);
-            let observed = || column.iter().copied().filter(|v| !v.is_nan());
-            (observed().fold(f64::INFINITY, f64::min), observed().fold(f64::NEG_INFINITY, f64::max))
-        })
-        .collect();
-    let outside = |c: &&FilledCell| c.mean < range[c.column].0 || c.mean > range[c.column].1;
+    let outside = |c: &&FilledCell| {
+        let ColumnFacts { least, largest, .. } = &columns[c.column];
+        least.is_some_and(|v| c.mean < v) || largest.is_some_and(|v| c.mean > v)
+    };
     let cell = |&(uncertainty, c): &(f64, &FilledCell)| {
         let (lower, upper) = c.interval(level)?;
         Ok(CellFacts {

@@ -154,27 +154,17 @@ impl Colours {
 
 /// As part of a page: scaled by it, and named by a label instead of a title that pops up everywhere.
 fn inline(svg: &Svg) -> String {
-    let text = svg.as_str();
-    let between = |from: &str, to: &str| {
-        let start = text.find(from)? + from.len();
-        Some(&text[start..start + text[start..].find(to)?])
-    };
-    let (title, desc) =
-        (between("<title>", "</title>").unwrap_or(""), between("<desc>", "</desc>").unwrap_or(""));
-    let body = text.find("</desc>\n").map_or(text, |at| &text[at + "</desc>\n".len()..]);
+    let (title, description, body) = (&svg.title, &svg.description, svg.body());
     let (w, h) = svg.size();
     format!(
-        "<svg viewBox=\"0 0 {w} {h}\" style=\"max-width:{w}px\" role=\"img\" aria-label=\"{title}. {desc}\" \
+        "<svg viewBox=\"0 0 {w} {h}\" style=\"max-width:{w}px\" role=\"img\" aria-label=\"{title}. {description}\" \
          font-family=\"system-ui, sans-serif\">\n{body}"
     )
 }
 
 impl Figure {
-    /// Its title.
-    pub(crate) fn title(&self) -> String {
-        let text = self.light.as_str();
-        let from = text.find("<title>").map_or(0, |at| at + "<title>".len());
-        let to = text.find("</title>").unwrap_or(from);
-        text[from..to].to_owned()
+    /// Its title, escaped.
+    pub(crate) fn title(&self) -> &str {
+        &self.light.title
     }
 }

@@ -137,6 +137,31 @@ impl Dataset {
         self.patterns.strips(range, longest)
     }
 
+    /// Calls `visit` with blocks of at most `most` rows, and how many they are: those of `range` in the table
+    /// sorted by pattern whose pattern is `asked` for, as [`strips`](Self::strips).
+    pub(crate) fn for_blocks<'a>(
+        &'a self,
+        range: Range<usize>,
+        most: usize,
+        asked: impl Fn(&Pattern<'_>) -> bool,
+        mut visit: impl FnMut(&[Pattern<'a>], usize),
+    ) {
+        let mut strips = Vec::new();
+        let mut in_block = 0;
+        for strip in self.strips(range, most).filter(asked) {
+            if in_block + strip.rows.len() > most {
+                visit(&strips, in_block);
+                strips.clear();
+                in_block = 0;
+            }
+            in_block += strip.rows.len();
+            strips.push(strip);
+        }
+        if in_block > 0 {
+            visit(&strips, in_block);
+        }
+    }
+
     /// Observed cells per column.
     pub fn n_observed_by_column(&self) -> &[usize] {
         &self.observed

@@ -64,22 +64,10 @@ impl<'a> GapBlocks<'a> {
         mut visit: impl FnMut(&[Pattern<'_>], &mut Filled),
     ) {
         let mut filled = Filled::default();
-        let mut strips = Vec::new();
-        let mut n = 0;
-        for strip in self.data.strips(rows, self.block_rows).filter(asked) {
-            if n + strip.rows.len() > self.block_rows {
-                self.fill(&strips, n, &mut filled);
-                visit(&strips, &mut filled);
-                strips.clear();
-                n = 0;
-            }
-            n += strip.rows.len();
-            strips.push(strip);
-        }
-        if n > 0 {
-            self.fill(&strips, n, &mut filled);
-            visit(&strips, &mut filled);
-        }
+        self.data.for_blocks(rows, self.block_rows, asked, |strips, n| {
+            self.fill(strips, n, &mut filled);
+            visit(strips, &mut filled);
+        });
     }
 
     fn fill(&self, strips: &[Pattern<'_>], n: usize, filled: &mut Filled) {

@@ -187,22 +187,10 @@ impl<'a> Latent<'a> {
         mut visit: impl FnMut(&[Pattern<'_>], &mut Block),
     ) {
         let mut block = Block::default();
-        let mut strips = Vec::new();
-        let mut in_block = 0;
-        for strip in self.data.strips(rows, self.block_rows).filter(asked) {
-            if in_block + strip.rows.len() > self.block_rows {
-                self.solve_block(&strips, in_block, &mut block);
-                visit(&strips, &mut block);
-                strips.clear();
-                in_block = 0;
-            }
-            in_block += strip.rows.len();
-            strips.push(strip);
-        }
-        if in_block > 0 {
-            self.solve_block(&strips, in_block, &mut block);
-            visit(&strips, &mut block);
-        }
+        self.data.for_blocks(rows, self.block_rows, asked, |strips, n| {
+            self.solve_block(strips, n, &mut block);
+            visit(strips, &mut block);
+        });
     }
 
     fn solve_block(&self, strips: &[Pattern<'_>], n: usize, block: &mut Block) {
