@@ -1,5 +1,6 @@
 //! Flags that several verbs share.
 
+use crate::views::{ViewArg, view};
 use clap::{Args, ValueEnum};
 use covary::learn::{Components, MixtureFamily};
 use covary::model::Rotation;
@@ -103,8 +104,10 @@ pub(crate) struct Fitting {
     /// `auto` for the fewest that predict hidden cells as well as any number up to 8; auto if not
     /// given. structured, mean-field and evidence take it as the most there may be and drop those
     /// the table does not support; auto offers up to 30.
+    /// Of pcca it counts what the views share; auto takes the canonical correlations beyond chance.
     /// A gaussian always has one less than columns, and so have the models of a gmm. Of other
-    /// mixtures auto chooses the number by BIC, up to 4.
+    /// mixtures auto chooses the number by BIC, up to 4. For ica all directions of the table if
+    /// not given, and auto for noisy sources.
     #[arg(long, verbatim_doc_comment, value_name = "N|SHARE|auto", value_parser = components)]
     pub(crate) components: Option<Components>,
 
@@ -113,16 +116,24 @@ pub(crate) struct Fitting {
     #[arg(long, verbatim_doc_comment, value_name = "K|auto", value_parser = mixtures)]
     pub(crate) mixtures: Option<Mixtures>,
 
+    /// Columns of one view, such as `x=height:weight,age`; once for each view of pcca (two) and gfa
+    /// (two or more). Columns are written as for --columns; those in no view are passed through.
+    #[arg(long, verbatim_doc_comment, value_name = "NAME=COLUMNS", value_parser = view)]
+    pub(crate) view: Vec<ViewArg>,
+
     /// How: spectral (closed form) or newton, cm and fixed-point (factor analysis) for complete
     /// tables, em with gaps; for bpca structured or mean-field (variational), evidence (type-II maximum
-    /// likelihood) or gibbs (sampling); for gaussian full-covariance. If not given, the fastest
-    /// that the table allows, and structured for bpca.
+    /// likelihood) or gibbs (sampling); for gaussian full-covariance; for pcca bach-jordan (closed
+    /// form) or shared-private (with gaps); for gfa mean-field; for ica fastica,
+    /// maximum-likelihood or, with gaps too, noisy. If not given, the fastest that the table allows,
+    /// structured for bpca and fastica for ica.
     #[arg(long, verbatim_doc_comment, value_name = "METHOD")]
     pub(crate) inference: Option<String>,
 
     /// Give every column unit variance before fitting, so that units do not matter; results
     /// are in the table's own units either way. Default: true, but false for pca. If all columns
-    /// are in one unit and about as noisy, false finds components better.
+    /// are in one unit and about as noisy, false finds components better. For gfa true has a
+    /// noise variance for each column, false one for each view.
     #[arg(
         long,
         verbatim_doc_comment,
@@ -135,7 +146,8 @@ pub(crate) struct Fitting {
     pub(crate) standardize: Option<bool>,
 
     /// A parameter of a Bayesian model's prior, or another option of its method, such as
-    /// `noise_rate=0.01`; may be repeated. `covary inspect --json` lists those of a fit.
+    /// `noise_rate=0.01`, or `contrast=exp` for fastica; may be repeated. `covary inspect --json`
+    /// lists those of a fit.
     #[arg(long, verbatim_doc_comment, value_name = "NAME=VALUE", value_parser = named_value)]
     pub(crate) prior: Vec<(String, String)>,
 
@@ -145,13 +157,15 @@ pub(crate) struct Fitting {
     #[arg(long, verbatim_doc_comment, value_name = "FILE")]
     pub(crate) checkpoint: Option<PathBuf>,
 
-    /// Most iterations of a fit; if not given 2000, and 500 for variational methods and gaussian.
+    /// Most iterations of a fit; if not given 2000, and 500 for variational methods, gaussian and
+    /// ica without noise.
     #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_iter: Option<usize>,
 
     /// Stop when the log-likelihood is expected to rise by less than this many nats; 1e-6
     /// if not given. For variational methods nats per cell that a sweep must add, 1e-7; for
-    /// gaussian nats per entry of the covariance that a step must add, 1e-3.
+    /// gaussian nats per entry of the covariance that a step must add, 1e-3; for ica how far a
+    /// direction may still turn, 1e-6, the largest entry of the gradient, 1e-8, or nats per cell, 1e-8.
     /// 0 makes as many iterations as are allowed.
     #[arg(long, verbatim_doc_comment, value_name = "TOL", value_parser = not_negative)]
     pub(crate) tol: Option<f64>,
@@ -164,10 +178,21 @@ pub(crate) struct Fitting {
 impl Fitting {
     /// Whether nothing was said about the fit.
     pub(crate) fn is_default(&self) -> bool {
-        let Self { components, mixtures, inference, standardize, prior, checkpoint, max_iter, tol, seed: _ } =
-            self;
+        let Self {
+            components,
+            mixtures,
+            view,
+            inference,
+            standardize,
+            prior,
+            checkpoint,
+            max_iter,
+            tol,
+            seed: _,
+        } = self;
         components.is_none()
             && mixtures.is_none()
+            && view.is_empty()
             && inference.is_none()
             && standardize.is_none()
             && prior.is_empty()
@@ -192,19 +217,26 @@ pub(crate) enum Family {
     /// A Gaussian with a full covariance, which no number of components restricts: often the
     /// best for filling gaps.
     Gaussian,
+    /// Probabilistic canonical correlation: what two views share, and one predicted from the other.
+    Pcca,
+    /// Group factor analysis: which components any of several views share.
+    Gfa,
     /// A mixture of probabilistic PCAs: groups of rows, each with its own plane.
     Mppca,
     /// A mixture of factor analysers.
     Mfa,
     /// A mixture of Gaussians with full covariances.
     Gmm,
+    /// Independent components: sources that are not Gaussian, told apart by that.
+    Ica,
 }
 
-/// One model, or several at once.
+/// One model, several at once, or sources.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     One(covary::learn::Family),
     Mixture(MixtureFamily),
+    Ica,
 }
 
 impl Family {
@@ -215,9 +247,12 @@ impl Family {
             Self::Fa => Kind::One(covary::learn::Family::Fa),
             Self::Bpca => Kind::One(covary::learn::Family::Bpca),
             Self::Gaussian => Kind::One(covary::learn::Family::Gaussian),
+            Self::Pcca => Kind::One(covary::learn::Family::Pcca),
+            Self::Gfa => Kind::One(covary::learn::Family::Gfa),
             Self::Mppca => Kind::Mixture(MixtureFamily::Mppca),
             Self::Mfa => Kind::Mixture(MixtureFamily::Mfa),
             Self::Gmm => Kind::Mixture(MixtureFamily::Gmm),
+            Self::Ica => Kind::Ica,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `--components auto`.
 
+use crate::views;
 use crate::voice::{Voice, count};
 use covary::learn::{Choice, MOST_TRIED, Request};
 use covary::{Dataset, Error, Method};
@@ -14,6 +15,7 @@ pub(crate) fn n_components(
     let progress = voice.share("choosing the number of components");
     let choice = request.choose(data, method, &|done, total| progress.done(done, total))?;
     drop(progress);
+    views::tell_choice(voice, &choice);
     match &choice.scores {
         None if request.searches(method) => voice
             .say("no room for a component: gaps take the mean of their column (--components N fits anyway)"),

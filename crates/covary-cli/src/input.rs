@@ -29,6 +29,8 @@ pub(crate) fn name_of(path: &Path) -> String {
 pub(crate) enum Select<'a> {
     By(&'a Selecting),
     Model(&'a Opened),
+    /// These columns of a model.
+    Some(&'a [String]),
 }
 
 impl Select<'_> {
@@ -43,6 +45,10 @@ impl Select<'_> {
                 exclude: selecting.exclude.clone(),
                 id: selecting.id.clone(),
             },
+            Self::Some(needed) => {
+                let columns = Columns::OfModel { needed: needed.to_vec(), welcome: Vec::new() };
+                ColumnChoice { columns, ..ColumnChoice::default() }
+            }
             Self::Model(opened) => {
                 let welcome = opened.constants().iter().map(|c| c.name.clone()).collect();
                 let columns = Columns::OfModel { needed: opened.columns().to_vec(), welcome };

@@ -7,9 +7,10 @@ use crate::facts;
 use crate::failure::Failure;
 use crate::input::Source;
 use crate::interrupt;
+use crate::views;
 use crate::voice::{Voice, count, names};
 use covary::data::Ledger;
-use covary::infer::{Em, FitReport, Observer, Termination};
+use covary::infer::{Em, FitReport, Init, Observer, SharedPrivate, Termination};
 use covary::io::model_file::Saved;
 use covary::learn::{Components, Family, Request};
 use covary::model::Placement;
@@ -62,8 +63,11 @@ pub(crate) fn learn<'a>(
     rotation: RotationName,
 ) -> Result<(Learned<'a>, Ledger), Failure> {
     let ledger = facts::tell(voice, source);
-    let placement = placed(voice, source, &ledger)?;
-    Ok((learn_placed(voice, source, placement, family, fitting, rotation)?, ledger))
+    let request = Request { views: fitting.views(source)?, ..fitting.request(family, rotation) };
+    let placement =
+        request.placement(source.table.dataset()).map_err(|e| Failure::of_table(&source.name, e))?;
+    tell_placed(voice, source, &ledger, &placement);
+    Ok((learn_placed(voice, source, placement, request, fitting)?, ledger))
 }
 
 /// Fits the columns that were placed.
@@ -71,17 +75,15 @@ pub(crate) fn learn_placed<'a>(
     voice: Voice,
     source: &'a Source,
     placement: Placement,
-    family: Family,
+    request: Request,
     fitting: &Fitting,
-    rotation: RotationName,
 ) -> Result<Learned<'a>, Failure> {
-    let failed = |e| Failure::of_table(&source.name, e);
+    let failed = |e| views::refused(&source.name, e, &request.views);
     let data = placement.dataset(source.table.dataset()).map_err(failed)?;
-    let request = fitting.request(family, rotation);
     let method = request.method(&data).map_err(call)?;
     let prunes = Request::prunes(&method);
     let choice = choose::n_components(voice, &request, &data, &method).map_err(failed)?;
-    let spec = Spec { n_components: choice.n_components, ..request.spec() };
+    let spec = request.spec_for(&data, choice.n_components);
     let (n_components, standardize) = (spec.n_components, spec.standardize);
     let mut progress = voice.steps("fitting");
     let fit = match (&method, &fitting.checkpoint) {
@@ -98,7 +100,11 @@ pub(crate) fn learn_placed<'a>(
         &format!(
             "fitted {}, {}{}{}, by {}",
             covary::learn::Family::words(request.family.name()),
-            count(fit.model.n_components(), "component"),
+            if request.family == Family::Pcca {
+                format!("{} shared", count(n_components, "component"))
+            } else {
+                count(fit.model.n_components(), "component")
+            },
             if prunes { format!(" of the {n_components} offered") } else { String::new() },
             if standardize { ", columns standardized" } else { "" },
             method.name(),
@@ -116,6 +122,7 @@ pub(crate) fn learn_placed<'a>(
     warn_of_trends(voice, &fit.model, &data).map_err(failed)?;
     let wide = source.table.dataset();
     let saved = request.keep(fit, &data, (&spec, &method, choice), (&placement, wide)).map_err(failed)?;
+    views::tell(voice, &saved);
     Ok(Learned { saved, placement, data, request })
 }
 
@@ -144,7 +151,7 @@ pub(crate) fn warn_of_trends(voice: Voice, model: &LinearGaussian, data: &Datase
 }
 
 /// A method or an option of it that cannot be meant is a wrong call.
-fn call(error: Error) -> Failure {
+pub(crate) fn call(error: Error) -> Failure {
     Failure::Call(match error {
         Error::NoSuchMethod { name, known } => {
             format!("--inference `{name}` is not known; give one of {known}")
@@ -162,6 +169,7 @@ impl Fitting {
         Request {
             family,
             n_components: self.components.unwrap_or(Components::Auto),
+            views: Vec::new(),
             inference: self.inference.clone(),
             standardize: self.standardize,
             max_iterations: self.max_iter,
@@ -186,7 +194,7 @@ impl Learned<'_> {
         }
         let failed = |e| Failure::of_table(name, e);
         // Components that were found superfluous are not offered again.
-        let n_components = self.saved.model.n_components();
+        let n_components = self.saved.n_shown();
         let (data, spec) = (&self.data, &Spec { n_components, ..self.saved.spec.clone() });
         let method = judge(&self.saved, &self.request).map_err(failed)?;
         let mut cells = Vec::new();
@@ -209,6 +217,11 @@ pub(crate) fn judge(saved: &Saved, request: &Request) -> Result<Method, Error> {
         // The parameters, all together, end √(2 · 0.01) = 0.14 standard errors from their optimum: what is
         // left of the start, which has seen the hidden cells, does not show in what is said.
         Method::Em(em) => Method::Em(Em { tolerance: em.tolerance.max(1e-2), ..em.from_model(&saved.model) }),
+        Method::SharedPrivate(road) if road.private.is_none() => Method::SharedPrivate(SharedPrivate {
+            tolerance: road.tolerance.max(1e-2),
+            init: Init::Given(Box::new(saved.model.clone())),
+            ..road
+        }),
         other => other,
     })
 }

@@ -6,11 +6,13 @@ mod choose;
 mod cmd;
 mod facts;
 mod failure;
+mod ica;
 mod input;
 mod interrupt;
 mod learn;
 mod mixture;
 mod output;
+mod views;
 mod voice;
 
 use clap::{CommandFactory, Parser, Subcommand};

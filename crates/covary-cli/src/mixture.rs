@@ -101,10 +101,11 @@ pub(crate) fn learn_by_class(
 }
 
 /// Checks a mixture on hidden cells of its own table: fitted again without them, from where it stands.
+/// What was found is kept with it.
 pub(crate) fn check(
     voice: Voice,
     source: &Source,
-    learned: &LearnedMixture,
+    learned: &mut LearnedMixture,
     seed: u64,
 ) -> Result<(), Failure> {
     if interrupt::asked() {
@@ -128,7 +129,8 @@ pub(crate) fn check(
             Ok(fit.model)
         })
     };
-    crate::learn::check(voice, seed, refit).map_err(failed)?;
+    let found = crate::learn::check(voice, seed, refit).map_err(failed)?;
+    learned.saved.check = found;
     Ok(())
 }
 

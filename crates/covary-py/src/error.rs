@@ -17,6 +17,7 @@ fn class(error: &Error) -> &'static str {
         | Error::HasGaps { .. }
         | Error::GapsInSources { .. }
         | Error::SingularView { .. }
+        | Error::ConstantView { .. }
         | Error::ColumnCount { .. }
         | Error::TooFewToHide { .. }
         | Error::OneClass { .. }

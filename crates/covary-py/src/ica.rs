@@ -1,92 +1,181 @@
-//! `Unmixing`: independent components of a table.
+//! `Sources`: independent components of a table.
 
 use crate::array::{Table, array1, array2, grouped, numbers};
-use crate::error::{of, raise};
+use crate::error::{of, of_file, raise};
+use crate::place::{Filled, Pickled, Place};
 use crate::work::run;
-use covary::ica::{Algorithm, Contrast, FastIca, Unmixing as Parts, Warning};
+use covary::ica::{Mixing, Road, Unmixing, Warning};
 use covary::infer::{Step, Termination};
-use covary::learn::Watch;
-use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use covary::io::model_file::{self, Opened, SavedSources};
+use covary::learn::{Components, IcaRequest, LearnedSources, Watch};
+use covary::model::Placement;
+use covary::{Dataset, Error, Matrix};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::collections::BTreeMap;
 
-/// From rows to sources and back.
+/// From rows to sources and back, with the place of the columns in the table they were found in.
 #[pyclass(frozen, module = "covary._covary")]
-pub(crate) struct Unmixing {
-    parts: Parts,
+pub(crate) struct Sources {
+    saved: SavedSources,
+    place: Place,
 }
 
-/// What a separation says beside the unmixing: kurtosis, steps, whether they ended by the rule, and warnings.
-type Said<'py> = (Bound<'py, PyArray1<f64>>, usize, bool, Vec<(bool, String)>);
-
-/// FastICA of a complete table.
+/// Independent components of a table, by name; options as text. With `as_is` no column is set aside, as
+/// scikit-learn has it.
 #[pyfunction]
-#[pyo3(signature = (x, names, n_components, *, algorithm="parallel", contrast="logcosh", slope=1.0, max_iterations=200, tolerance=1e-4, start=None, seed=0, whiten=true, threads=0))]
+#[pyo3(signature = (x, names, inference, n_components, options, *, start=None, as_is=false, seed=0, threads=0))]
 #[allow(clippy::too_many_arguments, reason = "keywords")]
-pub(crate) fn fast_ica<'py>(
-    py: Python<'py>,
+pub(crate) fn separate(
+    py: Python<'_>,
     x: Table<'_>,
     names: Option<Vec<String>>,
+    inference: String,
     n_components: Option<usize>,
-    algorithm: &str,
-    contrast: &str,
-    slope: f64,
-    max_iterations: usize,
-    tolerance: f64,
+    options: Vec<(String, String)>,
     start: Option<PyReadonlyArray2<'_, f64>>,
+    as_is: bool,
     seed: u64,
-    whiten: bool,
     threads: usize,
-) -> PyResult<(Unmixing, Said<'py>)> {
-    let request = FastIca {
-        n_components,
-        algorithm: match algorithm {
-            "parallel" => Algorithm::Parallel,
-            "deflation" => Algorithm::Deflation,
-            other => return Err(raise("OptionError", &format!("algorithm cannot be `{other}`"))),
-        },
-        contrast: match contrast {
-            "logcosh" => Contrast::LogCosh { a: slope },
-            "exp" => Contrast::Exp,
-            "cube" => Contrast::Cube,
-            other => return Err(raise("OptionError", &format!("fun cannot be `{other}`"))),
-        },
-        max_iterations,
-        tolerance,
-        start: start.as_ref().map(numbers).transpose()?,
+) -> PyResult<Sources> {
+    let request = IcaRequest {
+        n_components: n_components.map(Components::Number),
+        inference: Some(inference),
+        options,
         seed,
-        whiten,
+        ..IcaRequest::default()
     };
+    let start = start.as_ref().map(numbers).transpose()?;
     let values = x.matrix()?;
-    let found = run(py, threads, None, |watched| {
-        let data = grouped(values, names)?;
-        request.fit_observed(&data, &mut |step: &Step| watched.fitting(step))
-    })?;
-    let warnings = found.warnings.iter().map(|w| (matches!(w, Warning::NotConverged { .. }), w.to_string()));
-    let converged = found.termination == Termination::Converged;
-    let said = (array1(py, found.kurtosis), found.n_iterations, converged, warnings.collect());
-    Ok((Unmixing { parts: found.model }, said))
+    run(py, threads, None, |watched| {
+        let table = grouped(values, names)?;
+        if !as_is {
+            let LearnedSources { saved, placement } = request.learn(&table, watched)?;
+            return Ok(Sources { saved, place: Place::new(placement, &table) });
+        }
+        let mut road = request.road()?;
+        if let Some(n) = n_components {
+            road.set("n_components", &n.to_string())?;
+        }
+        if let Road::Fast(fast) = &mut road {
+            fast.start = start;
+        }
+        let found = road.fit_observed(&table, &mut |step: &Step| watched.fitting(step))?;
+        let saved = SavedSources { seed, ..SavedSources::new(found, &table, &road) };
+        Ok(Sources { place: Place::whole(saved.columns.clone()), saved })
+    })
+}
+
+impl Sources {
+    pub(crate) fn of_file(saved: SavedSources) -> Self {
+        let place = Place::of_file(&saved.columns, &saved.constants);
+        Self { saved, place }
+    }
+
+    fn exact(&self) -> Option<&Unmixing> {
+        match self.saved.model() {
+            Mixing::Exact(model) => Some(model),
+            Mixing::Noisy(_) => None,
+        }
+    }
+
+    fn table(&self, py: Python<'_>, x: Table<'_>, threads: usize) -> PyResult<Dataset> {
+        self.place.dataset(py, x, threads)
+    }
 }
 
 #[pymethods]
-impl Unmixing {
+impl Sources {
+    /// The name of the road.
     #[getter]
-    fn mean<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        array1(py, self.parts.mean().to_vec())
+    fn method(&self) -> &str {
+        &self.saved.method.name
+    }
+
+    /// Its options, as text.
+    #[getter]
+    fn options(&self) -> BTreeMap<String, String> {
+        self.saved.method.options.clone()
     }
 
     #[getter]
-    fn unmixing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array2(py, self.parts.unmixing().clone())
+    fn names(&self) -> Vec<String> {
+        self.place.names.clone()
+    }
+
+    #[getter]
+    fn has_default_names(&self) -> bool {
+        self.place.has_default_names()
+    }
+
+    #[getter]
+    fn n_rows(&self) -> usize {
+        self.saved.training.n_rows
+    }
+
+    #[getter]
+    fn mean<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        array1(py, self.place.widen(self.saved.model().mean(), |v| v))
     }
 
     #[getter]
     fn mixing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array2(py, self.parts.mixing().clone())
+        let rows = self.saved.model().mixing().transpose();
+        array2(py, self.place.widen_rows(&rows, |_| 0.0).transpose())
+    }
+
+    /// None behind noise.
+    #[getter]
+    fn unmixing<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        self.exact().map(|m| array2(py, self.place.widen_rows(m.unmixing(), |_| 0.0))).transpose()
+    }
+
+    /// None behind noise.
+    #[getter]
+    fn whitening<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        self.exact().map(|m| array2(py, self.place.widen_rows(m.whitening(), |_| 0.0))).transpose()
+    }
+
+    /// Of every column; None without noise.
+    #[getter]
+    fn noise_variance<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        let model = self.saved.noisy().ok()?;
+        Some(array1(py, self.place.widen(model.noise_variances(), |_| 0.0)))
     }
 
     #[getter]
-    fn whitening<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array2(py, self.parts.whitening().clone())
+    fn kurtosis<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        array1(py, self.saved.found.kurtosis.clone())
+    }
+
+    /// The density of each source, of maximum likelihood.
+    #[getter]
+    fn densities(&self) -> Vec<&'static str> {
+        self.saved.found.kinds.iter().map(|kind| kind.name()).collect()
+    }
+
+    /// The log-likelihood or the bound, where one was maximised.
+    #[getter]
+    fn objective(&self) -> Option<f64> {
+        self.saved.found.objective().map(|objective| objective.value)
+    }
+
+    #[getter]
+    fn n_iterations(&self) -> usize {
+        self.saved.found.n_iterations
+    }
+
+    #[getter]
+    fn converged(&self) -> bool {
+        self.saved.found.termination == Termination::Converged
+    }
+
+    /// What to doubt; true where it is about convergence.
+    #[getter]
+    fn warnings(&self) -> Vec<(bool, String)> {
+        let said = |w: &Warning| (matches!(w, Warning::NotConverged { .. }), w.to_string());
+        self.saved.found.warnings.iter().map(said).collect()
     }
 
     /// Sources of rows.
@@ -97,8 +186,10 @@ impl Unmixing {
         x: Table<'_>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let data = x.dataset(py, threads, None)?;
-        array2(py, run(py, threads, None, |_| self.parts.transform(&data))?)
+        let table = self.table(py, x, threads)?;
+        let placement = &self.place.placement;
+        let transform = || self.saved.model().transform(&*placement.dataset(&table)?);
+        array2(py, run(py, threads, None, |_| transform())?)
     }
 
     /// Rows from sources.
@@ -107,38 +198,46 @@ impl Unmixing {
         py: Python<'py>,
         sources: PyReadonlyArray2<'_, f64>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array2(py, self.parts.reconstruct(&numbers(&sources)?).map_err(of)?)
+        let rows: Result<Matrix, Error> = self.saved.model().reconstruct(&numbers(&sources)?);
+        array2(py, self.place.widen_rows(&rows.map_err(of)?, |v| v))
     }
 
-    /// What pickle keeps.
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, State<'py>)> {
-        let (py, parts) = (slf.py(), &slf.get().parts);
-        let state = (
-            array1(py, parts.mean().to_vec()),
-            array2(py, parts.whitening().clone())?,
-            array2(py, parts.rotation().clone())?,
-            array2(py, parts.mixing().clone())?,
-        );
+    /// Gaps filled, of sources behind noise.
+    #[pyo3(signature = (x, threads=0))]
+    fn impute<'py>(&self, py: Python<'py>, x: Table<'_>, threads: usize) -> PyResult<Filled<'py>> {
+        let model = self.saved.noisy().map_err(of_file)?;
+        let table = self.table(py, x, threads)?;
+        let placement = &self.place.placement;
+        let filled = run(py, threads, None, |_| {
+            placement.imputed(model.impute(&*placement.dataset(&table)?)?, &table)
+        })?;
+        self.place.filled(py, filled, &table)
+    }
+
+    /// The model file.
+    fn write<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut bytes = Vec::new();
+        model_file::write_sources(&self.saved, &mut bytes).map_err(of_file)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// What pickle keeps: the model file, and what it does not hold.
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Pickled))> {
+        let sources = slf.get();
+        let Place { placement: Placement { columns, constants }, names, singles } = sources.place.clone();
+        let state = (sources.write(slf.py())?, (names, columns, constants, singles));
         Ok((slf.get_type().getattr("_unpickle")?, state))
     }
 
     #[staticmethod]
     #[pyo3(name = "_unpickle")]
-    fn unpickle(
-        mean: PyReadonlyArray1<'_, f64>,
-        whitening: PyReadonlyArray2<'_, f64>,
-        rotation: PyReadonlyArray2<'_, f64>,
-        mixing: PyReadonlyArray2<'_, f64>,
-    ) -> PyResult<Self> {
-        let mean = mean.as_array().iter().copied().collect();
-        let parts = Parts::new(mean, numbers(&whitening)?, numbers(&rotation)?, numbers(&mixing)?);
-        Ok(Self { parts: parts.map_err(of)? })
+    fn unpickle(bytes: &[u8], pickled: Pickled) -> PyResult<Self> {
+        let Opened::Sources(saved) = model_file::open(bytes).map_err(of_file)? else {
+            return Err(raise("ModelFileError", "the pickled sources are damaged"));
+        };
+        let place = Place::unpickled(pickled, saved.columns.len())?;
+        Ok(Self { saved: *saved, place })
     }
 }
-
-type State<'py> = (
-    Bound<'py, PyArray1<f64>>,
-    Bound<'py, PyArray2<f64>>,
-    Bound<'py, PyArray2<f64>>,
-    Bound<'py, PyArray2<f64>>,
-);

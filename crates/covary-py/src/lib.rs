@@ -3,6 +3,7 @@
 mod array;
 mod choose;
 mod error;
+mod groups;
 mod ica;
 mod mixture;
 mod model;
@@ -15,9 +16,11 @@ mod work;
 #[pyo3::pymodule]
 mod _covary {
     #[pymodule_export]
-    use super::choose::{compare, interval_reach, oddities, parallel_analysis, pool};
+    use super::choose::{compare, compare_mixtures, interval_reach, oddities, parallel_analysis, pool};
     #[pymodule_export]
-    use super::ica::{Unmixing, fast_ica};
+    use super::groups::fit_groups;
+    #[pymodule_export]
+    use super::ica::{Sources, separate};
     #[pymodule_export]
     use super::mixture::{Mixture, fit_classes, fit_mixture, open_model};
     #[pymodule_export]

@@ -2,6 +2,7 @@
 
 use crate::array::{Table, array1, array2};
 use crate::error::{of, of_file, raise};
+use crate::ica::Sources;
 use crate::model::Model;
 use crate::place::{Filled, Pickled, Place};
 use crate::work::run;
@@ -85,19 +86,20 @@ impl Start {
     }
 }
 
-/// What a model file holds: a `Model` or a `Mixture`.
+/// What a model file holds: a `Model`, a `Mixture` or `Sources`.
 #[pyfunction]
 pub(crate) fn open_model(py: Python<'_>, bytes: &[u8]) -> PyResult<Py<PyAny>> {
     match model_file::open(bytes).map_err(of_file)? {
         Opened::Model(saved) => Ok(Py::new(py, Model::of_file(*saved))?.into_any()),
         Opened::Mixture(saved) => Ok(Py::new(py, Mixture::of_file(*saved))?.into_any()),
+        Opened::Sources(saved) => Ok(Py::new(py, Sources::of_file(*saved))?.into_any()),
     }
 }
 
 /// Learns a mixture. Without `n_components` its models have as many components as the columns can
 /// determine, or `most`.
 #[pyfunction]
-#[pyo3(signature = (x, names, family, *, n_mixtures, n_components, most=None, noise="isotropic", standardize=false, noise_floor=None, max_iterations=None, tolerance=None, restarts=None, means=None, weights=None, covariances=None, seed=0, threads=0, progress=None))]
+#[pyo3(signature = (x, names, family, *, n_mixtures, n_components, most=None, noise="isotropic", standardize=false, noise_floor=None, max_iterations=None, tolerance=None, restarts=None, init=None, means=None, weights=None, covariances=None, seed=0, threads=0, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "keywords")]
 pub(crate) fn fit_mixture(
     py: Python<'_>,
@@ -113,6 +115,7 @@ pub(crate) fn fit_mixture(
     max_iterations: Option<usize>,
     tolerance: Option<f64>,
     restarts: Option<usize>,
+    init: Option<&str>,
     means: Option<PyReadonlyArray2<'_, f64>>,
     weights: Option<Vec<f64>>,
     covariances: Option<PyReadonlyArray3<'_, f64>>,
@@ -130,24 +133,26 @@ pub(crate) fn fit_mixture(
     let start = means.map(|means| Start { means, weights, covariances });
     let asked = spec(noise, 0, standardize)?;
     let defaults = MixtureEm::of(n_mixtures);
-    let road = MixtureEm {
+    let mut road = MixtureEm {
         max_iterations: max_iterations.unwrap_or(defaults.max_iterations),
         tolerance: tolerance.unwrap_or(defaults.tolerance),
         restarts: restarts.unwrap_or(defaults.restarts),
         seed,
         ..defaults
     };
+    if let Some(init) = init {
+        road.set("init", init).map_err(of)?;
+    }
     run(py, threads, progress.as_ref(), |watched| {
         let data = crate::array::grouped(values, names)?;
         let (placement, constants) = varying(&data)?;
         let table = placement.dataset(&data)?;
         let n_components = components(&asked, n_components, most, &table);
         let spec = Spec { n_components, noise_floor, ..asked };
-        let init = match &start {
-            Some(start) => start.init(&placement.columns, &spec)?,
-            None => MixtureInit::KMeans,
+        let road = match &start {
+            Some(start) => MixtureEm { init: start.init(&placement.columns, &spec)?, ..road },
+            None => road,
         };
-        let road = MixtureEm { init, ..road };
         let mut observer = |step: &Step| watched.fitting(step);
         let fit = road.fit_observed(&table, &spec, &mut observer as &mut dyn Observer)?;
         let mut saved = SavedMixture::new(fit, &table, &spec, (&road).into());
@@ -233,6 +238,7 @@ impl Mixture {
         match model_file::open(bytes).map_err(of_file)? {
             Opened::Mixture(saved) => Ok(Self::of_file(*saved)),
             Opened::Model(_) => Err(raise("ModelFileError", "holds one model, not a mixture")),
+            Opened::Sources(_) => Err(raise("ModelFileError", "holds independent components, not a mixture")),
         }
     }
 
@@ -321,7 +327,7 @@ impl Mixture {
     /// Free parameters.
     #[getter]
     fn n_parameters(&self) -> usize {
-        self.saved.mixture.n_parameters()
+        self.saved.n_parameters()
     }
 
     #[getter]

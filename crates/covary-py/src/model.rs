@@ -9,6 +9,8 @@ use covary::io::model_file::{self, Saved, SavedRotation};
 use covary::learn::{Components, Family, Learned, Request, Watch};
 use covary::model::{Placement, Rotation, RotationSearch, rotate_in_steps, rotate_model};
 use covary::select::{SelfCheckOptions, gap_trends, self_check};
+use covary::spec::NoiseFamily;
+use covary::views::Activity;
 use covary::{Coordinates, Dataset, Density, Error, Estimator, Matrix, Method, Noise, Reconstruction, Spec};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -16,6 +18,9 @@ use pyo3::types::{PyBytes, PyDict};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::sync::OnceLock;
+
+/// Views × components: ρ, R², and whether a component is active.
+type Active<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<bool>>);
 
 /// A fitted model. Rows are those of the table it was fitted to: all its columns, in its order. Columns
 /// that never varied are not in the model; answers hold their constant.
@@ -61,6 +66,7 @@ pub(crate) fn fit(
         (None, None) => Components::Auto,
     };
     let request = Request {
+        views: Vec::new(),
         family,
         n_components,
         inference,
@@ -377,6 +383,34 @@ impl Model {
     #[getter]
     fn relevance<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         array1(py, self.saved.report.relevance.clone())
+    }
+
+    /// Names of the views, and the places of their columns in the table.
+    #[getter]
+    fn views(&self) -> Vec<(String, Vec<usize>)> {
+        let columns = &self.place.placement.columns;
+        let places = |(name, view): (&str, std::ops::Range<usize>)| (name.to_owned(), columns[view].to_vec());
+        self.saved.view_columns().into_iter().map(places).collect()
+    }
+
+    /// Views × components: ρ, R², and whether a component is active.
+    fn activity<'py>(&self, py: Python<'py>) -> PyResult<Active<'py>> {
+        let variances: Vec<f64> = self.saved.training.column_sds.iter().map(|s| s * s).collect();
+        let found =
+            Activity::of_model(&self.saved.model, &self.saved.spec.views, &variances, false).map_err(of)?;
+        let (v, q) = (found.n_views(), found.n_components());
+        let active: Vec<bool> = (0..v * q).map(|k| found.is_active(k / q, k % q)).collect();
+        let active = PyArray1::from_vec(py, active).reshape([v, q])?;
+        Ok((array2(py, found.signal)?, array2(py, found.explained_variance)?, active))
+    }
+
+    /// `isotropic` or `diagonal`: the noise that was asked for.
+    #[getter]
+    fn noise_family(&self) -> &'static str {
+        match self.saved.spec.noise {
+            NoiseFamily::Isotropic => "isotropic",
+            NoiseFamily::Diagonal => "diagonal",
+        }
     }
 
     /// The method's name and options.

@@ -2,9 +2,11 @@
 
 use crate::array::{Table, array1, array2, grouped, numbers};
 use crate::error::{of, raise};
-use crate::work::run;
+use crate::work::{Watched, run};
+use covary::infer::{SharedPrivate, Step, Termination};
+use covary::learn::Watch;
 use covary::views::{Canonical as Found, CanonicalCorrelation};
-use covary::{Density, Matrix};
+use covary::{Dataset, Density, Error, Estimator, Matrix, Spec};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
@@ -14,7 +16,10 @@ pub(crate) struct Canonical {
     found: Found,
 }
 
-/// Canonical correlations of two complete views.
+/// What was found, its log-likelihood, steps, whether they converged, and warnings.
+type Fitted = (Canonical, Option<f64>, usize, bool, Vec<String>);
+
+/// Canonical correlations of two views, and how the fit ended where it had to iterate.
 #[pyfunction]
 #[pyo3(signature = (x, y, n_components, *, ridge=0.0, rank=None, threads=0))]
 pub(crate) fn canonical(
@@ -25,11 +30,50 @@ pub(crate) fn canonical(
     ridge: f64,
     rank: Option<usize>,
     threads: usize,
-) -> PyResult<Canonical> {
+) -> PyResult<Fitted> {
     let request = CanonicalCorrelation { n_components, ridge, rank };
     let (x, y) = (x.matrix()?, y.matrix()?);
-    let found = run(py, threads, None, |_| request.fit(&grouped(x, None)?, &grouped(y, None)?))?;
-    Ok(Canonical { found })
+    run(py, threads, None, |watched| {
+        let (x, y) = (grouped(x, None)?, grouped(y, None)?);
+        if x.is_complete() && y.is_complete() {
+            let found = request.fit(&x, &y)?;
+            let log_likelihood = found.log_likelihood();
+            return Ok((Canonical { found }, log_likelihood, 0, true, Vec::new()));
+        }
+        with_gaps(&request, &x, &y, watched)
+    })
+}
+
+/// By EM over the observed cells, which is the same model.
+fn with_gaps(
+    request: &CanonicalCorrelation,
+    x: &Dataset,
+    y: &Dataset,
+    watched: &Watched,
+) -> Result<Fitted, Error> {
+    if request.ridge > 0.0 || request.rank.is_some() {
+        let what = if request.rank.is_some() { "a rank with gaps" } else { "a ridge with gaps" };
+        return Err(Error::Unsupported { method: "canonical correlation", what, instead: "complete views" });
+    }
+    let (dx, dy) = (x.n_columns(), y.n_columns());
+    let (expected, got) = (x.n_rows(), y.n_rows());
+    if expected != got {
+        return Err(Error::WrongLength { what: "rows of the second view", expected, got });
+    }
+    let pick = |i: usize, j: usize| if j < dx { x.row(i)[j] } else { y.row(i)[j - dx] };
+    let both = Dataset::new(Matrix::from_fn(expected, dx + dy, pick))?;
+    let shared = request.n_components.unwrap_or(dx.min(dy));
+    let spec = Spec { standardize: true, ..Spec::of_views(shared, vec![dx, dy]) };
+    let mut observer = |step: &Step| watched.fitting(step);
+    let fit = SharedPrivate::default().fit_observed(&both, &spec, &mut observer)?;
+    if fit.report.termination == Termination::Interrupted {
+        return Err(Error::Interrupted);
+    }
+    let request = CanonicalCorrelation { n_components: Some(shared), ..request.clone() };
+    let found = request.of_covariance(expected, fit.model.mean(), &fit.model.covariance(), dx)?;
+    let (steps, converged) = (fit.report.n_iterations(), fit.report.converged());
+    let warnings = fit.report.warnings.iter().map(ToString::to_string).collect();
+    Ok((Canonical { found }, Some(fit.report.objective.value), steps, converged, warnings))
 }
 
 impl Canonical {
@@ -43,11 +87,6 @@ impl Canonical {
     #[getter]
     fn correlations<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         array1(py, self.found.correlations().to_vec())
-    }
-
-    #[getter]
-    fn log_likelihood(&self) -> Option<f64> {
-        self.found.log_likelihood()
     }
 
     fn mean<'py>(&self, py: Python<'py>, view: usize) -> PyResult<Bound<'py, PyArray1<f64>>> {
@@ -73,6 +112,19 @@ impl Canonical {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (view, data) = (Self::view(view)?, x.dataset(py, threads, None)?);
         array2(py, run(py, threads, None, |_| self.found.transform(view, &data))?)
+    }
+
+    /// Canonical variates of both views, side by side in `both`.
+    #[pyo3(signature = (both, threads=0))]
+    fn variates<'py>(
+        &self,
+        py: Python<'py>,
+        both: Table<'_>,
+        threads: usize,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>)> {
+        let data = both.dataset(py, threads, None)?;
+        let [x, y] = run(py, threads, None, |_| self.found.variates(&data))?;
+        Ok((array2(py, x)?, array2(py, y)?))
     }
 
     /// E[z | x, y] of rows.

@@ -13,7 +13,9 @@ CLASSES = [
     covary.PPCA,
     covary.FactorAnalysis,
     covary.BayesianPCA,
+    covary.GroupFactorAnalysis,
     covary.Gaussian,
+    covary.NoisyICA,
     covary.Imputer,
 ]
 every_class = pytest.mark.parametrize("cls", CLASSES)
@@ -181,6 +183,8 @@ def test_numbers_out_of_range_are_refused_in_words(wine):
         lambda: covary.PPCA(2, max_iter=2**64).fit(wine),
         lambda: covary.PPCA(2**64).fit(wine),
         lambda: covary.select(wine, max_components=-1),
+        lambda: covary.select(wine, model="mppca", max_mixtures=0),
+        lambda: covary.select(wine, model="fa"),
         lambda: model.predictive_log_density(wine, n_draws=10**13),
         lambda: model.sample(-1),
         lambda: model.sample_gaps(wine, n_draws=0),

@@ -23,7 +23,6 @@ def test_check_estimator():
     expected = {
         "check_transformer_general": pair,
         "check_transformer_data_not_an_array": pair,
-        "check_estimators_nan_inf": "predict fills gaps; fit and transform refuse them",
     }
     results = check_estimator(covary.ProbabilisticCCA(1), on_fail=None, expected_failed_checks=expected)
     failed = [f"{r['check_name']}: {r['exception']!r}" for r in results if r["status"] == "failed"]
@@ -72,6 +71,42 @@ def test_prediction_is_the_regression_of_one_view_on_the_other(views):
     assert (twin.predict(X) == mean).all() and twin.log_likelihood_ == ours.log_likelihood_
 
 
+def test_gaps_are_integrated_out():
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(400, 2))
+    X = z @ rng.normal(size=(2, 5)) + rng.normal(size=(400, 5))
+    Y = z @ rng.normal(size=(2, 3)) + rng.normal(size=(400, 3))
+    whole = covary.ProbabilisticCCA(2).fit(X, Y)
+    gaps, missing = X.copy(), Y.copy()
+    gaps[rng.random(X.shape) < 0.1] = np.nan
+    missing[::8] = np.nan
+    ours = covary.ProbabilisticCCA(2).fit(gaps, missing)
+    assert ours.converged_ and ours.n_iter_ > 0 and whole.n_iter_ == 0
+    np.testing.assert_allclose(ours.canonical_correlations_, whole.canonical_correlations_, atol=0.06)
+    # The likelihood is that of the observed cells, and no other parameters near it have a larger one.
+    assert ours.score_samples(gaps, missing).sum() == pytest.approx(ours.log_likelihood_, rel=1e-8)
+    assert ours.log_likelihood_ > whole.score_samples(gaps, missing).sum()
+    u, v = ours.transform(gaps, missing)
+    full, _ = ours.transform(X, Y)
+    assert np.isfinite(u).all() and np.isfinite(v).all()
+    assert np.corrcoef(u[:, 0], full[:, 0])[0, 1] > 0.9
+    complete = ~np.isnan(gaps).any(axis=1)
+    np.testing.assert_allclose(u[complete], full[complete], atol=1e-9)
+    mean, std = ours.predict(gaps[::8], return_std=True)
+    inside = np.abs(Y[::8] - mean) < 1.645 * std
+    assert abs(inside.mean() - 0.9) < 0.08
+    assert np.isfinite(ours.scores(gaps, missing)).all()
+
+
+def test_a_singular_view_with_gaps_is_warned_of():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(100, 3))
+    twice = np.column_stack([X, X[:, 0]])
+    twice[0, 1] = np.nan
+    with pytest.warns(covary.exceptions.CovaryWarning, match="noise variance reached its floor"):
+        covary.ProbabilisticCCA().fit(twice, rng.normal(size=(100, 2)))
+
+
 def test_wide_views_need_a_ridge_or_a_rank():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(15, 30)), rng.normal(size=(15, 4))
@@ -85,12 +120,17 @@ def test_wide_views_need_a_ridge_or_a_rank():
 
 def test_what_cannot_be_is_refused(views):
     X, Y = views
+    infinite = X.copy()
+    infinite[0, 0] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        covary.ProbabilisticCCA().fit(infinite, Y)
+    with pytest.raises(ValueError, match="infinity"):
+        covary.ProbabilisticCCA().fit(X, infinite)
     gaps = X.copy()
     gaps[0, 0] = np.nan
-    with pytest.raises(DataError, match="Input X contains NaN"):
-        covary.ProbabilisticCCA().fit(gaps, Y)
-    with pytest.raises(DataError, match="Input y contains NaN"):
-        covary.ProbabilisticCCA().fit(X, gaps)
+    for options in ({"ridge": 0.1}, {"rank": 1}):
+        with pytest.raises(OptionError, match="with gaps"):
+            covary.ProbabilisticCCA(**options).fit(gaps, Y)
     with pytest.raises(DataError, match="20 rows and y 7"):
         covary.ProbabilisticCCA().fit(X, Y[:7])
     with pytest.raises(ValueError, match="second view"):

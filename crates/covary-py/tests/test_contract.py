@@ -28,8 +28,14 @@ ESTIMATORS = [
     covary.BayesianPCA(inference="mean_field"),
     covary.BayesianPCA(inference="evidence"),
     covary.BayesianPCA(inference="gibbs", prior={"draws": 20, "warm_up": 20}),
+    covary.GroupFactorAnalysis(),
+    covary.GroupFactorAnalysis(noise="diagonal", standardize=True),
     covary.FastICA(),
     covary.FastICA(algorithm="deflation", fun="cube", whiten="arbitrary-variance"),
+    covary.InfomaxICA(),
+    covary.InfomaxICA(sources="logistic"),
+    covary.NoisyICA(),
+    covary.NoisyICA(1, tied_noise=True),
     covary.Gaussian(),
     covary.Imputer(),
     covary.Imputer(add_indicator=True, keep_empty_features=True),
@@ -66,6 +72,7 @@ MODELS = [
     covary.PPCA(3),
     covary.FactorAnalysis(3),
     covary.BayesianPCA(5),
+    covary.GroupFactorAnalysis(5, views=[4, 9], standardize=True),
     covary.Gaussian(),
 ]
 

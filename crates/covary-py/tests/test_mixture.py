@@ -178,6 +178,22 @@ def test_classes_with_gaps(groups, tmp_path):
     assert (twin.predict(X) == model.predict(X)).all() and list(twin.classes_) == list(model.classes_)
 
 
+@pytest.mark.parametrize(
+    "classes",
+    [[-1, 2, 10], [-1.0, 2.0, 30.0], [False, True], ["007", "008", "1"], ["1", "x", "y"], ["True", "x"]],
+)
+def test_classes_of_a_file_are_what_they_were(classes, groups, tmp_path):
+    X, y = groups
+    given = np.array(classes)[y % len(classes)]
+    model = covary.PPCAClassifier(1).fit(X, given)
+    model.save(tmp_path / "classes.covary")
+    twin = covary.PPCAClassifier.load(tmp_path / "classes.covary")
+    assert twin.classes_.dtype.kind == given.dtype.kind
+    np.testing.assert_array_equal(twin.classes_, model.classes_)
+    np.testing.assert_array_equal(twin.predict(X), model.predict(X))
+    assert twin.score(X, given) == model.score(X, given)
+
+
 def test_oil_flow_beside_quadratic_discriminants():
     folder = ROOT.parent / "shared" / "data" / "oil_flow"
     if not folder.exists():
@@ -199,6 +215,8 @@ def test_oil_flow_beside_quadratic_discriminants():
         (covary.MixturePPCA(n_components=5), ComponentsError, "n_components=5 must be below n_features=5"),
         (covary.MixturePPCA(noise="tied"), OptionError, "'noise' parameter"),
         (covary.MixturePPCA(tol=-1.0), OptionError, "'tol' parameter"),
+        (covary.GaussianMixture(init_params="random"), OptionError, "'init_params' parameter"),
+        (covary.GaussianMixture(warm_start="yes"), OptionError, "'warm_start' parameter"),
         (covary.GaussianMixture(covariance_type="tied"), OptionError, "'covariance_type' parameter"),
         (covary.GaussianMixture(451), DataError, "n_samples >= n_components"),
         (covary.GaussianMixture(2, weights_init=[0.5, 0.5]), OptionError, "weights_init needs means_init"),
@@ -241,13 +259,49 @@ def test_a_limit_on_steps_is_a_warning(groups):
         (np.array([["a", "b"], ["c", "d"]]), "could not convert string"),
         (np.array([[1.0, np.inf], [2.0, 3.0], [4.0, 1.0]]), "contains infinity: row 1, column `x2`"),
         (np.array([[1.0, np.nan], [2.0, np.nan], [4.0, np.nan]]), "column `x2` has no observed value"),
+        (np.full((6, 2), np.nan), "has no observed value"),
         (np.ones((6, 2)), "constant"),
         (np.zeros((0, 3)), "0 sample"),
         (np.arange(5.0), "Expected 2D array"),
     ],
-    ids=["text", "inf", "empty column", "constant", "no rows", "1-d"],
+    ids=["text", "inf", "empty column", "only gaps", "constant", "no rows", "1-d"],
 )
 def test_tables_refused(cls, table, message):
     y = (np.arange(len(table)) % 2,) if cls is covary.PPCAClassifier else ()
     with pytest.raises(ValueError, match=message):
         cls().fit(table, *y)
+
+
+def test_select_compares_sizes_of_a_mixture(groups):
+    X = with_gaps(groups[0])
+    found = covary.select(X, model="gmm", max_mixtures=4)
+    assert (found.n_mixtures, found.n_components, found.by) == (3, 4, "bic")
+    assert found.table["n_mixtures"].tolist() == [1, 2, 3, 4]
+    assert found.table["bic"].argmin() == 2 and np.isfinite(found.table["held_out"]).all()
+    assert found.choices["held_out"][0] in (3, 4)
+    assert str(found).startswith("Recommended: 3 models with 4 components, the least BIC.")
+    with pytest.raises(OptionError, match="model must be 'ppca'"):
+        covary.select(X, model="tied")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+def test_a_warm_start_goes_on_where_the_last_fit_ended(groups, kind):
+    X, _ = groups
+    options = {"covariance_type": kind, "tol": 0, "reg_covar": 0.0}
+    whole = covary.GaussianMixture(3, max_iter=12, **options).fit(X)
+    parts = covary.GaussianMixture(3, max_iter=6, warm_start=True, **options).fit(X)
+    first = parts.covariances_
+    parts.fit(X)
+    assert not np.array_equal(first, parts.covariances_)
+    np.testing.assert_allclose(np.sort(parts.weights_), np.sort(whole.weights_), rtol=1e-6)
+    assert parts.log_likelihood_ == pytest.approx(whole.log_likelihood_, abs=1e-6)
+    assert parts.trace_[0] == pytest.approx(whole.trace_[6], abs=1e-6)
+    # Another size begins anew.
+    assert len(parts.set_params(n_components=2).fit(X).weights_) == 2
+
+
+def test_starts_of_two_kinds_end_as_high(groups):
+    X, _ = groups
+    by = {init: covary.GaussianMixture(3, n_init=8, init_params=init).fit(X) for init in ("kmeans", "auto")}
+    assert by["auto"].log_likelihood_ >= by["kmeans"].log_likelihood_ - 1e-2

@@ -16,6 +16,8 @@ bayes: covary.BayesianPCA = covary.BayesianPCA(prior={"noise_rate": 0.01}).fit(X
 filled, std = covary.Imputer(covary.PPCA(1)).fit_transform(X, return_std=True)
 pooled: float = covary.pool([1.0, 2.0], [0.1, 0.1]).total
 q: int = covary.select(X).recommended
+k: int = covary.select(X, model="mppca").n_mixtures
 covary.PCA(n_components="mle").fit(X)
 covary.IncrementalPCA(2).partial_fit(X)
 covary.FactorAnalysis(2, rotation="varimax").fit(X)
+gfa: covary.GroupFactorAnalysis = covary.GroupFactorAnalysis(views=[1, 1]).fit({"a": X, "b": X})

@@ -68,6 +68,15 @@ pub enum Error {
     /// The model has no prior that prunes.
     #[error("the model has no relevances: they come with a prior on components, as of --model bpca")]
     NoRelevance,
+    /// The model is of one table.
+    #[error("the model has no views: they come with --model pcca or gfa")]
+    NoViews,
+    /// The figure is of a model of one table.
+    #[error("--kind {kind} is of a model of one table, and this one has views; see --kind views")]
+    OfViews {
+        /// The kind.
+        kind: &'static str,
+    },
     /// No iteration was kept.
     #[error("the fit was in closed form, so there are no steps to draw; --inference em makes steps")]
     NoTrace,
@@ -85,6 +94,9 @@ pub enum Error {
         /// Columns of the table.
         has: usize,
     },
+    /// There is no second axis.
+    #[error("the mixture has one column, and the figure needs two; give more with --columns when fitting")]
+    OneColumn,
     /// No row can be put on the map.
     #[error("no row has a latitude from -90 to 90, a longitude from -180 to 360, and a value")]
     NoPlaces,

@@ -9,7 +9,12 @@ pub fn ending(report: &FitReport) -> String {
         ObjectiveKind::AverageLogLikelihood => format!("{} per chain", several(report.trace.len(), "draw")),
         _ => several(report.n_iterations(), "step"),
     };
-    match report.termination {
+    ended(report.termination, &steps)
+}
+
+/// Why it ended, after so many steps.
+pub fn ended(termination: Termination, steps: &str) -> String {
+    match termination {
         Termination::ClosedForm => "in closed form".to_owned(),
         Termination::Converged => format!("converged after {steps}"),
         Termination::IterationLimit => format!("stopped at the limit of {steps}"),

@@ -201,6 +201,42 @@ pub enum Error {
         /// The view, counted from 1.
         view: usize,
     },
+    /// A view without variance.
+    #[error(
+        "all {columns} columns of view {view} are constant: there is no variance to explain; leave the view out, or check how it was read"
+    )]
+    ConstantView {
+        /// The view, counted from 1.
+        view: usize,
+        /// Its columns.
+        columns: usize,
+    },
+    /// A view whose columns never vary.
+    #[error("no column of view `{view}` varies, so there is nothing to learn of it; leave the view out")]
+    FlatView {
+        /// Its name.
+        view: String,
+    },
+    /// A column that two views claim.
+    #[error("column `{column}` is in view `{first}` and in view `{second}`; a column belongs to one view")]
+    ColumnInTwoViews {
+        /// The column.
+        column: String,
+        /// The first view.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// Too many or too few views.
+    #[error("{family} describes {needed}, and there are {got}")]
+    NumberOfViews {
+        /// The model asked for.
+        family: &'static str,
+        /// What it takes.
+        needed: &'static str,
+        /// Views given.
+        got: usize,
+    },
     /// A view whose covariance has no inverse.
     #[error(
         "view {view} has {columns} columns of rank {rank} in {rows} rows, so its covariance has no inverse and canonical correlations are not defined; give a ridge, such as 0.1, or a rank of at most {rank}"
@@ -217,7 +253,7 @@ pub enum Error {
     },
     /// Gaps where sources are sought.
     #[error(
-        "{method} needs a complete table and this one has {gaps} gaps: sources have no Gaussian density to fill them by; impute the table first, drop the rows with gaps, or fit noisy sources (`ica::NoisyIca`), which leave gaps out"
+        "{method} needs a complete table and this one has {gaps} gaps: sources have no Gaussian density to fill them by; impute the table first (`covary impute`), drop the rows with gaps, or fit noisy sources (`--inference noisy`, `NoisyIca`), which leave gaps out"
     )]
     GapsInSources {
         /// What was asked for.

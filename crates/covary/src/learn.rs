@@ -14,13 +14,25 @@
 //! # Ok::<(), covary::Error>(())
 //! ```
 
-use crate::infer::{ClassConditional, Em, Kept, MixtureEm, Observer, PrincipalAxes, Step};
+mod ica;
+
+pub use ica::{IcaRequest, LearnedSources};
+
+use crate::data::Pattern;
+use crate::infer::{
+    BachJordan, ClassConditional, Em, FullCovariance, Kept, MeanField, MixtureEm, Observer, PrincipalAxes,
+    SharedPrivate, Step,
+};
 use crate::io::model_file::{Constant, Saved, SavedMixture, SavedRotation};
 use crate::model::{Imputed, Placement, Rotation, RotationSearch, rotate_model};
-use crate::select::{ChoiceRule, HeldOut, HeldOutOptions, MixtureSize, held_out_cells_up_to, mixture_sizes};
+use crate::select::{
+    ChoiceRule, HeldOut, HeldOutOptions, MixtureComparison, MixtureSize, held_out_cells_up_to, mixture_sizes,
+};
+use crate::spec::NoiseFamily;
+use crate::views::{CanonicalCorrelation, CanonicalTest};
 use crate::{Dataset, Error, Estimator, Fit, Method, Spec};
 use std::borrow::Cow;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// The models by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,11 +48,16 @@ pub enum Family {
     Bpca,
     /// A Gaussian with a full covariance, which no number of components restricts: for filling gaps.
     Gaussian,
+    /// Probabilistic canonical correlation: what two views of the same rows share.
+    Pcca,
+    /// Group factor analysis: components that any of several views share, found by Bayesian inference.
+    Gfa,
 }
 
 impl Family {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Pca, Self::Ppca, Self::Fa, Self::Bpca, Self::Gaussian];
+    pub const ALL: [Self; 7] =
+        [Self::Pca, Self::Ppca, Self::Fa, Self::Bpca, Self::Gaussian, Self::Pcca, Self::Gfa];
 
     /// As users type it and files keep it.
     pub fn name(self) -> &'static str {
@@ -50,6 +67,8 @@ impl Family {
             Self::Fa => "fa",
             Self::Bpca => "bpca",
             Self::Gaussian => "gaussian",
+            Self::Pcca => "pcca",
+            Self::Gfa => "gfa",
         }
     }
 
@@ -66,8 +85,11 @@ impl Family {
             Some(Self::Fa) => "factor analysis",
             Some(Self::Bpca) => "Bayesian PCA",
             Some(Self::Gaussian) => "Gaussian with a full covariance",
+            Some(Self::Pcca) => "probabilistic canonical correlation",
+            Some(Self::Gfa) => "group factor analysis",
             None => match MixtureFamily::from_name(name) {
                 Some(family) => family.described(),
+                None if name == "ica" => "independent components",
                 None => name,
             },
         }
@@ -80,15 +102,31 @@ impl Family {
             Self::Fa => &["newton", "cm", "fixed-point", "em", "mean-field", "gibbs"],
             Self::Bpca => &["structured", "mean-field", "evidence", "gibbs"],
             Self::Gaussian => &["full-covariance"],
+            Self::Pcca => &["bach-jordan", "shared-private"],
+            Self::Gfa => &["mean-field"],
         }
     }
 
     fn spec(self) -> Spec {
         match self {
-            Self::Pca | Self::Ppca | Self::Bpca | Self::Gaussian => Spec::ppca(1),
             Self::Fa => Spec::factor_analysis(1),
+            _ => Spec::ppca(1),
         }
     }
+
+    /// Whether it is a model of several views.
+    pub fn has_views(self) -> bool {
+        matches!(self, Self::Pcca | Self::Gfa)
+    }
+}
+
+/// Columns of a table that are of one kind, such as the questions of one questionnaire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    /// What it is called.
+    pub name: String,
+    /// The names of its columns.
+    pub columns: Vec<String>,
 }
 
 /// How many components to take.
@@ -109,12 +147,16 @@ pub enum Components {
 pub struct Request {
     /// The model.
     pub family: Family,
-    /// How many components; a full covariance has one less than columns.
+    /// How many components, for canonical correlation those that both views share; a full covariance has one
+    /// less than columns.
     pub n_components: Components,
+    /// The views of a model that has them; columns in no view are left out.
+    pub views: Vec<View>,
     /// The method by name; if `None`, the fastest that the table allows, `structured` for Bayesian PCA
     /// and `full-covariance` for a Gaussian.
     pub inference: Option<String>,
-    /// Whether columns get unit variance before fitting; if `None`, they do but for [`Family::Pca`].
+    /// Whether columns get unit variance before fitting; if `None`, they do but for [`Family::Pca`]. In group
+    /// factor analysis each column then has its own noise, else each view.
     pub standardize: Option<bool>,
     /// Most iterations, for a method that has them.
     pub max_iterations: Option<usize>,
@@ -150,7 +192,22 @@ pub struct Choice {
     pub n_components: usize,
     /// The scores that chose it.
     pub scores: Option<HeldOut>,
+    /// The canonical correlations among which it was chosen, each with its test.
+    pub correlations: Vec<CanonicalTest>,
+    /// Whether they were tested by shuffled rows, not by Bartlett's test.
+    pub shuffled: bool,
 }
+
+impl Choice {
+    fn given(n_components: usize) -> Self {
+        Self { n_components, scores: None, correlations: Vec::new(), shuffled: false }
+    }
+}
+
+/// Tables with shuffled rows that canonical correlations are compared with.
+const PERMUTATIONS: usize = 199;
+/// Canonical correlations count as shared while their test has a p-value below this.
+pub const SIGNIFICANT: f64 = 0.05;
 
 /// Watches [`Request::learn_observed`]. Both say whether to go on.
 pub trait Watch: Sync {
@@ -177,6 +234,7 @@ impl Request {
         Self {
             family,
             n_components: Components::Auto,
+            views: Vec::new(),
             inference: None,
             standardize: None,
             max_iterations: None,
@@ -187,9 +245,71 @@ impl Request {
         }
     }
 
-    /// What is fitted, but for the number of components.
+    /// What is fitted, but for the number of components and the sizes of views.
     pub fn spec(&self) -> Spec {
-        Spec { standardize: self.standardize.unwrap_or(self.family != Family::Pca), ..self.family.spec() }
+        let standardize = self.standardize.unwrap_or(self.family != Family::Pca);
+        let spec = Spec { standardize, ..self.family.spec() };
+        match self.family {
+            // One noise for a view would be unequal noise in standardized columns, explained by private
+            // components: 10 of 4 simulated ones, 300 × 15 cells in 3 views; 4 with a noise for each column.
+            Family::Gfa if standardize => {
+                Spec { noise: NoiseFamily::Diagonal, allow_unidentified: true, ..spec }
+            }
+            _ => spec,
+        }
+    }
+
+    /// What is fitted to a table whose columns were [placed](Self::placement).
+    pub fn spec_for(&self, data: &Dataset, n_components: usize) -> Spec {
+        let size =
+            |view: &View| data.column_names().iter().filter(|name| view.columns.contains(name)).count();
+        Spec { n_components, views: self.views.iter().map(size).collect(), ..self.spec() }
+    }
+
+    /// The columns of a table that are fitted: those that vary, and where there are views those in one, view by
+    /// view.
+    ///
+    /// # Errors
+    /// As [`Placement::of_varying`]; [`Error::NumberOfViews`], [`Error::ColumnInTwoViews`] and
+    /// [`Error::FlatView`] for views that cannot be.
+    pub fn placement(&self, table: &Dataset) -> Result<Placement, Error> {
+        let (family, got) = (self.family.name(), self.views.len());
+        let wrong = |needed| Err(Error::NumberOfViews { family, needed, got });
+        match self.family {
+            Family::Pcca if got != 2 => return wrong("two views"),
+            Family::Gfa if got < 2 => return wrong("two views or more"),
+            family if !family.has_views() && got > 0 => return wrong("one table without views"),
+            _ => {}
+        }
+        let mut placement = Placement::of_varying(table)?;
+        if got == 0 {
+            return Ok(placement);
+        }
+        let name = |j: usize| &table.column_names()[j];
+        let owner = |j: usize| self.views.iter().find(|view| view.columns.contains(name(j)));
+        for (k, second) in self.views.iter().enumerate() {
+            let claimed = |c: &&String| self.views[..k].iter().any(|view| view.columns.contains(c));
+            if let Some(column) = second.columns.iter().find(claimed) {
+                let first = self.views.iter().find(|view| view.columns.contains(column));
+                let first = first.map_or_else(String::new, |view| view.name.clone());
+                return Err(Error::ColumnInTwoViews {
+                    column: column.clone(),
+                    first,
+                    second: second.name.clone(),
+                });
+            }
+        }
+        let mut columns = Vec::new();
+        for view in &self.views {
+            let before = columns.len();
+            columns.extend(placement.columns.iter().filter(|&&j| view.columns.contains(name(j))));
+            if columns.len() == before {
+                return Err(Error::FlatView { view: view.name.clone() });
+            }
+        }
+        placement.columns = columns;
+        placement.constants.retain(|&(j, _)| owner(j).is_some());
+        Ok(placement)
     }
 
     /// The method asked for, or the recommended one, with the limits asked for.
@@ -202,6 +322,11 @@ impl Request {
             None if matches!(self.family, Family::Bpca | Family::Gaussian) => {
                 Method::from_name(self.family.methods()[0]).expect("a method's name")
             }
+            None if self.family == Family::Gfa => Method::MeanField(MeanField::default()),
+            None if self.family == Family::Pcca && data.is_complete() => {
+                Method::BachJordan(BachJordan::default())
+            }
+            None if self.family == Family::Pcca => Method::SharedPrivate(SharedPrivate::default()),
             None => Method::recommended(data, &self.spec()),
             Some(name) => {
                 let known = Method::from_name(name).ok_or_else(|| Error::NoSuchMethod {
@@ -254,6 +379,7 @@ impl Request {
             | Method::ConditionalMaximization(_)
             | Method::FixedPoint(_)
             | Method::Gibbs(_) => self.limited(Method::Em(Em::default()), &[]),
+            Method::BachJordan(_) => self.limited(Method::SharedPrivate(SharedPrivate::default()), &[]),
             _ => Ok(method.clone()),
         }
     }
@@ -265,7 +391,9 @@ impl Request {
 
     /// Whether the number of components is searched for by hidden cells.
     pub fn searches(&self, method: &Method) -> bool {
-        self.n_components == Components::Auto && self.family != Family::Gaussian && !Self::prunes(method)
+        self.n_components == Components::Auto
+            && !matches!(self.family, Family::Gaussian | Family::Pcca)
+            && !Self::prunes(method)
     }
 
     /// The number of components asked for, offered or chosen.
@@ -284,17 +412,70 @@ impl Request {
         if !self.searches(method) {
             let n_components = match (self.family, self.n_components) {
                 (Family::Gaussian, asked) => full_covariance(asked, data.n_columns())?,
+                (Family::Pcca, Components::Auto) => return self.beyond_chance(data, method),
+                (Family::Pcca, Components::Number(asked)) => {
+                    let max = self.spec_for(data, 0).views.into_iter().min().unwrap_or(0);
+                    if asked > max {
+                        let rows = data.n_informative_rows();
+                        return Err(Error::TooManyComponents { asked, rows, columns: max, max });
+                    }
+                    asked
+                }
+                (Family::Gfa, Components::Auto) => {
+                    let rows = data.n_informative_rows().saturating_sub(2);
+                    MOST_OFFERED.min(data.n_columns() - 1).min(rows)
+                }
+                (Family::Pcca | Family::Gfa, Components::Share(_)) => {
+                    return Err(Error::Unsupported {
+                        method: "a model of views",
+                        what: "a share of the variance",
+                        instead: "a number of components, or auto",
+                    });
+                }
                 (_, Components::Number(asked)) => asked,
                 (_, Components::Share(share)) => explaining(data, share, spec.standardize)?.min(room),
                 (_, Components::Auto) => MOST_OFFERED.min(room),
             };
-            return Ok(Choice { n_components, scores: None });
+            return Ok(Choice::given(n_components));
         }
         let judge = self.with_gaps(method)?;
         let options = HeldOutOptions { seed: self.seed, ..HeldOutOptions::default() };
         let scores = held_out_cells_up_to(data, &spec, MOST_TRIED.min(room), &judge, &options, watch)?;
         let n_components = scores.as_ref().map_or(0, |scores| scores.chosen(ChoiceRule::OneStandardError));
-        Ok(Choice { n_components, scores })
+        Ok(Choice { scores, ..Choice::given(n_components) })
+    }
+
+    /// As many components as there are canonical correlations before the first that may be chance: by Bartlett's
+    /// test, or by shuffled rows where there are few of them or a ridge. With gaps they are those of the covariance
+    /// that the rows have by EM, and count as many rows as have two cells of the two views on average.
+    fn beyond_chance(&self, data: &Dataset, method: &Method) -> Result<Choice, Error> {
+        let dx = self.spec_for(data, 0).views[0];
+        let ridge = if let Method::BachJordan(road) = method { road.ridge } else { 0.0 };
+        let road = CanonicalCorrelation { ridge, ..CanonicalCorrelation::default() };
+        let (n, d) = (data.n_rows(), data.n_columns());
+        let shuffled = data.is_complete() && (ridge > 0.0 || n < 2 * d);
+        let correlations = if data.is_complete() {
+            let [x, y] = [0..dx, dx..d].map(|view| data.of_columns(&view.collect::<Vec<_>>()));
+            if shuffled {
+                road.permutation_tests(&x?, &y?, PERMUTATIONS, self.seed)?
+            } else {
+                road.fit(&x?, &y?)?.bartlett_tests()
+            }
+        } else {
+            let spec = Spec { standardize: true, ..Spec::ppca(d - 1) };
+            let full =
+                FullCovariance { pseudo_rows: 0.0, ..FullCovariance::default() }.fit(data, &spec)?.model;
+            let pairs = |p: Pattern<'_>| {
+                let seen = |view: Range<usize>| {
+                    view.len() - p.gaps.iter().filter(|g| view.contains(&(**g as usize))).count()
+                };
+                p.rows.len() * seen(0..dx) * seen(dx..d)
+            };
+            let rows = data.patterns().map(pairs).sum::<usize>() / (dx * (d - dx));
+            road.of_covariance(rows.max(2), full.mean(), &full.covariance(), dx)?.bartlett_tests()
+        };
+        let n_components = correlations.iter().take_while(|test| test.p_value < SIGNIFICANT).count();
+        Ok(Choice { n_components, scores: None, correlations, shuffled })
     }
 
     /// A fit of `data`, the columns of `wide` that the placement names, as it is kept.
@@ -311,6 +492,7 @@ impl Request {
         let mut saved = Saved::new(fit, data, spec, method);
         saved.constants = constants(placement, wide);
         self.family.name().clone_into(&mut saved.family);
+        saved.views = self.views.iter().map(|view| view.name.clone()).collect();
         (saved.seed, saved.choice) = (self.seed, choice.scores);
         if let Some((name, how)) = &self.rotation {
             let search = RotationSearch { seed: self.seed, ..RotationSearch::default() };
@@ -333,11 +515,11 @@ impl Request {
     /// # Errors
     /// As [`learn`](Self::learn), and [`Error::Interrupted`] if stopped before the fit.
     pub fn learn_observed(&self, table: &Dataset, watch: &dyn Watch) -> Result<Learned, Error> {
-        let placement = Placement::of_varying(table)?;
+        let placement = self.placement(table)?;
         let data = placement.dataset(table)?;
         let method = self.method(&data)?;
         let choice = self.choose(&data, &method, &|done, total| watch.choosing(done, total))?;
-        let spec = Spec { n_components: choice.n_components, ..self.spec() };
+        let spec = self.spec_for(&data, choice.n_components);
         let mut observer = |step: &Step| watch.fitting(step);
         let fit = method.fit_observed(&data, &spec, &mut observer as &mut dyn Observer)?;
         let saved = self.keep(fit, &data, (&spec, &method, choice), (&placement, table))?;
@@ -410,9 +592,9 @@ pub const MOST_COMPONENTS: usize = 4;
 pub struct MixtureRequest {
     /// What each model is.
     pub family: MixtureFamily,
-    /// How many models; if `None`, BIC chooses from 1 to [`MOST_MIXTURES`].
+    /// How many models; if `None`, BIC chooses from 1 to `max_mixtures`.
     pub n_mixtures: Option<usize>,
-    /// How many components each has; if `None`, BIC chooses from 1 to [`MOST_COMPONENTS`], but for full
+    /// How many components each has; if `None`, BIC chooses from 1 to `max_components`, but for full
     /// covariances, which have one less than columns.
     pub n_components: Option<usize>,
     /// Whether columns get unit variance before fitting.
@@ -425,6 +607,10 @@ pub struct MixtureRequest {
     pub options: Vec<(String, String)>,
     /// Seed of the starts.
     pub seed: u64,
+    /// Most models tried where their number is left open.
+    pub max_mixtures: usize,
+    /// Most components tried where their number is left open.
+    pub max_components: usize,
 }
 
 /// A mixture with the place of its columns in the table it was learned from.
@@ -450,6 +636,8 @@ impl MixtureRequest {
             tolerance: None,
             options: Vec::new(),
             seed: 0,
+            max_mixtures: MOST_MIXTURES,
+            max_components: MOST_COMPONENTS,
         }
     }
 
@@ -473,26 +661,44 @@ impl MixtureRequest {
         Spec { standardize: self.standardize, ..spec }
     }
 
-    /// The sizes to choose from: numbers of models and of components.
-    fn sizes(&self, data: &Dataset) -> Result<Vec<(usize, usize)>, Error> {
-        let (d, rows) = (data.n_columns(), data.n_informative_rows());
+    /// The sizes to choose from: numbers of models and of components that so many rows allow.
+    fn sizes(&self, data: &Dataset, rows: usize) -> Result<Vec<(usize, usize)>, Error> {
+        let d = data.n_columns();
         let room = self.spec().max_components(d);
         let components: Vec<usize> = match (self.family, self.n_components) {
             (MixtureFamily::Gmm, asked) => {
                 vec![full_covariance(asked.map_or(Components::Auto, Components::Number), d)?]
             }
             (_, Some(asked)) => vec![asked],
-            (_, None) if room == 0 => vec![0],
-            (_, None) => (1..=room.min(MOST_COMPONENTS)).collect(),
+            (_, None) if room.min(self.max_components) == 0 => vec![0],
+            (_, None) => (1..=room.min(self.max_components)).collect(),
         };
         let fits = |k: usize, q: usize| k == 1 || k * (q + 2) <= rows;
         Ok(match self.n_mixtures {
             Some(asked) => components.iter().map(|&q| (asked, q)).collect(),
-            None => (1..=MOST_MIXTURES)
+            None => (1..=self.max_mixtures.max(1))
                 .flat_map(|k| components.iter().map(move |&q| (k, q)))
                 .filter(|&(k, q)| fits(k, q))
                 .collect(),
         })
+    }
+
+    /// Every size, judged by BIC and by `folds` parts of the rows held out in turn. Constant columns
+    /// must have been set aside.
+    ///
+    /// # Errors
+    /// As [`mixture_sizes`].
+    pub fn compare(
+        &self,
+        data: &Dataset,
+        folds: usize,
+        watch: &dyn Fn(usize, usize) -> ControlFlow<()>,
+    ) -> Result<MixtureComparison, Error> {
+        // Each must fit what is left when one part is held out.
+        let held = if folds == 0 { 0 } else { data.n_rows().div_ceil(folds) };
+        let rows = data.n_informative_rows().saturating_sub(held);
+        let (road, sizes) = (self.road()?, self.sizes(data, rows)?);
+        mixture_sizes(data, &self.spec(), &sizes, &road, folds, watch).map(MixtureComparison)
     }
 
     /// Learns the mixture of a table: sets constant columns aside, decides what was left open, fits.
@@ -502,14 +708,15 @@ impl MixtureRequest {
     pub fn learn(&self, table: &Dataset, watch: &dyn Watch) -> Result<LearnedMixture, Error> {
         let placement = Placement::of_varying(table)?;
         let data = placement.dataset(table)?;
-        let (road, spec, sizes) = (self.road()?, self.spec(), self.sizes(&data)?);
+        let (road, spec, sizes) = (self.road()?, self.spec(), self.sizes(&data, data.n_informative_rows())?);
         let mut tried = Vec::new();
         if sizes.len() > 1 {
             let choosing = |done, total| watch.choosing(done, total);
             tried = mixture_sizes(&data, &spec, &sizes, &road, 0, &choosing)?;
         }
-        let best = tried.iter().min_by(|a, b| a.bic.total_cmp(&b.bic));
-        let (n_mixtures, n_components) = best.map_or(sizes[0], |at| (at.n_mixtures, at.n_components));
+        let tried = MixtureComparison(tried);
+        let (n_mixtures, n_components) =
+            tried.recommended().map_or(sizes[0], |at| (at.n_mixtures, at.n_components));
         let (road, spec) = (MixtureEm { n_mixtures, ..road }, Spec { n_components, ..spec });
         let mut observer = |step: &Step| watch.fitting(step);
         let fit = road.fit_observed(&data, &spec, &mut observer as &mut dyn Observer)?;
@@ -517,7 +724,7 @@ impl MixtureRequest {
         self.family.name().clone_into(&mut saved.family);
         saved.constants = constants(&placement, table);
         drop(data);
-        Ok(LearnedMixture { saved, placement, tried })
+        Ok(LearnedMixture { saved, placement, tried: tried.0 })
     }
 }
 
@@ -553,9 +760,7 @@ pub fn learn_classes(
     let method = request.method(&data)?;
     let choice = request.choose(&data, &method, &|done, total| watch.choosing(done, total))?;
     let spec = Spec { n_components: choice.n_components, ..request.spec() };
-    // A class may be complete where the table is not: each gets the road that suits its rows.
-    let own = request.inference.is_some().then(|| method.clone());
-    let road = ClassConditional { method: own, priors: None };
+    let road = ClassConditional { method: Some(method.clone()), priors: None };
     let mut observer = |step: &Step| watch.fitting(step);
     let fit = road.fit_observed(&data, (labels, classes), &spec, &mut observer as &mut dyn Observer)?;
     let mut saved = SavedMixture::of_classes(fit, target, &data, &spec, (&method).into());

@@ -1,6 +1,7 @@
 //! What to fit: [`Spec`].
 
 use crate::{Dataset, Error};
+use std::ops::Range;
 
 /// The family of the noise Ψ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +133,9 @@ pub struct Spec {
     /// Fit even when a factor model has more parameters than the covariance has entries: its density
     /// is then meaningful, its loadings are one choice of many.
     pub allow_unidentified: bool,
+    /// Columns of each view, which stand side by side in the table; none for a table of one kind of column.
+    /// Isotropic noise then is one variance for each view. Only roads for several views take them.
+    pub views: Vec<usize>,
 }
 
 impl Spec {
@@ -144,12 +148,41 @@ impl Spec {
             prior: Prior::default(),
             noise_floor: None,
             allow_unidentified: false,
+            views: Vec::new(),
         }
+    }
+
+    /// Views of so many columns, a noise variance for each: group factor analysis, and canonical correlation,
+    /// where `n_components` counts what views share.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::MeanField, Estimator, Spec};
+    /// let (table, _) = simulate::ppca(Shape { rows: 200, columns: 9, n_components: 2 }, /* seed */ 1);
+    /// let fit = MeanField::default().fit(&table, &Spec::of_views(5, vec![5, 4]))?;
+    /// assert_eq!(fit.model.n_components(), 2);
+    /// assert_eq!(fit.report.relevance.len(), 2 * 2);      // views × components
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    pub fn of_views(n_components: usize, views: Vec<usize>) -> Self {
+        Self { views, ..Self::ppca(n_components) }
     }
 
     /// Factor analysis: a noise variance per column.
     pub fn factor_analysis(n_components: usize) -> Self {
         Self { noise: NoiseFamily::Diagonal, ..Self::ppca(n_components) }
+    }
+
+    /// The columns of each view: all of them where there are no views.
+    pub(crate) fn view_columns(&self, n_columns: usize) -> Vec<Range<usize>> {
+        if self.views.is_empty() {
+            return std::iter::once(0..n_columns).collect();
+        }
+        let mut start = 0;
+        let next = |size: &usize| {
+            start += size;
+            start - size..start
+        };
+        self.views.iter().map(next).collect()
     }
 
     /// The noise floor in force, relative to the observed variance.
@@ -171,8 +204,31 @@ impl Spec {
         (0..n_columns).rfind(identified).unwrap_or(0)
     }
 
-    /// Checks the request against the table, once, at the top of every fit.
+    /// Free parameters of mean and covariance, as they are fitted: a standardised model has one isotropic
+    /// noise variance although it comes back with one for each column (spec §3.7).
+    pub fn n_parameters(&self, n_columns: usize) -> usize {
+        let (d, q) = (n_columns, self.n_components);
+        let noise = match self.noise {
+            NoiseFamily::Isotropic => 1,
+            NoiseFamily::Diagonal => d,
+        };
+        d + (d * q + noise).saturating_sub(q * q.saturating_sub(1) / 2)
+    }
+
+    /// Checks the request against the table, once, at the top of every fit of one view.
     pub(crate) fn check(&self, data: &Dataset) -> Result<(), Error> {
+        if !self.views.is_empty() {
+            return Err(Error::Unsupported {
+                method: "this method",
+                what: "several views",
+                instead: "`mean-field`, `bach-jordan` or `shared-private`",
+            });
+        }
+        self.check_views(data)
+    }
+
+    /// [`check`](Self::check) for a road that takes views.
+    pub(crate) fn check_views(&self, data: &Dataset) -> Result<(), Error> {
         let rows = data.n_informative_rows();
         if rows < 2 {
             return Err(Error::TooFewRows { rows });
@@ -195,20 +251,26 @@ impl Spec {
         let vanished = |j: usize| variances[j] == 0.0 && data.is_some_and(|d| !d.is_constant(j));
         let out_of_scale =
             |j: usize| Err(Error::OutOfScale { column: names[j].clone(), variance: variances[j] });
-        // Where all columns share one scale only the largest variance must be in range.
-        let largest = (0..variances.len()).max_by(|&i, &j| variances[i].total_cmp(&variances[j]));
+        // Where columns share one scale only the largest variance must be in range.
         let shared = self.noise == NoiseFamily::Isotropic && !self.standardize;
-        for j in 0..variances.len() {
-            let counts = !shared || Some(j) == largest;
-            let in_range = VARIANCES.contains(&variances[j]) || (variances[j] == 0.0 && !vanished(j));
-            if !variances[j].is_finite() || (counts && !in_range) {
-                return out_of_scale(j);
+        for columns in self.view_columns(variances.len()) {
+            let largest = columns.clone().max_by(|&i, &j| variances[i].total_cmp(&variances[j]));
+            for j in columns {
+                let counts = !shared || Some(j) == largest;
+                let in_range = VARIANCES.contains(&variances[j]) || (variances[j] == 0.0 && !vanished(j));
+                if !variances[j].is_finite() || (counts && !in_range) {
+                    return out_of_scale(j);
+                }
             }
         }
         let constant: Vec<String> =
             variances.iter().zip(names).filter(|(v, _)| **v == 0.0).map(|(_, name)| name.clone()).collect();
         if constant.len() == variances.len() {
             return Err(Error::AllConstant { columns: constant.len() });
+        }
+        let flat = |columns: &Range<usize>| variances[columns.clone()].iter().all(|v| *v == 0.0);
+        if let Some(view) = self.view_columns(variances.len()).iter().position(flat) {
+            return Err(Error::ConstantView { view: view + 1, columns: self.views[view] });
         }
         match (self.noise, constant.first()) {
             (NoiseFamily::Diagonal, Some(column)) => Err(Error::ConstantColumn { column: column.clone() }),
@@ -229,6 +291,14 @@ impl Spec {
 
     /// The part of [`check`](Self::check) that needs only the size of the table.
     pub(crate) fn check_shape(&self, rows: usize, columns: usize) -> Result<(), Error> {
+        if let Some(view) = self.views.iter().position(|&size| size == 0) {
+            return Err(Error::EmptyView { view: view + 1 });
+        }
+        let in_views = self.views.iter().try_fold(0_usize, |sum, &size| sum.checked_add(size));
+        if !self.views.is_empty() && in_views != Some(columns) {
+            let got = in_views.unwrap_or(usize::MAX);
+            return Err(Error::WrongLength { what: "columns of all views", expected: columns, got });
+        }
         let asked = self.n_components;
         if asked >= columns {
             let max = columns.saturating_sub(1);

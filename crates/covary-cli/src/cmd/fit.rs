@@ -4,6 +4,7 @@ use super::said_written;
 use crate::args::{Family, Fitting, Kind, Reading, RotationName, Running, Selecting};
 use crate::facts;
 use crate::failure::Failure;
+use crate::ica;
 use crate::input::Select;
 use crate::learn::learn;
 use crate::mixture;
@@ -19,6 +20,10 @@ use std::path::{Path, PathBuf};
 ///
 /// A linear-Gaussian model is fitted to the observed cells alone: no row is dropped, no gap is
 /// guessed first. The model file holds everything later verbs need, and opens without the data.
+///
+/// --model ica looks for independent sources behind the columns instead: `covary transform`
+/// gives them. They must not be Gaussian, which is said where they seem to be, and only
+/// --inference noisy takes gaps.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\
@@ -26,7 +31,9 @@ Examples:
   covary fit examples/wine_gaps.csv -o wine.covary
   covary fit examples/wine.csv --model fa --components 3 --rotation varimax -o factors.covary
   covary fit examples/wine_gaps.csv --model bpca -o bayesian.covary
-  covary fit examples/wine_gaps.csv --model mppca --mixtures 3 -o groups.covary")]
+  covary fit examples/wine_gaps.csv --model mppca --mixtures 3 -o groups.covary
+  covary fit examples/wine_gaps.csv --model pcca --view x=1:5 --view y=6:13 -o views.covary
+  covary fit examples/wine.csv --model ica --components 4 -o sources.covary")]
 pub(crate) struct Fit {
     /// Table to learn from: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard
     /// input.
@@ -102,8 +109,8 @@ impl Fit {
             (Kind::One(_), None) if self.fitting.mixtures.is_some() => {
                 return call("--mixtures goes with --model mppca, mfa or gmm");
             }
-            (Kind::One(_), None) => return Ok(None),
-            (Kind::Mixture(_), Some(_)) => {
+            (Kind::One(_) | Kind::Ica, None) => return Ok(None),
+            (Kind::Mixture(_) | Kind::Ica, Some(_)) => {
                 return call(
                     "--target fits one model for each class; leave it out, or give --model ppca or fa",
                 );
@@ -114,20 +121,30 @@ impl Fit {
             (Kind::Mixture(family), None) => Several::Mixture(family),
             (Kind::One(family), Some(target)) => Several::Classes(family, target),
         };
-        if self.check || self.rotation != RotationName::None {
-            return call("--check and --rotation go with one model");
+        if self.rotation != RotationName::None {
+            return call("--rotation goes with one model");
+        }
+        if self.check && matches!(several, Several::Classes(..)) {
+            return call("--check goes with one model or a mixture, not with --target");
         }
         Ok(Some(several))
     }
 
     fn fit_several(&self, voice: Voice, output: &Output, several: Several<'_>) -> Result<Value, Failure> {
+        self.fitting.check_views(None)?;
         let mut selecting = self.selecting.clone();
         if let Several::Classes(_, target) = several {
             selecting.id.push(target.to_owned());
         }
         let source = self.reading.read(&self.data, Select::By(&selecting))?;
         let (learned, ledger) = match several {
-            Several::Mixture(family) => mixture::learn(voice, &source, family, &self.fitting)?,
+            Several::Mixture(family) => {
+                let (mut learned, ledger) = mixture::learn(voice, &source, family, &self.fitting)?;
+                if self.check {
+                    mixture::check(voice, &source, &mut learned, self.fitting.seed)?;
+                }
+                (learned, ledger)
+            }
             Several::Classes(family, target) => {
                 let request = self.fitting.request(family, self.rotation);
                 mixture::learn_by_class(voice, &source, (family, target), &request)?
@@ -142,12 +159,37 @@ impl Fit {
         }))
     }
 
+    fn fit_sources(&self, voice: Voice, output: &Output) -> Result<Value, Failure> {
+        self.fitting.check_views(None)?;
+        if self.check || self.rotation != RotationName::None {
+            return Err(Failure::Call(
+                "--check and --rotation go with a linear-Gaussian model; independent components have no density to check by, and their directions are their own"
+                    .to_owned(),
+            ));
+        }
+        let source = self.reading.read(&self.data, Select::By(&self.selecting))?;
+        let (learned, ledger) = ica::learn(voice, &source, &self.fitting)?;
+        output.write(|out| model_file::write_sources(&learned.saved, out))?;
+        Ok(self.running.findings(|| {
+            json!({
+                "data": facts::as_json(&source, &ledger),
+                "model": facts::parsed(&learned.saved.to_json()),
+            })
+        }))
+    }
+
     fn fit(&self, voice: Voice, output: &Output) -> Result<Value, Failure> {
         if let Some(several) = self.several()? {
             return self.fit_several(voice, output, several);
         }
-        let source = self.reading.read(&self.data, Select::By(&self.selecting))?;
-        let Kind::One(family) = self.model.kind() else { unreachable!("mixtures are several models") };
+        let Kind::One(family) = self.model.kind() else { return self.fit_sources(voice, output) };
+        self.fitting.check_views(Some(family))?;
+        if family.has_views() && self.rotation != RotationName::None {
+            return Err(Failure::Call(
+                "--rotation would mix what views share with what is private to one; leave it out".to_owned(),
+            ));
+        }
+        let source = self.reading.read(&self.data, Select::By(&*self.fitting.selecting(&self.selecting)?))?;
         let (mut learned, ledger) = learn(voice, &source, family, &self.fitting, self.rotation)?;
         if self.check {
             learned.check(voice, &source.name, &self.fitting)?;

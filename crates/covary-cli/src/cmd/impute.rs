@@ -6,6 +6,7 @@ use crate::args::{
 };
 use crate::facts;
 use crate::failure::Failure;
+use crate::ica;
 use crate::input::{self, Select, Source};
 use crate::learn::{self, Learned, learn};
 use crate::mixture;
@@ -13,11 +14,12 @@ use crate::output::{Output, check_places};
 use crate::voice::{Voice, aligned, count, names};
 use clap::{Args, ValueEnum};
 use covary::data::Ledger;
-use covary::io::Format;
+use covary::ica::NoisyMixing;
 use covary::io::model_file::Opened;
-use covary::learn::LearnedMixture;
-use covary::model::{Imputed, Placement};
-use covary::select::check_model;
+use covary::io::{self, Format};
+use covary::learn::{LearnedMixture, LearnedSources};
+use covary::model::{FilledCell, Imputed, Placement, Predictive};
+use covary::select::{SelfCheck, check_filled};
 use covary::{Dataset, Error};
 use covary_report::scale::rounded;
 use serde_json::{Value, json};
@@ -54,8 +56,9 @@ pub(crate) struct Impute {
     data: PathBuf,
 
     /// What to fit: pca, ppca (one noise variance for all columns), fa (one for each), bpca
-    /// (Bayesian PCA), gaussian (a full covariance), or a mixture: mppca, mfa, gmm. Or a model
-    /// file: its parameters fill the gaps and nothing is fitted.
+    /// (Bayesian PCA), gaussian (a full covariance), a mixture (mppca, mfa, gmm), a model of views
+    /// (pcca, gfa) or, with --inference noisy, ica. Or a model file: its parameters fill the gaps and
+    /// nothing is fitted.
     #[arg(long, verbatim_doc_comment, value_name = "NAME|MODEL", default_value = "ppca")]
     model: String,
 
@@ -105,6 +108,36 @@ struct Filler {
     ledger: Ledger,
 }
 
+/// What says what stands in a gap.
+enum Fills<'a> {
+    Density(Predictive<'a>),
+    Sources(&'a NoisyMixing),
+}
+
+impl<'a> Fills<'a> {
+    fn of(opened: &'a Opened, own: bool) -> Result<Self, io::Error> {
+        Ok(match opened {
+            Opened::Model(saved) if own => Self::Density(saved.of_training_rows()),
+            Opened::Sources(saved) => Self::Sources(saved.noisy()?),
+            _ => Self::Density(opened.of_new_rows()?),
+        })
+    }
+
+    fn gap_cells(&self, data: &Dataset) -> Result<Vec<FilledCell>, Error> {
+        match self {
+            Self::Density(density) => density.gap_cells(data),
+            Self::Sources(model) => model.gap_cells(data),
+        }
+    }
+
+    fn impute(&self, data: &Dataset) -> Result<Imputed, Error> {
+        match self {
+            Self::Density(density) => density.impute(data),
+            Self::Sources(model) => model.impute(data),
+        }
+    }
+}
+
 impl Impute {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         if self.draws.is_some() && self.target.output.as_deref().is_some_and(input::is_pipe) {
@@ -138,8 +171,12 @@ impl Impute {
     }
 
     fn fill_by_fit(&self, voice: Voice, family: Family, draws: &[PathBuf]) -> Result<Value, Failure> {
+        self.fitting.check_views(match family.kind() {
+            Kind::One(family) => Some(family),
+            Kind::Mixture(_) | Kind::Ica => None,
+        })?;
         let outputs = Outputs::open(self, draws)?;
-        let source = self.reading.read(&self.data, Select::By(&self.selecting))?;
+        let source = self.reading.read(&self.data, Select::By(&*self.fitting.selecting(&self.selecting)?))?;
         // A complete table has nothing to fill: any model leaves it as it is.
         if source.table.dataset().is_complete() {
             return self.pass_through(voice, &source, &outputs);
@@ -157,12 +194,23 @@ impl Impute {
                 (Opened::Model(Box::new(saved)), placement, ledger)
             }
             Kind::Mixture(family) => {
-                let (learned, ledger) = mixture::learn(voice, &source, family, &self.fitting)?;
+                let (mut learned, ledger) = mixture::learn(voice, &source, family, &self.fitting)?;
                 if !self.no_check {
-                    mixture::check(voice, &source, &learned, self.fitting.seed)?;
+                    mixture::check(voice, &source, &mut learned, self.fitting.seed)?;
                 }
                 let LearnedMixture { saved, placement, .. } = learned;
                 (Opened::Mixture(Box::new(saved)), placement, ledger)
+            }
+            Kind::Ica => {
+                let (LearnedSources { saved, placement }, ledger) =
+                    ica::learn(voice, &source, &self.fitting)?;
+                let opened = Opened::Sources(Box::new(saved));
+                let failed = |e| Failure::of_table(&source.name, e);
+                let data = placement.dataset(source.table.dataset()).map_err(failed)?;
+                let fills = Fills::of(&opened, true).map_err(|e| Failure::work(&source.name, e))?;
+                self.check_as_it_is(voice, &fills, &data).map_err(failed)?;
+                drop((fills, data));
+                (opened, placement, ledger)
             }
         };
         self.write(voice, &Filler { own: true, source, opened, placement, ledger }, &outputs)
@@ -171,7 +219,7 @@ impl Impute {
     fn fill_by_model(&self, voice: Voice, model: &Path, draws: &[PathBuf]) -> Result<Value, Failure> {
         if !model.exists() && !input::is_pipe(model) {
             return Err(Failure::Call(format!(
-                "--model `{}` is neither pca, ppca, fa, bpca, gaussian, mppca, mfa or gmm nor a model file",
+                "--model `{}` is neither pca, ppca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm or ica nor a model file",
                 model.display()
             )));
         }
@@ -182,7 +230,7 @@ impl Impute {
         }
         if !self.fitting.is_default() {
             return Err(Failure::Call(
-                "a model file is not fitted again; leave out --components, --mixtures, --inference, --standardize, --prior, --checkpoint, --max-iter and --tol"
+                "a model file is not fitted again; leave out --components, --mixtures, --view, --inference, --standardize, --prior, --checkpoint, --max-iter and --tol"
                     .to_owned(),
             ));
         }
@@ -191,13 +239,15 @@ impl Impute {
         let ledger = facts::tell(voice, &asked.source);
         let failed = |e| Failure::of_table(&asked.source.name, e);
         let data = asked.data()?;
+        let fills = Fills::of(&asked.opened, false).map_err(|e| Failure::work(&asked.model, e))?;
         let (family, size, training) = match &asked.opened {
             Opened::Model(saved) => {
-                (&saved.family, count(saved.model.n_components(), "component"), &saved.training)
+                (saved.family.as_str(), count(saved.n_shown(), "component"), &saved.training)
             }
             Opened::Mixture(saved) => {
-                (&saved.family, count(saved.mixture.components().len(), "model"), &saved.training)
+                (saved.family.as_str(), count(saved.mixture.components().len(), "model"), &saved.training)
             }
+            Opened::Sources(saved) => ("ica", count(saved.model().n_components(), "source"), &saved.training),
         };
         voice.say(&format!(
             "filling by {}, {size}, learned from {}",
@@ -207,24 +257,31 @@ impl Impute {
         if let Opened::Model(saved) = &asked.opened {
             learn::warn_of_trends(voice, &saved.model, &data).map_err(failed)?;
         }
-        let check = if self.no_check || data.is_complete() {
-            None
-        } else {
-            let check = learn::check(voice, self.fitting.seed, |options, _| {
-                check_model(&*asked.opened.of_new_rows(), &data, options)
-            });
-            let check = check.map_err(failed)?;
-            if check.is_some() {
-                voice.say("(the model was not fitted again: if it has seen these rows, this flatters it)");
-            }
-            check
-        };
-        drop(data);
+        let check = self.check_as_it_is(voice, &fills, &data).map_err(failed)?;
+        drop((fills, data));
         let Asked { mut opened, source, placement, .. } = asked;
         if let Opened::Model(saved) = &mut opened {
             saved.check = check;
         }
         self.write(voice, &Filler { own: false, source, opened, placement, ledger }, &outputs)
+    }
+
+    /// Hides cells from a model that is not fitted again.
+    fn check_as_it_is(
+        &self,
+        voice: Voice,
+        fills: &Fills<'_>,
+        data: &Dataset,
+    ) -> Result<Option<SelfCheck>, Error> {
+        if self.no_check || data.is_complete() {
+            return Ok(None);
+        }
+        let fill = |rows: &Dataset| fills.gap_cells(rows);
+        let check = learn::check(voice, self.fitting.seed, |options, _| check_filled(&fill, data, options))?;
+        if check.is_some() {
+            voice.say("(the model was not fitted again: if it has seen these rows, this flatters it)");
+        }
+        Ok(check)
     }
 
     fn pass_through(&self, voice: Voice, source: &Source, outputs: &Outputs) -> Result<Value, Failure> {
@@ -256,11 +313,8 @@ impl Impute {
             outputs.table.refuse_terminal(format.layout.name())?;
         }
         let data = placement.dataset(wide).map_err(failed)?;
-        let density = match opened {
-            Opened::Model(saved) if *own => saved.of_training_rows(),
-            _ => opened.of_new_rows(),
-        };
-        let filled = placement.imputed(density.impute(&data).map_err(failed)?, wide).map_err(failed)?;
+        let fills = Fills::of(opened, *own).map_err(|e| Failure::work(&source.name, e))?;
+        let filled = placement.imputed(fills.impute(&data).map_err(failed)?, wide).map_err(failed)?;
         let target = self.target.output.as_deref().map_or("standard output".to_owned(), input::name_of);
         let left = outputs.table.write(|out| table.write_filled(filled.values(), format, out))?;
         facts::left_out(voice, &left, &target);
@@ -270,6 +324,11 @@ impl Impute {
             cells.write(|out| sheet.write(self.cells_format(), out))?;
         }
         for (k, output) in outputs.draws.iter().enumerate() {
+            let Fills::Density(density) = &fills else {
+                return Err(Failure::Call(
+                    "--draws needs a density of rows, which independent components are not; leave it out, or give --model ppca or fa".to_owned(),
+                ));
+            };
             let drawn = density.draw_gaps(&data, k, self.fitting.seed).map_err(failed)?;
             let values = placement.values(&drawn, wide).map_err(failed)?;
             output.write(|out| table.write_filled(&values, format, out))?;
@@ -294,10 +353,7 @@ impl Impute {
                 "data": facts::as_json(source, ledger),
                 "n_filled": filled.cells().len(),
                 "n_gaps_left": left_gaps,
-                "model": match opened {
-                    Opened::Model(saved) => facts::model_as_json(saved),
-                    Opened::Mixture(saved) => facts::parsed(&saved.to_json()),
-                },
+                "model": facts::parsed(&opened.to_json()),
             })
         }))
     }

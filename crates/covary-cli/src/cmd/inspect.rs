@@ -1,13 +1,16 @@
 //! `covary inspect`: everything in a model file.
 
 use crate::failure::Failure;
+use crate::ica::how_it_ended;
 use crate::input;
 use crate::learn::check_words;
 use crate::mixture;
+use crate::views;
 use crate::voice::{aligned, count};
 use clap::Args;
-use covary::io::model_file::{Opened, Saved, SavedMixture};
-use covary::{LinearGaussian, Matrix};
+use covary::io::model_file::{Opened, Saved, SavedMixture, SavedSources};
+use covary::learn::Family;
+use covary::{LinearGaussian, Matrix, ica};
 use covary_report::words::{ending, objective};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -32,10 +35,10 @@ pub(crate) struct Inspect {
 impl Inspect {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         super::print(&match input::opened(&self.model)? {
-            Opened::Model(saved) if self.json => saved.to_json(),
+            opened if self.json => opened.to_json(),
             Opened::Model(saved) => described(&saved),
-            Opened::Mixture(saved) if self.json => saved.to_json(),
             Opened::Mixture(saved) => described_mixture(&saved),
+            Opened::Sources(saved) => described_sources(&saved),
         })
     }
 }
@@ -45,10 +48,12 @@ fn described(saved: &Saved) -> String {
     let q = model.n_components();
     let mut out = String::new();
     let mut say = |line: String| writeln!(out, "{line}").expect("memory takes all");
+    let shown = saved.n_shown();
     say(format!(
-        "{}, {}, {}{}",
-        covary::learn::Family::words(&saved.family),
-        count(q, "component"),
+        "{}, {}{}, {}{}",
+        Family::words(&saved.family),
+        count(shown, "component"),
+        if shown < q { " shared" } else { "" },
         count(saved.columns.len(), "column"),
         if saved.spec.standardize { ", fitted to standardized columns" } else { "" },
     ));
@@ -67,6 +72,9 @@ fn described(saved: &Saved) -> String {
         saved.seed,
         saved.created_by,
     ));
+    for (name, columns) in saved.view_columns() {
+        say(format!("view `{name}`: {}", saved.columns[columns].join(", ")));
+    }
     match saved.parameter_uncertainty() {
         "none" => {}
         "draws" => say(format!(
@@ -99,22 +107,36 @@ fn described(saved: &Saved) -> String {
         say(aligned(&rows, &[]));
     }
 
+    if saved.family == Family::Pcca.name()
+        && let Some(correlations) = views::correlations(saved)
+    {
+        let listed: Vec<String> = correlations.iter().map(|r| format!("{r:.4}")).collect();
+        say(format!("\ncanonical correlations: {}", listed.join(", ")));
+    }
+
     let (turned, by) = match &saved.rotation {
         Some(r) => (&r.rotated.loadings, format!(", after {} rotation", r.name)),
         None => (model.loadings(), String::new()),
     };
+    let rest = if shown < q { "not shared" } else { "noise" };
     say(format!(
-        "\nloadings in standard deviations of each column{by}, and the share of its variance that is noise"
+        "\nloadings in standard deviations of each column{by}, and the share of its variance that is {rest}"
     ));
     let deviations: Vec<f64> = model.variances().iter().map(|v| v.sqrt()).collect();
     let mut header = vec!["column".to_owned(), "mean".to_owned(), "sd".to_owned()];
-    header.extend((1..=q).map(|k| k.to_string()));
-    header.push("noise".to_owned());
+    header.extend((1..=shown).map(|k| k.to_string()));
+    header.push(rest.to_owned());
     let mut rows = vec![header];
     for (j, name) in saved.columns.iter().enumerate() {
         let mut row = vec![name.clone(), digits(model.mean()[j]), digits(deviations[j])];
-        row.extend((0..q).map(|k| format!("{:.2}", turned[(j, k)] / deviations[j])));
-        row.push(format!("{:.2}", model.noise().variance(j) / deviations[j].powi(2)));
+        let in_sds: Vec<f64> = (0..shown).map(|k| turned[(j, k)] / deviations[j]).collect();
+        row.extend(in_sds.iter().map(|w| format!("{w:.2}")));
+        let left = if shown < q {
+            1.0 - in_sds.iter().map(|w| w * w).sum::<f64>()
+        } else {
+            model.noise().variance(j) / deviations[j].powi(2)
+        };
+        row.push(format!("{left:.2}"));
         rows.push(row);
     }
     say(aligned(&rows, &[0]));
@@ -122,7 +144,7 @@ fn described(saved: &Saved) -> String {
         say("\ncorrelations of the factors".to_owned());
         say(square(&r.rotated.factor_correlations));
     }
-    if q > 0 && saved.rotation.is_none() {
+    if q > 0 && saved.rotation.is_none() && saved.views.is_empty() {
         let (ratio, of) = if saved.spec.standardize {
             (model.standardized_share(), "standardized columns")
         } else {
@@ -145,6 +167,23 @@ fn described(saved: &Saved) -> String {
             say("relevance: precision of a component's loadings; the larger, the less it is needed"
                 .to_owned());
         }
+    }
+    if let Some(activity) = views::activity(saved) {
+        let of = if saved.spec.standardize { ", columns standardized," } else { "" };
+        say(format!(
+            "\nshare of the variance of each view{of} that each component explains; – where it is not active"
+        ));
+        let mut header = vec!["view".to_owned()];
+        header.extend((1..=q).map(|k| k.to_string()));
+        let mut rows = vec![header];
+        for (v, name) in saved.views.iter().enumerate() {
+            let cell = |i: usize| {
+                let share = activity.explained_variance[(v, i)];
+                if activity.is_active(v, i) { percent(share) } else { "–".to_owned() }
+            };
+            rows.push(std::iter::once(name.clone()).chain((0..q).map(cell)).collect());
+        }
+        say(aligned(&rows, &[0]));
     }
     if !saved.report.monitored.is_empty() {
         say("\nhow well the chains know what no turn of the components changes, columns centred and scaled"
@@ -195,7 +234,7 @@ fn described_mixture(saved: &SavedMixture) -> String {
         "{} {:.4}, {} parameters; seed {}; written by {}",
         objective(saved.report.objective.kind),
         saved.report.objective.value,
-        mixture.n_parameters(),
+        saved.n_parameters(),
         saved.seed,
         saved.created_by,
     ));
@@ -226,7 +265,73 @@ fn described_mixture(saved: &SavedMixture) -> String {
     for constant in &saved.constants {
         say(format!("\nconstant, not in the model: `{}` = {}", constant.name, constant.value));
     }
+    if let Some(check) = &saved.check {
+        say(format!("\n{}", check_words(check)));
+    }
     out.trim_end().to_owned()
+}
+
+fn described_sources(saved: &SavedSources) -> String {
+    let (found, model, training) = (&saved.found, saved.model(), &saved.training);
+    let q = model.n_components();
+    let mut out = String::new();
+    let mut say = |line: String| writeln!(out, "{line}").expect("memory takes all");
+    let noise = if saved.noisy().is_ok() { ", behind noise" } else { "" };
+    say(format!(
+        "independent components, {}, {}{noise}",
+        count(q, "source"),
+        count(saved.columns.len(), "column")
+    ));
+    say(format!(
+        "learned from {} with {}, by {}: {}",
+        count(training.n_rows, "row"),
+        count(training.n_gaps(), "gap"),
+        saved.method.name,
+        how_it_ended(found),
+    ));
+    say(format!("seed {}; written by {}", saved.seed, saved.created_by));
+    for warning in &found.warnings {
+        say(format!("warning: {warning}"));
+    }
+    say("\nhow each source is made: share of the table's variance, and excess kurtosis (0 for a Gaussian)"
+        .to_owned());
+    let mut header = ["source", "share", "kurtosis", "tails"].map(str::to_owned).to_vec();
+    header.extend((!found.kinds.is_empty()).then(|| "density".to_owned()));
+    let mut rows = vec![header];
+    for (k, (share, kurtosis)) in saved.explained_variance_ratio().iter().zip(&found.kurtosis).enumerate() {
+        let mut row = vec![(k + 1).to_string(), percent(*share), format!("{kurtosis:.2}")];
+        row.push(tails(*kurtosis).to_owned());
+        row.extend(found.kinds.get(k).map(|kind| kind.name().to_owned()));
+        rows.push(row);
+    }
+    say(aligned(&rows, &[3, 4]));
+    say("\nmixing: what one unit of each source adds, in standard deviations of the column".to_owned());
+    let mut header = ["column", "mean", "sd"].map(str::to_owned).to_vec();
+    header.extend((1..=q).map(|k| k.to_string()));
+    header.extend(saved.noisy().is_ok().then(|| "noise".to_owned()));
+    let mut rows = vec![header];
+    for (j, name) in saved.columns.iter().enumerate() {
+        let sd = training.column_sds[j];
+        let mut row = vec![name.clone(), digits(model.mean()[j]), digits(sd)];
+        // A column that never varied, which Python leaves in, has no part in any source.
+        let unit = if sd > 0.0 { sd } else { 1.0 };
+        row.extend(model.mixing().row(j).iter().map(|a| format!("{:.2}", a / unit)));
+        row.extend(saved.noisy().ok().map(|m| format!("{:.2}", m.noise_variances()[j] / (unit * unit))));
+        rows.push(row);
+    }
+    say(aligned(&rows, &[0]));
+    for constant in &saved.constants {
+        say(format!("\nconstant, not in the model: `{}` = {}", constant.name, constant.value));
+    }
+    out.trim_end().to_owned()
+}
+
+fn tails(kurtosis: f64) -> &'static str {
+    match kurtosis {
+        k if ica::looks_gaussian(k) => "like a Gaussian's",
+        k if k > 0.0 => "heavy",
+        _ => "light",
+    }
 }
 
 fn square(matrix: &Matrix) -> String {

@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use crate::input::{self, Select, Source};
 use crate::interrupt;
 use crate::output::check_places;
+use crate::views;
 use crate::voice::Voice;
 use clap::Args;
 use covary::Dataset;
@@ -134,6 +135,20 @@ impl Question {
         ) -> Result<Value, Failure>
         + Send,
     ) -> Result<(), Failure> {
+        self.answer_without(None, answer)
+    }
+
+    /// [`answer`](Self::answer) where a view of the model is not asked of the table: it is missing from all rows.
+    fn answer_without(
+        &self,
+        view: Option<&str>,
+        answer: impl FnOnce(
+            Voice,
+            &Asked,
+            &mut dyn FnMut(&Sheet<'_>) -> Result<(), Failure>,
+        ) -> Result<Value, Failure>
+        + Send,
+    ) -> Result<(), Failure> {
         let outputs: Vec<&Path> = self.target.output.as_deref().into_iter().collect();
         check_places(&[&self.model, &self.data], &outputs)?;
         if input::is_pipe(&self.model) && input::is_pipe(&self.data) {
@@ -142,7 +157,11 @@ impl Question {
         self.running.run(|voice| {
             let format = self.target.format(Format::CSV)?;
             let output = self.target.open(format, self.running.json)?;
-            let asked = Asked { bare: self.bare, ..ask(&self.model, &self.data, &self.reading)? };
+            let asked = match view {
+                None => ask(&self.model, &self.data, &self.reading)?,
+                Some(view) => ask_without(view, &self.model, &self.data, &self.reading)?,
+            };
+            let asked = Asked { bare: self.bare, ..asked };
             let mut written = |sheet: &Sheet<'_>| {
                 if let Some(name) = sheet.repeated_name() {
                     return Err(Failure::work(
@@ -173,6 +192,22 @@ pub(crate) fn ask(model: &Path, data: &Path, reading: &Reading) -> Result<Asked,
     let constants = opened.constants().iter().filter_map(|c| Some((place(&c.name)?, c.value))).collect();
     let model = input::name_of(model);
     Ok(Asked { model, opened, source, placement: Placement { columns, constants }, bare: false })
+}
+
+/// As [`ask`], where the table need not have the columns of a view. The placement has those of the others.
+fn ask_without(view: &str, model: &Path, data: &Path, reading: &Reading) -> Result<Asked, Failure> {
+    let opened = input::opened(model)?;
+    let name = input::name_of(model);
+    let saved = opened.model().map_err(|e| Failure::work(&name, e))?;
+    let hidden = views::find(saved, view)?;
+    let needed: Vec<String> =
+        (0..saved.columns.len()).filter(|j| !hidden.contains(j)).map(|j| saved.columns[j].clone()).collect();
+    let source = reading.read(data, Select::Some(&needed))?;
+    let names = source.table.dataset().column_names();
+    let place = |n: &String| names.iter().position(|name| name == n).expect("the reader found them all");
+    let columns = needed.iter().map(place).collect();
+    let placement = Placement { columns, constants: Vec::new() };
+    Ok(Asked { model: name, opened, source, placement, bare: false })
 }
 
 /// Says which files were written.

@@ -10,14 +10,14 @@ use crate::output::{Output, check_places};
 use crate::voice::{Voice, count, names};
 use clap::Args;
 use covary::Dataset;
-use covary::io::model_file::Saved;
+use covary::io::model_file::{Opened, Saved};
 use covary::learn::{Family, Request};
 use covary::select::{Compare, SelfCheckOptions, self_check_by_cell};
 use covary_report::plot::map::{Place, place_in_name};
 use covary_report::plot::scores::ColourBy;
 use covary_report::plot::{
-    Kind, biplot, covariance, hinton, images, intervals, loadings, map, missing, relevance, samples, scores,
-    scree, select, trace,
+    Kind, biplot, covariance, hinton, images, intervals, loadings, map, missing, mixture, relevance, samples,
+    scores, scree, select, sources, trace, views,
 };
 use covary_report::{Style, Svg, Theme};
 use serde_json::Value;
@@ -40,6 +40,9 @@ use std::path::{Path, PathBuf};
 ///   select      DATA           every criterion over the number of components
 ///   map         MODEL [DATA]   scores, a column, or loadings on a map
 ///   images      MODEL [DATA]   components and rows as little pictures
+///   views       MODEL          what each component explains of each view (--model pcca, gfa)
+///   sources     MODEL DATA     independent components over the rows (--model ica)
+///   mixture     MODEL DATA     rows by the models of a mixture, where these differ most
 ///
 /// Large tables are sampled or counted in squares, and the figure says so.
 #[derive(Args)]
@@ -56,7 +59,7 @@ pub(crate) struct Plot {
     files: Vec<PathBuf>,
 
     /// What to draw: scree, hinton, loadings, relevance, trace, scores, biplot, covariance,
-    /// samples, intervals, missing, select, map or images.
+    /// samples, intervals, missing, select, map, images, views, sources or mixture.
     #[arg(long, verbatim_doc_comment, value_parser = kind)]
     kind: Kind,
 
@@ -139,6 +142,10 @@ impl Plot {
         if self.files.iter().filter(|p| input::is_pipe(p)).count() > 1 {
             return Err(Failure::Call("only one file can be standard input".to_owned()));
         }
+        if self.color.is_some() && !matches!(self.kind, Kind::Scores | Kind::Biplot | Kind::Map) {
+            let kind = self.kind.name();
+            return Err(Failure::Call(format!("--color goes with --kind scores, biplot or map, not {kind}")));
+        }
         let png = self.is_png()?;
         let files = self.files()?;
         self.running.run(|voice| {
@@ -175,8 +182,8 @@ impl Plot {
     /// Which file is what, by the kind.
     fn files(&self) -> Result<Files<'_>, Failure> {
         use Kind::{
-            Biplot, Covariance, Hinton, Images, Intervals, Loadings, Map, Missing, Relevance, Samples,
-            Scores, Scree, Trace,
+            Biplot, Covariance, Hinton, Images, Intervals, Loadings, Map, Missing, Mixture, Relevance,
+            Samples, Scores, Scree, Sources, Trace, Views,
         };
         let kind = self.kind.name();
         let wrong = |takes: &str| {
@@ -184,18 +191,21 @@ impl Plot {
         };
         match (self.kind, &self.files[..]) {
             (Trace, models) => Ok(Files::Models(models)),
-            (Hinton | Loadings | Relevance | Scree | Images, [model]) => Ok(Files::Model(model)),
+            (Hinton | Loadings | Relevance | Scree | Images | Views, [model]) => Ok(Files::Model(model)),
             (Map, [model]) if self.lat.is_none() => Ok(Files::Model(model)),
             (Map | Missing | Kind::Select, [data]) => Ok(Files::Data(data)),
             (
-                Scree | Images | Scores | Biplot | Covariance | Samples | Intervals | Missing | Map,
+                Scree | Images | Scores | Biplot | Covariance | Samples | Intervals | Missing | Map | Sources
+                | Mixture,
                 [model, data],
             ) => Ok(Files::Both(model, data)),
-            (Hinton | Loadings | Relevance, _) => wrong("MODEL"),
+            (Hinton | Loadings | Relevance | Views, _) => wrong("MODEL"),
             (Kind::Select, _) => wrong("DATA"),
             (Scree | Images | Map, _) => wrong("MODEL [DATA]"),
             (Missing, _) => wrong("[MODEL] DATA"),
-            (Scores | Biplot | Covariance | Samples | Intervals, _) => wrong("MODEL DATA"),
+            (Scores | Biplot | Covariance | Samples | Intervals | Sources | Mixture, _) => {
+                wrong("MODEL DATA")
+            }
         }
     }
 
@@ -239,13 +249,17 @@ impl Plot {
                 let numbers = relevance::numbers(saved).map_err(failed)?;
                 (json(&numbers), relevance::draw(&numbers, style))
             }
+            Kind::Views => {
+                let numbers = views::numbers(saved).map_err(failed)?;
+                (json(&numbers), views::draw(&numbers, style))
+            }
             Kind::Images => {
                 let numbers = images::numbers(saved, None, self.picture()?).map_err(failed)?;
                 (json(&numbers), images::draw(&numbers, style))
             }
             Kind::Map => {
                 let component = self.component();
-                let q = saved.model.n_components();
+                let q = saved.n_shown();
                 if component > q {
                     return Err(failed(covary_report::Error::NoSuchComponent { asked: component, has: q }));
                 }
@@ -308,8 +322,28 @@ impl Plot {
     }
 
     fn of_both(&self, voice: Voice, asked: &Asked, style: &Style) -> Result<Drawn, Failure> {
-        let (saved, data) = (asked.saved()?, asked.data()?);
+        let data = asked.data()?;
         let failed = |e: covary_report::Error| Failure::work(&asked.source.name, e);
+        if self.kind == Kind::Sources {
+            let Opened::Sources(saved) = &asked.opened else {
+                return Err(Failure::work(
+                    &asked.model,
+                    "holds no independent components; `covary fit --model ica` finds them",
+                ));
+            };
+            let numbers = sources::numbers(saved, &data).map_err(failed)?;
+            return Ok((json(&numbers), sources::draw(&numbers, style)));
+        }
+        if self.kind == Kind::Mixture {
+            let Opened::Mixture(saved) = &asked.opened else {
+                let why =
+                    "holds one model, and --kind mixture asks for a mixture: covary fit DATA --model mppca";
+                return Err(Failure::work(&asked.model, why));
+            };
+            let numbers = mixture::numbers(saved, &data).map_err(failed)?;
+            return Ok((json(&numbers), mixture::draw(&numbers, style)));
+        }
+        let saved = asked.saved()?;
         Ok(match self.kind {
             Kind::Scores => {
                 let colour = self.colour_by(&asked.source)?;
@@ -363,7 +397,7 @@ impl Plot {
         let (saved, name) = (asked.saved()?, &asked.source.name);
         let family = Family::from_name(&saved.family).unwrap_or(Family::Ppca);
         let method = judge(saved, &Request::new(family)).map_err(|e| Failure::of_table(name, e))?;
-        let spec = covary::Spec { n_components: saved.model.n_components(), ..saved.spec.clone() };
+        let spec = covary::Spec { n_components: saved.n_shown(), ..saved.spec.clone() };
         let options = SelfCheckOptions { seed: self.seed, ..SelfCheckOptions::default() };
         let mut progress = voice.steps("fitting without hidden cells");
         let (_, cells) = self_check_by_cell(data, &spec, &method, &options, &mut progress)
@@ -378,7 +412,7 @@ impl Plot {
         if let Some(color) = &self.color {
             return self.map_of_rows(source, color, &subject, &numbers_of(source, color)?);
         }
-        let (component, q) = (self.component(), saved.model.n_components());
+        let (component, q) = (self.component(), saved.n_shown());
         if component > q {
             let why = covary_report::Error::NoSuchComponent { asked: component, has: q };
             return Err(Failure::work(&source.name, why));
@@ -450,7 +484,7 @@ fn map_subject(saved: &Saved) -> String {
     format!(
         "{}, {}; fitted to {}",
         Family::words(&saved.family),
-        count(saved.model.n_components(), "component"),
+        count(saved.n_shown(), "component"),
         count(saved.training.n_rows, "row")
     )
 }

@@ -1,23 +1,34 @@
 //! `covary reconstruct`: the rows as the model sees them.
 
 use super::{Question, asked_json};
+use crate::args::probability;
 use crate::failure::Failure;
+use crate::views;
 use clap::Args;
-use covary::Reconstruction;
+use covary::io::model_file::Opened;
 use covary::io::{Cells, ColumnKind, Sheet};
+use covary::learn::Family;
 use covary::model::Placement;
+use covary::{Dataset, Matrix, Reconstruction};
 use serde_json::Value;
 
 /// Rows as the model sees them: every cell, observed or not, replaced by what the components say.
 ///
 /// Noise is left out, so the result is smoother than the table. To keep observed cells and fill
-/// only the gaps, use `covary impute`.
+/// only the gaps, use `covary impute`. Of independent components: the rows that their sources
+/// mix to.
+///
+/// With --view, of a model of several views: the columns of that view predicted from the others,
+/// each with its standard deviation and interval. The table need not have them; if it has, they
+/// are passed through for comparison and not looked at.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\
 Examples:
   covary reconstruct wine.covary examples/wine_gaps.csv -o smooth.csv
-  covary reconstruct wine.covary examples/wine_gaps.csv --orthogonal -o projected.csv")]
+  covary reconstruct wine.covary examples/wine_gaps.csv --orthogonal -o projected.csv
+  covary fit examples/wine_gaps.csv --model pcca --view x=1:5 --view y=6:13 -o views.covary
+  covary reconstruct views.covary examples/wine_gaps.csv --view y -o predicted.csv")]
 pub(crate) struct Reconstruct {
     #[command(flatten)]
     question: Question,
@@ -26,19 +37,42 @@ pub(crate) struct Reconstruct {
     /// default for a pca model.
     #[arg(long, verbatim_doc_comment)]
     orthogonal: bool,
+
+    /// Predict this view from the others: predicted_COLUMN, sd_COLUMN, lower_COLUMN and
+    /// upper_COLUMN for each of its columns.
+    #[arg(long, verbatim_doc_comment, value_name = "NAME", conflicts_with = "orthogonal")]
+    view: Option<String>,
+
+    /// Probability that a predicted cell is in its interval.
+    #[arg(long, verbatim_doc_comment, value_name = "LEVEL", default_value_t = 0.95, value_parser = probability, requires = "view")]
+    interval: f64,
 }
 
 impl Reconstruct {
     pub(crate) fn run(&self) -> Result<(), Failure> {
+        if let Some(view) = &self.view {
+            return self.predict(view);
+        }
         self.question.answer(|_, asked, write| {
-            let (saved, data) = (asked.saved()?, asked.data()?);
+            let data = asked.data()?;
             let failed = |e| Failure::of_table(&asked.source.name, e);
-            let how = if self.orthogonal || saved.family == "pca" {
-                Reconstruction::Orthogonal
+            let seen = if let Opened::Sources(saved) = &asked.opened {
+                let model = saved.model();
+                model.transform(&data).and_then(|sources| model.reconstruct(&sources)).map_err(failed)?
             } else {
-                Reconstruction::PosteriorMean
+                let saved = asked.saved()?;
+                if saved.family == Family::Pcca.name() {
+                    return Err(Failure::Call(
+                        "a pcca model predicts one view from the other; say which: --view NAME".to_owned(),
+                    ));
+                }
+                let how = if self.orthogonal || saved.family == "pca" {
+                    Reconstruction::Orthogonal
+                } else {
+                    Reconstruction::PosteriorMean
+                };
+                saved.model.reconstruct(&data, how).map_err(failed)?
             };
-            let seen = saved.model.reconstruct(&data, how).map_err(failed)?;
             let (table, Placement { columns, constants }) = (&asked.source.table, &asked.placement);
             let mut sheet = Sheet::default();
             let mut numbers = 0..;
@@ -61,6 +95,38 @@ impl Reconstruct {
             }
             write(&sheet)?;
             Ok(Value::Object(asked_json(asked, &data)))
+        })
+    }
+
+    /// The columns of a view given the others.
+    fn predict(&self, view: &str) -> Result<(), Failure> {
+        self.question.answer_without(Some(view), |_, asked, write| {
+            let (saved, known) = (asked.saved()?, asked.data()?);
+            let failed = |e| Failure::of_table(&asked.source.name, e);
+            let hidden = views::find(saved, view)?;
+            let joint = Matrix::from_fn(known.n_rows(), saved.columns.len(), |i, j| match j {
+                j if hidden.contains(&j) => f64::NAN,
+                j if j < hidden.start => known.row(i)[j],
+                j => known.row(i)[j - hidden.len()],
+            });
+            let joint = Dataset::new(joint).map_err(failed)?;
+            let filled = saved.of_new_rows().impute(&joint).map_err(failed)?;
+            let mut predicted = vec![[(); 4].map(|()| vec![f64::NAN; known.n_rows()]); hidden.len()];
+            for cell in filled.cells().iter().filter(|cell| hidden.contains(&cell.column)) {
+                let (lower, upper) = cell.interval(self.interval).map_err(failed)?;
+                let column = &mut predicted[cell.column - hidden.start];
+                for (of, value) in column.iter_mut().zip([cell.mean, cell.sd, lower, upper]) {
+                    of[cell.row] = value;
+                }
+            }
+            let mut sheet = asked.aside();
+            for (name, column) in saved.columns[hidden].iter().zip(predicted) {
+                for (what, values) in ["predicted", "sd", "lower", "upper"].iter().zip(column) {
+                    sheet.push(format!("{what}_{name}"), Cells::Numbers(values));
+                }
+            }
+            write(&sheet)?;
+            Ok(Value::Object(asked_json(asked, &known)))
         })
     }
 }

@@ -76,7 +76,7 @@ impl Report {
             ));
         }
         let family = match self.model.kind() {
-            Kind::One(family) if self.fitting.mixtures.is_none() => family,
+            Kind::One(family) if self.fitting.mixtures.is_none() && !family.has_views() => family,
             _ => {
                 return Err(Failure::Call(
                     "a report is about one model; give --model pca, ppca, fa, bpca or gaussian, without --mixtures"
@@ -84,6 +84,7 @@ impl Report {
                 ));
             }
         };
+        self.fitting.check_views(Some(family))?;
         self.running.run(|voice| {
             let output = Output::open(self.output.as_deref())?;
             let (found, refused) = self.report(voice, &output, family)?;
@@ -138,7 +139,8 @@ impl Report {
         if !empty.is_empty() {
             voice.warn(&format!("no value at all, so not in the model; gaps stay: {}", names(&empty)));
         }
-        let mut learned = learn_placed(voice, source, placement, family, &self.fitting, self.rotation)?;
+        let request = self.fitting.request(family, self.rotation);
+        let mut learned = learn_placed(voice, source, placement, request, &self.fitting)?;
         let cells = learned.check(voice, &source.name, &self.fitting)?;
         let study = Study {
             saved: &learned.saved,

@@ -58,7 +58,11 @@ impl Sample {
             }
             let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
             let (rows, classes) = match &opened {
-                Opened::Model(saved) => (saved.of_new_rows().sample(self.rows, &mut rng), None),
+                Opened::Model(_) | Opened::Sources(_) => {
+                    let density =
+                        opened.of_new_rows().map_err(|e| Failure::work(&input::name_of(&self.model), e))?;
+                    (density.sample(self.rows, &mut rng), None)
+                }
                 Opened::Mixture(saved) => {
                     let (rows, drawn) = saved.mixture.sample_labelled(self.rows, &mut rng);
                     let class = |classes: &SavedClasses| {

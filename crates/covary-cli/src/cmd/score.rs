@@ -39,22 +39,22 @@ impl Score {
         self.question.answer(|voice, asked, write| {
             let data = asked.data()?;
             let failed = |e| Failure::of_table(&asked.source.name, e);
-            let densities = asked.opened.of_new_rows().log_density(&data).map_err(failed)?;
+            let density = asked.opened.of_new_rows().map_err(|e| Failure::work(&asked.model, e))?;
+            let densities = density.log_density(&data).map_err(failed)?;
             let total: f64 = densities.iter().sum();
             let observed = |i: usize| data.row(i).iter().filter(|v| !v.is_nan()).count() as i64;
 
             let mut sheet = asked.aside();
             sheet.push("log_likelihood", Cells::Numbers(densities));
             sheet.push("n_observed", Cells::Integers((0..data.n_rows()).map(observed).collect()));
-            match &asked.opened {
-                Opened::Model(saved) => {
-                    let odd = saved.model.outlyingness(&data).map_err(failed)?;
-                    sheet.push("mahalanobis", Cells::Numbers(odd.iter().map(|o| o.mahalanobis).collect()));
-                    sheet.push("t_squared", Cells::Numbers(odd.iter().map(|o| o.t_squared).collect()));
-                    let errors = odd.iter().map(|o| o.squared_prediction_error).collect();
-                    sheet.push("squared_prediction_error", Cells::Numbers(errors));
-                }
-                Opened::Mixture(saved) => push_labels(&mut sheet, saved, &data).map_err(failed)?,
+            if let Opened::Mixture(saved) = &asked.opened {
+                push_labels(&mut sheet, saved, &data).map_err(failed)?;
+            } else {
+                let odd = asked.saved()?.model.outlyingness(&data).map_err(failed)?;
+                sheet.push("mahalanobis", Cells::Numbers(odd.iter().map(|o| o.mahalanobis).collect()));
+                sheet.push("t_squared", Cells::Numbers(odd.iter().map(|o| o.t_squared).collect()));
+                let errors = odd.iter().map(|o| o.squared_prediction_error).collect();
+                sheet.push("squared_prediction_error", Cells::Numbers(errors));
             }
             write(&sheet)?;
 

@@ -1,13 +1,15 @@
-//! `covary select`: how many components, and why.
+//! `covary select`: how many components, or how many models of a mixture, and why.
 
-use crate::args::{Reading, Running, Selecting, at_least_one};
+use crate::args::{Family, Kind, Reading, Running, Selecting, at_least_one};
 use crate::facts;
 use crate::failure::Failure;
-use crate::input::Select as Columns;
+use crate::input::{Select as Columns, Source};
 use crate::learn::placed;
-use crate::voice::aligned;
+use crate::voice::{Voice, aligned};
 use clap::Args;
-use covary::select::{Compare, Comparison, ComparisonAt, ReversibleJump};
+use covary::learn::{MOST_COMPONENTS, MixtureFamily, MixtureRequest};
+use covary::select::{Compare, Comparison, ComparisonAt, MixtureComparison, MixtureSize, ReversibleJump};
+use covary::{Dataset, Spec};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -27,20 +29,33 @@ use std::path::PathBuf;
 /// Below stands what each criterion would take: held-out cells by one standard error,
 /// structured variational Bayes by the components it keeps. Recommended is what held-out cells
 /// say; for complete tables with more rows than columns and --standardize=false, the evidence.
+///
+/// With --model mppca, mfa or gmm one row for each number of models of a mixture, and of
+/// components of each: parameters, log-likelihood, BIC, and held-out rows, a fifth of them at a
+/// time, in nats per cell. Recommended is the least BIC, as `covary fit` takes it.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\
 Examples:
   covary select examples/wine_gaps.csv
-  covary select examples/wine.csv --sample --max-components 8")]
+  covary select examples/wine.csv --sample --max-components 8
+  covary select examples/wine_gaps.csv --model mppca --max-mixtures 4 --max-components 2")]
 pub(crate) struct Select {
     /// Table: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard input.
     #[arg(verbatim_doc_comment)]
     data: PathBuf,
 
-    /// Most components tried.
-    #[arg(long, verbatim_doc_comment, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
-    max_components: usize,
+    /// What is compared: ppca, or a mixture, which is mppca, mfa or gmm.
+    #[arg(long, verbatim_doc_comment, value_enum, hide_possible_values = true, default_value_t = Family::Ppca)]
+    model: Family,
+
+    /// Most components tried; if not given 10, and 4 of the models of a mixture.
+    #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
+    max_components: Option<usize>,
+
+    /// Most models of a mixture tried; 6 if not given.
+    #[arg(long, verbatim_doc_comment, value_name = "K", value_parser = at_least_one)]
+    max_mixtures: Option<usize>,
 
     /// Give every column unit variance first, so that units do not matter.
     #[arg(
@@ -81,19 +96,40 @@ pub(crate) struct Select {
 
 impl Select {
     pub(crate) fn run(&self) -> Result<(), Failure> {
+        let call = |why: &str| Err(Failure::Call(why.to_owned()));
+        let mixture = match self.model.kind() {
+            Kind::Mixture(_) if self.sample => return call("--sample goes with --model ppca"),
+            Kind::Mixture(family) => Some(family),
+            Kind::One(covary::learn::Family::Ppca) if self.max_mixtures.is_some() => {
+                return call("--max-mixtures goes with --model mppca, mfa or gmm");
+            }
+            Kind::One(covary::learn::Family::Ppca) => None,
+            Kind::One(_) | Kind::Ica => {
+                return call("select compares models of ppca, mppca, mfa and gmm; give one of these");
+            }
+        };
         self.running.run(|voice| {
             let source = self.reading.read(&self.data, Columns::By(&self.selecting))?;
             let ledger = facts::tell(voice, &source);
             let placement = placed(voice, &source, &ledger)?;
             let failed = |e| Failure::of_table(&source.name, e);
             let data = placement.dataset(source.table.dataset()).map_err(failed)?;
+            if let Some(family) = mixture {
+                let (found, largest) = self.mixtures(voice, &source, &data, family)?;
+                return if self.running.json {
+                    let facts = facts::as_json(&source, &ledger);
+                    self.running.report(&mixtures_as_json(&found, largest, &facts))
+                } else {
+                    super::print(&mixtures_described(&found, largest))
+                };
+            }
             if self.sample && !data.is_complete() {
                 voice.warn("p(q | data) is sampled of complete tables only: left out");
             }
             let sample = ReversibleJump { seed: self.seed, a1: self.a1, ..ReversibleJump::default() };
             let sample = self.sample.then_some(sample);
             let compare = Compare {
-                max_components: self.max_components,
+                max_components: self.max_components.unwrap_or(10),
                 standardize: self.standardize,
                 sample,
                 seed: self.seed,
@@ -114,6 +150,118 @@ impl Select {
             }
         })
     }
+}
+
+/// Parts of the rows that are held out in turn.
+const FOLDS: usize = 5;
+
+impl Select {
+    fn mixtures(
+        &self,
+        voice: Voice,
+        source: &Source,
+        data: &Dataset,
+        family: MixtureFamily,
+    ) -> Result<(MixtureComparison, Largest), Failure> {
+        let defaults = MixtureRequest::new(family);
+        let request = MixtureRequest {
+            standardize: self.standardize,
+            seed: self.seed,
+            max_mixtures: self.max_mixtures.unwrap_or(defaults.max_mixtures),
+            max_components: self.max_components.unwrap_or(MOST_COMPONENTS),
+            ..defaults
+        };
+        let progress = voice.share("comparing sizes of mixtures");
+        let found = request
+            .compare(data, FOLDS.min(data.n_rows()), &|done, total| progress.done(done, total))
+            .map_err(|e| Failure::of_table(&source.name, e))?;
+        let room = match family {
+            MixtureFamily::Mppca => Spec::ppca(1).max_components(data.n_columns()),
+            MixtureFamily::Mfa => Spec::factor_analysis(1).max_components(data.n_columns()),
+            MixtureFamily::Gmm => 0,
+        };
+        let most = request.max_components;
+        let largest = found.recommended().map_or(Largest::default(), |at| Largest {
+            mixtures: at.n_mixtures == request.max_mixtures,
+            components: at.n_components == most && most < room,
+        });
+        Ok((found, largest))
+    }
+}
+
+/// Whether the recommended size is the largest tried, and a larger one could be.
+#[derive(Clone, Copy, Default)]
+struct Largest {
+    mixtures: bool,
+    components: bool,
+}
+
+impl Largest {
+    /// The recommendation, and how to look beyond it.
+    fn sentence(self, found: &MixtureComparison) -> String {
+        let beyond = match (self.mixtures, self.components) {
+            (true, true) => {
+                " Both numbers are the largest tried; --max-mixtures and --max-components raise them."
+            }
+            (true, false) => " The number of models is the largest tried; --max-mixtures raises it.",
+            (false, true) => " The number of components is the largest tried; --max-components raises it.",
+            (false, false) => "",
+        };
+        format!("{found}{beyond}")
+    }
+}
+
+fn mixtures_described(found: &MixtureComparison, largest: Largest) -> String {
+    let (recommended, best) = (found.recommended(), found.best_held_out());
+    let mark = |is: bool, text: String| if is { format!("*{text}") } else { text };
+    let header =
+        ["models", "components", "parameters", "log-likelihood", "BIC", "held-out", "less by", "± se"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for at in &found.0 {
+        let is_recommended = recommended == Some(at);
+        let mut row = vec![
+            mark(is_recommended, at.n_mixtures.to_string()),
+            at.n_components.to_string(),
+            at.n_parameters.to_string(),
+            format!("{:.1}", at.log_likelihood),
+            mark(is_recommended, format!("{:.1}", at.bic)),
+        ];
+        row.extend(at.held_out.map_or(vec!["–".to_owned(); 3], |h| {
+            let mean = mark(best == Some(at), format!("{:.4}", h.mean));
+            vec![mean, format!("{:.4}", h.shortfall), format!("{:.4}", h.shortfall_error)]
+        }));
+        rows.push(row);
+    }
+    format!("{}\n\n{}", aligned(&rows, &[]), largest.sentence(found))
+}
+
+fn mixtures_as_json(found: &MixtureComparison, largest: Largest, data: &Value) -> Value {
+    let size = |at: &MixtureSize| {
+        json!({
+            "n_mixtures": at.n_mixtures,
+            "n_components": at.n_components,
+            "n_parameters": at.n_parameters,
+            "log_likelihood": at.log_likelihood,
+            "bic": at.bic,
+            "held_out": at.held_out.map(|h| json!({
+                "mean": h.mean,
+                "shortfall": h.shortfall,
+                "shortfall_error": h.shortfall_error,
+            })),
+        })
+    };
+    let chosen = |at: Option<&MixtureSize>| {
+        at.map(|at| json!({ "n_mixtures": at.n_mixtures, "n_components": at.n_components }))
+    };
+    json!({
+        "data": data,
+        "by_size": found.0.iter().map(size).collect::<Vec<_>>(),
+        "choices": { "bic": chosen(found.recommended()), "held_out": chosen(found.best_held_out()) },
+        "recommended": chosen(found.recommended()),
+        "by": "bic",
+        "largest_tried": { "n_mixtures": largest.mixtures, "n_components": largest.components },
+        "sentence": largest.sentence(found),
+    })
 }
 
 /// A column of the table: its name, its numbers as text, and the row that is best.

@@ -2,9 +2,10 @@
 
 use super::{Asked, Question, asked_json};
 use crate::failure::Failure;
+use crate::ica;
 use crate::mixture::{self, push_labels};
 use clap::{Args, ValueEnum};
-use covary::io::model_file::{Opened, SavedMixture};
+use covary::io::model_file::{Opened, Saved, SavedMixture};
 use covary::io::{Cells, Sheet};
 use covary::{Coordinates, Dataset, Matrix};
 use serde_json::Value;
@@ -13,8 +14,9 @@ use serde_json::Value;
 ///
 /// A row with gaps is placed by its observed cells alone. The result has a row for each row of
 /// the table, the columns that are not in the model first, then component_1, component_2, …
+/// Of canonical correlation: what the views share, placed by the cells of both.
 /// Of a mixture: the model that each row most likely belongs to, how probable each is, and the
-/// scores under each, 1_component_1, …
+/// scores under each, 1_component_1, … Of independent components: source_1, source_2, …
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\
@@ -45,6 +47,8 @@ enum CoordinatesName {
     Whitened,
     /// Weighted least squares (Bartlett): unbiased, not shrunk.
     Bartlett,
+    /// Canonical variates of each view of pcca, x_1, y_1, …: of gaps their mean given the row.
+    Variates,
 }
 
 impl Transform {
@@ -52,6 +56,18 @@ impl Transform {
         self.question.answer(|voice, asked, write| {
             let data = asked.data()?;
             let failed = |e| Failure::of_table(&asked.source.name, e);
+            if let Opened::Sources(saved) = &asked.opened {
+                if self.covariance || self.coordinates.is_some() {
+                    return Err(Failure::Call(
+                        "--covariance and --coordinates go with components; sources have one form".to_owned(),
+                    ));
+                }
+                let sources = saved.model().transform(&data).map_err(failed)?;
+                let mut sheet = asked.aside();
+                sheet.push_matrix(ica::names(saved), &sources);
+                write(&sheet)?;
+                return Ok(Value::Object(asked_json(asked, &data)));
+            }
             if let Opened::Mixture(saved) = &asked.opened {
                 let sheet = self.by_model(asked, saved, &data)?;
                 write(&sheet)?;
@@ -68,6 +84,16 @@ impl Transform {
                     "--covariance goes with posterior scores; add --coordinates posterior".to_owned(),
                 ));
             }
+            if coordinates == CoordinatesName::Variates {
+                let sheet = variates(asked, saved, &data)?;
+                write(&sheet)?;
+                return Ok(Value::Object(asked_json(asked, &data)));
+            }
+            if !saved.views.is_empty() && coordinates != CoordinatesName::Posterior {
+                return Err(Failure::Call(
+                    "models of views have posterior scores and, pcca, --coordinates variates".to_owned(),
+                ));
+            }
             // Posterior scores and least-squares ones turn with the loadings; projections are on the
             // principal axes, which no rotation moves.
             let turns = matches!(coordinates, CoordinatesName::Posterior | CoordinatesName::Bartlett);
@@ -76,7 +102,10 @@ impl Transform {
             if let Some(rotated) = rotation {
                 scores = rotated.scores(&scores).map_err(failed)?;
             }
-            let q = scores.n_columns();
+            let q = saved.n_shown();
+            if q < scores.n_columns() {
+                scores = scores.first_columns(q);
+            }
             if q == 0 {
                 voice.warn("the model has no components, so rows have no scores");
             }
@@ -114,6 +143,9 @@ impl Transform {
         if self.covariance {
             return Err(Failure::Call("--covariance goes with one model, not with a mixture".to_owned()));
         }
+        if self.coordinates == Some(CoordinatesName::Variates) {
+            return Err(Failure::Call("--coordinates variates goes with a pcca model".to_owned()));
+        }
         let coordinates = self.coordinates.unwrap_or(CoordinatesName::Posterior).coordinates();
         let mut sheet = asked.aside();
         push_labels(&mut sheet, saved, data).map_err(failed)?;
@@ -125,6 +157,23 @@ impl Transform {
         }
         Ok(sheet)
     }
+}
+
+/// The canonical variates of every row.
+fn variates<'a>(asked: &'a Asked, saved: &Saved, data: &Dataset) -> Result<Sheet<'a>, Failure> {
+    let failed = |e| Failure::of_table(&asked.source.name, e);
+    let canonical = saved.canonical().map_err(|e| Failure::work(&asked.model, e))?;
+    let Some(canonical) = canonical.filter(|_| saved.family == "pcca") else {
+        return Err(Failure::Call("--coordinates variates goes with a pcca model".to_owned()));
+    };
+    let (mut sheet, views) = (asked.aside(), saved.view_columns());
+    let of_view = canonical.variates(data).map_err(failed)?;
+    for k in 0..canonical.n_components() {
+        for (variates, (name, _)) in of_view.iter().zip(&views) {
+            sheet.push(format!("{name}_{}", k + 1), Cells::Numbers(variates.column(k)));
+        }
+    }
+    Ok(sheet)
 }
 
 fn push_triangles(sheet: &mut Sheet<'_>, covariances: &[&Matrix], q: usize) {
@@ -139,7 +188,7 @@ fn push_triangles(sheet: &mut Sheet<'_>, covariances: &[&Matrix], q: usize) {
 impl CoordinatesName {
     fn coordinates(self) -> Coordinates {
         match self {
-            Self::Posterior => Coordinates::Posterior,
+            Self::Posterior | Self::Variates => Coordinates::Posterior,
             Self::Projection => Coordinates::Projection,
             Self::Whitened => Coordinates::Whitened,
             Self::Bartlett => Coordinates::Bartlett,

@@ -4,6 +4,7 @@ mod bad_input;
 mod bayes;
 mod documents;
 mod formats;
+mod ica;
 mod impute;
 mod interruption;
 mod mixture;
@@ -11,6 +12,7 @@ mod plot;
 mod report;
 mod reproduce;
 mod verbs;
+mod views;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

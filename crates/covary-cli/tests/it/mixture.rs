@@ -15,7 +15,7 @@ fn read(folder: &Path, name: &str) -> Table {
 fn saved(folder: &Path, name: &str) -> SavedMixture {
     match model_file::open(fs::File::open(folder.join(name)).expect("written")).expect("a model") {
         Opened::Mixture(saved) => *saved,
-        Opened::Model(_) => panic!("a mixture was asked for"),
+        _ => panic!("a mixture was asked for"),
     }
 }
 
@@ -86,6 +86,55 @@ fn impute_fits_a_mixture_and_checks_it() {
 }
 
 #[test]
+fn a_check_is_kept_with_the_mixture_and_shown() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    let said = succeed(
+        root,
+        "fit examples/wine_gaps.csv --model mppca --mixtures 2 --components 2 --check -o a.covary",
+    );
+    assert!(said.err.contains("hidden cells: RMSE"), "{}", said.err);
+    let check = saved(root, "a.covary").check.expect("was asked for");
+    assert!(check.n_hidden > 50 && check.skill > 0.0 && check.skill < 1.0, "{check:?}");
+    let said = succeed(root, "inspect a.covary");
+    assert!(said.out.contains(&format!("checked on {} hidden cells", check.n_hidden)), "{}", said.out);
+    let json: Value = serde_json::from_str(&succeed(root, "inspect a.covary --json").out).unwrap();
+    assert_eq!(json["check"]["n_hidden"], check.n_hidden);
+}
+
+#[test]
+fn sizes_stand_in_one_table_with_a_recommendation() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    let call = "select examples/wine.csv --model mppca --max-mixtures 3 --max-components 2";
+    let said = succeed(root, call);
+    let header: Vec<&str> = said.out.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(header[..5], ["models", "components", "parameters", "log-likelihood", "BIC"]);
+    assert_eq!(said.out.lines().take_while(|line| !line.is_empty()).count(), 7, "{}", said.out);
+    assert!(said.out.contains("Recommended: ") && said.out.contains(", the least BIC."), "{}", said.out);
+
+    let json: Value = serde_json::from_str(&succeed(root, &format!("{call} --json")).out).unwrap();
+    let sizes = json["by_size"].as_array().unwrap();
+    let least = sizes.iter().min_by(|a, b| a["bic"].as_f64().unwrap().total_cmp(&b["bic"].as_f64().unwrap()));
+    assert_eq!(json["recommended"]["n_mixtures"], least.unwrap()["n_mixtures"]);
+    assert_eq!(json["recommended"]["n_components"], least.unwrap()["n_components"]);
+    assert!(sizes.iter().all(|at| at["held_out"]["mean"].as_f64().is_some()));
+
+    // Of one size, it is the largest; with every component a column allows, none is beyond.
+    let one = "select examples/wine.csv --model mppca --max-mixtures 1 --max-components 1";
+    let beyond = "Both numbers are the largest tried; --max-mixtures and --max-components raise them.";
+    assert!(succeed(root, one).out.contains(beyond));
+    let json: Value = serde_json::from_str(&succeed(root, &format!("{one} --json")).out).unwrap();
+    assert_eq!(json["largest_tried"], serde_json::json!({ "n_mixtures": true, "n_components": true }));
+    assert!(json["sentence"].as_str().unwrap().ends_with(beyond));
+    let all = succeed(root, &format!("{one} --columns ash,hue"));
+    assert!(all.out.contains("The number of models is the largest tried; --max-mixtures raises it."));
+    let gmm =
+        succeed(root, "select -q examples/wine.csv --model gmm --max-mixtures 2 --columns ash,hue,alcohol");
+    assert_eq!(gmm.out.lines().take_while(|line| !line.is_empty()).count(), 3, "{}", gmm.out);
+}
+
+#[test]
 fn the_size_is_chosen_by_bic_and_threads_leave_no_trace() {
     let folder = folder_with_examples();
     let root = folder.path();
@@ -128,7 +177,18 @@ fn wrong_calls_and_tables_are_named() {
     refused(&format!("{fit} --model mppca --components 0.9"), 2, "is a number or `auto`");
     refused(&format!("{fit} --model mfa --inference em"), 2, "a mixture has one method");
     refused(&format!("{fit} --model mppca --prior colour=3"), 2, "mixture-em has no option `colour`");
-    refused(&format!("{fit} --model mppca --check"), 2, "--check and --rotation go with one model");
+    refused(&format!("{fit} --model mppca --rotation varimax"), 2, "--rotation goes with one model");
+    refused(&format!("{fit} --target cultivar --check"), 2, "not with --target");
+    refused("select examples/wine.csv --max-mixtures 3", 2, "--max-mixtures goes with --model mppca");
+    refused("select examples/wine.csv --model mppca --sample", 2, "--sample goes with --model ppca");
+    refused(
+        "plot m.covary examples/wine.csv --kind mixture --color cultivar",
+        2,
+        "--color goes with --kind scores",
+    );
+    refused("select examples/wine.csv --model fa", 2, "give one of these");
+    fs::write(folder.path().join("empty.csv"), "a,b\n,\n,\n,\n").unwrap();
+    refused("fit -q empty.csv --model mppca --mixtures 2 -o a.covary", 1, "empty.csv");
     refused(&format!("{fit} --model mppca --target cultivar"), 2, "--target fits one model for each class");
     refused(&format!("{fit} --model bpca --target cultivar"), 2, "not bpca");
     refused(&format!("{fit} --target colour"), 1, "colour");

@@ -6,11 +6,16 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// A folder with the examples and two fits of the wine with gaps.
+/// A folder with the examples and fits of the wine with gaps.
 fn folder_with_models() -> tempfile::TempDir {
     let folder = folder_with_examples();
     succeed(folder.path(), "fit -q examples/wine_gaps.csv --components 3 -o wine.covary");
     succeed(folder.path(), "fit -q examples/wine_gaps.csv --model bpca -o bayes.covary");
+    succeed(folder.path(), "fit -q examples/wine.csv --model ica --components 4 -o sources.covary");
+    let views = "--model pcca --view x=1:5 --view y=6:13 -o views.covary";
+    succeed(folder.path(), &format!("fit -q examples/wine_gaps.csv {views}"));
+    let groups = "--model mppca --mixtures 3 --components 2 -o groups.covary";
+    succeed(folder.path(), &format!("fit -q examples/wine_gaps.csv {groups}"));
     folder
 }
 
@@ -23,6 +28,9 @@ fn arguments(kind: Kind) -> &'static str {
         Kind::Select => "examples/wine_gaps.csv --max-components 3",
         Kind::Map => "wine.covary examples/wine_gaps.csv --lat hue --lon ash",
         Kind::Images => "wine.covary examples/wine_gaps.csv --shape 1x13",
+        Kind::Sources => "sources.covary examples/wine.csv",
+        Kind::Mixture => "groups.covary examples/wine_gaps.csv",
+        Kind::Views => "views.covary",
         Kind::Scores | Kind::Biplot => "wine.covary examples/wine_gaps.csv --color cultivar --components 1,3",
         Kind::Scree | Kind::Covariance | Kind::Missing | Kind::Intervals | Kind::Samples => {
             "wine.covary examples/wine_gaps.csv"

@@ -13,12 +13,13 @@ from ._linear import load
 from ._cca import ProbabilisticCCA
 from ._factor import FactorAnalysis
 from ._gaussian import Gaussian
-from ._ica import FastICA
+from ._gfa import GroupFactorAnalysis
+from ._ica import FastICA, InfomaxICA, NoisyICA
 from ._imputer import Imputer
 from ._mixture import GaussianMixture, MixturePPCA, PPCAClassifier
 from ._pca import PCA, IncrementalPCA
 from ._ppca import PPCA, BayesianPCA
-from ._select import Comparison, Pooled, pool, select
+from ._select import Comparison, MixtureComparison, Pooled, pool, select
 from ._threads import threads
 
 __all__ = [
@@ -30,9 +31,13 @@ __all__ = [
     "FastICA",
     "Gaussian",
     "GaussianMixture",
+    "GroupFactorAnalysis",
     "Imputer",
     "IncrementalPCA",
+    "InfomaxICA",
+    "MixtureComparison",
     "MixturePPCA",
+    "NoisyICA",
     "PPCAClassifier",
     "Pooled",
     "ProbabilisticCCA",

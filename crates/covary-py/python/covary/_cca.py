@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from . import _covary, _options, _table
 from ._threads import n_threads
-from .exceptions import DataError
+from .exceptions import CovaryWarning, DataError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -43,7 +45,11 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     x_mean_, y_mean_ : ndarray
         Means of the columns.
     log_likelihood_ : float
-        Maximum of the log-likelihood, in nats; NaN with a `ridge` or a `rank`.
+        Maximum of the log-likelihood of the observed cells, in nats; NaN with a `ridge` or a `rank`.
+    n_iter_ : int
+        Steps of EM; 0 for complete views, which have a closed form.
+    converged_ : bool
+        Whether EM met its stopping rule.
     n_components_ : int
         How many pairs there are.
     n_features_in_ : int
@@ -55,6 +61,9 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     -----
     `transform` takes one view or both and returns as scikit-learn's `CCA` does. There, variates have other
     lengths and signs; their correlations are the same.
+
+    With gaps the same model is fitted by EM over the observed cells. Variates of a row with gaps are their
+    mean given what is observed: of both views if both are given.
 
     Examples
     --------
@@ -84,9 +93,9 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The first view, complete.
+            The first view; NaN where a cell is missing.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            The second view, complete.
+            The second view, likewise. A whole view may be missing from a row.
 
         Returns
         -------
@@ -99,26 +108,31 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             raise ValueError(
                 "ProbabilisticCCA requires y to be passed, but the target y is None: it is the second view"
             )
-        rows = _complete(_table.table(self, X, reset=True), "X")
+        rows = _table.table(self, X, reset=True)
         second = self._second(y, len(rows))
-        found = _covary.canonical(rows, second, asked, ridge=ridge, rank=rank, threads=n_threads())
+        found, log_likelihood, self.n_iter_, self.converged_, doubts = _covary.canonical(
+            rows, second, asked, ridge=ridge, rank=rank, threads=n_threads()
+        )
+        for doubt in doubts:
+            late = doubt.startswith("still rising")
+            warnings.warn(doubt, ConvergenceWarning if late else CovaryWarning, stacklevel=2)
         self._found = found
         self.canonical_correlations_ = found.correlations
         self.n_components_ = len(self.canonical_correlations_)
         self.x_weights_, self.y_weights_ = found.weights(0), found.weights(1)
         self.x_loadings_, self.y_loadings_ = found.loadings(0), found.loadings(1)
         self.x_mean_, self.y_mean_ = found.mean(0), found.mean(1)
-        self.log_likelihood_ = np.nan if found.log_likelihood is None else found.log_likelihood
+        self.log_likelihood_ = np.nan if log_likelihood is None else log_likelihood
         return self
 
     def _second(self, y: ArrayLike, n: int) -> Array:
         second = check_array(
-            y, dtype=[np.float64, np.float32], ensure_2d=False, order="C", ensure_all_finite=False, input_name="y"
+            y, dtype=[np.float64, np.float32], ensure_2d=False, order="C", ensure_all_finite="allow-nan", input_name="y"
         )
         second = second.reshape(-1, 1) if second.ndim == 1 else second
         if len(second) != n:
             raise DataError(f"inconsistent numbers of samples: X has {n} rows and y {len(second)}")
-        return _complete(second, "y")
+        return second
 
     def transform(self, X: ArrayLike, y: ArrayLike | None = None) -> Any:
         """Canonical variates of rows.
@@ -136,12 +150,12 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             Variates of the first view; a tuple with those of the second if it was given.
         """
         check_is_fitted(self)
-        rows = _complete(_table.table(self, X, reset=False), "X")
-        scores = _table.like(self._found.transform(0, rows, n_threads()), rows)
+        rows = _table.table(self, X, reset=False)
         if y is None:
-            return scores
+            return _table.like(self._found.transform(0, rows, n_threads()), rows)
         second = self._second(y, len(rows))
-        return scores, _table.like(self._found.transform(1, second, n_threads()), second)
+        x_scores, y_scores = self._found.variates(_beside(rows, second), n_threads())
+        return _table.like(x_scores, rows), _table.like(y_scores, second)
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> Any:
         """Find the canonical variates of two views and return those of both.
@@ -176,7 +190,7 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             Posterior means.
         """
         check_is_fitted(self)
-        rows = _complete(_table.table(self, X, reset=False), "X")
+        rows = _table.table(self, X, reset=False)
         return self._found.scores(rows, self._second(y, len(rows)), n_threads())
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
@@ -217,10 +231,10 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             In nats.
         """
         check_is_fitted(self)
-        rows = _complete(_table.table(self, X, reset=False), "X")
+        rows = _table.table(self, X, reset=False)
         unknown = np.full((len(rows), len(self.y_mean_)), np.nan)
-        both = np.hstack([rows, unknown if y is None else self._second(y, len(rows))])
-        return self._found.log_density(both.astype(np.float64, copy=False), n_threads())
+        second = unknown if y is None else self._second(y, len(rows))
+        return self._found.log_density(_beside(rows, second), n_threads())
 
     @property
     def _n_features_out(self) -> int:
@@ -232,18 +246,13 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.allow_nan = True
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         return tags
 
 
-def _complete(rows: Array, name: str) -> Array:
-    """Rows without gaps, or an error in scikit-learn's words."""
-    gaps = int(np.isnan(rows).sum())
-    if gaps:
-        raise DataError(
-            f"Input {name} contains NaN: canonical correlation needs complete views and this one has {gaps} gaps; "
-            "impute it first"
-        )
-    return rows
+def _beside(x: Array, y: Array) -> Array:
+    """Two views as one table."""
+    return np.hstack([x, y]).astype(np.float64, copy=False)

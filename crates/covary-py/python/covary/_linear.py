@@ -355,10 +355,8 @@ class LinearGaussian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         found = load(path)
         if not isinstance(found, cls):
-            family = found._model.family
             raise ModelFileError(
-                f"{os.fspath(path)} holds a model of kind {family!r}: open it with {type(found).__name__}.load "
-                "or covary.load"
+                f"{os.fspath(path)} holds another kind of model: open it with {type(found).__name__}.load or covary.load"
             )
         return found
 
@@ -397,6 +395,9 @@ FAMILIES: dict[str, type[LinearGaussian]] = {}
 #: Makes the estimator of a mixture; filled by its module.
 MIXTURES: list[Callable[[_covary.Mixture], Any]] = []
 
+#: Makes the estimator of independent components; filled by their module.
+SOURCES: list[Callable[[_covary.Sources], Any]] = []
+
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Open a model file as the estimator it holds.
@@ -408,8 +409,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    estimator : PCA, PPCA, FactorAnalysis, BayesianPCA, Gaussian, MixturePPCA, GaussianMixture or \
-PPCAClassifier
+    estimator : PCA, PPCA, FactorAnalysis, BayesianPCA, Gaussian, MixturePPCA, GaussianMixture, \
+PPCAClassifier, GroupFactorAnalysis, FastICA, InfomaxICA or NoisyICA
         The fitted estimator. Options that leave no trace in the model, such as `tol`, are the defaults.
 
     Examples
@@ -427,9 +428,13 @@ PPCAClassifier
         raise ModelFileError(f"{os.fspath(path)}: {error}") from None
     if isinstance(model, _covary.Mixture):
         return MIXTURES[0](model)
+    if isinstance(model, _covary.Sources):
+        return SOURCES[0](model)
     cls = FAMILIES.get(model.family)
     if cls is None:
-        raise ModelFileError(f"{os.fspath(path)} holds a model of kind {model.family!r}, which has no class here")
+        raise ModelFileError(
+            f"{os.fspath(path)} holds a model of kind {model.family!r}, which is not opened in Python: ask it by the command"
+        )
     blank = cls()
     estimator = cls(**blank._options_of(model))
     estimator.n_features_in_ = len(model.names)
@@ -439,4 +444,4 @@ PPCAClassifier
     return estimator
 
 
-__all__ = ["FAMILIES", "MIXTURES", "LinearGaussian", "load"]
+__all__ = ["FAMILIES", "MIXTURES", "SOURCES", "LinearGaussian", "load"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -350,8 +351,9 @@ class MixturePPCA(_Mixture):
         Most steps; None is 1000.
     tol : float or None, default=None
         Stop when the log-likelihood is expected to rise by less than this many nats; None is 1e-3.
-    n_init : int, default=3
-        Starts by k-means; each makes a few steps and the best goes on.
+    n_init : int, default=12
+        Starts, by k-means and around rows taken at random in turn; each makes a few steps and the best
+        go on.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts; None is 0.
     verbose : bool or int, default=False
@@ -395,7 +397,7 @@ class MixturePPCA(_Mixture):
         standardize: bool = True,
         max_iter: int | None = None,
         tol: float | None = None,
-        n_init: int = 3,
+        n_init: int = 12,
         random_state: Any = None,
         verbose: bool | int = False,
     ) -> None:
@@ -478,7 +480,9 @@ class GaussianMixture(_Mixture):
     max_iter : int, default=100
         Most steps.
     n_init : int, default=1
-        Starts; each makes a few steps and the best goes on.
+        Starts; each makes a few steps and the best go on.
+    init_params : {"kmeans", "auto"}, default="kmeans"
+        How they are made: by k-means, or in turn by k-means and around rows taken at random.
     weights_init : array-like of shape (n_components,), default=None
         Weights to start from; needs `means_init` and `precisions_init`.
     means_init : array-like of shape (n_components, n_features), default=None
@@ -487,6 +491,8 @@ class GaussianMixture(_Mixture):
         Inverse covariances to start from, shaped as `precisions_`; needs `means_init`.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts; None is 0.
+    warm_start : bool, default=False
+        Start from the last fit, if there is one of this size.
     verbose : bool or int, default=0
         Tell on standard error how far a long fit is.
 
@@ -530,10 +536,12 @@ class GaussianMixture(_Mixture):
         reg_covar: float = 1e-6,
         max_iter: int = 100,
         n_init: int = 1,
+        init_params: str = "kmeans",
         weights_init: ArrayLike | None = None,
         means_init: ArrayLike | None = None,
         precisions_init: ArrayLike | None = None,
         random_state: Any = None,
+        warm_start: bool = False,
         verbose: bool | int = 0,
     ) -> None:
         self.n_components = n_components
@@ -542,14 +550,17 @@ class GaussianMixture(_Mixture):
         self.reg_covar = reg_covar
         self.max_iter = max_iter
         self.n_init = n_init
+        self.init_params = init_params
         self.weights_init = weights_init
         self.means_init = means_init
         self.precisions_init = precisions_init
         self.random_state = random_state
+        self.warm_start = warm_start
         self.verbose = verbose
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: D102
         rows = _table.table(self, X, reset=True)
+        init = _options.word(self, "init_params", ("kmeans", "auto"))
         kind = _options.word(self, "covariance_type", ("full", "diag", "spherical"))
         n_mixtures, d = _required(self, "n_components"), rows.shape[1]
         if n_mixtures > rows.shape[0]:
@@ -568,16 +579,28 @@ class GaussianMixture(_Mixture):
             max_iterations=_options.whole(self, "max_iter", 1),
             tolerance=_options.number(self, "tol"),
             restarts=_required(self, "n_init") - 1,
+            init="k-means" if init == "kmeans" else "auto",
             seed=_table.seed_of(self.random_state),
             threads=n_threads(),
             progress=_options.progress(self),
-            **self._start(n_mixtures, d),
+            **(self._last(n_mixtures, d) or self._start(n_mixtures, d)),
         )
+        for name in ("covariances_", "precisions_", "precisions_cholesky_"):
+            self.__dict__.pop(name, None)
         self._publish(model)
         self._warn()
         return self
 
     fit.__doc__ = _Mixture.fit.__doc__
+
+    def _last(self, k: int, d: int) -> dict[str, Any]:
+        """The last fit as a start, if it is to be one."""
+        if not _options.switch(self, "warm_start") or not self.__sklearn_is_fitted__():
+            return {}
+        if self.means_.shape != (k, d):
+            return {}
+        last = self._model
+        return {"means": last.means, "covariances": last.covariances, "weights": last.weights.tolist()}
 
     def _start(self, k: int, d: int) -> dict[str, Any]:
         """What was said of the start."""
@@ -757,7 +780,7 @@ class PPCAClassifier(ClassifierMixin, _Mixed):
         self.n_components_ = model.n_components
         self.loadings_ = model.loadings
         if "classes_" not in self.__dict__:
-            self.classes_ = np.asarray(model.classes)
+            self.classes_ = _classes(model.classes or [])
 
     def predict(self, X: ArrayLike) -> Array:
         """The most probable class of each row.
@@ -834,6 +857,20 @@ def _components(estimator: Any, rows: Array) -> int | None:
     if asked is not None and asked >= d:
         raise ComponentsError(f"n_components={asked} must be below n_features={d}: one more would leave no noise")
     return asked
+
+
+def _classes(names: list[str]) -> Array:
+    """Classes of a file, which keeps text: truths, whole numbers and numbers are such again.
+
+    A code such as 007 is text, as its number would be written otherwise.
+    """
+    if set(names) <= {"False", "True"}:
+        return np.asarray([name == "True" for name in names])
+    whole = r"-?(0|[1-9]\d*)"
+    for number, written in ((int, whole), (float, whole + r"(\.\d+)?(e[+-]?\d+)?")):
+        if all(re.fullmatch(written, name, re.ASCII) for name in names):
+            return np.asarray([number(name) for name in names])
+    return np.asarray(names)
 
 
 def _opened(model: _covary.Mixture) -> _Mixed:

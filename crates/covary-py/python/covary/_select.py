@@ -1,9 +1,9 @@
-"""How many components, and pooling over imputations."""
+"""How many components, how many models of a mixture, and pooling over imputations."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from sklearn.utils import check_array
@@ -52,17 +52,82 @@ class Comparison:
         return self.explanation
 
 
+@dataclass(frozen=True)
+class MixtureComparison:
+    """Sizes of a mixture side by side; printing it explains the recommendation.
+
+    Attributes
+    ----------
+    n_mixtures, n_components : int
+        The recommended size: models, and components of each.
+    by : str
+        The criterion that recommends it.
+    choices : dict of str to tuple of int
+        What each criterion would take: models and components.
+    table : dict of str to ndarray
+        One entry for each size: ``n_mixtures``, ``n_components``, ``n_parameters``,
+        ``log_likelihood``, ``bic`` (smaller is better), ``held_out`` (nats per cell of rows that a fit had
+        not seen), ``held_out_error`` (standard error of its distance from the best).
+    explanation : str
+        The recommendation in words.
+    """
+
+    n_mixtures: int
+    n_components: int
+    by: str
+    choices: dict[str, tuple[int, int]]
+    table: dict[str, NDArray[Any]]
+    explanation: str
+
+    def __str__(self) -> str:
+        return self.explanation
+
+
+@overload
 def select(
-    X: ArrayLike, *, max_components: int = 10, standardize: bool = True, random_state: Any = None
-) -> Comparison:
-    """How many components does a table support, and why.
+    X: ArrayLike,
+    *,
+    model: Literal["ppca"] = "ppca",
+    max_components: int | None = None,
+    max_mixtures: int = 6,
+    standardize: bool = True,
+    random_state: Any = None,
+) -> Comparison: ...
+
+
+@overload
+def select(
+    X: ArrayLike,
+    *,
+    model: Literal["mppca", "mfa", "gmm"],
+    max_components: int | None = None,
+    max_mixtures: int = 6,
+    standardize: bool = True,
+    random_state: Any = None,
+) -> MixtureComparison: ...
+
+
+def select(
+    X: ArrayLike,
+    *,
+    model: str = "ppca",
+    max_components: int | None = None,
+    max_mixtures: int = 6,
+    standardize: bool = True,
+    random_state: Any = None,
+) -> Comparison | MixtureComparison:
+    """How many components does a table support, or how many models of a mixture, and why.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         The table; NaN where a cell is missing.
-    max_components : int, default=10
-        Most components tried.
+    model : {"ppca", "mppca", "mfa", "gmm"}, default="ppca"
+        Probabilistic PCA, or a mixture of PPCAs, of factor analysers or of Gaussians.
+    max_components : int or None, default=None
+        Most components tried; None is 10, and 4 for the models of a mixture.
+    max_mixtures : int, default=6
+        Most models of a mixture tried.
     standardize : bool, default=True
         Give every column unit variance first.
     random_state : int, RandomState instance or None, default=None
@@ -70,7 +135,7 @@ def select(
 
     Returns
     -------
-    comparison : Comparison
+    comparison : Comparison or MixtureComparison
         Every criterion, what each would take, and a recommendation.
 
     Examples
@@ -81,16 +146,25 @@ def select(
     >>> covary.select(X, standardize=False).recommended
     2
     """
-    if isinstance(max_components, bool) or not isinstance(max_components, int) or max_components < 0:
-        raise OptionError(f"max_components must be a whole number from 0, got {max_components!r}")
+    if model not in ("ppca", "mppca", "mfa", "gmm"):
+        raise OptionError(f"model must be 'ppca', 'mppca', 'mfa' or 'gmm', got {model!r}")
+    for name, value, least in (
+        ("max_components", 0 if max_components is None else max_components, 0),
+        ("max_mixtures", max_mixtures, 1),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise OptionError(f"{name} must be a whole number from {least}, got {value!r}")
     names = _get_feature_names(X)
     rows = check_array(
         X, dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, ensure_min_samples=2
     )
+    labels = None if names is None else [str(name) for name in names]
+    if model != "ppca":
+        return _mixtures(rows, labels, model, max_components, max_mixtures, standardize, random_state)
     found = _covary.compare(
         rows,
-        None if names is None else [str(name) for name in names],
-        max_components=max_components,
+        labels,
+        max_components=10 if max_components is None else max_components,
         standardize=standardize,
         seed=_table.seed_of(random_state),
         threads=n_threads(),
@@ -106,6 +180,39 @@ def select(
         choices=found["choices"],
         table=table,
         n_hidden=found["n_hidden"],
+        explanation=found["explanation"],
+    )
+
+
+def _mixtures(
+    rows: NDArray[Any],
+    names: list[str] | None,
+    model: str,
+    max_components: int | None,
+    max_mixtures: int,
+    standardize: bool,
+    random_state: Any,
+) -> MixtureComparison:
+    found = _covary.compare_mixtures(
+        rows,
+        names,
+        model,
+        max_mixtures=max_mixtures,
+        max_components=max_components,
+        standardize=standardize,
+        seed=_table.seed_of(random_state),
+        threads=n_threads(),
+    )
+    columns = (
+        "n_mixtures", "n_components", "n_parameters", "log_likelihood", "bic", "held_out", "held_out_error",
+    )  # fmt: skip
+    n_mixtures, n_components = found["recommended"]
+    return MixtureComparison(
+        n_mixtures=n_mixtures,
+        n_components=n_components,
+        by="bic",
+        choices={"bic": found["recommended"], "held_out": found["best_held_out"]},
+        table={name: np.asarray(found[name]) for name in columns},
         explanation=found["explanation"],
     )
 
@@ -162,4 +269,4 @@ def pool(estimates: ArrayLike, variances: ArrayLike) -> Pooled:
     return Pooled(**_covary.pool(*(values.tolist() for values in each)))
 
 
-__all__ = ["Comparison", "Pooled", "pool", "select"]
+__all__ = ["Comparison", "MixtureComparison", "Pooled", "pool", "select"]

@@ -9,17 +9,20 @@ pub mod intervals;
 pub mod loadings;
 pub mod map;
 pub mod missing;
+pub mod mixture;
 pub mod relevance;
 pub mod samples;
 pub mod scores;
 pub mod scree;
 pub mod select;
+pub mod sources;
 pub mod trace;
+pub mod views;
 
 use crate::Error;
 use crate::scale::{percent, several};
 use covary::Matrix;
-use covary::io::model_file::Saved;
+use covary::io::model_file::{Saved, Training};
 use covary::learn::Family;
 
 /// The kinds by name.
@@ -53,11 +56,17 @@ pub enum Kind {
     Map,
     /// Rows as little pictures.
     Images,
+    /// What each component explains of each view.
+    Views,
+    /// Independent sources over the rows.
+    Sources,
+    /// Rows by the models of a mixture.
+    Mixture,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::Scree,
         Self::Hinton,
         Self::Scores,
@@ -72,6 +81,9 @@ impl Kind {
         Self::Samples,
         Self::Map,
         Self::Images,
+        Self::Views,
+        Self::Sources,
+        Self::Mixture,
     ];
 
     /// As users type it.
@@ -96,6 +108,9 @@ impl Kind {
             Self::Samples => "samples",
             Self::Map => "map",
             Self::Images => "images",
+            Self::Views => "views",
+            Self::Sources => "sources",
+            Self::Mixture => "mixture",
         }
     }
 
@@ -107,18 +122,25 @@ impl Kind {
 
 /// What was fitted to what, for a subtitle.
 pub(crate) fn conditions(saved: &Saved) -> String {
-    let (training, d) = (&saved.training, saved.columns.len());
+    format!(
+        "{}, {}; {}",
+        Family::words(&saved.family),
+        several(saved.n_shown(), "component"),
+        fitted_to(&saved.training, saved.columns.len(), saved.spec.standardize),
+    )
+}
+
+/// The table that a model of `d` columns is from.
+pub(crate) fn fitted_to(training: &Training, d: usize, standardized: bool) -> String {
     let gaps = match training.n_gaps() {
         0 => "no gaps".to_owned(),
         n => format!("{} missing", percent(n as f64 / (training.n_rows * d) as f64)),
     };
     format!(
-        "{}, {}; fitted to {} of {}, {gaps}{}",
-        Family::words(&saved.family),
-        several(saved.model.n_components(), "component"),
+        "fitted to {} of {}, {gaps}{}",
         several(training.n_rows, "row"),
         several(d, "column"),
-        if saved.spec.standardize { ", columns standardized" } else { "" },
+        if standardized { ", columns standardized" } else { "" },
     )
 }
 
@@ -130,6 +152,9 @@ pub(crate) fn standardized_loadings(saved: &Saved) -> (Matrix, Vec<f64>) {
         Some(r) => r.rotated.loadings.clone(),
         None => saved.model.loadings().clone(),
     };
+    if saved.n_shown() < loadings.n_columns() {
+        loadings = loadings.first_columns(saved.n_shown());
+    }
     loadings.scale_rows(&sds.iter().map(|s| 1.0 / s).collect::<Vec<_>>());
     (loadings, sds)
 }
@@ -141,7 +166,7 @@ pub(crate) fn component_word(saved: &Saved) -> &'static str {
 
 /// At least one component, or no figure.
 pub(crate) fn some_components(saved: &Saved) -> Result<usize, Error> {
-    match saved.model.n_components() {
+    match saved.n_shown() {
         0 => Err(Error::NoComponents),
         q => Ok(q),
     }

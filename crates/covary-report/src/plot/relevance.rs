@@ -29,6 +29,9 @@ pub struct RelevanceNumbers {
 /// # Errors
 /// [`Error::NoRelevance`] if the model has no such prior.
 pub fn numbers(saved: &Saved) -> Result<RelevanceNumbers, Error> {
+    if !saved.views.is_empty() {
+        return Err(Error::OfViews { kind: "relevance" });
+    }
     let mut alpha = saved.report.relevance.clone();
     if alpha.is_empty() {
         return Err(Error::NoRelevance);

@@ -11,7 +11,7 @@ use covary::{Coordinates, Dataset, Matrix};
 use serde::{Deserialize, Serialize};
 
 /// Points drawn one by one.
-const MOST_POINTS: usize = 4000;
+pub(crate) const MOST_POINTS: usize = 4000;
 /// Ellipses drawn.
 const MOST_ELLIPSES: usize = 45;
 /// Squares along each side where rows are counted instead.
@@ -173,11 +173,11 @@ pub fn numbers(
         let (of_row, covariances) = covariances_of(saved, &rows, projection)?;
         for (k, &row) in chosen.iter().enumerate() {
             let c = &covariances[of_row[k]];
-            let (half, angle) = axes(c[(a, a)], c[(a, b)], c[(b, b)]);
+            let (half, angle) = ellipse_of(c[(a, a)], c[(a, b)], c[(b, b)]);
             ellipses.push(Ellipse {
                 row: row + 1,
                 centre: (scores[(row, a)], scores[(row, b)]),
-                half: (REACH * half.0, REACH * half.1),
+                half,
                 angle,
                 group: group_of.as_ref().map(|g| g[row]),
             });
@@ -231,12 +231,14 @@ fn covariances_of(
     Ok((posterior.pattern_of_row, covariances))
 }
 
-/// Standard deviations along the axes of an ellipse with this covariance, and the angle of the long one.
-fn axes(xx: f64, xy: f64, yy: f64) -> ((f64, f64), f64) {
+/// Half axes of the ellipse that holds 95 % of a normal pair with this covariance, and the angle of the
+/// long one.
+pub(crate) fn ellipse_of(xx: f64, xy: f64, yy: f64) -> ((f64, f64), f64) {
     let (mean, half) = (0.5 * (xx + yy), 0.5 * (xx - yy));
     let root = half.hypot(xy);
     let angle = 0.5 * xy.atan2(half).to_degrees();
-    (((mean + root).max(0.0).sqrt(), (mean - root).max(0.0).sqrt()), angle)
+    let reach = |variance: f64| REACH * variance.max(0.0).sqrt();
+    ((reach(mean + root), reach(mean - root)), angle)
 }
 
 /// Names of the groups, most frequent first, and the group of each row: six, and the rest together.
@@ -352,19 +354,11 @@ pub(crate) fn scatter(
     let places = || inside.iter().chain(also).copied();
     let ends = n.bins.as_ref().map(|b| [(b.x.0, b.y.0), (b.x.1, b.y.1)]);
     let span = |of: fn((f64, f64)) -> f64| {
-        let (from, to) = Scale::over(places().chain(ends.into_iter().flatten()).map(of), false).ends();
-        let room = 0.04 * (to - from);
-        (from - room, to + room)
+        roomy(Scale::over(places().chain(ends.into_iter().flatten()).map(of), false).ends())
     };
     let (mut x, mut y) = (span(|q| q.0), span(|q| q.1));
     if n.components.1 > 0 {
-        let (w, h) = ((outer.w - 40.0).max(30.0), (outer.h - 62.0).max(30.0));
-        let per_pixel = ((x.1 - x.0) / w).max((y.1 - y.0) / h);
-        let widen = |(from, to): (f64, f64), pixels: f64| {
-            let (centre, half) = (0.5 * (from + to), 0.5 * per_pixel * pixels);
-            (centre - half, centre + half)
-        };
-        (x, y) = (widen(x, w), widen(y, h));
+        (x, y) = one_scale(outer, x, y);
     }
     let (x_name, y_name) = names(n);
     let x = Axis::new(Scale::Linear { from: x.0, to: x.1 }, x_name);
@@ -409,6 +403,23 @@ pub(crate) fn scatter(
     panel
 }
 
+/// Ends with some room between the marks and the frame.
+pub(crate) fn roomy((from, to): (f64, f64)) -> (f64, f64) {
+    let room = 0.04 * (to - from);
+    (from - room, to + room)
+}
+
+/// Ends of two axes that hold these and have one scale.
+pub(crate) fn one_scale(outer: Rect, x: (f64, f64), y: (f64, f64)) -> ((f64, f64), (f64, f64)) {
+    let (w, h) = ((outer.w - 40.0).max(30.0), (outer.h - 62.0).max(30.0));
+    let per_pixel = ((x.1 - x.0) / w).max((y.1 - y.0) / h);
+    let widen = |(from, to): (f64, f64), pixels: f64| {
+        let (centre, half) = (0.5 * (from + to), 0.5 * per_pixel * pixels);
+        (centre - half, centre + half)
+    };
+    (widen(x, w), widen(y, h))
+}
+
 /// What a row says when it is pointed at.
 fn tip(n: &ScoresNumbers, q: &Point) -> String {
     let second = (n.components.1 > 0).then(|| format!(", {}", number(q.y, 3)));
@@ -428,11 +439,13 @@ fn points_of(n: &ScoresNumbers) -> impl Iterator<Item = (f64, f64)> {
 
 /// The points, and corners around the ellipses.
 pub(crate) fn reach(n: &ScoresNumbers) -> impl Iterator<Item = (f64, f64)> {
-    let corners = n.ellipses.iter().flat_map(|e| {
-        let (x, y) = reach_of(e);
-        [(e.centre.0 - x, e.centre.1 - y), (e.centre.0 + x, e.centre.1 + y)]
-    });
-    points_of(n).chain(corners)
+    points_of(n).chain(n.ellipses.iter().flat_map(corners))
+}
+
+/// Two corners of the box around an ellipse.
+pub(crate) fn corners(e: &Ellipse) -> [(f64, f64); 2] {
+    let (x, y) = reach_of(e);
+    [(e.centre.0 - x, e.centre.1 - y), (e.centre.0 + x, e.centre.1 + y)]
 }
 
 /// Half the width and half the height of an ellipse.

@@ -54,6 +54,9 @@ pub struct ScreeNumbers {
 /// # Errors
 /// [`Error::NoComponents`] for a model without, if no table is given; and what the library refuses.
 pub fn numbers(saved: &Saved, data: Option<&Dataset>) -> Result<ScreeNumbers, Error> {
+    if saved.n_shown() < saved.model.n_components() {
+        return Err(Error::OfViews { kind: "scree" });
+    }
     let standardized = saved.spec.standardize;
     let Some(data) = data else {
         some_components(saved)?;

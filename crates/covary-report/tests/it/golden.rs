@@ -4,9 +4,11 @@
 //! `COVARY_REWRITE_GOLDEN=1 cargo test --release -p covary-report golden` draws them again; look at every
 //! one that changed. `COVARY_FIGURES=DIR` also writes PNGs, light, dark and for a printer in grey.
 
+use covary::infer::MixtureEm;
+use covary::io::model_file::SavedMixture;
 use covary_report::plot::{
-    Kind, biplot, covariance, hinton, images, intervals, loadings, map, missing, relevance, samples, scores,
-    scree, select, trace,
+    Kind, biplot, covariance, hinton, images, intervals, loadings, map, missing, mixture, relevance, samples,
+    scores, scree, select, sources, trace, views,
 };
 use covary_report::{Style, Svg, Theme};
 use serde::de::DeserializeOwned;
@@ -41,6 +43,9 @@ pub(crate) fn drawn(kind: Kind, style: &Style) -> Svg {
         Kind::Samples => samples::draw(&kept(name), style),
         Kind::Map => map::draw(&kept(name), style),
         Kind::Images => images::draw(&kept(name), style),
+        Kind::Views => views::draw(&kept(name), style),
+        Kind::Sources => sources::draw(&kept(name), style),
+        Kind::Mixture => mixture::draw(&kept(name), style),
     }
 }
 
@@ -119,7 +124,14 @@ fn the_kept_numbers_are_those_of_the_wine() {
     let saved = super::fitted(data, &covary::Spec { standardize: true, ..covary::Spec::ppca(3) }, "em");
     let labels = (0..data.n_rows()).map(|i| table.text(i, 13)).collect();
     let colour = scores::ColourBy::Groups { name: "cultivar".to_owned(), labels };
+    let (spec, road) = (
+        covary::Spec { standardize: true, ..covary::Spec::ppca(2) },
+        MixtureEm { tolerance: 1e-6, ..MixtureEm::of(3) },
+    );
+    let fit = road.fit(data, &spec).expect("three models");
+    let models = SavedMixture::new(fit, data, &spec, (&road).into());
     let now = [
+        (Kind::Mixture, serde_json::to_value(mixture::numbers(&models, data).expect("its own table"))),
         (Kind::Scree, serde_json::to_value(scree::numbers(&saved, Some(data)).expect("its own table"))),
         (Kind::Hinton, serde_json::to_value(hinton::numbers(&saved).expect("components"))),
         (
@@ -133,5 +145,43 @@ fn the_kept_numbers_are_those_of_the_wine() {
     for (kind, numbers) in now {
         let numbers = numbers.expect("JSON");
         assert!(agree(&numbers, &kept::<Value>(kind.name())), "{}: {numbers:#}", kind.name());
+    }
+}
+
+#[test]
+fn the_kept_sources_are_those_of_the_wine() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/wine.csv");
+    let table = covary::io::csv::read(fs::File::open(path).expect("a shipped example")).expect("a table");
+    let request = covary::learn::IcaRequest {
+        n_components: Some(covary::learn::Components::Number(4)),
+        ..covary::learn::IcaRequest::default()
+    };
+    let learned = request.learn(table.dataset(), &()).expect("four sources");
+    let numbers = sources::numbers(&learned.saved, table.dataset()).expect("its own table");
+    let numbers = serde_json::to_value(numbers).expect("JSON");
+    assert!(agree(&numbers, &kept::<Value>("sources")), "{numbers:#}");
+}
+
+#[test]
+fn long_sources_keep_the_least_and_the_largest_of_each_place() {
+    // A saw-tooth and a square wave, which are sources themselves, over 4000 rows: five at each place.
+    let waves =
+        covary::Matrix::from_fn(4000, 2, |i, j| if j == 0 { (i % 19) as f64 } else { ((i / 7) % 2) as f64 });
+    let data = covary::Dataset::new(waves).expect("a table");
+    let learned = covary::learn::IcaRequest::default().learn(&data, &()).expect("two sources");
+    let numbers = sources::numbers(&learned.saved, &data).expect("its own table");
+    assert_eq!((numbers.rows_per_place, numbers.sources[0].spans.len()), (5, 800));
+    let all = learned.saved.model().transform(&data).expect("its own table");
+    for (i, source) in numbers.sources.iter().enumerate() {
+        for (place, &(a, b)) in source.spans.iter().enumerate() {
+            let rows: Vec<f64> = (5 * place..5 * place + 5).map(|n| all[(n, i)]).collect();
+            let (low, high) = (
+                rows.iter().copied().fold(f64::INFINITY, f64::min),
+                rows.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            );
+            assert_eq!((a.min(b), a.max(b)), (low, high));
+            let first = rows.iter().position(|v| *v == low || *v == high).expect("one of them");
+            assert_eq!(rows[first], a);
+        }
     }
 }

@@ -40,6 +40,12 @@ fn fitted(table: &Dataset, n_mixtures: usize, seed: u64) -> Result<Mixture, Erro
     Ok(MixtureEm { seed, ..MixtureEm::of(n_mixtures) }.fit(table, &spec())?.model)
 }
 
+/// From k-means alone.
+fn from_k_means(table: &Dataset, n_mixtures: usize, seed: u64) -> Result<Mixture, Error> {
+    let road = MixtureEm { init: MixtureInit::KMeans, restarts: 2, seed, ..MixtureEm::of(n_mixtures) };
+    Ok(road.fit(table, &spec())?.model)
+}
+
 /// The flow that most rows of each model have.
 fn flows(models: usize, labels: &[usize], of: &[usize]) -> Vec<usize> {
     let mut counts = vec![[0; FLOWS.len()]; models];
@@ -170,14 +176,17 @@ fn plane_chart(train: &Labelled, three: &Read, twelve: &Read) -> Result<Chart, E
         panel(&title, marks(&places, |i| train.of[i], |i| read.flow(i) != train.of[i]))
     };
     Ok(Chart {
-        title: "Twelve planes tell the three flows apart; three, from the usual start, do not".to_owned(),
+        title: format!(
+            "Twelve planes tell the three flows apart; three have {} % of the rows with their own",
+            fixed(three.share, 0)
+        ),
         subtitle: format!(
             "oil flow, {} rows of {} measurements, along two components of one PPCA; mixtures are not told of the flows",
             train.rows.n_rows(),
             train.rows.n_columns()
         ),
         note: "Colours and marks: the flow, in all panels. Diamonds: rows that their model, by the flow of most \
-               of its rows, would get wrong. EM starts from k-means."
+               of its rows, would get wrong."
             .to_owned(),
         across: 3,
         panels: vec![
@@ -233,7 +242,7 @@ fn sizes_chart(by_models: &[&[Outcome]]) -> Chart {
         curve("log-density of held-out rows", 5, &|o| o.held_out),
     ];
     Chart {
-        title: "The more planes, the clearer the flows; held-out rows ask for many".to_owned(),
+        title: "Three planes nearly tell the flows apart; held-out rows ask for many".to_owned(),
         subtitle: format!(
             "oil flow, {COMPONENTS} components each, means over {} starts; 1000 rows fitted, 1000 new, 1000 held out",
             by_models[0].len()
@@ -314,7 +323,8 @@ fn three_models(run: &Run, train: &Labelled, found: &Mixture) -> Result<Comparis
     let rows = vec![
         row("a model fitted to each flow", &told)?,
         row("EM from there on", &climbed)?,
-        row("EM from k-means, as usual", found)?,
+        row("EM from twelve starts, as usual", found)?,
+        row("EM from three starts by k-means", &from_k_means(&train.rows, FLOWS.len(), run.seed)?)?,
         row(&format!("EM from random rows, likeliest of {}", run.repeats(RANDOM_STARTS)), &likeliest)?,
     ];
     Ok(Comparison::with("to be called apart", "Three models: rows in models of mostly their own flow", rows))
@@ -344,23 +354,28 @@ mod tests {
     }
 
     #[test]
-    fn twelve_models_tell_flows_apart_that_three_do_not() {
+    fn twelve_models_tell_flows_apart_and_three_nearly() {
         let Some(data) = shared(&["oil_flow"]) else { return };
         let train = Labelled::oil(&data, "oil_train.csv").unwrap();
-        let share =
-            |models| Read::of(&fitted(&train.rows, models, 0).unwrap(), &train.rows, &train).unwrap().share;
-        assert!(share(MODELS) > 97.0, "{}", share(MODELS));
-        assert!(share(3) < 75.0, "{}", share(3));
+        let share = |models, seed| {
+            Read::of(&fitted(&train.rows, models, seed).unwrap(), &train.rows, &train).unwrap().share
+        };
+        assert!(share(MODELS, 0) > 97.0, "{}", share(MODELS, 0));
+        for seed in 0..STARTS as u64 {
+            assert!(share(3, seed) > 80.0, "seed {seed}: {}", share(3, seed));
+        }
     }
 
     #[test]
-    fn three_models_from_random_rows_are_likelier_than_from_k_means_and_nearer_to_the_flows() {
+    fn three_models_from_several_kinds_of_starts_are_likelier_than_from_k_means_and_nearer_to_the_flows() {
         let Some(data) = shared(&["oil_flow"]) else { return };
         let train = Labelled::oil(&data, "oil_train.csv").unwrap();
         let judged =
             |m: &Mixture| (m.score(&train.rows).unwrap(), Read::of(m, &train.rows, &train).unwrap().share);
+        let k_means = judged(&from_k_means(&train.rows, 3, 0).unwrap());
         let usual = judged(&fitted(&train.rows, 3, 0).unwrap());
+        assert!(usual.0 > k_means.0 + 2.0 && usual.1 > k_means.1 + 20.0, "{k_means:?} {usual:?}");
         let random = judged(&likeliest(&Run::new(&data), &train.rows, 3).unwrap());
-        assert!(random.0 > usual.0 + 2.0 && random.1 > usual.1 + 20.0, "{usual:?} {random:?}");
+        assert!(usual.0 > random.0 - 0.2, "{usual:?} {random:?}");
     }
 }

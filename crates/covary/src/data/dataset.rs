@@ -215,6 +215,18 @@ impl Dataset {
         Self::with_names(values, self.column_names.clone())
     }
 
+    /// Some columns of the table, in the order given; labels stay behind.
+    ///
+    /// # Errors
+    /// [`Error::EmptyTable`] without columns.
+    ///
+    /// # Panics
+    /// If there is no such column.
+    pub fn of_columns(&self, columns: &[usize]) -> Result<Self, Error> {
+        let values = Matrix::from_fn(self.n_rows(), columns.len(), |i, k| self.row(i)[columns[k]]);
+        Self::with_names(values, columns.iter().map(|&j| self.column_names[j].clone()).collect())
+    }
+
     /// At most `most` rows, rising and evenly spread: one out of each of `most` equal runs of rows,
     /// its place in the run by multiples of the golden ratio, so that no period of the table (hours
     /// of a day, plates of a screen) is met in step.

@@ -1,3 +1,4 @@
+use crate::infer::options::Setting;
 use crate::linalg::elementary::{exp_of_negative, tanh_and_tail};
 use pulp::{Arch, Simd, WithSimd};
 
@@ -20,6 +21,31 @@ impl Contrast {
     /// Replaces every y by g(y), and puts g′(y) beside it.
     pub(super) fn apply(self, y: &mut [f64], slope: &mut [f64]) {
         Arch::new().dispatch(Apply { contrast: self, y, slope });
+    }
+}
+
+impl Setting for Contrast {
+    fn text(&self) -> String {
+        match self {
+            Self::LogCosh { a: 1.0 } => "logcosh".to_owned(),
+            Self::LogCosh { a } => format!("logcosh {a:?}"),
+            Self::Exp => "exp".to_owned(),
+            Self::Cube => "cube".to_owned(),
+        }
+    }
+
+    fn set(&mut self, text: &str) -> Result<(), &'static str> {
+        const EXPECTED: &str = "logcosh, with its slope such as `logcosh 1.5`, exp or cube";
+        *self = match text {
+            "logcosh" => Self::LogCosh { a: 1.0 },
+            "exp" => Self::Exp,
+            "cube" => Self::Cube,
+            _ => {
+                let slope = text.strip_prefix("logcosh").ok_or(EXPECTED)?;
+                Self::LogCosh { a: slope.trim().parse().map_err(|_| EXPECTED)? }
+            }
+        };
+        Ok(())
     }
 }
 

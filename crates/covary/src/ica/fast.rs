@@ -1,4 +1,5 @@
 use super::{Contrast, Separation, Warning, Whitened, gaussian};
+use crate::infer::options::{Setting, options, words};
 use crate::infer::{Observer, Step, Termination};
 use crate::linalg::{dot, gemm, normal, rows, thin_svd};
 use crate::{Dataset, Error, Matrix};
@@ -53,6 +54,24 @@ pub struct FastIca {
     pub whiten: bool,
 }
 
+options!(FastIca { n_components, algorithm, contrast, max_iterations, tolerance, start, seed, whiten });
+
+words!(Algorithm { Parallel = "parallel", Deflation = "deflation" }, "parallel or deflation");
+
+impl Setting for Option<Matrix> {
+    fn text(&self) -> String {
+        if self.is_none() { "random" } else { "given" }.to_owned()
+    }
+
+    fn set(&mut self, text: &str) -> Result<(), &'static str> {
+        match text {
+            "random" => *self = None,
+            _ => return Err("random; a given start cannot be named"),
+        }
+        Ok(())
+    }
+}
+
 impl Default for FastIca {
     /// All sources at once by `ln cosh`, whose g is bounded and good for light and heavy tails alike. A
     /// tolerance of 1e-6 is an angle of 1.4e-3: the iteration converges fast, and is closer than that.
@@ -84,7 +103,7 @@ impl FastIca {
     ///
     /// # Errors
     /// [`Error::GapsInSources`], [`Error::TooFewRows`], [`Error::TooManyComponents`] beyond the table's
-    /// size, [`Error::RankBelow`] beyond its rank, [`Error::AllConstant`], [`Error::OutOfRange`] for an
+    /// size, [`Error::RankBelow`] beyond its rank, [`Error::AllConstant`], [`Error::OutOfScale`], [`Error::OutOfRange`] for an
     /// option, [`Error::WrongLength`] for a start that is not q × q.
     pub fn fit_observed(&self, data: &Dataset, observer: &mut dyn Observer) -> Result<Separation, Error> {
         if let Contrast::LogCosh { a } = self.contrast
@@ -113,7 +132,8 @@ impl FastIca {
             left,
             tolerance: self.tolerance,
         });
-        let warnings = not_converged.into_iter().chain(gaussian(&kurtosis)).collect();
+        let warnings =
+            not_converged.into_iter().chain(white.dependent()).chain(gaussian(&kurtosis)).collect();
         Ok(Separation { model, kurtosis, n_iterations, termination, likelihood: None, warnings })
     }
 

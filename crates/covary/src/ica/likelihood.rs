@@ -1,4 +1,5 @@
 use super::{Likelihood, Separation, Warning, Whitened, gaussian};
+use crate::infer::options::{Setting, options};
 use crate::infer::{Observer, Step, Termination};
 use crate::linalg::{elementary::tanh_and_tail, gemm, thin_svd};
 use crate::{Dataset, Error, Matrix};
@@ -23,6 +24,43 @@ pub enum Kind {
     Super,
     /// `p ∝ exp(−y²/2) 2 cosh y`, `ψ = y − tanh y`: light tails, two humps.
     Sub,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::Logistic, Self::Super, Self::Sub];
+
+    /// As users type it and files keep it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Logistic => "logistic",
+            Self::Super => "super",
+            Self::Sub => "sub",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+impl Setting for Sources {
+    fn text(&self) -> String {
+        match self {
+            Self::Extended => "extended",
+            Self::All(kind) => kind.name(),
+        }
+        .to_owned()
+    }
+
+    fn set(&mut self, text: &str) -> Result<(), &'static str> {
+        *self = match (text, Kind::from_name(text)) {
+            ("extended", _) => Self::Extended,
+            (_, Some(kind)) => Self::All(kind),
+            _ => return Err("extended, logistic, super or sub"),
+        };
+        Ok(())
+    }
 }
 
 /// `ln p = −a y²/2 − (s/c) ln 2 cosh(c y) − ln Z`, hence `ψ = a y + s tanh(c y)`.
@@ -76,6 +114,8 @@ pub struct MaximumLikelihood {
     /// Ends when no entry of the relative gradient is larger: `|mean ψ(yᵢ) yⱼ − δᵢⱼ|`.
     pub tolerance: f64,
 }
+
+options!(MaximumLikelihood { n_components, sources, max_iterations, tolerance });
 
 impl Default for MaximumLikelihood {
     /// Kinds by the data: a wrong kind does not separate. The gradient is a mean over rows and has no
@@ -145,7 +185,8 @@ impl MaximumLikelihood {
             left,
             tolerance: self.tolerance,
         });
-        let warnings = not_converged.into_iter().chain(gaussian(&kurtosis)).collect();
+        let warnings =
+            not_converged.into_iter().chain(white.dependent()).chain(gaussian(&kurtosis)).collect();
         let kinds = order.iter().map(|&i| kinds[i]).collect();
         let likelihood = Some(Likelihood { trace, kinds, scales });
         Ok(Separation { model, kurtosis, n_iterations, termination, likelihood, warnings })

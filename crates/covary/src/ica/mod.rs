@@ -6,30 +6,38 @@
 //! | [`MaximumLikelihood`] | the likelihood of sources with given densities, super- or sub-Gaussian |
 //! | [`NoisyIca`] | a bound on the likelihood of Laplace sources behind noise, with gaps |
 //!
-//! What comes out of the first two is an [`Unmixing`]. It is no density of rows: sources have no Gaussian one.
+//! What comes out of the first two is an [`Unmixing`], of the third a [`NoisyMixing`]; [`Road`] knows all three by name
+//! and [`Found`] holds what any of them found. None is a density of rows: sources have no Gaussian one.
 
 mod contrast;
 mod fast;
 mod likelihood;
 mod noisy;
+mod noisy_mixing;
+mod road;
 mod unmixing;
 
 pub use contrast::Contrast;
 pub use fast::{Algorithm, FastIca};
 pub use likelihood::{Kind, MaximumLikelihood, Sources};
-pub use noisy::{NoisyIca, NoisySeparation};
+pub use noisy::{NoisyIca, NoisySeparation, NoisyStart};
+pub use noisy_mixing::NoisyMixing;
+pub use road::{Found, Mixing, Road};
 pub use unmixing::{Unmixing, amari_index};
 
 use crate::infer::{Kept, PrincipalAxes, Termination};
 use crate::linalg::canonical_signs;
 use crate::parallel::{add, over_pieces};
-use crate::{Dataset, Error, Matrix};
+use crate::{Dataset, Error, Matrix, Spec};
 use std::fmt;
 
 /// Cells of whitened rows worked on at a time: four such blocks stay in the first caches.
 const BLOCK_CELLS: usize = 8 * 1024;
-/// Directions with a standard deviation below this share of the largest count as none.
+/// Directions with a standard deviation below this share of the largest count as none, once columns are
+/// standardised.
 const LEAST_DEVIATION: f64 = 1e-10;
+/// Columns are standardised by this share of their mean at least, so that rounding counts as no direction.
+const LEAST_SHARE_OF_MEAN: f64 = 1e-5;
 /// Below this excess kurtosis a source counts as Gaussian.
 const GAUSSIAN: f64 = 0.1;
 
@@ -88,6 +96,24 @@ pub enum Warning {
         /// These sources, counted from 1.
         sources: Vec<usize>,
     },
+    /// These sources have lighter tails than a Gaussian, and only heavy ones are modelled: a rotation of them
+    /// may fit better than they do.
+    LightTails {
+        /// These sources, counted from 1.
+        sources: Vec<usize>,
+    },
+    /// Columns depend on others, and there are fewer sources than columns.
+    Dependent {
+        /// Directions left out.
+        left_out: usize,
+        /// Sources sought.
+        sources: usize,
+    },
+    /// The noise of these columns reached its floor: sources explain them wholly, as far as they can be seen.
+    NoiseAtFloor {
+        /// These columns, by name.
+        columns: Vec<String>,
+    },
 }
 
 impl fmt::Display for Warning {
@@ -97,15 +123,39 @@ impl fmt::Display for Warning {
                 f,
                 "still moving by {left:.1e} after {iterations} iterations, {tolerance:.0e} was asked for; raise the limit or the tolerance, or ask for fewer components"
             ),
+            Self::LightTails { sources } => {
+                let (what, have) = if sources.len() == 1 { ("source", "has") } else { ("sources", "have") };
+                write!(
+                    f,
+                    "{what} {} {have} lighter tails than a Gaussian (excess kurtosis below -{GAUSSIAN}), and only heavy ones are modelled: a mixture of sources may fit better than they do; separate by maximum likelihood, which knows both kinds, gaps filled first",
+                    listed(sources)
+                )
+            }
             Self::Gaussian { sources } => {
-                let numbers = sources.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                let numbers = listed(sources);
                 write!(
                     f,
                     "sources {numbers} have an excess kurtosis below {GAUSSIAN}: Gaussian sources cannot be told apart, and any rotation of them is as good; ask for fewer components"
                 )
             }
+            Self::Dependent { left_out, sources } => {
+                let (what, were) = if *left_out == 1 { ("direction", "was") } else { ("directions", "were") };
+                write!(
+                    f,
+                    "columns depend on others: {left_out} {what} with next to no variance {were} left out, number of sources sought: {sources}; drop columns that others determine, or ask for {sources} components"
+                )
+            }
+            Self::NoiseAtFloor { columns } => write!(
+                f,
+                "the noise of {} reached its floor: the sources explain these columns wholly, and one source may stand for one column alone; ask for fewer components or for one noise variance (tied_noise)",
+                columns.iter().map(|c| format!("`{c}`")).collect::<Vec<_>>().join(", ")
+            ),
         }
     }
+}
+
+fn listed(sources: &[usize]) -> String {
+    sources.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// A whitened table: `Z = (T − t̄) K`, `Zᵀ Z / N = I` (spec §8.1).
@@ -119,6 +169,8 @@ struct Whitened {
     rows: Matrix,
     /// Whether the rows were made white here.
     scaled: bool,
+    /// Directions that rows and varying columns leave room for and the table lacks.
+    left_out: usize,
 }
 
 impl Whitened {
@@ -130,16 +182,50 @@ impl Whitened {
             let bound = "1 or more";
             return Err(Error::OutOfRange { name: "n_components", value: asked as f64, bound });
         }
-        let kept = n_components.map_or(Kept::All, Kept::Number);
-        let mut axes = PrincipalAxes { kept, ..PrincipalAxes::default() }.fit(data)?;
-        let sd: Vec<f64> = axes.singular_values().iter().map(|s| s / (n as f64).sqrt()).collect();
-        let rank = sd.iter().take_while(|s| **s > LEAST_DEVIATION * sd[0]).count();
+        if n < 2 {
+            return Err(Error::TooFewRows { rows: n });
+        }
+        let names = data.column_names();
+        Spec { standardize: true, ..Spec::ppca(1) }.check_variances(
+            data.observed_variances(),
+            names,
+            Some(data),
+        )?;
+        let varying = (0..data.n_columns()).filter(|&j| !data.is_constant(j)).count();
+        let wanted = n_components.unwrap_or(varying.min(n - 1));
+        let mut white = Self::along_axes(data, n_components, &vec![unit(data); data.n_columns()])?;
+        if white.n_components() < wanted {
+            // Columns of very different units, or dependent ones: their correlations tell which.
+            let own: Vec<f64> = data
+                .observed_variances()
+                .iter()
+                .zip(data.observed_means())
+                .map(|(variance, mean)| power_of_two(variance.sqrt().max(LEAST_SHARE_OF_MEAN * mean.abs())))
+                .collect();
+            let standardized = Self::along_axes(data, n_components, &own)?;
+            if standardized.n_components() > white.n_components() {
+                white = standardized;
+            }
+        }
+        let rank = white.n_components();
         match n_components {
             _ if rank == 0 => return Err(Error::AllConstant { columns: data.n_columns() }),
             Some(asked) if rank < asked => return Err(Error::RankBelow { asked, rank }),
             _ => {}
         }
-        axes.components = Matrix::from_fn(rank, data.n_columns(), |i, j| axes.components[(i, j)]);
+        white.left_out = wanted.saturating_sub(rank);
+        Ok(white)
+    }
+
+    /// Along the leading axes, at most `n_components`, of the table with every column over its unit.
+    fn along_axes(data: &Dataset, n_components: Option<usize>, units: &[f64]) -> Result<Self, Error> {
+        let (n, d) = (data.n_rows(), data.n_columns());
+        let data = over(data, units)?;
+        let kept = n_components.map_or(Kept::All, Kept::Number);
+        let mut axes = PrincipalAxes { kept, ..PrincipalAxes::default() }.fit(&data)?;
+        let sd: Vec<f64> = axes.singular_values().iter().map(|s| s / (n as f64).sqrt()).collect();
+        let rank = sd.iter().take_while(|s| **s > LEAST_DEVIATION * sd[0]).count();
+        axes.components = Matrix::from_fn(rank, d, |i, j| axes.components[(i, j)]);
         axes.explained_variance.truncate(rank);
         // The sign that scikit-learn gives an axis, so that a start means the same here.
         for i in 0..rank {
@@ -147,15 +233,14 @@ impl Whitened {
                 axes.components.row_mut(i).iter_mut().for_each(|v| *v = -*v);
             }
         }
-        let mut rows = axes.transform(data, true)?;
+        let mut rows = axes.transform(&data, true)?;
         // Whitened there by the divisor N − 1.
         let correction = (n as f64 / (n as f64 - 1.0)).sqrt();
         rows.as_mut_slice().iter_mut().for_each(|z| *z *= correction);
-        let mut dewhitening = axes.components.transpose();
-        dewhitening.scale_columns(&sd[..rank]);
-        let mut whitening = axes.components;
-        whitening.scale_rows(&sd[..rank].iter().map(|s| 1.0 / s).collect::<Vec<_>>());
-        Ok(Self { mean: axes.mean, whitening, dewhitening, rows, scaled: true })
+        let dewhitening = Matrix::from_fn(d, rank, |j, i| axes.components[(i, j)] * sd[i] * units[j]);
+        let whitening = Matrix::from_fn(rank, d, |i, j| axes.components[(i, j)] / sd[i] / units[j]);
+        let mean = axes.mean.iter().zip(units).map(|(m, unit)| m * unit).collect();
+        Ok(Self { mean, whitening, dewhitening, rows, scaled: true, left_out: 0 })
     }
 
     /// The table as it is.
@@ -168,11 +253,17 @@ impl Whitened {
             dewhitening: Matrix::identity(d),
             rows: data.values().clone(),
             scaled: false,
+            left_out: 0,
         })
     }
 
     fn n_components(&self) -> usize {
         self.whitening.n_rows()
+    }
+
+    fn dependent(&self) -> Option<Warning> {
+        let (left_out, sources) = (self.left_out, self.n_components());
+        (left_out > 0).then_some(Warning::Dependent { left_out, sources })
     }
 
     /// The sources `y = B z`, at unit variance, by falling explained variance `‖aᵢ‖²`, the entry of
@@ -240,6 +331,28 @@ impl Whitened {
     }
 }
 
+/// How many sources FastICA finds room for, gaps filled by so many components.
+pub(crate) fn n_directions(data: &Dataset, n_components: usize) -> Result<usize, Error> {
+    Ok(Whitened::new(&*noisy::whole(data, n_components)?, None, "FastICA")?.n_components())
+}
+
+/// The unit in which the column that varies most has a standard deviation about 1.
+fn unit(data: &Dataset) -> f64 {
+    power_of_two(data.observed_variances().iter().fold(0.0, |m: f64, v| v.max(m)).sqrt())
+}
+
+/// The nearest, so that dividing by it rounds nothing; 1 for 0.
+fn power_of_two(sd: f64) -> f64 {
+    if sd > 0.0 { sd.log2().round().exp2() } else { 1.0 }
+}
+
+/// The table, every column over its unit.
+fn over(data: &Dataset, units: &[f64]) -> Result<Dataset, Error> {
+    let mut values = data.values().clone();
+    values.scale_columns(&units.iter().map(|unit| 1.0 / unit).collect::<Vec<_>>());
+    Dataset::with_names(values, data.column_names().to_vec())
+}
+
 fn refuse_gaps(data: &Dataset, method: &'static str) -> Result<(), Error> {
     match data.n_gaps() {
         0 => Ok(()),
@@ -247,9 +360,14 @@ fn refuse_gaps(data: &Dataset, method: &'static str) -> Result<(), Error> {
     }
 }
 
+/// Whether a source of this excess kurtosis cannot be told from a Gaussian one.
+pub fn looks_gaussian(kurtosis: f64) -> bool {
+    kurtosis.abs() < GAUSSIAN
+}
+
 /// The warning of Gaussian sources, where it is due (spec §8.3).
 fn gaussian(kurtosis: &[f64]) -> Option<Warning> {
     let sources: Vec<usize> =
-        kurtosis.iter().enumerate().filter(|(_, k)| k.abs() < GAUSSIAN).map(|(i, _)| i + 1).collect();
+        kurtosis.iter().enumerate().filter(|(_, k)| looks_gaussian(**k)).map(|(i, _)| i + 1).collect();
     (sources.len() > 1).then_some(Warning::Gaussian { sources })
 }

@@ -22,11 +22,28 @@ impl Unmixing {
     /// # Errors
     /// [`Error::WrongLength`] unless they fit each other.
     pub fn new(mean: Vec<f64>, whitening: Matrix, rotation: Matrix, mixing: Matrix) -> Result<Self, Error> {
+        let (inner, got) = (rotation.n_columns(), whitening.n_rows());
+        if inner != got {
+            return Err(Error::WrongLength { what: "rows of the whitening", expected: inner, got });
+        }
+        let matrix = rotation.dot(&whitening);
+        Self::of_parts(mean, whitening, rotation, (matrix, mixing))
+    }
+
+    /// The same with U as it was kept: another machine may round `R Kᵀ` differently.
+    pub(crate) fn of_parts(
+        mean: Vec<f64>,
+        whitening: Matrix,
+        rotation: Matrix,
+        (matrix, mixing): (Matrix, Matrix),
+    ) -> Result<Self, Error> {
         let (q, d) = (whitening.n_rows(), mean.len());
         for (what, expected, got) in [
             ("columns of the whitening", d, whitening.n_columns()),
             ("rows of the rotation", q, rotation.n_rows()),
             ("columns of the rotation", q, rotation.n_columns()),
+            ("rows of the unmixing", q, matrix.n_rows()),
+            ("columns of the unmixing", d, matrix.n_columns()),
             ("rows of the mixing", d, mixing.n_rows()),
             ("columns of the mixing", q, mixing.n_columns()),
         ] {
@@ -34,7 +51,6 @@ impl Unmixing {
                 return Err(Error::WrongLength { what, expected, got });
             }
         }
-        let matrix = rotation.dot(&whitening);
         Ok(Self { mean, whitening, rotation, matrix, mixing })
     }
 
@@ -101,16 +117,21 @@ impl Unmixing {
     /// # Errors
     /// [`Error::WrongLength`] unless there is a number per source.
     pub fn reconstruct(&self, sources: &Matrix) -> Result<Matrix, Error> {
-        let (expected, got) = (self.n_components(), sources.n_columns());
-        if expected != got {
-            return Err(Error::WrongLength { what: "sources per row", expected, got });
-        }
-        let mut rows = sources.dot_t(&self.mixing);
-        for i in 0..rows.n_rows() {
-            rows.row_mut(i).iter_mut().zip(&self.mean).for_each(|(t, m)| *t += m);
-        }
-        Ok(rows)
+        mixed(&self.mixing, &self.mean, sources)
     }
+}
+
+/// `A s + μ` of every row.
+pub(super) fn mixed(mixing: &Matrix, mean: &[f64], sources: &Matrix) -> Result<Matrix, Error> {
+    let (expected, got) = (mixing.n_columns(), sources.n_columns());
+    if expected != got {
+        return Err(Error::WrongLength { what: "sources per row", expected, got });
+    }
+    let mut rows = sources.dot_t(mixing);
+    for i in 0..rows.n_rows() {
+        rows.row_mut(i).iter_mut().zip(mean).for_each(|(t, m)| *t += m);
+    }
+    Ok(rows)
 }
 
 /// How far `P = unmixing × true mixing` is from a scaled permutation: 0 if it is one, at most 1

@@ -99,15 +99,20 @@ impl ClassConditional {
             counts.push(rows.len() as f64);
         }
         let mixture = Mixture::new(models, self.priors.clone().unwrap_or_else(|| counts.clone()))?;
-        let report = together(reports, &counts, mixture.weights());
+        let of_classes: f64 = counts.iter().zip(mixture.weights()).map(|(n, w)| n * w.ln()).sum();
+        let report = together(reports, of_classes - units.log_volume(data, labels));
         Ok(Fit { model: Classifier::new(classes.to_vec(), mixture)?, draws: None, report })
     }
 }
 
-/// The log-likelihood of cells and classes, the most doubtful end, and all warnings.
-fn together(reports: Vec<FitReport>, counts: &[f64], weights: &[f64]) -> FitReport {
-    let classes: f64 = counts.iter().zip(weights).map(|(n, w)| n * w.ln()).sum();
-    let value = classes + reports.iter().map(|r| r.objective.value).sum::<f64>();
+/// The log-likelihood of cells and classes, the most doubtful end, and all warnings. Beside the cells of
+/// each class, `rest` is what the log-likelihood has in all.
+fn together(reports: Vec<FitReport>, rest: f64) -> FitReport {
+    let value = rest + reports.iter().map(|r| r.objective.value).sum::<f64>();
+    // A class that is done stays where it is.
+    let at = |step: usize, r: &FitReport| r.trace.get(step).copied().unwrap_or(r.objective.value);
+    let steps = reports.iter().map(FitReport::n_iterations).max().unwrap_or(0);
+    let trace = (0..=steps).map(|step| rest + reports.iter().map(|r| at(step, r)).sum::<f64>()).collect();
     let kind = reports.iter().map(|r| r.objective.kind).next().unwrap_or(ObjectiveKind::LogLikelihood);
     let ends = [
         Termination::Interrupted,
@@ -118,7 +123,7 @@ fn together(reports: Vec<FitReport>, counts: &[f64], weights: &[f64]) -> FitRepo
     let ended = |end: &Termination| reports.iter().any(|r| r.termination == *end);
     FitReport {
         objective: Objective { kind, value },
-        trace: vec![value],
+        trace,
         termination: ends.into_iter().find(ended).unwrap_or(Termination::ClosedForm),
         warnings: reports.into_iter().flat_map(|r| r.warnings).collect(),
         relevance: Vec::new(),
@@ -144,6 +149,16 @@ impl Units {
         values.scale_columns(&scale.iter().map(|s| 1.0 / s).collect::<Vec<_>>());
         let scaled = Dataset::with_names(values, data.column_names().to_vec())?;
         Ok(Self { scale, scaled: Some(scaled) })
+    }
+
+    /// `Σ ln s_j` over the observed cells of labelled rows: ln p falls by it from these units to the table's.
+    fn log_volume(&self, data: &Dataset, labels: &[Option<usize>]) -> f64 {
+        let labelled = (0..labels.len()).filter(|&i| labels[i].is_some());
+        let of_row = |i: usize| -> f64 {
+            let cells = data.row(i).iter().zip(&self.scale);
+            cells.filter(|(t, _)| !t.is_nan()).map(|(_, s)| s.ln()).sum()
+        };
+        labelled.map(of_row).sum()
     }
 
     fn unscale(&self, model: &LinearGaussian) -> Result<LinearGaussian, Error> {

@@ -3,6 +3,7 @@
 //! A new algorithm is a new file here (an options struct, its `options!` and its `impl Estimator`),
 //! one line of [`Method`], and one line in the contract test's list.
 
+mod bach_jordan;
 mod class_conditional;
 mod conditional_maximization;
 mod diagnostics;
@@ -16,10 +17,11 @@ mod gibbs;
 #[cfg(test)]
 mod golden;
 mod incremental;
+mod lbfgs;
 mod minka;
 mod mixture;
 mod newton;
-mod options;
+pub(crate) mod options;
 mod principal_axes;
 mod report;
 mod scatter;
@@ -29,10 +31,12 @@ mod sparse_axes;
 mod spectral;
 mod variational;
 
+pub use bach_jordan::BachJordan;
 pub use class_conditional::ClassConditional;
 pub use conditional_maximization::ConditionalMaximization;
 pub use diagnostics::{ChainSummary, effective_sample_size, split_r_hat};
 pub use em::{Acceleration, Em, Gradient, Init, LatentMoments};
+pub(crate) use em::{squarem::extrapolated, stop::Aitken};
 pub use evidence::{AlphaRule, Evidence, RelevantComponents};
 pub use factor_report::{FactorReport, Rmsea};
 pub use fixed_point::FixedPoint;
@@ -46,6 +50,7 @@ pub use principal_axes::{Kept, PrincipalAxes};
 pub use report::{Fit, FitReport, Monitored, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 pub use shared_private::SharedPrivate;
 pub use spectral::{Solver, Spectral, Spectrum};
+pub(crate) use variational::edge_of;
 pub use variational::{MeanField, Structured};
 
 use crate::spec::NoiseFamily;
@@ -142,6 +147,10 @@ roads! {
     Evidence = "evidence";
     /// [`Gibbs`]: draws from the posterior, complete or with gaps.
     Gibbs = "gibbs";
+    /// [`BachJordan`]: canonical correlation of two complete views, in closed form.
+    BachJordan = "bach-jordan";
+    /// [`SharedPrivate`]: components that views share and private ones, exact with gaps.
+    SharedPrivate = "shared-private";
 }
 
 impl Method {

@@ -3,15 +3,17 @@
 use super::{Method, MixtureEm};
 use crate::Error;
 use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::str::FromStr;
 
 /// An options struct whose fields have names; [`options!`] writes it.
-pub(super) trait Options {
+pub(crate) trait Options {
     /// Every field, to read or to set.
     fn options(&mut self) -> Vec<(&'static str, &mut dyn Setting)>;
 }
 
 /// The value of an option.
-pub(super) trait Setting {
+pub(crate) trait Setting {
     /// As text, which [`set`](Self::set) takes back without loss.
     fn text(&self) -> String;
 
@@ -47,7 +49,7 @@ macro_rules! words {
     };
 }
 
-pub(super) use {options, words};
+pub(crate) use {options, words};
 
 /// Numbers and switches read and write themselves: `{:?}` of an f64 is the shortest text that gives
 /// its bits back.
@@ -68,13 +70,27 @@ macro_rules! plain {
 
 plain!(usize: "a whole number", u64: "a whole number", f64: "a number", bool: "true or false");
 
-impl Setting for Option<Vec<f64>> {
+impl Setting for Option<usize> {
+    fn text(&self) -> String {
+        self.map_or("all".to_owned(), |n| n.to_string())
+    }
+
+    fn set(&mut self, text: &str) -> Result<(), &'static str> {
+        *self = match text.trim() {
+            "all" => None,
+            number => Some(number.parse().map_err(|_| "all, or a whole number")?),
+        };
+        Ok(())
+    }
+}
+
+impl<T: Debug + FromStr> Setting for Option<Vec<T>> {
     fn text(&self) -> String {
         self.as_ref().map_or("none".to_owned(), |numbers| format!("{numbers:?}"))
     }
 
     fn set(&mut self, text: &str) -> Result<(), &'static str> {
-        const EXPECTED: &str = "none, or numbers such as [0.5, 1.5]";
+        const EXPECTED: &str = "none, or a list of numbers such as [2, 1]";
         *self = match text.trim() {
             "none" => None,
             "[]" => Some(Vec::new()),
@@ -89,12 +105,12 @@ impl Setting for Option<Vec<f64>> {
 }
 
 /// Every option of a road: its name, which is that of its field, and its value as text.
-pub(super) fn texts(road: &mut dyn Options) -> BTreeMap<&'static str, String> {
+pub(crate) fn texts(road: &mut dyn Options) -> BTreeMap<&'static str, String> {
     road.options().into_iter().map(|(name, value)| (name, value.text())).collect()
 }
 
 /// Sets the option of the road `method` that is called `name`.
-pub(super) fn set(
+pub(crate) fn set(
     road: &mut dyn Options,
     method: &'static str,
     name: &str,
@@ -170,7 +186,7 @@ impl From<&MixtureEm> for MethodRecord {
 }
 
 impl MethodRecord {
-    fn new(name: &str, options: BTreeMap<&'static str, String>) -> Self {
+    pub(crate) fn new(name: &str, options: BTreeMap<&'static str, String>) -> Self {
         let options = options.into_iter().map(|(name, value)| (name.to_owned(), value));
         Self { name: name.to_owned(), options: options.collect() }
     }

@@ -57,7 +57,8 @@ pub struct FitReport {
     /// component counts for little where its precision is large. Its units are those of the road's
     /// prior: one over squared loadings, in the table's units where all columns share them and of the
     /// standardised table otherwise; pure numbers where the prior is in units of the noise
-    /// ([`Structured`](super::Structured), [`Gibbs`](super::Gibbs)).
+    /// ([`Structured`](super::Structured), [`Gibbs`](super::Gibbs)). With several
+    /// [views](crate::Spec::views) one per view and component, those of the first view first, in its units.
     pub relevance: Vec<f64>,
     /// What a sampler's chains say of scalars that no turn of the components changes; empty for other
     /// roads.

@@ -2,11 +2,16 @@
 
 use super::em::moments::{LatentMoments, quadratic, solve_spd};
 use super::em::parameters::{Frame, Parameters};
+use super::em::start::{jitter, random};
 use super::em::stop::Aitken;
 use super::em::unseen_pairs;
+use super::options::options;
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
+use super::{Estimator, FullCovariance, Init};
 use crate::linalg::{Cholesky, canonical_signs, dot, eigen, rows::center_observed, thin_svd};
-use crate::{Dataset, Error, LinearGaussian, Matrix, Noise};
+use crate::spec::NoiseFamily;
+use crate::views::CanonicalCorrelation;
+use crate::{Dataset, Error, LinearGaussian, Matrix, Noise, Spec};
 use std::ops::Range;
 
 /// Factor analysis of several views with structural zeros in W:
@@ -15,20 +20,22 @@ use std::ops::Range;
 /// t_v = W_vs z_s + W_vv z_v + μ_v + ε_v      ε_v ~ N(0, σ_v² I)
 /// ```
 ///
-/// z_s is shared by all views, z_v private to one. Fitted by EM over the observed cells; a whole view may
-/// be missing from a row. In the model that comes out the shared components are the first columns of the
-/// loadings, then come those of each view in turn. To predict a view from another, leave its cells empty.
+/// z_s is shared by all views, z_v private to one. [`Spec::n_components`] counts the shared ones,
+/// [`Spec::views`] the columns of each view. Fitted by EM over the observed cells; a whole view may be missing
+/// from a row. In the model that comes out the shared components are the first columns of the loadings, then
+/// come those of each view in turn. To predict a view from another, leave its cells empty.
 ///
-/// It is the model of canonical correlation only where the private part can be any covariance: per-view
-/// noise and d_v − 1 private components.
+/// It is the model of canonical correlation where the private part can be any covariance: per-view noise and
+/// d_v − 1 private components, which is the default.
 ///
 /// ```
-/// use covary::{data::{simulate, Shape}, infer::SharedPrivate, Dataset, Density, Matrix};
+/// use covary::{data::{simulate, Shape}, infer::SharedPrivate, Dataset, Density, Estimator, Matrix, Spec};
 /// let (both, truth) = simulate::ppca(Shape { rows: 300, columns: 7, n_components: 2 }, /* seed */ 1);
 /// // The second view, three columns, is missing from every third row.
 /// let some = Matrix::from_fn(300, 7, |i, j| if i % 3 == 0 && j > 3 { f64::NAN } else { both.values()[(i, j)] });
 /// let table = Dataset::new(some)?;
-/// let fit = SharedPrivate::new(vec![4, 3], 2, vec![1, 1]).fit(&table)?;
+/// let road = SharedPrivate { private: Some(vec![1, 1]), ..SharedPrivate::default() };
+/// let fit = road.fit(&table, &Spec::of_views(2, vec![4, 3]))?;
 /// let error = |model: &dyn Density| -> Result<f64, covary::Error> {
 ///     let filled = model.impute(&table)?;
 ///     Ok(filled.cells().iter().map(|c| (c.mean - both.values()[(c.row, c.column)]).powi(2)).sum())
@@ -38,12 +45,8 @@ use std::ops::Range;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct SharedPrivate {
-    /// Columns of each view, which stand side by side in the table.
-    pub views: Vec<usize>,
-    /// Components shared by all views.
-    pub shared: usize,
-    /// Components private to each view.
-    pub private: Vec<usize>,
+    /// Components private to each view; one less than its columns if `None`.
+    pub private: Option<Vec<usize>>,
     /// One noise variance for all views.
     pub tied_noise: bool,
     /// Most iterations.
@@ -53,60 +56,98 @@ pub struct SharedPrivate {
     /// Lets the latent covariance of the shared and of each private block move for one step and folds it
     /// back.
     pub parameter_expansion: bool,
-    /// Where to start: a model with the structural zeros. From the covariances within and across views if
-    /// `None`.
-    pub start: Option<LinearGaussian>,
+    /// Where to start: [`Init::Spectral`] is from the covariances within and across views, and where two views
+    /// have all their private components from the canonical correlations of a full covariance. A given model
+    /// has the structural zeros.
+    pub init: Init,
+    /// Further starts, jittered from the first, of which the best is kept.
+    pub restarts: usize,
+    /// Seed of the jitter and of [`Init::Random`].
+    pub seed: u64,
+}
+
+options!(SharedPrivate {
+    private,
+    tied_noise,
+    max_iterations,
+    tolerance,
+    parameter_expansion,
+    init,
+    restarts,
+    seed
+});
+
+impl Default for SharedPrivate {
+    fn default() -> Self {
+        Self {
+            private: None,
+            tied_noise: false,
+            max_iterations: 5000,
+            tolerance: 1e-6,
+            parameter_expansion: true,
+            init: Init::Spectral,
+            restarts: 0,
+            seed: 0,
+        }
+    }
 }
 
 /// Smallest noise variance, in units of the mean variance of a view.
 const FLOOR: f64 = 1e-10;
 
-impl SharedPrivate {
-    /// With the options we recommend.
-    pub fn new(views: Vec<usize>, shared: usize, private: Vec<usize>) -> Self {
-        Self {
-            views,
-            shared,
-            private,
-            tied_noise: false,
-            max_iterations: 5000,
-            tolerance: 1e-6,
-            parameter_expansion: true,
-            start: None,
-        }
-    }
-
-    /// Fits the views of a table.
-    ///
-    /// # Errors
-    /// As [`fit_observed`](Self::fit_observed).
-    pub fn fit(&self, data: &Dataset) -> Result<Fit, Error> {
-        self.fit_observed(data, &mut ())
-    }
-
-    /// Fits the views of a table; `observer` hears of every step and may end the work.
-    ///
-    /// # Errors
-    /// [`Error::EmptyView`], [`Error::WrongLength`] unless views, private components and start fit the table,
-    /// [`Error::TooManyComponents`] for a view with as many as columns, [`Error::TooFewRows`],
-    /// [`Error::EmptyColumn`], [`Error::AllConstant`] for a view without variance, [`Error::OutOfRange`] for the
-    /// tolerance.
-    pub fn fit_observed(&self, data: &Dataset, observer: &mut dyn Observer) -> Result<Fit, Error> {
-        let layout = self.layout(data)?;
-        let frame = layout.frame(data, self.tied_noise);
-        let mut at = match &self.start {
-            Some(model) => layout.given(model, &frame)?,
-            None => layout.start(data, &frame)?,
+impl Estimator for SharedPrivate {
+    fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        let layout = self.layout(data, spec)?;
+        let frame = layout.frame(data, self.tied_noise, spec.standardize);
+        let full = self.private.is_none() && !self.tied_noise;
+        let first = match &self.init {
+            Init::Given(model) => layout.given(model, &frame)?,
+            Init::Random => layout.with_zeros(random(data, layout.q, &frame, self.seed)),
+            Init::Spectral => layout.start(data, &frame, full)?,
         };
+        let mut best = self.climb(data, &layout, &frame, first.clone(), observer);
+        for k in 1..=self.restarts {
+            let jittered = layout.with_zeros(jitter(&first, self.seed.wrapping_add(k as u64)));
+            let other = self.climb(data, &layout, &frame, jittered, observer);
+            if other.1.objective.value > best.1.objective.value {
+                best = other;
+            }
+        }
+        let (at, mut report) = best;
+        let at_floor = |j: &usize| at.psi[*j] <= FLOOR * (1.0 + 1e-9);
+        let floored: Vec<usize> = (0..data.n_columns()).filter(at_floor).collect();
+        if !floored.is_empty() {
+            let columns = floored.iter().map(|&j| data.column_names()[j].clone()).collect();
+            report.warnings.push(Warning::NoiseAtFloor { columns });
+        }
+        report.warnings.extend(unseen_pairs(data));
+        let mut model = layout.model(&frame, at)?;
+        if full && let Some(canonical) = layout.canonical_form(&model, data, &frame) {
+            model = canonical;
+        }
+        Ok(Fit { model, draws: None, report })
+    }
+}
+
+impl SharedPrivate {
+    fn climb(
+        &self,
+        data: &Dataset,
+        layout: &Layout,
+        frame: &Frame,
+        start: Parameters,
+        observer: &mut dyn Observer,
+    ) -> (Parameters, FitReport) {
+        let mut at = start;
         let mut aitken = Aitken::new(self.tolerance);
         let (mut trace, mut warnings) = (Vec::new(), Vec::new());
         let mut termination = Termination::IterationLimit;
-        let mut moments = LatentMoments::of(data, &frame, &at);
+        let mut moments = LatentMoments::of(data, frame, &at);
         trace.push(moments.log_likelihood());
         aitken.push(moments.log_likelihood());
         for iteration in 1..=self.max_iterations {
-            at = self.maximize(&layout, &frame, &at, &moments);
-            moments = LatentMoments::of(data, &frame, &at);
+            at = self.maximize(layout, frame, &at, &moments);
+            moments = LatentMoments::of(data, frame, &at);
             let (last, objective) = (trace[iteration - 1], moments.log_likelihood());
             trace.push(objective);
             if objective < last - 1e-9 * (1.0 + last.abs()) {
@@ -125,55 +166,41 @@ impl SharedPrivate {
             let (iterations, remaining) = (trace.len() - 1, aitken.remaining());
             warnings.push(Warning::StillRising { iterations, remaining });
         }
-        let at_floor = |j: &usize| at.psi[*j] <= FLOOR * (1.0 + 1e-9);
-        let floored: Vec<usize> = (0..data.n_columns()).filter(at_floor).collect();
-        if !floored.is_empty() {
-            let columns = floored.iter().map(|&j| data.column_names()[j].clone()).collect();
-            warnings.push(Warning::NoiseAtFloor { columns });
-        }
-        warnings.extend(unseen_pairs(data));
-        let value = trace[trace.len() - 1];
-        let report = FitReport {
-            objective: Objective { kind: ObjectiveKind::LogLikelihood, value },
-            trace,
-            termination,
-            warnings,
-            relevance: Vec::new(),
-            monitored: Vec::new(),
-        };
-        Ok(Fit { model: layout.model(&frame, at)?, draws: None, report })
+        let objective = Objective { kind: ObjectiveKind::LogLikelihood, value: trace[trace.len() - 1] };
+        let (relevance, monitored) = (Vec::new(), Vec::new());
+        (at, FitReport { objective, trace, termination, warnings, relevance, monitored })
     }
 
-    fn layout(&self, data: &Dataset) -> Result<Layout, Error> {
-        let (n, d) = (data.n_informative_rows(), data.n_columns());
-        if let Some(view) = self.views.iter().position(|&columns| columns == 0) {
-            return Err(Error::EmptyView { view: view + 1 });
+    fn layout(&self, data: &Dataset, spec: &Spec) -> Result<Layout, Error> {
+        spec.check_views(data)?;
+        let refused = |what, instead| Err(Error::Unsupported { method: "shared-private", what, instead });
+        if spec.views.is_empty() {
+            return refused("a table without views", "`em`, or name its views");
         }
-        for (what, expected, got) in [
-            ("columns of all views", d, self.views.iter().sum()),
-            ("numbers of private components", self.views.len(), self.private.len()),
-        ] {
-            if expected != got {
-                return Err(Error::WrongLength { what, expected, got });
-            }
+        if spec.noise != NoiseFamily::Isotropic {
+            return refused("a noise variance for each column", "`mean-field`");
         }
-        if n < 2 {
-            return Err(Error::TooFewRows { rows: n });
+        if !spec.prior.is_flat() || spec.noise_floor.is_some() {
+            return refused("a prior or a noise floor", "`mean-field`");
         }
         if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
             let bound = "finite and not negative";
             return Err(Error::OutOfRange { name: "tolerance", value: self.tolerance, bound });
         }
-        if let Some(j) = data.n_observed_by_column().iter().position(|&seen| seen == 0) {
-            return Err(Error::EmptyColumn { column: data.column_names()[j].clone() });
+        let (shared, n) = (spec.n_components, data.n_informative_rows());
+        let all: Vec<usize> = spec.views.iter().map(|size| size - 1).collect();
+        let private = self.private.as_ref().unwrap_or(&all);
+        if private.len() != spec.views.len() {
+            let (expected, got) = (spec.views.len(), private.len());
+            return Err(Error::WrongLength { what: "numbers of private components", expected, got });
         }
         let (mut rows, mut columns) = (Vec::new(), Vec::new());
-        let (mut row, mut column) = (0, self.shared);
-        for (&size, &private) in self.views.iter().zip(&self.private) {
-            let asked = self.shared.max(private);
-            let max = if asked == private { size - 1 } else { size };
-            if asked > max {
-                return Err(Error::TooManyComponents { asked, rows: n, columns: size, max });
+        let (mut row, mut column) = (0, shared);
+        for (&size, &private) in spec.views.iter().zip(private) {
+            for (asked, max) in [(shared, size), (private, size - 1)] {
+                if asked > max {
+                    return Err(Error::TooManyComponents { asked, rows: n, columns: size, max });
+                }
             }
             if data.observed_variances()[row..row + size].iter().all(|v| *v == 0.0) {
                 return Err(Error::AllConstant { columns: size });
@@ -183,7 +210,7 @@ impl SharedPrivate {
             row += size;
             column += private;
         }
-        Ok(Layout { shared: self.shared, rows, columns, q: column })
+        Ok(Layout { shared, rows, columns, q: column })
     }
 
     /// One step: for every column a joint regression of its active loadings and its mean, then the noise at the
@@ -248,8 +275,8 @@ impl Layout {
         std::iter::once((0..d, 0..self.shared)).chain(private).filter(|(_, columns)| !columns.is_empty())
     }
 
-    /// One unit for a view, since it has one noise variance.
-    fn frame(&self, data: &Dataset, tied: bool) -> Frame {
+    /// One unit for a view, since it has one noise variance, unless columns are standardized.
+    fn frame(&self, data: &Dataset, tied: bool, standardize: bool) -> Frame {
         let variances = data.observed_variances();
         let unit = |columns: Range<usize>| {
             let n = columns.len() as f64;
@@ -259,6 +286,9 @@ impl Layout {
         let mut scale = vec![whole; variances.len()];
         if !tied {
             self.rows.iter().for_each(|rows| scale[rows.clone()].fill(unit(rows.clone())));
+        }
+        if standardize {
+            scale.iter_mut().zip(variances).filter(|(_, v)| **v > 0.0).for_each(|(s, v)| *s = v.sqrt());
         }
         Frame::with_scale(data.observed_means().to_vec(), scale, false)
     }
@@ -272,7 +302,11 @@ impl Layout {
                 return Err(Error::WrongLength { what, expected, got });
             }
         }
-        let mut at = frame.parameters(model);
+        Ok(self.with_zeros(frame.parameters(model)))
+    }
+
+    /// No view knows what is private to another.
+    fn with_zeros(&self, mut at: Parameters) -> Parameters {
         for (view, rows) in self.rows.iter().enumerate() {
             for j in rows.clone() {
                 for i in (self.shared..self.q).filter(|i| !self.columns[view].contains(i)) {
@@ -280,12 +314,38 @@ impl Layout {
                 }
             }
         }
-        Ok(at)
+        at
+    }
+
+    /// Bach & Jordan's solution for the covariance that the rows with their gaps have by EM: the optimum of a
+    /// complete table, and close to it with gaps.
+    fn canonical_start(&self, data: &Dataset, frame: &Frame) -> Option<Parameters> {
+        let spec = Spec { standardize: true, ..Spec::ppca(data.n_columns() - 1) };
+        let full = FullCovariance { pseudo_rows: 0.0, ..FullCovariance::default() }.fit(data, &spec).ok()?;
+        self.given(&self.canonical_form(&full.model, data, frame)?, frame).ok()
+    }
+
+    /// What two views share in a model, as pairs of canonical variates. With full private parts the rows cannot
+    /// tell it from any other way to share the same covariance across.
+    fn canonical_form(
+        &self,
+        model: &LinearGaussian,
+        data: &Dataset,
+        frame: &Frame,
+    ) -> Option<LinearGaussian> {
+        let [x, _] = &self.rows[..] else { return None };
+        let road = CanonicalCorrelation { n_components: Some(self.shared), ..Default::default() };
+        let n = data.n_informative_rows();
+        let found = road.of_covariance(n, model.mean(), &model.covariance(), x.end).ok()?;
+        found.model_in(&frame.scale).ok()
     }
 
     /// Shared loadings from the covariances across views, private ones from what they leave within each; gaps
     /// count as means.
-    fn start(&self, data: &Dataset, frame: &Frame) -> Result<Parameters, Error> {
+    fn start(&self, data: &Dataset, frame: &Frame, canonical: bool) -> Result<Parameters, Error> {
+        if canonical && let Some(start) = self.canonical_start(data, frame) {
+            return Ok(start);
+        }
         let (n, d) = (data.n_rows(), data.n_columns());
         let mut y = Matrix::zeros(n, d);
         center_observed(data.values().as_slice(), &frame.mean, &frame.inverse, y.as_mut_slice());

@@ -75,6 +75,24 @@ impl ColumnChoice {
     }
 }
 
+/// The columns that entries name, in the order of the table; entries are written as for [`ColumnChoice`].
+///
+/// ```
+/// let names = ["id", "ash", "hue", "proline"].map(str::to_owned);
+/// let entries = ["ash:hue", "4"].map(str::to_owned);
+/// assert_eq!(covary::io::columns_named(&entries, &names)?, [1, 2, 3]);
+/// # Ok::<(), covary::io::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::UnknownColumn`] and [`Error::BackwardRange`].
+pub fn columns_named(entries: &[String], names: &[String]) -> Result<Vec<usize>, Error> {
+    let places: HashMap<&str, usize> = names.iter().enumerate().map(|(j, n)| (n.as_str(), j)).collect();
+    let mut roles = vec![Role::Aside; names.len()];
+    assign(&mut roles, entries, Role::Asked, names, &places)?;
+    Ok((0..names.len()).filter(|&j| roles[j] == Role::Asked).collect())
+}
+
 fn assign(
     roles: &mut [Role],
     entries: &[String],

@@ -512,7 +512,7 @@ pub enum Error {
     },
     /// A model of a kind this version does not know.
     #[error(
-        "holds a model of kind `{kind}`, written by {created_by}; this covary reads `linear-gaussian` and `mixture`; upgrade it"
+        "holds a model of kind `{kind}`, written by {created_by}; this covary reads `linear-gaussian`, `mixture` and `ica`; upgrade it"
     )]
     UnknownKind {
         /// The kind.
@@ -527,6 +527,14 @@ pub enum Error {
     NotOneModel {
         /// What it holds.
         what: &'static str,
+    },
+    /// Independent components where a density of rows was needed.
+    #[error(
+        "holds independent components, which are no density of rows; {verbs}, and what is fitted by --model ppca or fa has a density"
+    )]
+    NoDensity {
+        /// Verbs that take them.
+        verbs: &'static str,
     },
     /// A model file whose contents contradict each other.
     #[error(

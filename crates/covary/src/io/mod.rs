@@ -18,7 +18,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use columns::{ColumnChoice, Columns};
+pub use columns::{ColumnChoice, Columns, columns_named};
 pub use error::{Error, Place};
 pub use format::{Format, Layout};
 pub use sheet::{Cells, Sheet};

@@ -158,6 +158,14 @@ pub(crate) fn inverse(a: &Matrix) -> Matrix {
     Matrix::from_fn(a.n_rows(), a.n_rows(), |i, j| inverse[(i, j)])
 }
 
+/// [`inverse`] and `ln |det A|`, not finite where A is singular.
+pub(crate) fn inverse_and_ln_det(a: &Matrix) -> (Matrix, f64) {
+    let (n, lu) = (a.n_rows(), a.view().partial_piv_lu());
+    let inverse = lu.inverse();
+    let ln_det = (0..n).map(|i| lu.U()[(i, i)].abs().ln()).sum();
+    (Matrix::from_fn(n, n, |i, j| inverse[(i, j)]), ln_det)
+}
+
 /// `A⁻¹`, symmetric to the last bit, and `ln |A|` of the symmetric matrix whose lower triangle is
 /// given; `None` if it is not positive definite to working precision.
 pub(crate) fn positive_inverse(a: &Matrix) -> Option<(Matrix, f64)> {

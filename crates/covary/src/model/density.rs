@@ -75,8 +75,7 @@ pub trait Density: Sync {
     /// # Errors
     /// [`Error::ColumnCount`] if the table has other columns than the model.
     fn impute(&self, data: &Dataset) -> Result<Imputed, Error> {
-        let cells = self.gap_cells(data)?;
-        Ok(Imputed { values: filled_values(data, &cells), cells })
+        Ok(Imputed::new(data, self.gap_cells(data)?))
     }
 
     /// The table completed by draw `k`: its gaps filled by one joint draw (spec §5.4). Row `i` of
@@ -215,6 +214,11 @@ pub struct Imputed {
 }
 
 impl Imputed {
+    /// The table with these cells filled.
+    pub(crate) fn new(data: &Dataset, cells: Vec<FilledCell>) -> Self {
+        Self { values: filled_values(data, &cells), cells }
+    }
+
     /// The completed table; observed cells bit for bit as they came.
     pub fn values(&self) -> &Matrix {
         &self.values

@@ -15,6 +15,7 @@ mod placement;
 mod principal;
 mod rotation;
 mod scores;
+mod separation;
 mod student;
 mod uncertainty;
 
@@ -32,4 +33,5 @@ pub use placement::Placement;
 pub use principal::Principal;
 pub use rotation::{Rotated, Rotation, RotationSearch, rotate, rotate_in_steps, rotate_model};
 pub use scores::{Coordinates, Posterior, Reconstruction};
+pub use separation::Separation;
 pub use uncertainty::{Estimate, Uncertainty};

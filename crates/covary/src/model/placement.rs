@@ -84,9 +84,7 @@ impl Placement {
         if self.is_whole(wide) {
             return Ok(Cow::Borrowed(wide));
         }
-        let values = Matrix::from_fn(wide.n_rows(), self.columns.len(), |i, k| wide.row(i)[self.columns[k]]);
-        let names = self.columns.iter().map(|&j| wide.column_names()[j].clone()).collect();
-        Dataset::with_names(values, names).map(Cow::Owned)
+        wide.of_columns(&self.columns).map(Cow::Owned)
     }
 
     /// The wide table with the gaps filled that the model (`completed`, over its own columns) and

@@ -1,7 +1,7 @@
 //! Variational Bayesian PCA with empirical precisions, in closed form (Nakajima et al. 2013, 2015;
 //! spec part 2, §4).
 
-use crate::infer::Spectrum;
+use crate::infer::{Spectrum, edge_of};
 use crate::{Error, Matrix};
 use std::f64::consts::PI;
 
@@ -268,24 +268,6 @@ impl<'a> Problem<'a> {
             singular_values: singular.iter().map(|s| s * unit).collect(),
         }
     }
-}
-
-/// The zero of `ln(1+t)/t + ln(1+t/η)/(t/η) − 1`, which falls in t; 2.5129 at η = 1.
-fn edge_of(eta: f64) -> f64 {
-    let share = |t: f64| t.ln_1p() / t;
-    let f = |t: f64| share(t) + share(t / eta) - 1.0;
-    let (mut low, mut high) = (2.5 * eta.sqrt(), 2.6 * eta.sqrt());
-    while f(low) < 0.0 {
-        low *= 0.5;
-    }
-    while f(high) > 0.0 {
-        high *= 2.0;
-    }
-    for _ in 0..100 {
-        let middle = 0.5 * (low + high);
-        if f(middle) > 0.0 { low = middle } else { high = middle }
-    }
-    0.5 * (low + high)
 }
 
 /// Where `f` is smallest between `low` and `high`, by golden section.

@@ -19,9 +19,67 @@ pub struct MixtureSize {
     pub n_parameters: usize,
     /// `−2ℓ + p ln N`; smaller is better.
     pub bic: f64,
-    /// Mean log-density of rows that a fit had not seen, in nats; larger is better. `None` where rows were
-    /// not held out.
-    pub held_out: Option<f64>,
+    /// How well rows were predicted that a fit had not seen. `None` where rows were not held out.
+    pub held_out: Option<UnseenRows>,
+}
+
+/// Rows held out, in nats per observed cell; larger is better.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct UnseenRows {
+    /// Mean log-density.
+    pub mean: f64,
+    /// By how much it is less than that of the best size.
+    pub shortfall: f64,
+    /// Standard error of the shortfall, over rows.
+    pub shortfall_error: f64,
+}
+
+/// Sizes side by side; printing them explains the recommendation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MixtureComparison(pub Vec<MixtureSize>);
+
+impl MixtureComparison {
+    /// The size of least BIC, which `covary fit` takes: held-out rows ask how well the density is
+    /// matched, and go on rising where two models share one group of rows that is no ellipsoid.
+    pub fn recommended(&self) -> Option<&MixtureSize> {
+        self.0.iter().min_by(|a, b| a.bic.total_cmp(&b.bic))
+    }
+
+    /// The size that predicts held-out rows best.
+    pub fn best_held_out(&self) -> Option<&MixtureSize> {
+        self.0.iter().find(|at| at.held_out.is_some_and(|h| h.shortfall == 0.0))
+    }
+}
+
+impl std::fmt::Display for MixtureComparison {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let words = |at: &MixtureSize| {
+            let s = |n: usize| if n == 1 { "" } else { "s" };
+            let (k, q) = (at.n_mixtures, at.n_components);
+            format!("{k} model{} with {q} component{}", s(k), s(q))
+        };
+        let Some(recommended) = self.recommended() else { return write!(f, "no size was tried") };
+        write!(f, "Recommended: {}, the least BIC.", words(recommended))?;
+        let (Some(held), Some(best)) = (recommended.held_out, self.best_held_out()) else { return Ok(()) };
+        if held.shortfall == 0.0 {
+            write!(f, " It also predicts held-out rows best.")
+        } else if held.shortfall <= held.shortfall_error {
+            write!(
+                f,
+                " It predicts held-out rows as well as the best, {}, to one standard error.",
+                words(best)
+            )
+        } else {
+            write!(
+                f,
+                " Held-out rows are predicted better by {}: {:.4} ± {:.4} nats per cell more. BIC counts groups; to \
+                 fill gaps or to score rows, take the other.",
+                words(best),
+                held.shortfall,
+                held.shortfall_error
+            )
+        }
+    }
 }
 
 /// BIC, and the log-density of held-out rows, over numbers of models and of components (spec §9.7).
@@ -35,7 +93,7 @@ pub struct MixtureSize {
 /// let (table, _, _) = simulate::mixture(Shape { rows: 300, columns: 5, n_components: 1 }, 2, 20.0, /* seed */ 1);
 /// let sizes = [(1, 1), (2, 1), (3, 1)];
 /// let judged = mixture_sizes(&table, &Spec::ppca(1), &sizes, &MixtureEm::default(), 3, &|_, _| ControlFlow::Continue(()))?;
-/// let best = judged.iter().max_by(|a, b| a.held_out.partial_cmp(&b.held_out).unwrap()).unwrap();
+/// let best = judged.iter().find(|at| at.held_out.unwrap().shortfall == 0.0).unwrap();
 /// assert_eq!(best.n_mixtures, 2);
 /// # Ok::<(), covary::Error>(())
 /// ```
@@ -79,22 +137,35 @@ pub fn mixture_sizes(
         let spec = Spec { n_components, ..spec.clone() };
         let fit = road.fit(data, &spec)?;
         tell()?;
-        let mut seen = 0.0;
+        let mut seen = Vec::new();
         for fold in 0..folds {
             let (kept, held) = parts(fold)?;
-            seen += road.fit(&kept, &spec)?.model.log_likelihood(&held)?;
+            seen.extend(road.fit(&kept, &spec)?.model.log_density(&held)?);
             tell()?;
         }
-        let (log_likelihood, n_parameters) = (fit.report.objective.value, fit.model.n_parameters());
-        let rows = data.n_informative_rows();
-        Ok(MixtureSize {
-            n_mixtures,
-            n_components,
-            log_likelihood,
-            n_parameters,
-            bic: information_criteria(log_likelihood, n_parameters, rows).bic,
-            held_out: (folds > 0).then(|| seen / rows as f64),
-        })
+        let (log_likelihood, left) = (fit.report.objective.value, fit.model.components().len());
+        let n_parameters = left * spec.n_parameters(data.n_columns()) + left - 1;
+        let bic = information_criteria(log_likelihood, n_parameters, data.n_informative_rows()).bic;
+        let held_out = None;
+        Ok((MixtureSize { n_mixtures, n_components, log_likelihood, n_parameters, bic, held_out }, seen))
     };
-    sizes.iter().map(&mut judge).collect()
+    let judged = sizes.iter().map(&mut judge).collect::<Result<Vec<_>, Error>>()?;
+    let total = |seen: &Vec<f64>| seen.iter().sum::<f64>();
+    let best = judged.iter().max_by(|a, b| total(&a.1).total_cmp(&total(&b.1))).map(|b| b.1.clone());
+    let cells = data.n_observed() as f64;
+    let with_held_out = |(size, seen): (MixtureSize, Vec<f64>)| {
+        let best = best.as_ref().filter(|best| !best.is_empty());
+        let held_out = best.map(|best| {
+            let less: Vec<f64> = best.iter().zip(&seen).map(|(best, own)| best - own).collect();
+            let (n, sum) = (less.len() as f64, total(&less));
+            let squares: f64 = less.iter().map(|l| (l - sum / n).powi(2)).sum();
+            UnseenRows {
+                mean: total(&seen) / cells,
+                shortfall: sum / cells,
+                shortfall_error: (n / (n - 1.0) * squares).sqrt() / cells,
+            }
+        });
+        MixtureSize { held_out, ..size }
+    };
+    Ok(judged.into_iter().map(with_held_out).collect())
 }

@@ -39,11 +39,11 @@ pub use held_out::{
     held_out_cells, held_out_cells_observed, held_out_cells_up_to, hold_out_at,
 };
 pub use missingness::{GapTrend, gap_correlations, gap_trends};
-pub use mixtures::{MixtureSize, mixture_sizes};
+pub use mixtures::{MixtureComparison, MixtureSize, UnseenRows, mixture_sizes};
 pub use parallel_analysis::{ParallelAnalysis, ParallelSpectrum};
 pub use pooling::{Pooled, pool};
 pub use reversible_jump::{ComponentPosterior, MixingDoubt, ReversibleJump};
 pub use self_check::{
-    CheckedCell, Coverage, SelfCheck, SelfCheckOptions, check_model, self_check, self_check_by,
+    CheckedCell, Coverage, SelfCheck, SelfCheckOptions, check_filled, check_model, self_check, self_check_by,
     self_check_by_cell,
 };

@@ -119,7 +119,8 @@ pub fn self_check_by<D: Density>(
 ) -> Result<SelfCheck, Error> {
     let reaches = options.reaches()?;
     let hidden = Hidden::new(data, n_components, options)?;
-    let cells = checked(&fit(&hidden.visible)?, data, &hidden)?;
+    let model = fit(&hidden.visible)?;
+    let cells = checked(&|rows| model.gap_cells(rows), data, &hidden)?;
     Ok(compare(&cells, data, &hidden.visible, &options.levels, &reaches))
 }
 
@@ -134,9 +135,21 @@ pub fn check_model(
     options: &SelfCheckOptions,
 ) -> Result<SelfCheck, Error> {
     check_columns(model.n_columns(), data)?;
+    check_filled(&|rows| model.gap_cells(rows), data, options)
+}
+
+/// The same for whatever fills the gaps of rows: the cells that `fill` says stand in them.
+///
+/// # Errors
+/// As [`self_check`], and those of `fill`.
+pub fn check_filled(
+    fill: &dyn Fn(&Dataset) -> Result<Vec<FilledCell>, Error>,
+    data: &Dataset,
+    options: &SelfCheckOptions,
+) -> Result<SelfCheck, Error> {
     let reaches = options.reaches()?;
     let hidden = Hidden::new(data, 0, options)?;
-    let cells = checked(model, data, &hidden)?;
+    let cells = checked(fill, data, &hidden)?;
     Ok(compare(&cells, data, &hidden.visible, &options.levels, &reaches))
 }
 
@@ -200,16 +213,17 @@ pub fn self_check_by_cell(
     if fit.report.termination == Termination::Interrupted {
         return Err(Error::Interrupted);
     }
-    let cells = checked(&*fit.of_training_rows(), data, &hidden)?;
+    let density = fit.of_training_rows();
+    let cells = checked(&|rows| density.gap_cells(rows), data, &hidden)?;
     Ok((compare(&cells, data, &hidden.visible, &options.levels, &reaches), cells))
 }
 
 fn checked(
-    model: &dyn Density,
+    fill: &dyn Fn(&Dataset) -> Result<Vec<FilledCell>, Error>,
     data: &Dataset,
     Hidden { visible, rows }: &Hidden,
 ) -> Result<Vec<CheckedCell>, Error> {
-    let cells = model.gap_cells(&visible.of_rows(rows)?)?.into_iter().map(|cell| {
+    let cells = fill(&visible.of_rows(rows)?)?.into_iter().map(|cell| {
         let row = rows[cell.row];
         CheckedCell { cell: FilledCell { row, ..cell }, truth: data.values()[(row, cell.column)] }
     });

@@ -1,6 +1,7 @@
 use crate::linalg::{dot, eigen};
 use crate::model::Imputed;
-use crate::{Dataset, Density, Error, LinearGaussian, Matrix, Noise};
+use crate::{Coordinates, Dataset, Density, Error, LinearGaussian, Matrix, Noise};
+use std::borrow::Cow;
 
 /// Correlations at or above this make the noise of a view singular; they are held here.
 const LARGEST: f64 = 1.0 - 1e-10;
@@ -102,18 +103,44 @@ impl Canonical {
     }
 
     /// Canonical variates of every row of a view, n × k: mean 0 and variance 1 on the rows they were
-    /// learned from.
+    /// learned from. Of a row with gaps, their mean given the cells of this view.
     ///
     /// # Errors
-    /// [`Error::ColumnCount`] if the table has other columns, [`Error::HasGaps`] if it has gaps; then ask
-    /// the [`model`](Self::model).
+    /// [`Error::ColumnCount`] if the table has other columns; with gaps as [`model`](Self::model).
     pub fn transform(&self, view: usize, data: &Dataset) -> Result<Matrix, Error> {
+        if data.is_complete() {
+            return self.project(view, data);
+        }
+        let [x, y] = self.variates(&self.beside(view, data)?)?;
+        Ok(if view == 0 { x } else { y })
+    }
+
+    /// Canonical variates of both views of every row, x and y side by side in the table; of gaps their mean given
+    /// all cells of the row.
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] if the table has other columns; with gaps as [`model`](Self::model).
+    pub fn variates(&self, both: &Dataset) -> Result<[Matrix; 2], Error> {
+        let dx = self.means[0].len();
+        let (expected, got) = (dx + self.means[1].len(), both.n_columns());
+        if expected != got {
+            return Err(Error::ColumnCount { expected, got });
+        }
+        // A variate is linear: its mean is the variate of the mean.
+        let filled = if both.is_complete() {
+            Cow::Borrowed(both)
+        } else {
+            Cow::Owned(Dataset::new(self.model()?.impute(both)?.values().clone())?)
+        };
+        let part = |columns: std::ops::Range<usize>| filled.of_columns(&columns.collect::<Vec<_>>());
+        Ok([self.project(0, &part(0..dx)?)?, self.project(1, &part(dx..expected)?)?])
+    }
+
+    /// Aᵀ(x − μx) of rows without gaps.
+    fn project(&self, view: usize, data: &Dataset) -> Result<Matrix, Error> {
         let mean = &self.means[view];
         if data.n_columns() != mean.len() {
             return Err(Error::ColumnCount { expected: mean.len(), got: data.n_columns() });
-        }
-        if !data.is_complete() {
-            return Err(Error::HasGaps { method: "canonical correlation", gaps: data.n_gaps() });
         }
         let mut variates = data.values().dot(&self.weights[view]);
         let origin = Matrix::from_rows(&[mean]).dot(&self.weights[view]);
@@ -150,7 +177,21 @@ impl Canonical {
         self.ln_det.map(|ln_det| -0.5 * self.n_rows as f64 * (constant + ln_det + shared))
     }
 
-    /// E[z | x, y] of every row, n × k, from its variates.
+    /// Rows of a view beside the other, which is missing.
+    fn beside(&self, view: usize, known: &Dataset) -> Result<Dataset, Error> {
+        let (expected, got) = (self.means[view].len(), known.n_columns());
+        if expected != got {
+            return Err(Error::ColumnCount { expected, got });
+        }
+        let first = if view == 0 { 0 } else { self.means[0].len() };
+        let inside = first..first + expected;
+        let joint = Matrix::from_fn(known.n_rows(), self.means[0].len() + self.means[1].len(), |i, j| {
+            if inside.contains(&j) { known.row(i)[j - first] } else { f64::NAN }
+        });
+        Dataset::new(joint)
+    }
+
+    /// E[z | x, y] of every row, n × k, from its variates; gaps are integrated out.
     ///
     /// ```text
     /// E[z | x, y] = P^½ (I + P)⁻¹ (u + v)      Cov = (I − P)(I + P)⁻¹      u = Aᵀ(x − μx),  v = Bᵀ(y − μy)
@@ -160,7 +201,15 @@ impl Canonical {
     /// As [`transform`](Self::transform), and [`Error::WrongLength`] unless the views have the same rows.
     pub fn scores(&self, x: &Dataset, y: &Dataset) -> Result<Matrix, Error> {
         super::canonical_correlation::same_rows(x, y)?;
-        let (u, v) = (self.transform(0, x)?, self.transform(1, y)?);
+        if !(x.is_complete() && y.is_complete()) {
+            let (x, y) = (self.beside(0, x)?, self.beside(1, y)?);
+            let dx = self.means[0].len();
+            let pick = |i: usize, j: usize| if j < dx { x.row(i)[j] } else { y.row(i)[j] };
+            let both = Dataset::new(Matrix::from_fn(x.n_rows(), x.n_columns(), pick))?;
+            let all = self.model()?.transform(&both, Coordinates::Posterior)?;
+            return Ok(all.first_columns(self.n_components()));
+        }
+        let (u, v) = (self.project(0, x)?, self.project(1, y)?);
         let share = |i: usize| self.correlations[i].sqrt() / (1.0 + self.correlations[i]);
         Ok(Matrix::from_fn(u.n_rows(), u.n_columns(), |n, i| share(i) * (u[(n, i)] + v[(n, i)])))
     }
@@ -187,6 +236,12 @@ impl Canonical {
     /// # Errors
     /// [`Error::Numerical`] for numbers at the limits of f64.
     pub fn model(&self) -> Result<LinearGaussian, Error> {
+        let sd = |s: &Matrix| (0..s.n_rows()).map(|j| s[(j, j)].sqrt()).collect::<Vec<f64>>();
+        self.model_in(&self.covariances.iter().flat_map(sd).collect::<Vec<_>>())
+    }
+
+    /// [`model`](Self::model) with the noise of a view equal in these units of the columns, x before y.
+    pub(crate) fn model_in(&self, units: &[f64]) -> Result<LinearGaussian, Error> {
         let (k, dims) = (self.n_components(), [self.means[0].len(), self.means[1].len()]);
         let n_private = [dims[0] - 1, dims[1] - 1];
         let mut loadings = Matrix::zeros(dims[0] + dims[1], k + n_private[0] + n_private[1]);
@@ -194,10 +249,9 @@ impl Canonical {
         for view in 0..2 {
             let (first_row, first_column) = if view == 0 { (0, k) } else { (dims[0], k + n_private[0]) };
             let shared = self.loadings(view);
-            let sd: Vec<f64> = (0..dims[view]).map(|j| self.covariances[view][(j, j)].sqrt()).collect();
+            let unit = &units[first_row..first_row + dims[view]];
             let mut psi = self.noise_covariance(view);
-            psi.scale_rows(&sd.iter().map(|s| 1.0 / s).collect::<Vec<_>>());
-            psi.scale_columns(&sd.iter().map(|s| 1.0 / s).collect::<Vec<_>>());
+            psi.scale_both(&unit.iter().map(|s| 1.0 / s).collect::<Vec<_>>());
             let found = eigen(&psi)?;
             // A correlation of 1 leaves no noise in one direction.
             let least = found.values[dims[view] - 1].max(1e-12 * found.values[0].max(f64::MIN_POSITIVE));
@@ -206,9 +260,9 @@ impl Canonical {
                 row[..k].copy_from_slice(shared.row(j));
                 for i in 0..n_private[view] {
                     let length = (found.values[i] - least).max(0.0).sqrt();
-                    row[first_column + i] = sd[j] * length * found.vectors[(j, i)];
+                    row[first_column + i] = unit[j] * length * found.vectors[(j, i)];
                 }
-                noise.push(sd[j] * sd[j] * least);
+                noise.push(unit[j] * unit[j] * least);
             }
         }
         LinearGaussian::new(loadings, self.means.concat(), Noise::Diagonal(noise))
@@ -220,16 +274,7 @@ impl Canonical {
     /// # Errors
     /// [`Error::ColumnCount`] if the table has other columns than the other view; as [`model`](Self::model).
     pub fn predict(&self, view: usize, known: &Dataset) -> Result<Imputed, Error> {
-        let (expected, got) = (self.means[1 - view].len(), known.n_columns());
-        if expected != got {
-            return Err(Error::ColumnCount { expected, got });
-        }
-        let first = if view == 0 { self.means[0].len() } else { 0 };
-        let inside = first..first + expected;
-        let joint = Matrix::from_fn(known.n_rows(), self.means[0].len() + self.means[1].len(), |i, j| {
-            if inside.contains(&j) { known.row(i)[j - first] } else { f64::NAN }
-        });
-        self.model()?.impute(&Dataset::new(joint)?)
+        self.model()?.impute(&self.beside(1 - view, known)?)
     }
 
     /// Correlation of the variates of two views on these rows, to see how ρ holds on rows not learned from.

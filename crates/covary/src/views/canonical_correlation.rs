@@ -1,6 +1,7 @@
 use super::Canonical;
 use crate::linalg::{canonical_signs, eigen, rows::center, thin_svd};
 use crate::{CentralMoments, Dataset, Error, Matrix};
+use std::ops::Range;
 
 /// Canonical correlations of two complete views of the same rows.
 ///
@@ -34,6 +35,8 @@ pub struct CanonicalCorrelation {
 /// Smallest ratio of eigenvalues of a correlation matrix with which squares are precise enough: ρ then has
 /// an error of 1e-10 or less.
 const WELL_CONDITIONED: f64 = 1e-6;
+/// Where there is nothing but the covariance, as much as rounding leaves of a zero.
+const INVERTIBLE: f64 = 1e-13;
 /// Directions with a standard deviation below this share of the largest count as none.
 const LEAST_DEVIATION: f64 = 1e-10;
 
@@ -62,29 +65,71 @@ impl CanonicalCorrelation {
         let (dx, dy) = (x.n_columns(), y.n_columns());
         let both = Matrix::from_fn(n, dx + dy, |i, j| if j < dx { x.row(i)[j] } else { y.row(i)[j - dx] });
         let moments = CentralMoments::of(&Dataset::new(both)?)?;
-        let s = moments.covariance();
-        let block = |rows: std::ops::Range<usize>, columns: std::ops::Range<usize>| {
+        self.of_moments(n, moments.mean(), &moments.covariance(), (dx, Some([x, y])))
+    }
+
+    /// The canonical variates of a covariance, whose first `dx` columns are the first view: of a model, or of a
+    /// table with gaps whose covariance was fitted to `n_rows` rows.
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] unless mean and covariance fit each other, [`Error::EmptyView`] unless both views
+    /// have columns, and as [`fit`](Self::fit).
+    pub fn of_covariance(
+        &self,
+        n_rows: usize,
+        mean: &[f64],
+        covariance: &Matrix,
+        dx: usize,
+    ) -> Result<Canonical, Error> {
+        let d = mean.len();
+        for (what, got) in [
+            ("rows of the covariance", covariance.n_rows()),
+            ("columns of the covariance", covariance.n_columns()),
+        ] {
+            if got != d {
+                return Err(Error::WrongLength { what, expected: d, got });
+            }
+        }
+        if dx == 0 || dx >= d {
+            return Err(Error::EmptyView { view: if dx == 0 { 1 } else { 2 } });
+        }
+        if n_rows < 2 {
+            return Err(Error::TooFewRows { rows: n_rows });
+        }
+        self.of_moments(n_rows, mean, covariance, (dx, None))
+    }
+
+    fn of_moments(
+        &self,
+        n: usize,
+        mean: &[f64],
+        s: &Matrix,
+        (dx, rows): (usize, Option<[&Dataset; 2]>),
+    ) -> Result<Canonical, Error> {
+        let dy = mean.len() - dx;
+        let block = |rows: Range<usize>, columns: Range<usize>| {
             Matrix::from_fn(rows.len(), columns.len(), |i, j| s[(rows.start + i, columns.start + j)])
         };
-        let (views, all) = ([0..dx, dx..dx + dy], [x, y]);
+        let views = [0..dx, dx..dx + dy];
         let mut roots = Vec::with_capacity(2);
-        for view in 0..2 {
-            let covariance = block(views[view].clone(), views[view].clone());
-            let mean = &moments.mean()[views[view].clone()];
-            roots.push(self.root(view, all[view], mean, covariance)?);
+        for (view, columns) in views.iter().enumerate() {
+            let covariance = block(columns.clone(), columns.clone());
+            let own = rows.map(|rows| (rows[view], &mean[columns.clone()]));
+            roots.push(self.root(view, n, own, covariance)?);
         }
         let (rx, ry) = (&roots[0], &roots[1]);
-        let cross = if rx.white.is_none() && ry.white.is_none() {
-            rx.whitening.t_dot(&block(0..dx, dx..dx + dy)).dot(&ry.whitening)
-        } else {
-            // One view needs the precision of its own rows, so both are taken by theirs.
-            let white = |root: &Root, view: usize| match &root.white {
-                Some(white) => white.clone(),
-                None => centred(all[view], &moments.mean()[views[view].clone()]).dot(&root.whitening),
-            };
-            let mut cross = white(rx, 0).t_dot(&white(ry, 1));
-            cross.as_mut_slice().iter_mut().for_each(|v| *v /= n as f64);
-            cross
+        let cross = match rows {
+            Some(all) if rx.white.is_some() || ry.white.is_some() => {
+                // One view needs the precision of its own rows, so both are taken by theirs.
+                let white = |root: &Root, view: usize| match &root.white {
+                    Some(white) => white.clone(),
+                    None => centred(all[view], &mean[views[view].clone()]).dot(&root.whitening),
+                };
+                let mut cross = white(rx, 0).t_dot(&white(ry, 1));
+                cross.as_mut_slice().iter_mut().for_each(|v| *v /= n as f64);
+                cross
+            }
+            _ => rx.whitening.t_dot(&block(0..dx, dx..dx + dy)).dot(&ry.whitening),
         };
         let room = cross.n_rows().min(cross.n_columns());
         let k = self.n_components.unwrap_or(room);
@@ -100,7 +145,7 @@ impl CanonicalCorrelation {
         let plain = self.ridge == 0.0 && rx.whitening.n_columns() == dx && ry.whitening.n_columns() == dy;
         Ok(Canonical {
             n_rows: n,
-            means: [moments.mean()[..dx].to_vec(), moments.mean()[dx..].to_vec()],
+            means: [mean[..dx].to_vec(), mean[dx..].to_vec()],
             covariances: [covariance_x, covariance_y],
             weights: [a, b],
             correlations: svd.s[..k].iter().map(|r| r.min(1.0)).collect(),
@@ -109,10 +154,15 @@ impl CanonicalCorrelation {
     }
 
     /// The root of a view's covariance, by its eigenpairs where they are precise enough, else by the singular
-    /// values of its rows.
-    fn root(&self, view: usize, data: &Dataset, mean: &[f64], mut s: Matrix) -> Result<Root, Error> {
+    /// values of its rows about their mean, if they are at hand.
+    fn root(
+        &self,
+        view: usize,
+        n: usize,
+        rows: Option<(&Dataset, &[f64])>,
+        mut s: Matrix,
+    ) -> Result<Root, Error> {
         let d = s.n_rows();
-        let n = data.n_rows();
         if self.rank == Some(0) {
             return Err(Error::OutOfRange { name: "rank", value: 0.0, bound: "1 or more" });
         }
@@ -133,12 +183,13 @@ impl CanonicalCorrelation {
         standard.scale_both(&inverse);
         let found = eigen(&standard)?;
         let kept = self.rank.unwrap_or(d);
-        if kept > d.min(n - 1) && self.ridge == 0.0 {
+        if rows.is_some() && kept > d.min(n - 1) && self.ridge == 0.0 {
             return Err(singular(d.min(n - 1)));
         }
         let kept = kept.min(d);
         let units: f64 = 2.0 * unit.iter().map(|u| u.ln()).sum::<f64>();
-        if found.values[kept - 1] > WELL_CONDITIONED * found.values[0] {
+        let least = if rows.is_some() { WELL_CONDITIONED } else { INVERTIBLE };
+        if found.values[kept - 1] > least * found.values[0] {
             let mut whitening = found.vectors.first_columns(kept);
             let length = |v: &f64| 1.0 / v.sqrt();
             whitening.scale_columns(&found.values[..kept].iter().map(length).collect::<Vec<_>>());
@@ -146,6 +197,10 @@ impl CanonicalCorrelation {
             let ln_det = units + found.values.iter().map(|v| v.ln()).sum::<f64>();
             return Ok(Root { covariance: s, whitening, white: None, ln_det });
         }
+        let Some((data, mean)) = rows else {
+            let above = |v: &&f64| **v > INVERTIBLE * found.values[0];
+            return Err(singular(found.values.iter().take_while(above).count()));
+        };
         // The rows again, with √(N extra) I below them for the ridge.
         let centred = centred(data, mean);
         let below = if extra > 0.0 { d } else { 0 };

@@ -1,7 +1,12 @@
-//! Several tables about the same rows: what two views have in common.
+//! Several tables about the same rows: what views have in common, and which components live in which.
 
+mod activity;
 mod canonical;
 mod canonical_correlation;
+mod independence;
 
+pub use activity::Activity;
+pub(crate) use activity::signal_of_noise;
 pub use canonical::Canonical;
 pub use canonical_correlation::CanonicalCorrelation;
+pub use independence::CanonicalTest;

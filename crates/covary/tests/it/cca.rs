@@ -1,8 +1,10 @@
 //! Canonical correlation: the golden case, R's figures, invariances, prediction across views, and what is refused.
 
 use crate::common::{assert_close, dataset, flat, golden, matrix, shared_data};
+use covary::data::{Shape, simulate};
 use covary::views::{Canonical, CanonicalCorrelation};
-use covary::{Coordinates, Dataset, Density, Error, Matrix};
+use covary::{Coordinates, Dataset, Density, Error, LinearGaussian, Matrix, Noise};
+use rand::SeedableRng;
 use serde_json::Value;
 use std::ops::Range;
 
@@ -182,6 +184,79 @@ fn variates_are_white_and_their_correlations_are_rho() {
     assert_close("structure", over_n(structure).as_slice(), found.structure(0).as_slice(), 1e-10);
 }
 
+/// The covariance is all there is to know, and the model keeps it.
+#[test]
+fn a_covariance_gives_the_same_as_its_rows() {
+    let (_, x, y) = case();
+    let found = fit(&x, &y).unwrap();
+    let road = CanonicalCorrelation { n_components: Some(2), ..CanonicalCorrelation::default() };
+    let model = road.fit(&x, &y).unwrap().model().unwrap();
+    let again = road.of_covariance(40, model.mean(), &model.covariance(), 4).unwrap();
+    assert_close("ρ", again.correlations(), &found.correlations()[..2], 1e-9);
+    assert_close("A", again.weights(0).as_slice(), found.weights(0).first_columns(2).as_slice(), 1e-7);
+}
+
+#[test]
+fn gaps_leave_the_mean_of_a_variate() {
+    let (_, x, y) = case();
+    let found = fit(&x, &y).unwrap();
+    let both = joined(&x, &y);
+    let [u, v] = found.variates(&Dataset::new(both.clone()).unwrap()).unwrap();
+    assert_eq!((u, v), (found.transform(0, &x).unwrap(), found.transform(1, &y).unwrap()));
+    // E[u | y] = P v: with one view gone, the other speaks for it.
+    let gone = Matrix::from_fn(40, 7, |i, j| if j < 4 { f64::NAN } else { both[(i, j)] });
+    let [mut u, v] = found.variates(&Dataset::new(gone).unwrap()).unwrap();
+    u.scale_columns(&found.correlations().iter().map(|r| 1.0 / r).collect::<Vec<_>>());
+    assert_close("u", u.as_slice(), v.as_slice(), 1e-8);
+    let gap =
+        Dataset::new(Matrix::from_fn(40, 4, |i, j| if (i, j) == (3, 1) { f64::NAN } else { x.row(i)[j] }));
+    let (one, all) = (found.transform(0, gap.as_ref().unwrap()).unwrap(), found.transform(0, &x).unwrap());
+    assert!(one.row(3) != all.row(3));
+    assert_close("others", one.row(4), all.row(4), 1e-9);
+    let z = found.scores(&gap.unwrap(), &y).unwrap();
+    assert_close("z", z.row(4), found.scores(&x, &y).unwrap().row(4), 1e-9);
+}
+
+/// Of two unrelated views the first p-value is uniform; of related ones as many are small as they share.
+#[test]
+fn bartletts_test_tells_chance_from_correlation() {
+    let mut below = 0;
+    for seed in 0..200 {
+        let (data, _) = simulate::ppca(Shape { rows: 60, columns: 5, n_components: 0 }, seed);
+        let found = fit(&columns(&data, 0..3), &columns(&data, 3..5)).unwrap();
+        below += usize::from(found.bartlett_tests()[0].p_value < 0.2);
+    }
+    // 40 are expected, with a standard deviation of 5.7.
+    assert!((26..=54).contains(&below), "{below}");
+    let w = Matrix::from_fn(7, 2, |j, k| if j % 2 == k { 1.0 } else { 0.2 });
+    let truth = LinearGaussian::new(w, vec![0.0; 7], Noise::Isotropic(0.3)).unwrap();
+    let data = Dataset::new(truth.sample(500, &mut rand_chacha::ChaCha8Rng::seed_from_u64(1))).unwrap();
+    let tests = fit(&columns(&data, 0..4), &columns(&data, 4..7)).unwrap().bartlett_tests();
+    assert!(tests[0].p_value < 1e-6 && tests[1].p_value < 1e-3 && tests[2].p_value > 0.05, "{tests:?}");
+}
+
+/// With as many columns as rows everything correlates perfectly, and shuffled rows show it.
+#[test]
+fn shuffled_rows_tell_chance_where_rows_are_few() {
+    let noise = |rows: usize, seed| simulate::ppca(Shape { rows, columns: 9, n_components: 0 }, seed).0;
+    let tests = |data: &Dataset, road: &CanonicalCorrelation| {
+        road.permutation_tests(&columns(data, 0..5), &columns(data, 5..9), 99, 1).unwrap()
+    };
+    let plain = CanonicalCorrelation::default();
+    let few = tests(&noise(9, 1), &plain);
+    assert!((few[0].correlation - 1.0).abs() < 1e-9 && few[0].p_value == 1.0, "{few:?}");
+    let ridge = CanonicalCorrelation { ridge: 0.1, ..plain };
+    let below = (0..40).filter(|&seed| tests(&noise(12, seed), &ridge)[0].p_value < 0.2).count();
+    // 8 are expected, with a standard deviation of 2.5.
+    assert!((2..=15).contains(&below), "{below}");
+    let w = Matrix::from_fn(9, 1, |j, _| 2.0 + (j as f64).sin());
+    let truth = LinearGaussian::new(w, vec![0.0; 9], Noise::Isotropic(0.5)).unwrap();
+    let data = Dataset::new(truth.sample(15, &mut rand_chacha::ChaCha8Rng::seed_from_u64(1))).unwrap();
+    let found = tests(&data, &ridge);
+    assert!(found[0].p_value <= 0.02 && found[1].p_value > 0.05, "{found:?}");
+    assert_eq!(found, tests(&data, &ridge));
+}
+
 /// Columns that nearly repeat each other, beyond what squares can tell.
 #[test]
 fn a_nearly_singular_view_keeps_its_digits() {
@@ -233,6 +308,13 @@ fn what_has_no_canonical_correlation_is_refused_in_words() {
     assert!(ridge.fit(&constant, &y).unwrap().correlations()[0] < 1.0);
     let gap = with(&|t| t[(0, 0)] = f64::NAN);
     assert!(matches!(fit(&gap, &y), Err(Error::HasGaps { gaps: 1, .. })));
+    let flat = Matrix::identity(3);
+    let plain = CanonicalCorrelation::default();
+    assert_eq!(plain.of_covariance(9, &[0.0; 3], &flat, 0).unwrap_err(), Error::EmptyView { view: 1 });
+    assert_eq!(plain.of_covariance(9, &[0.0; 3], &flat, 3).unwrap_err(), Error::EmptyView { view: 2 });
+    assert!(matches!(plain.of_covariance(9, &[0.0; 2], &flat, 1), Err(Error::WrongLength { .. })));
+    let ones = Matrix::from_fn(3, 3, |_, _| 1.0);
+    assert!(matches!(plain.of_covariance(9, &[0.0; 3], &ones, 2), Err(Error::SingularView { rank: 1, .. })));
     let short = y.of_rows(&[0, 1, 2]).unwrap();
     assert!(matches!(fit(&x, &short), Err(Error::WrongLength { expected: 40, got: 3, .. })));
     assert!(matches!(Dataset::new(Matrix::zeros(40, 0)), Err(Error::EmptyTable { columns: 0, .. })));

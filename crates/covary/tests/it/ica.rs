@@ -2,10 +2,11 @@
 
 use crate::common::{assert_close, dataset, flat, golden, matrix};
 use covary::ica::{
-    Algorithm, Contrast, FastIca, Kind, MaximumLikelihood, NoisyIca, Separation, Sources, Unmixing, Warning,
-    amari_index,
+    Algorithm, Contrast, FastIca, Kind, MaximumLikelihood, NoisyIca, NoisyMixing, NoisyStart, Road,
+    Separation, Sources, Unmixing, Warning, amari_index,
 };
-use covary::infer::{Step, Termination};
+use covary::infer::{Acceleration, Step, Termination};
+use covary::learn::IcaRequest;
 use covary::{Dataset, Error, Matrix};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -205,6 +206,82 @@ fn an_invertible_map_of_the_columns_changes_no_source() {
     assert!(row_distance(&found(&mapped), &found(&plain)) < 1e-5);
 }
 
+fn in_units(data: &Dataset, units: &[f64]) -> Dataset {
+    let mut values = data.values().clone();
+    values.scale_columns(units);
+    Dataset::new(values).unwrap()
+}
+
+#[test]
+fn units_of_the_table_change_no_source() {
+    let exact = mixed(&drawn(500, 7), &mixing());
+    let (noisy, _) = behind_noise();
+    let roads = [
+        (Road::from_name("fastica").unwrap(), &exact),
+        (Road::from_name("maximum-likelihood").unwrap(), &exact),
+        (Road::Noisy(NoisyIca::new(2)), &noisy),
+        (Road::Noisy(NoisyIca { tied_noise: true, ..NoisyIca::new(2) }), &noisy),
+    ];
+    for (road, data) in roads {
+        let sources = |data: &Dataset| {
+            let found = road.fit_observed(data, &mut ()).unwrap();
+            (found.model.transform(data).unwrap(), found)
+        };
+        let (want, plain) = sources(data);
+        for c in [1e-100, 1e-20, 1e20, 1e100] {
+            let (got, found) = sources(&in_units(data, &vec![c; data.n_columns()]));
+            assert_close(&format!("{} × {c:e}", road.name()), got.as_slice(), want.as_slice(), 1e-8);
+            assert_eq!(found.warnings, plain.warnings);
+            if let (Road::Noisy(_), Some(at), Some(before)) = (&road, found.objective(), plain.objective()) {
+                let moved = -(data.n_observed() as f64) * f64::ln(c);
+                assert!((at.value - before.value - moved).abs() < 1e-9 * moved.abs());
+            }
+        }
+        for c in [1e-145, 1e145] {
+            let far = in_units(data, &vec![c; data.n_columns()]);
+            assert!(matches!(road.fit_observed(&far, &mut ()), Err(Error::OutOfScale { .. })));
+        }
+    }
+}
+
+#[test]
+fn units_of_columns_drop_no_direction_and_dependent_columns_are_said() {
+    let data = mixed(&drawn(1000, 7), &mixing());
+    let far = in_units(&data, &[1.0, 1e-6, 1e6, 1.0]);
+    // Whitened along other axes: as near as the stopping rules.
+    let fast = FastIca { tolerance: 1e-12, ..FastIca::default() };
+    for road in [Road::Fast(fast), Road::Likelihood(MaximumLikelihood::default())] {
+        let sources = |data: &Dataset| {
+            let found = road.fit_observed(data, &mut ()).unwrap();
+            assert_eq!(found.warnings, []);
+            found.model.transform(data).unwrap().transpose()
+        };
+        assert!(row_distance(&sources(&far), &sources(&data)) < 1e-5);
+        let twice = Matrix::from_fn(1000, 5, |i, j| data.values()[(i, j % 4)]);
+        let twice = road.fit_observed(&Dataset::new(twice).unwrap(), &mut ()).unwrap();
+        assert_eq!(twice.warnings, [Warning::Dependent { left_out: 1, sources: 4 }]);
+        assert!(twice.warnings[0].to_string().contains("1 direction"));
+    }
+}
+
+#[test]
+fn a_column_of_rounding_is_no_direction() {
+    let data = mixed(&drawn(1000, 7), &mixing());
+    let ulp = |i: usize| 5.0 * (1.0 + f64::EPSILON * (i % 3) as f64);
+    let values = Matrix::from_fn(1000, 5, |i, j| if j == 4 { ulp(i) } else { data.values()[(i, j)] });
+    let found = FastIca::default().fit(&Dataset::new(values).unwrap()).unwrap();
+    assert_eq!(found.model.n_components(), 4);
+}
+
+#[test]
+fn the_number_of_noisy_sources_is_at_most_the_rank() {
+    let three = mixed(&drawn(3, 7), &mixing());
+    let data = Dataset::new(Matrix::from_fn(60, 4, |i, j| three.values()[(i / 20, j)])).unwrap();
+    let request = IcaRequest { inference: Some("noisy".to_owned()), ..IcaRequest::default() };
+    let learned = request.learn(&data, &()).unwrap();
+    assert!((1..=2).contains(&learned.saved.model().n_components()));
+}
+
 #[test]
 fn the_same_bits_on_one_thread_and_two() {
     let data = mixed(&drawn(9000, 9), &mixing());
@@ -214,7 +291,10 @@ fn the_same_bits_on_one_thread_and_two() {
             let fast = FastIca::default().fit(&data).unwrap();
             let likely = MaximumLikelihood::default().fit(&data).unwrap();
             let sources = fast.model.transform(&data).unwrap();
-            [fast.model.unmixing().clone(), likely.model.unmixing().clone(), sources]
+            let noisy = NoisyIca { max_iterations: 15, ..NoisyIca::new(2) }.fit(&data).unwrap().model;
+            let behind = noisy.transform(&data).unwrap();
+            let mixing = noisy.mixing().clone();
+            [fast.model.unmixing().clone(), likely.model.unmixing().clone(), sources, mixing, behind]
         })
     };
     for (a, b) in on(1).iter().zip(&on(2)) {
@@ -252,6 +332,7 @@ fn gaussian_sources_are_named() {
     for warnings in [
         FastIca { max_iterations: 20, ..FastIca::default() }.fit(&data).unwrap().warnings,
         MaximumLikelihood { max_iterations: 20, ..MaximumLikelihood::default() }.fit(&data).unwrap().warnings,
+        NoisyIca { max_iterations: 20, ..NoisyIca::new(2) }.fit(&data).unwrap().warnings,
     ] {
         let said = warnings.iter().find(|w| matches!(w, Warning::Gaussian { .. })).expect("a warning");
         assert!(said.to_string().contains("cannot be told apart"), "{said}");
@@ -317,11 +398,14 @@ fn noisy_sources_meet_the_golden_cases() {
         let (input, want) = (&case["input"], &case["expected"]);
         let data = dataset(&input["T"]);
         let psi = vec![input["psi0"].as_f64().unwrap(); 5];
+        let start = NoisyMixing::new(matrix(&input["W0"]), data.observed_means().to_vec(), psi).unwrap();
         let fit = NoisyIca {
             tied_noise: input["tied_noise"].as_bool().unwrap(),
             max_iterations: 20,
             tolerance: 0.0,
-            start: Some((matrix(&input["W0"]), data.observed_means().to_vec(), psi)),
+            noise_floor: 1e-8,
+            acceleration: Acceleration::Never,
+            start: NoisyStart::Given(Box::new(start)),
             ..NoisyIca::new(2)
         };
         let found = fit.fit(&data).unwrap();
@@ -332,21 +416,29 @@ fn noisy_sources_meet_the_golden_cases() {
             &flat(&want["bound_trace"]),
             case["tolerance"]["trace_rel"].as_f64().unwrap(),
         );
-        assert_close("ψ", &found.noise_variances, &flat(&want["psi"]), tolerance);
-        assert_close("μ", &found.mean, &flat(&want["mu"]), tolerance);
-        assert_close("WWᵀ", found.mixing.dot_t(&found.mixing).as_slice(), &flat(&want["WWt"]), tolerance);
+        let model = found.model;
+        assert_close("ψ", model.noise_variances(), &flat(&want["psi"]), tolerance);
+        assert_close("μ", model.mean(), &flat(&want["mu"]), tolerance);
+        let wwt = model.mixing().dot_t(model.mixing());
+        assert_close("WWᵀ", wwt.as_slice(), &flat(&want["WWt"]), tolerance);
     }
 }
 
-#[test]
-fn noisy_sources_are_separated_with_gaps() {
+/// Two heavy-tailed sources in four columns with noise, and how they were mixed.
+fn behind_noise() -> (Dataset, Matrix) {
     let sources = drawn(2000, 3);
     let heavy = Matrix::from_fn(2000, 2, |i, k| sources[(i, 2 * k + 1)]);
     let mixing = Matrix::from_rows(&[[2.0, 0.6], [0.4, 1.0], [-0.2, 0.9], [1.0, -0.5]]);
     let noise: Vec<Matrix> = (0..4).map(|j| drawn(2000, 20 + j)).collect();
     let rows = heavy.dot_t(&mixing);
     let noisy = Matrix::from_fn(2000, 4, |i, j| rows[(i, j)] + noise[j][(i, 0)]);
-    let data = covary::data::simulate::hide(&Dataset::new(noisy).unwrap(), 0.1, 5);
+    (Dataset::new(noisy).unwrap(), mixing)
+}
+
+#[test]
+fn noisy_sources_are_separated_with_gaps() {
+    let (whole, mixing) = behind_noise();
+    let data = covary::data::simulate::hide(&whole, 0.1, 5);
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| NoisyIca { tied_noise: true, ..NoisyIca::new(2) }.fit(&data).unwrap())
@@ -361,12 +453,162 @@ fn noisy_sources_are_separated_with_gaps() {
         dot(a, b).abs() / (dot(a, a) * dot(b, b)).sqrt()
     };
     for k in 0..2 {
-        let best = (0..2).map(|i| cosine(&found.mixing.column(i), &mixing.column(k))).fold(0.0, f64::max);
+        let best =
+            (0..2).map(|i| cosine(&found.model.mixing().column(i), &mixing.column(k))).fold(0.0, f64::max);
         assert!(best > 0.98, "{best}");
     }
     assert!(matches!(NoisyIca::new(0).fit(&data), Err(Error::OutOfRange { .. })));
     let constant = Dataset::new(Matrix::from_fn(20, 2, |i, j| (i * j) as f64)).unwrap();
     assert!(matches!(NoisyIca::new(1).fit(&constant), Err(Error::ConstantColumn { .. })));
-    let start = Some((Matrix::zeros(3, 2), vec![0.0; 4], vec![1.0; 4]));
+    let start = NoisyMixing::new(Matrix::zeros(3, 2), vec![0.0; 3], vec![1.0; 3]).unwrap();
+    let start = NoisyStart::Given(Box::new(start));
     assert!(matches!(NoisyIca { start, ..NoisyIca::new(2) }.fit(&data), Err(Error::WrongLength { .. })));
+}
+
+#[test]
+#[allow(clippy::print_stderr, reason = "the figures are asked for")]
+fn extrapolation_saves_steps_and_the_bound_never_falls() {
+    let (whole, _) = behind_noise();
+    let gaps = covary::data::simulate::hide(&whole, 0.1, 5);
+    for (name, data, tied_noise) in
+        [("free", &whole, false), ("free, gaps", &gaps, false), ("tied, gaps", &gaps, true)]
+    {
+        let fit = |acceleration| {
+            let found =
+                NoisyIca { tied_noise, acceleration, max_iterations: 2000, ..NoisyIca::new(2) }.fit(data);
+            let found = found.unwrap();
+            assert_eq!(found.termination, Termination::Converged, "{name}");
+            assert!(found.trace.windows(2).all(|l| l[1] >= l[0] - 1e-12 * l[0].abs()), "{name}");
+            (found.trace.len(), found.trace[found.trace.len() - 1])
+        };
+        let ((plain, low), (fast, high)) = (fit(Acceleration::Never), fit(Acceleration::Auto));
+        eprintln!("{name}: {plain} plain steps, {fast} with extrapolation");
+        assert!(4 * fast < plain, "{name}: {fast} and {plain}");
+        // Both stop where 1e-8 nats per cell are left.
+        assert!((high - low).abs() < 2e-8 * data.n_observed() as f64, "{name}: {low} and {high}");
+    }
+}
+
+#[test]
+fn a_noise_that_vanishes_stops_at_its_floor_and_is_named() {
+    // One column is a source itself.
+    let sources = drawn(500, 3);
+    let rows = Matrix::from_fn(500, 3, |i, j| match j {
+        0 => sources[(i, 1)],
+        1 => sources[(i, 1)] + sources[(i, 0)],
+        _ => sources[(i, 1)] - sources[(i, 2)],
+    });
+    let data = Dataset::with_names(rows, ["a", "b", "c"].map(str::to_owned).to_vec()).unwrap();
+    let found = NoisyIca::new(1).fit(&data).unwrap();
+    let said = found.warnings.iter().find(|w| matches!(w, Warning::NoiseAtFloor { .. })).expect("a warning");
+    assert!(said.to_string().contains("the noise of `a` reached its floor"), "{said}");
+    let share = found.model.noise_variances()[0] / data.observed_variances()[0];
+    assert!((share - 0.005).abs() < 1e-12, "{share}");
+}
+
+#[test]
+fn light_tails_behind_noise_are_doubted() {
+    let sources = drawn(1000, 3);
+    let light =
+        Matrix::from_fn(1000, 4, |i, j| [0.2, 1.0, -0.7, 0.5][j] * sources[(i, 2)] + sources[(i, 0)] * 0.3);
+    let data = Dataset::new(light).unwrap();
+    let found = NoisyIca::new(1).fit(&data).unwrap();
+    assert!(found.warnings.contains(&Warning::LightTails { sources: vec![1] }), "{:?}", found.warnings);
+}
+
+/// The fixed point of η of one row by the formulas of two sources, written out.
+fn posterior_of_two(model: &NoisyMixing, row: &[f64]) -> ([f64; 2], [[f64; 2]; 2]) {
+    let (w, psi) = (model.mixing(), model.noise_variances());
+    let observed: Vec<usize> = (0..row.len()).filter(|&j| !row[j].is_nan()).collect();
+    let sum = |f: &dyn Fn(usize) -> f64| observed.iter().map(|&j| f(j) / psi[j]).sum::<f64>();
+    let [aa, ab, bb] = [(0, 0), (0, 1), (1, 1)].map(|(a, b)| sum(&|j| w[(j, a)] * w[(j, b)]));
+    let linear = [0, 1].map(|a| sum(&|j| w[(j, a)] * (row[j] - model.mean()[j])));
+    let mut eta = [1.0, 1.0];
+    for _ in 0..2000 {
+        let (p, r) = (aa + 2.0_f64.sqrt() / eta[0], bb + 2.0_f64.sqrt() / eta[1]);
+        let det = p * r - ab * ab;
+        let covariance = [[r / det, -ab / det], [-ab / det, p / det]];
+        let mean = [0, 1].map(|a: usize| covariance[a][0] * linear[0] + covariance[a][1] * linear[1]);
+        let next = [0, 1].map(|a: usize| (mean[a] * mean[a] + covariance[a][a]).sqrt());
+        if next == eta {
+            return (mean, covariance);
+        }
+        eta = next;
+    }
+    let (p, r) = (aa + 2.0_f64.sqrt() / eta[0], bb + 2.0_f64.sqrt() / eta[1]);
+    let det = p * r - ab * ab;
+    let covariance = [[r / det, -ab / det], [-ab / det, p / det]];
+    ([0, 1].map(|a: usize| covariance[a][0] * linear[0] + covariance[a][1] * linear[1]), covariance)
+}
+
+#[test]
+fn new_rows_of_noisy_sources_are_placed_and_filled_by_the_fixed_point() {
+    let (whole, _) = behind_noise();
+    let data = covary::data::simulate::hide(&whole, 0.3, 5);
+    let model = NoisyIca::new(2).fit(&data).unwrap().model;
+    let (sources, filled) = (model.transform(&data).unwrap(), model.impute(&data).unwrap());
+    let w = model.mixing();
+    for i in 0..data.n_rows() {
+        let (mean, covariance) = posterior_of_two(&model, data.row(i));
+        assert_close("sources", sources.row(i), &mean, 1e-8);
+        for cell in filled.cells().iter().filter(|c| c.row == i) {
+            let (a, b) = (w[(cell.column, 0)], w[(cell.column, 1)]);
+            let want = a * mean[0] + b * mean[1] + model.mean()[cell.column];
+            assert!((cell.mean - want).abs() < 1e-8);
+            let spread = a * a * covariance[0][0] + 2.0 * a * b * covariance[0][1] + b * b * covariance[1][1];
+            let sd = (spread + model.noise_variances()[cell.column]).sqrt();
+            assert!((cell.sd - sd).abs() < 1e-8);
+        }
+    }
+    let seen = data.values().as_slice().iter().zip(filled.values().as_slice()).filter(|(v, _)| !v.is_nan());
+    assert!(seen.into_iter().all(|(a, b)| a.to_bits() == b.to_bits()));
+    // A row is placed by itself, whatever stands around it, and an empty one at the mean.
+    let alone = Dataset::new(Matrix::from_rows(&[data.row(7), &[f64::NAN; 4]])).unwrap();
+    let placed = model.transform(&alone).unwrap();
+    assert_eq!(placed.row(0), sources.row(7));
+    assert_eq!(placed.row(1), [0.0, 0.0]);
+    assert_eq!(model.impute(&alone).unwrap().values().row(1), model.mean());
+    let back = model.reconstruct(&placed).unwrap();
+    assert_eq!(back.row(1), model.mean());
+    let narrow = Dataset::new(Matrix::zeros(2, 3)).unwrap();
+    assert!(matches!(model.transform(&narrow), Err(Error::ColumnCount { .. })));
+    assert!(matches!(model.impute(&narrow), Err(Error::ColumnCount { .. })));
+    assert!(matches!(model.reconstruct(&Matrix::zeros(2, 3)), Err(Error::WrongLength { .. })));
+}
+
+#[test]
+fn extreme_parameters_of_noisy_sources_give_numbers_or_an_error_and_no_panic() {
+    let parts = |w: f64, psi: f64| {
+        NoisyMixing::new(Matrix::from_rows(&[[w, w], [w, w]]), vec![1e300, 0.0], vec![psi; 2])
+    };
+    let rows = Dataset::new(Matrix::from_rows(&[[1.0, f64::NAN], [1e300, 1e-300], [f64::NAN; 2]])).unwrap();
+    for (w, psi) in [(1e100, 1e-80), (1.0, 1e-30), (1e-200, 1e250), (0.0, 1.0), (1e144, 1.0)] {
+        let model = parts(w, psi).unwrap();
+        assert_eq!(model.transform(&rows).unwrap().n_rows(), 3);
+        assert_eq!(model.impute(&rows).unwrap().cells().len(), 3);
+    }
+    for (w, psi) in [(1.0, 0.0), (1.0, 1e-300), (1e150, 1e-10), (f64::NAN, 1.0), (1.0, f64::INFINITY)] {
+        assert!(matches!(parts(w, psi), Err(Error::OutOfRange { .. })), "{w} {psi}");
+    }
+}
+
+#[test]
+fn every_option_of_every_road_is_text_that_comes_back() {
+    for name in Road::NAMES {
+        let road = Road::from_name(name).unwrap();
+        let mut again = Road::from_name(name).unwrap();
+        for (option, text) in road.options() {
+            again.set(option, &text).unwrap();
+        }
+        assert_eq!((again.name(), &again), (name, &road));
+    }
+    let mut road = Road::from_name("fastica").unwrap();
+    road.set("contrast", "logcosh 1.5").unwrap();
+    road.set("n_components", "3").unwrap();
+    let Road::Fast(fast) = &road else { panic!("fastica was asked for") };
+    assert_eq!((fast.contrast, fast.n_components), (Contrast::LogCosh { a: 1.5 }, Some(3)));
+    assert_eq!(road.options()["contrast"], "logcosh 1.5");
+    assert!(matches!(road.set("contrast", "logcosh loud"), Err(Error::BadOption { .. })));
+    assert!(matches!(road.set("sources", "super"), Err(Error::NoSuchOption { .. })));
+    assert!(Road::from_name("em").is_none());
 }

@@ -5,16 +5,18 @@ use crate::contract::on_threads;
 use crate::dense::Gaussian;
 use covary::data::{Shape, simulate};
 use covary::infer::{
-    Acceleration, ClassConditional, Em, FullCovariance, LatentMoments, MixtureEm, MixtureInit, Spectral,
-    Termination, Update, Warning,
+    Acceleration, ClassConditional, Em, FitReport, FullCovariance, LatentMoments, MethodRecord, MixtureEm,
+    MixtureInit, Objective, ObjectiveKind, Observer, Spectral, Step, Termination, Update, Warning,
 };
 use covary::io;
-use covary::io::model_file::{self, Constant, Opened, SavedMixture};
-use covary::model::Mixture;
-use covary::select::information_criteria;
+use covary::io::model_file::{self, Constant, Opened, SavedClasses, SavedMixture, Training};
+use covary::learn::{MixtureFamily, MixtureRequest};
+use covary::model::{Mixture, Separation};
+use covary::select::{Coverage, SelfCheck, information_criteria};
 use covary::spec::{NoiseFamily, Prior};
 use covary::{Dataset, Density, Error, Estimator, Fit, LinearGaussian, Matrix, Method, Noise, Spec};
 use serde_json::Value;
+use std::ops::ControlFlow;
 
 /// The start of a golden case; a full covariance v I has no loadings yet.
 fn start(value: &Value) -> Mixture {
@@ -426,6 +428,36 @@ fn collapsing_models_stop_at_the_floor() {
     assert!(fit.model.components().iter().all(|c| c.noise().variance(0) >= least * (1.0 - 1e-9)));
 }
 
+/// As few rows as the models need, so that all have no more than enough, and rows that repeat.
+#[test]
+fn fewest_rows_and_repeated_rows_are_fitted() {
+    let finite = |data: &Dataset, k: usize, spec: &Spec, update: Update, what: &str| {
+        let road = MixtureEm { update, ..MixtureEm::of(k) };
+        let fit = road.fit(data, spec).unwrap_or_else(|e| panic!("{what}, {update:?}: {e}"));
+        assert!(fit.report.trace.iter().all(|l| l.is_finite()), "{what}: {:?}", fit.report.trace);
+        assert_close(what, &[fit.model.log_likelihood(data).unwrap()], &[fit.report.objective.value], 1e-8);
+    };
+    for (k, q, rows) in [(2, 1, 6), (2, 2, 8), (3, 1, 9), (3, 0, 6), (2, 1, 7), (3, 2, 12)] {
+        for seed in 0..20 {
+            let (whole, _) = simulate::ppca(shape(rows, 5, 3), seed);
+            let gaps = simulate::hide(&whole, 0.2, seed + 1);
+            let repeated = whole.of_rows(&(0..30).map(|i| i % 3).collect::<Vec<_>>()).unwrap();
+            let repeated_gaps = gaps.of_rows(&(0..30).map(|i| i % rows).collect::<Vec<_>>()).unwrap();
+            for (data, of) in
+                [(whole, "whole"), (gaps, "gaps"), (repeated, "repeated"), (repeated_gaps, "both")]
+            {
+                if data.n_informative_rows() < k * (q + 2) || data.n_observed_by_column().contains(&0) {
+                    continue;
+                }
+                let what = format!("{k} models, {q} components, {rows} rows, seed {seed}, {of}");
+                finite(&data, k, &Spec::ppca(q), Update::Latent, &what);
+                finite(&data, k, &Spec::ppca(q), Update::ClosedForm, &what);
+                finite(&data, k, &Spec::factor_analysis(q), Update::Auto, &what);
+            }
+        }
+    }
+}
+
 #[test]
 fn bad_requests_are_named() {
     let data = gappy(11);
@@ -498,6 +530,37 @@ fn standardised_classes_follow_the_units_of_the_table() {
         fit.model.probabilities(data).unwrap()
     };
     assert_close("p", probabilities(&stretched).as_slice(), probabilities(&data).as_slice(), 1e-8);
+}
+
+#[test]
+fn the_likelihood_of_classes_is_in_the_units_of_the_table() {
+    let (whole, _, of) = simulate::mixture(shape(120, 5, 1), 3, 6.0, 14);
+    let units = [1e3, 1.0, 1e-4, 7.0, 0.2];
+    let whole = Dataset::new(Matrix::from_fn(120, 5, |i, j| whole.row(i)[j] * units[j])).unwrap();
+    let of: Vec<Option<usize>> = of.iter().enumerate().map(|(i, &c)| (i % 10 > 0).then_some(c)).collect();
+    for (data, standardize) in
+        [(simulate::hide(&whole, 0.2, 1), true), (simulate::hide(&whole, 0.2, 1), false), (whole, true)]
+    {
+        let spec = Spec { standardize, ..Spec::ppca(1) };
+        let fit = ClassConditional::default().fit(&data, &of, &names(3), &spec).unwrap();
+        let mixture = fit.model.mixture();
+        let by_class: Vec<Vec<f64>> =
+            mixture.components().iter().map(|model| model.log_density(&data).unwrap()).collect();
+        let labelled = of.iter().enumerate().filter_map(|(i, c)| Some((i, (*c)?)));
+        let expected: f64 = labelled.map(|(i, c)| mixture.weights()[c].ln() + by_class[c][i]).sum();
+        assert_close("log-likelihood", &[fit.report.objective.value], &[expected], 1e-8);
+        assert_close("end of the trace", &fit.report.trace[fit.report.n_iterations()..], &[expected], 1e-8);
+        let steps = |c| {
+            let rows: Vec<usize> = (0..of.len()).filter(|&i| of[i] == Some(c)).collect();
+            let members = data.of_rows(&rows).unwrap();
+            let spec = Spec { noise_floor: Some(1e-6), ..spec.clone() };
+            Method::recommended(&members, &spec).fit(&members, &spec).unwrap().report.n_iterations()
+        };
+        if !standardize {
+            assert_eq!(fit.report.n_iterations(), (0..3).map(steps).max().unwrap());
+        }
+        assert_eq!(fit.report.n_iterations() > 0, !data.is_complete());
+    }
 }
 
 #[test]
@@ -623,4 +686,215 @@ fn damaged_files_of_mixtures_are_refused() {
         let broken = SavedMixture { columns: saved.columns[1..].to_vec(), ..saved.clone() };
         assert!(model_file::write_mixture(&broken, Vec::new()).is_err());
     }
+}
+
+/// A file of every field, its numbers written out: what `golden_mixture` holds.
+fn everything_mixed() -> SavedMixture {
+    let model = |shift: f64| {
+        let w = Matrix::from_rows(&[[1.5 + shift], [-0.25], [0.0]]);
+        LinearGaussian::new(w, vec![shift, -0.0, 1e-300], Noise::Diagonal(vec![0.5, 2.0, 1e-6])).unwrap()
+    };
+    let mut options = std::collections::BTreeMap::new();
+    options.insert("init".to_owned(), "k-means".to_owned());
+    options.insert("n_mixtures".to_owned(), "2".to_owned());
+    SavedMixture {
+        mixture: Mixture::new(vec![model(0.0), model(3.0)], vec![0.75, 0.25]).unwrap(),
+        classes: Some(SavedClasses {
+            target: "größe".to_owned(),
+            names: vec!["klein".to_owned(), "groß".to_owned()],
+        }),
+        columns: ["a", "b b", "ç"].map(str::to_owned).to_vec(),
+        constants: vec![Constant { name: "always".to_owned(), value: -0.0 }],
+        family: "mfa".to_owned(),
+        spec: Spec { standardize: true, ..Spec::factor_analysis(1) },
+        method: MethodRecord { name: "mixture-em".to_owned(), options },
+        seed: u64::MAX,
+        report: FitReport {
+            objective: Objective { kind: ObjectiveKind::LogLikelihood, value: -12.5 },
+            trace: vec![-14.0, -13.0, -12.5],
+            termination: Termination::IterationLimit,
+            warnings: vec![
+                Warning::ModelMoved { iteration: 1 },
+                Warning::StillRising { iterations: 2, remaining: 0.1 },
+            ],
+            relevance: Vec::new(),
+            monitored: Vec::new(),
+        },
+        training: Training {
+            n_rows: 20,
+            n_observed_by_column: vec![20, 19, 7],
+            column_means: vec![0.5, 0.25, -1.0],
+            column_sds: vec![2.0, 1.5, 0.125],
+        },
+        check: Some(SelfCheck {
+            n_hidden: 9,
+            rmse: 0.5,
+            baseline_rmse: 1.0,
+            skill: 0.75,
+            skill_by_column: vec![Some(0.5), None, Some(-0.25)],
+            coverage: vec![Coverage { level: 0.9, share: 0.875, standard_error: 0.0625 }],
+        }),
+        created_by: "covary 0.1.0".to_owned(),
+    }
+}
+
+fn golden_mixture() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/model_files/mixture_version_2.covary")
+}
+
+#[test]
+fn the_golden_file_of_a_mixture_still_opens() {
+    let file = std::fs::File::open(golden_mixture()).expect("golden files are part of the project");
+    let Opened::Mixture(read) = model_file::open(file).expect("a model file") else {
+        panic!("a mixture was written")
+    };
+    assert_eq!(*read, everything_mixed());
+    assert_eq!(read.mixture.components()[0].mean()[1].to_bits(), (-0.0_f64).to_bits());
+}
+
+#[test]
+#[ignore = "writes the golden file: `cargo test --release -p covary --test it write_the_golden -- --ignored`"]
+fn write_the_golden_file_of_a_mixture() {
+    std::fs::write(golden_mixture(), bytes(&everything_mixed())).expect("a folder to write to");
+}
+
+#[test]
+fn a_check_of_other_columns_is_refused() {
+    let mut saved = everything_mixed();
+    saved.check.as_mut().unwrap().skill_by_column.pop();
+    assert!(model_file::write_mixture(&saved, Vec::new()).is_err());
+}
+
+#[test]
+fn starts_around_rows_find_planes_that_k_means_cuts() {
+    // Three long planes through one place: nearness says nothing of them.
+    let planes = |seed: u64| simulate::mixture(shape(600, 10, 2), 3, 0.0, seed);
+    for seed in 0..4 {
+        let (data, truth, _) = planes(seed);
+        let fit = MixtureEm::of(3).fit(&data, &Spec::ppca(2)).unwrap();
+        let (found, true_value) = (fit.report.objective.value, truth.log_likelihood(&data).unwrap());
+        assert!(found > true_value, "seed {seed}: {found} {true_value}");
+    }
+    let Some((train, _)) = oil("oil_train.csv") else { return };
+    let k_means = MixtureEm { init: MixtureInit::KMeans, restarts: 2, ..MixtureEm::of(3) };
+    let by = |road: &MixtureEm| road.fit(&train, &Spec::ppca(2)).unwrap().report.objective.value / 1000.0;
+    assert!(by(&MixtureEm::of(3)) > by(&k_means) + 2.0);
+}
+
+#[test]
+fn starts_of_a_long_table_are_compared_on_a_part_of_it() {
+    // What goes on is a climb of all rows: its trace is theirs, and never falls.
+    let data = simulate::hide(&simulate::mixture(shape(6000, 6, 2), 3, 8.0, 21).0, 0.1, 21);
+    let fit = MixtureEm::of(3).fit(&data, &Spec::ppca(2)).unwrap();
+    assert!(fit.report.converged() && fit.report.n_iterations() < 60);
+    assert!(fit.report.trace.windows(2).all(|pair| pair[1] >= pair[0] - 1e-9 * pair[0].abs()));
+    assert_close("ℓ", &[fit.report.objective.value], &[fit.model.log_likelihood(&data).unwrap()], 1e-11);
+
+    // A column that the part lacks: all rows are asked.
+    let mut sparse = data.values().clone();
+    let shown = data.spread_rows(1000);
+    for i in 0..6000 {
+        if shown.binary_search(&i).is_ok() {
+            sparse[(i, 5)] = f64::NAN;
+        }
+    }
+    let fit = MixtureEm::of(3).fit(&Dataset::new(sparse).unwrap(), &Spec::ppca(2)).unwrap();
+    assert!(fit.report.objective.value.is_finite());
+}
+
+#[test]
+fn an_interrupted_start_is_returned_as_far_as_it_got() {
+    for rows in [300, 3000] {
+        let data = simulate::mixture(shape(rows, 6, 2), 3, 4.0, 22).0;
+        let mut steps = 0;
+        let mut observer = |_: &Step| {
+            steps += 1;
+            if steps == 12 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let fit =
+            MixtureEm::of(3).fit_observed(&data, &Spec::ppca(2), &mut observer as &mut dyn Observer).unwrap();
+        assert_eq!(fit.report.termination, Termination::Interrupted);
+        assert_eq!(steps, 12);
+        assert!(fit.report.objective.value.is_finite());
+    }
+}
+
+#[test]
+fn sizes_are_judged_by_bic_and_by_rows_held_out() {
+    let (data, _, _) = simulate::mixture(shape(300, 5, 1), 2, 12.0, 23);
+    let request = MixtureRequest {
+        max_mixtures: 3,
+        max_components: 2,
+        standardize: false,
+        ..MixtureRequest::new(MixtureFamily::Mppca)
+    };
+    let found = request.compare(&data, 5, &|_, _| ControlFlow::Continue(())).unwrap();
+    assert_eq!(found.0.len(), 6);
+    let chosen = found.recommended().unwrap();
+    assert_eq!((chosen.n_mixtures, chosen.n_components), (2, 1));
+    let held: Vec<_> = found.0.iter().map(|at| at.held_out.unwrap()).collect();
+    let best = held.iter().map(|h| h.mean).fold(f64::NEG_INFINITY, f64::max);
+    for h in &held {
+        assert_close("shortfall", &[h.shortfall], &[best - h.mean], 1e-9);
+        assert!(h.shortfall == 0.0 || h.shortfall_error > 0.0);
+    }
+    assert_eq!(found.best_held_out().unwrap().n_mixtures, 2);
+    assert!(
+        found.to_string().starts_with("Recommended: 2 models with 1 component, the least BIC."),
+        "{found}"
+    );
+
+    // One model is the single model, standardised or not.
+    let one = MixtureRequest { max_mixtures: 1, standardize: true, ..request.clone() };
+    let one = one.compare(&data, 0, &|_, _| ControlFlow::Continue(())).unwrap();
+    assert_eq!(one.0.iter().map(|at| at.n_parameters).collect::<Vec<_>>(), [5 + 5 + 1, 5 + 10 + 1 - 1]);
+
+    // Sizes that do not fit what is left when rows are held out are not tried.
+    let few = data.of_rows(&(0..20).collect::<Vec<_>>()).unwrap();
+    let request = MixtureRequest { max_mixtures: 6, n_components: Some(1), ..request };
+    let found = request.compare(&few, 5, &|_, _| ControlFlow::Continue(())).unwrap();
+    assert_eq!(found.0.iter().map(|at| at.n_mixtures).max(), Some(5));
+}
+
+#[test]
+fn separating_axes_solve_their_eigenproblem() {
+    let mixture = simulate::mixture(shape(50, 5, 2), 3, 6.0, 24).1;
+    let apart = Separation::of(&mixture, 5).unwrap();
+    let d = 5;
+    let sum = |of: &dyn Fn(&LinearGaussian) -> Matrix| {
+        mixture.components().iter().zip(mixture.weights()).fold(Matrix::zeros(d, d), |sum, (c, pi)| {
+            let of = of(c);
+            Matrix::from_fn(d, d, |i, j| sum[(i, j)] + pi * of[(i, j)])
+        })
+    };
+    let mean = |j: usize| -> f64 {
+        mixture.components().iter().zip(mixture.weights()).map(|(c, pi)| pi * c.mean()[j]).sum()
+    };
+    let off = |c: &LinearGaussian, j: usize| c.mean()[j] - mean(j);
+    let between = sum(&|c| Matrix::from_fn(d, d, |i, j| off(c, i) * off(c, j)));
+    let within = sum(&LinearGaussian::covariance);
+    let total = Matrix::from_fn(d, d, |i, j| between[(i, j)] + within[(i, j)]);
+    let unit = apart.axes().t_dot(&total.dot(apart.axes()));
+    assert_close("vᵀΣv", unit.as_slice(), Matrix::identity(d).as_slice(), 1e-9);
+    // Means first, largest share first; they take what they can, so the rest has little of them.
+    let shares = apart.axes().t_dot(&between.dot(apart.axes()));
+    let n_means = (0..d).take_while(|&k| shares[(k, k)] >= 0.2).count();
+    assert_eq!(n_means, 2, "{shares:?}");
+    assert!(shares[(0, 0)] >= shares[(1, 1)] && shares[(0, 1)].abs() < 1e-9);
+    assert!((2..d).all(|i| (0..d).all(|j| shares[(i, j)].abs() < 1e-9)), "three means lie in a plane");
+    // All axes together are Σ⁻¹ = V Vᵀ; the others are eigenvectors of how covariances differ.
+    let inverse = apart.axes().dot_t(apart.axes());
+    let turned = |a: &Matrix| apart.axes().t_dot(&a.dot(apart.axes()));
+    let shapes = sum(&|c| {
+        let c = c.covariance();
+        let a = Matrix::from_fn(d, d, |i, j| c[(i, j)] - within[(i, j)]);
+        a.dot(&inverse).dot(&a)
+    });
+    let shapes = turned(&shapes);
+    for i in 2..d {
+        assert!((2..d).all(|j| i == j || shapes[(i, j)].abs() < 1e-9), "{shapes:?}");
+        assert!(i == 2 || shapes[(i, i)] <= shapes[(i - 1, i - 1)] + 1e-12);
+    }
+    let centred = Dataset::new(Matrix::from_fn(1, d, |_, j| mean(j))).unwrap();
+    assert!(apart.places(&mixture, &centred).unwrap().as_slice().iter().all(|v| v.abs() < 1e-12));
 }

@@ -69,6 +69,7 @@ fn everything() -> Saved {
             },
         }),
         family: "fa".to_owned(),
+        views: Vec::new(),
         spec: Spec {
             standardize: true,
             noise_floor: Some(0.1),

@@ -2,12 +2,21 @@
 
 use crate::common::{assert_close, dataset, flat, golden, matrix};
 use covary::data::{Shape, simulate};
-use covary::infer::{SharedPrivate, Step, Termination, Warning};
+use covary::infer::{BachJordan, Init, SharedPrivate, Step, Termination, Warning};
+use covary::spec::{NoiseFamily, Prior};
 use covary::views::CanonicalCorrelation;
-use covary::{Dataset, Density, Error, LinearGaussian, Matrix, Noise};
+use covary::{Dataset, Density, Error, Estimator, LinearGaussian, Matrix, Method, Noise, Spec};
 use rand::SeedableRng;
 use serde_json::Value;
 use std::ops::ControlFlow;
+
+fn road(private: &[usize]) -> SharedPrivate {
+    SharedPrivate { private: Some(private.to_vec()), ..SharedPrivate::default() }
+}
+
+fn spec(shared: usize, views: &[usize]) -> Spec {
+    Spec::of_views(shared, views.to_vec())
+}
 
 fn joined(case: &Value) -> Dataset {
     let (x, y) = (matrix(&case["input"]["X"]), matrix(&case["input"]["Y"]));
@@ -30,10 +39,11 @@ fn the_golden_cases_are_met() {
             max_iterations: 20,
             tolerance: 0.0,
             parameter_expansion: false,
-            start: Some(start.unwrap()),
-            ..SharedPrivate::new(vec![4, 3], 1, vec![1, 1])
+            init: Init::Given(Box::new(start.unwrap())),
+            ..road(&[1, 1])
         };
-        let fit = plain.fit(&data).unwrap();
+        let spec = spec(1, &[4, 3]);
+        let fit = plain.fit(&data, &spec).unwrap();
         let tolerance = case["tolerance"]["trace_rel"].as_f64().unwrap();
         assert_close("start", &fit.report.trace[..1], &flat(&want["loglik_start"]), tolerance);
         assert_close("trace", &fit.report.trace[1..], &flat(&want["loglik_trace"]), tolerance);
@@ -52,7 +62,7 @@ fn the_golden_cases_are_met() {
         let converged = case["tolerance"]["converged_rel"].as_f64().unwrap();
         let far = SharedPrivate { max_iterations: 100_000, tolerance: 1e-10, ..plain.clone() };
         for parameter_expansion in [false, true] {
-            let fit = SharedPrivate { parameter_expansion, ..far.clone() }.fit(&data).unwrap();
+            let fit = SharedPrivate { parameter_expansion, ..far.clone() }.fit(&data, &spec).unwrap();
             let want = &want["converged"];
             assert_close("ℓ", &[fit.report.objective.value], &flat(&want["loglik"]), converged);
             assert!(fit.report.trace.windows(2).all(|l| l[1] >= l[0] - 1e-9), "falls");
@@ -65,14 +75,25 @@ fn with_full_private_parts_it_is_canonical_correlation() {
     let case = golden("part2", "pcca_ml");
     let found = CanonicalCorrelation { n_components: Some(1), ..CanonicalCorrelation::default() };
     let found = found.fit(&dataset(&case["input"]["X"]), &dataset(&case["input"]["Y"])).unwrap();
-    let fit = SharedPrivate {
-        max_iterations: 50_000,
-        tolerance: 1e-9,
-        ..SharedPrivate::new(vec![4, 3], 1, vec![3, 2])
+    let (both, spec) = (joined(&case), spec(1, &[4, 3]));
+    let close = |value: f64| {
+        let apart = value - found.log_likelihood().unwrap();
+        assert!(apart.abs() < case["tolerance"]["em_abs"].as_f64().unwrap(), "{apart:.1e}");
     };
-    let fit = fit.fit(&joined(&case)).unwrap();
-    let apart = fit.report.objective.value - found.log_likelihood().unwrap();
-    assert!(apart.abs() < case["tolerance"]["em_abs"].as_f64().unwrap(), "{apart:.1e}");
+    let far = SharedPrivate { max_iterations: 50_000, tolerance: 1e-9, ..road(&[3, 2]) };
+    close(far.fit(&both, &spec).unwrap().report.objective.value);
+    // By default it starts there.
+    let near = SharedPrivate::default().fit(&both, &spec).unwrap().report;
+    close(near.objective.value);
+    assert!(near.n_iterations() < 10, "{}", near.n_iterations());
+    let closed = BachJordan::default().fit(&both, &spec).unwrap();
+    close(closed.report.objective.value);
+    assert_eq!(closed.model, found.model().unwrap());
+    // What is shared comes out as the same pairs.
+    let standardized = Spec { standardize: true, ..spec };
+    let fit =
+        SharedPrivate { tolerance: 1e-10, ..SharedPrivate::default() }.fit(&both, &standardized).unwrap();
+    assert_close("W", &fit.model.loadings().column(0), &closed.model.loadings().column(0), 1e-5);
 }
 
 /// Three views of 4, 3 and 5 columns with one shared component and one private to each, and the same with gaps
@@ -95,7 +116,7 @@ fn three_views() -> (Dataset, Dataset) {
 #[test]
 fn three_views_with_gaps_are_fitted_and_filled() {
     let (whole, gaps) = three_views();
-    let fit = SharedPrivate::new(vec![4, 3, 5], 1, vec![1, 1, 1]).fit(&gaps).unwrap();
+    let fit = road(&[1, 1, 1]).fit(&gaps, &spec(1, &[4, 3, 5])).unwrap();
     assert_eq!(fit.report.termination, Termination::Converged);
     assert!(fit.report.trace.windows(2).all(|l| l[1] >= l[0] - 1e-8));
     let w = fit.model.loadings();
@@ -117,7 +138,7 @@ fn three_views_with_gaps_are_fitted_and_filled() {
 #[test]
 fn a_missing_view_is_integrated_out() {
     let (whole, _) = three_views();
-    let model = SharedPrivate::new(vec![4, 3, 5], 1, vec![1, 1, 1]).fit(&whole).unwrap().model;
+    let model = road(&[1, 1, 1]).fit(&whole, &spec(1, &[4, 3, 5])).unwrap().model;
     let hidden = Matrix::from_fn(400, 12, |i, j| if j < 7 { whole.values()[(i, j)] } else { f64::NAN });
     let w = Matrix::from_fn(7, 4, |j, k| model.loadings()[(j, k)]);
     let noise = Noise::Diagonal(model.noise_variances()[..7].to_vec());
@@ -134,8 +155,8 @@ fn the_same_bits_on_one_thread_and_two() {
     let data = gaps.of_rows(&many).unwrap();
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let fit = SharedPrivate { max_iterations: 5, ..SharedPrivate::new(vec![4, 3, 5], 1, vec![1, 1, 1]) };
-        pool.install(|| fit.fit(&data).unwrap().model.loadings().clone())
+        let fit = SharedPrivate { max_iterations: 5, ..road(&[1, 1, 1]) };
+        pool.install(|| fit.fit(&data, &spec(1, &[4, 3, 5])).unwrap().model.loadings().clone())
     };
     assert!(on(1).as_slice().iter().zip(on(2).as_slice()).all(|(a, b)| a.to_bits() == b.to_bits()));
 }
@@ -144,7 +165,7 @@ fn the_same_bits_on_one_thread_and_two() {
 fn what_cannot_be_fitted_is_refused_in_words() {
     let (data, _) = simulate::ppca(Shape { rows: 50, columns: 6, n_components: 2 }, 1);
     let fit = |views: &[usize], shared, private: &[usize]| {
-        SharedPrivate::new(views.to_vec(), shared, private.to_vec()).fit(&data).map(|_| ())
+        road(private).fit(&data, &spec(shared, views)).map(|_| ())
     };
     let refused = fit(&[6, 0], 1, &[1, 0]).unwrap_err();
     assert_eq!(refused, Error::EmptyView { view: 2 });
@@ -155,7 +176,7 @@ fn what_cannot_be_fitted_is_refused_in_words() {
     assert!(matches!(fit(&[4, 2], 1, &[1, 2]), Err(Error::TooManyComponents { asked: 2, max: 1, .. })));
     let with = |change: &dyn Fn(usize, usize, f64) -> f64| {
         let values = Matrix::from_fn(50, 6, |i, j| change(i, j, data.values()[(i, j)]));
-        SharedPrivate::new(vec![4, 2], 1, vec![1, 1]).fit(&Dataset::new(values).unwrap())
+        road(&[1, 1]).fit(&Dataset::new(values).unwrap(), &spec(1, &[4, 2]))
     };
     assert_eq!(with(&|_, j, v| if j > 3 { 1.0 } else { v }).unwrap_err(), Error::AllConstant { columns: 2 });
     assert!(matches!(with(&|_, j, v| if j == 2 { f64::NAN } else { v }), Err(Error::EmptyColumn { .. })));
@@ -164,12 +185,38 @@ fn what_cannot_be_fitted_is_refused_in_words() {
     let exact = with(&|i, j, v| if j == 5 { data.values()[(i, 4)] } else { v }).unwrap();
     let said = |w: &Warning| matches!(w, Warning::NoiseAtFloor { columns } if columns == &["x5", "x6"]);
     assert!(exact.report.warnings.iter().any(said), "{:?}", exact.report.warnings);
-    let request = SharedPrivate::new(vec![4, 2], 1, vec![1, 1]);
-    let bad = SharedPrivate { tolerance: f64::NAN, ..request.clone() }.fit(&data);
+    let (request, views) = (road(&[1, 1]), spec(1, &[4, 2]));
+    let bad = SharedPrivate { tolerance: f64::NAN, ..request.clone() }.fit(&data, &views);
     assert!(matches!(bad, Err(Error::OutOfRange { .. })));
     let (_, start) = simulate::ppca(Shape { rows: 5, columns: 6, n_components: 2 }, 1);
-    let bad = SharedPrivate { start: Some(start), ..request.clone() }.fit(&data);
+    let bad = SharedPrivate { init: Init::Given(Box::new(start)), ..request.clone() }.fit(&data, &views);
     assert!(matches!(bad, Err(Error::WrongLength { expected: 3, got: 2, .. })));
-    let stopped = request.fit_observed(&data, &mut |_: &Step| ControlFlow::Break(())).unwrap();
+    let stopped = request.fit_observed(&data, &views, &mut |_: &Step| ControlFlow::Break(())).unwrap();
     assert_eq!(stopped.report.termination, Termination::Interrupted);
+    for (spec, what) in [
+        (Spec::ppca(1), "a table without views"),
+        (Spec { noise: NoiseFamily::Diagonal, ..views.clone() }, "a noise variance for each column"),
+        (Spec { prior: Prior::weak(), ..views.clone() }, "a prior"),
+    ] {
+        assert!(request.fit(&data, &spec).unwrap_err().to_string().contains(what));
+    }
+    for method in ["em", "spectral", "structured", "gibbs", "full-covariance"] {
+        let refused = Method::from_name(method).unwrap().fit(&data, &views).unwrap_err().to_string();
+        assert!(refused.contains("does not fit several views"), "{method}: {refused}");
+    }
+    let closed =
+        |data: &Dataset, views: &[usize]| BachJordan::default().fit(data, &spec(1, views)).unwrap_err();
+    assert!(closed(&data, &[2, 2, 2]).to_string().contains("other than two views"));
+    assert!(closed(&simulate::hide(&data, 0.1, 1), &[4, 2]).to_string().contains("use `shared-private`"));
+}
+
+#[test]
+fn restarts_keep_the_best() {
+    let (_, gaps) = three_views();
+    let (one, spec) = (road(&[1, 1, 1]), spec(1, &[4, 3, 5]));
+    let random = SharedPrivate { init: Init::Random, seed: 3, ..one.clone() };
+    let value = |road: &SharedPrivate| road.fit(&gaps, &spec).unwrap().report.objective.value;
+    let (spectral, random, several) =
+        (value(&one), value(&random), value(&SharedPrivate { restarts: 2, ..one }));
+    assert!(several >= spectral && spectral >= random - 1e-3, "{several} {spectral} {random}");
 }

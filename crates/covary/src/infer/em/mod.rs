@@ -3,7 +3,7 @@
 mod expectation;
 pub(super) mod moments;
 pub(super) mod parameters;
-mod squarem;
+pub(super) mod squarem;
 pub(super) mod start;
 pub(super) mod stop;
 

@@ -7,8 +7,8 @@ use crate::{Dataset, Error, Matrix, Spec};
 use statrs::function::gamma::ln_gamma;
 
 /// Columns are divided by `scale` while fitting: each by its own standard deviation for diagonal
-/// noise and for standardised fits, all by one number otherwise, so that floors, priors and step
-/// lengths are free of units. Means stay in the user's units.
+/// noise and for standardised fits, all of a view by one number otherwise, so that floors, priors and
+/// step lengths are free of units. Means stay in the user's units.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::infer) struct Frame {
     pub(in crate::infer) mean: Vec<f64>,
@@ -20,11 +20,14 @@ pub(in crate::infer) struct Frame {
 impl Frame {
     pub(in crate::infer) fn new(data: &Dataset, spec: &Spec) -> Self {
         let (mean, variances) = (data.observed_means().to_vec(), data.observed_variances());
-        let pooled = (variances.iter().sum::<f64>() / variances.len() as f64).sqrt();
         let own = spec.standardize || !is_isotropic(spec);
-        let scale: Vec<f64> =
-            variances.iter().map(|v| if own && *v > 0.0 { v.sqrt() } else { pooled }).collect();
-        Self::with_scale(mean, scale, is_isotropic(spec))
+        let mut scale = Vec::with_capacity(variances.len());
+        for columns in spec.view_columns(variances.len()) {
+            let variances = &variances[columns];
+            let pooled = (variances.iter().sum::<f64>() / variances.len() as f64).sqrt();
+            scale.extend(variances.iter().map(|v| if own && *v > 0.0 { v.sqrt() } else { pooled }));
+        }
+        Self::with_scale(mean, scale, is_isotropic(spec) && spec.views.len() < 2)
     }
 
     pub(in crate::infer) fn with_scale(mean: Vec<f64>, scale: Vec<f64>, isotropic: bool) -> Self {

@@ -33,13 +33,8 @@ pub(super) fn cycle(walk: &mut Walk<'_>, moments: &LatentMoments) -> (LatentMome
             .collect()
     };
     let (t0, t1, t2) = (coordinates(&theta0), coordinates(&theta1), coordinates(&theta2));
-    let r: Vec<f64> = t1.iter().zip(&t0).map(|(a, b)| a - b).collect();
-    let v: Vec<f64> = t2.iter().zip(&t1).zip(&r).map(|((c, b), r)| c - b - r).collect();
-    let norm = |x: &[f64]| x.iter().map(|v| v * v).sum::<f64>().sqrt();
-    let alpha = -(norm(&r) / norm(&v));
-    let rate = if alpha < -1.0 { (1.0 + 1.0 / alpha).powi(2) } else { 0.0 };
-    if alpha.is_finite() && alpha < -1.0 {
-        let t: Vec<f64> = (0..t0.len()).map(|i| t0[i] - 2.0 * alpha * r[i] + alpha * alpha * v[i]).collect();
+    let (t, rate) = extrapolated(&t0, &t1, &t2);
+    if let Some(t) = t {
         walk.climb.parameters = from_coordinates(walk, &theta2, &t);
         let moments = walk.expectation();
         if walk.objective(&moments) >= objective1 {
@@ -48,6 +43,17 @@ pub(super) fn cycle(walk: &mut Walk<'_>, moments: &LatentMoments) -> (LatentMome
     }
     walk.climb.parameters = theta2;
     (walk.expectation(), rate)
+}
+
+/// Where two steps from `t0` lead on to, if they are slow, and the rate of plain steps; see [`cycle`].
+pub(crate) fn extrapolated(t0: &[f64], t1: &[f64], t2: &[f64]) -> (Option<Vec<f64>>, f64) {
+    let r: Vec<f64> = t1.iter().zip(t0).map(|(a, b)| a - b).collect();
+    let v: Vec<f64> = t2.iter().zip(t1).zip(&r).map(|((c, b), r)| c - b - r).collect();
+    let norm = |x: &[f64]| x.iter().map(|v| v * v).sum::<f64>().sqrt();
+    let alpha = -(norm(&r) / norm(&v));
+    let rate = if alpha < -1.0 { (1.0 + 1.0 / alpha).powi(2) } else { 0.0 };
+    let beyond = |i: usize| t0[i] - 2.0 * alpha * r[i] + alpha * alpha * v[i];
+    ((alpha.is_finite() && alpha < -1.0).then(|| (0..t0.len()).map(beyond).collect()), rate)
 }
 
 fn from_coordinates(walk: &Walk<'_>, like: &Parameters, t: &[f64]) -> Parameters {

@@ -52,7 +52,7 @@ pub(in crate::infer) fn parameters(
     }
 }
 
-fn random(data: &Dataset, q: usize, frame: &Frame, seed: u64) -> Parameters {
+pub(in crate::infer) fn random(data: &Dataset, q: usize, frame: &Frame, seed: u64) -> Parameters {
     let d = data.n_columns();
     let mut w = normal(d, q, &mut ChaCha8Rng::seed_from_u64(seed));
     w.as_mut_slice().iter_mut().for_each(|v| *v *= 0.3);
@@ -60,7 +60,7 @@ fn random(data: &Dataset, q: usize, frame: &Frame, seed: u64) -> Parameters {
 }
 
 /// The start moved at random by a third of its own size, for restarts.
-pub(super) fn jitter(start: &Parameters, seed: u64) -> Parameters {
+pub(in crate::infer) fn jitter(start: &Parameters, seed: u64) -> Parameters {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut p = start.clone();
     let size = p.w.as_slice().iter().map(|v| v * v).sum::<f64>() / p.w.as_slice().len().max(1) as f64;

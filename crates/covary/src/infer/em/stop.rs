@@ -11,7 +11,7 @@ const SLOWEST: f64 = 0.999;
 /// The half is for the estimate's own error: rates approach their limit from below, and plain EM was
 /// once seen to end 29 % further from the optimum than estimated.
 #[derive(Debug, Clone)]
-pub(in crate::infer) struct Aitken {
+pub(crate) struct Aitken {
     tolerance: f64,
     last: Option<f64>,
     gain: Option<f64>,
@@ -23,12 +23,12 @@ pub(in crate::infer) struct Aitken {
 }
 
 impl Aitken {
-    pub(in crate::infer) fn new(tolerance: f64) -> Self {
+    pub(crate) fn new(tolerance: f64) -> Self {
         Self { tolerance, last: None, gain: None, rate: 0.0, slowest: 0.0, remaining: f64::INFINITY, met: 0 }
     }
 
     /// Takes the next value of the objective; true when the fit may stop.
-    pub(in crate::infer) fn push(&mut self, objective: f64) -> bool {
+    pub(crate) fn push(&mut self, objective: f64) -> bool {
         let gain = self.last.map(|last| objective - last);
         if let (Some(gain), Some(before)) = (gain, self.gain) {
             // At rounding level the ratio of gains says nothing; a gain of nothing leaves nothing.
@@ -48,17 +48,17 @@ impl Aitken {
     /// Tells that the next gains are those of extrapolated cycles, or follow one, where plain steps
     /// would have gained at `rate`. Such gains are no geometric series: they fall at once where the
     /// fast directions end and say nothing about the slow ones, which are therefore remembered.
-    pub(in crate::infer) fn extrapolate(&mut self, rate: f64) {
+    pub(crate) fn extrapolate(&mut self, rate: f64) {
         self.slowest = self.slowest.max(rate.min(SLOWEST));
     }
 
     /// Share of the error left by the last step.
-    pub(in crate::infer) fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         self.rate
     }
 
     /// Estimated gain still to come, in nats.
-    pub(in crate::infer) fn remaining(&self) -> f64 {
+    pub(crate) fn remaining(&self) -> f64 {
         self.remaining
     }
 }

@@ -79,9 +79,9 @@ impl<'a> Climb<'a> {
 
     /// One M-step from clusters, each with the covariance that rows have about their centres.
     pub(super) fn at_clusters(mut self, clusters: Clusters) -> Result<Self, Error> {
-        let Clusters { centres, labels } = clusters;
+        let Clusters { centres, labels, members } = clusters;
         let Frame { mean, scale, inverse, isotropic } = self.frame;
-        let (d, k) = (self.data.n_columns(), centres.n_rows());
+        let d = self.data.n_columns();
         let residual = |i: usize, j: usize| {
             labels[i].map_or(f64::NAN, |c| (self.data.row(i)[j] - mean[j]) * inverse[j] - centres[(c, j)])
         };
@@ -98,27 +98,51 @@ impl<'a> Climb<'a> {
             let residuals = Dataset::new(residuals)?;
             em_start::parameters(&Init::Spectral, &residuals, &spec, &about, self.road.seed)?
         };
-        for c in 0..k {
-            let member = |label: &Option<usize>| if *label == Some(c) { 1.0 } else { 0.0 };
-            let members: Vec<f64> = labels.iter().map(member).collect();
-            let n: f64 = members.iter().sum();
-            let mean = (0..d).map(|j| mean[j] + scale[j] * centres[(c, j)]).collect();
+        for (centre, members) in centres.rows().zip(members) {
+            let mean = (0..d).map(|j| mean[j] + scale[j] * centre[j]).collect();
             let at = Parameters { mean, ..pooled.clone() };
-            let enough = n >= fewest_rows(self.spec) as f64;
-            self.models.push(if enough { self.maximize.step(&at, &members)? } else { at });
-            self.weights.push(n.max(1.0));
+            let enough = members.len() >= fewest_rows(self.spec);
+            let mut counted = vec![0.0; self.data.n_rows()];
+            for &i in &members {
+                counted[i] = 1.0;
+            }
+            self.models.push(if enough { self.maximize.step(&at, &counted)? } else { at });
+            self.weights.push(members.len().max(1) as f64);
         }
         let total: f64 = self.weights.iter().sum();
         self.weights.iter_mut().for_each(|w| *w /= total);
         Ok(self)
     }
 
+    /// Where another climb, of some of the rows, has come to.
+    pub(super) fn at_end_of(self, other: Climb<'_>) -> Self {
+        // An interruption stays one; that some of the rows had converged says nothing of all.
+        let termination = match other.termination {
+            Termination::Interrupted => Termination::Interrupted,
+            _ => self.termination,
+        };
+        Self { models: other.models, weights: other.weights, termination, ..self }
+    }
+
     pub(super) fn log_likelihood(&self) -> f64 {
         self.trace.last().copied().unwrap_or(f64::NEG_INFINITY)
     }
 
+    /// Whether ℓ is higher by more than two standard errors of the difference, over rows (Vuong 1989).
+    pub(super) fn is_clearly_above(&self, other: &Self) -> bool {
+        let (Some(own), Some(others)) = (&self.shares, &other.shares) else { return false };
+        let more: Vec<f64> = self.rows.iter().map(|&i| own.log_totals[i] - others.log_totals[i]).collect();
+        let sum: f64 = more.iter().sum();
+        let mean = sum / more.len() as f64;
+        sum > 2.0 * more.iter().map(|m| (m - mean).powi(2)).sum::<f64>().sqrt()
+    }
+
     pub(super) fn is_interrupted(&self) -> bool {
         self.termination == Termination::Interrupted
+    }
+
+    pub(super) fn interrupted(self) -> Self {
+        Self { termination: Termination::Interrupted, ..self }
     }
 
     /// Goes on until the stopping rule is met or `steps` have been made, those of earlier calls included.
@@ -165,7 +189,8 @@ impl<'a> Climb<'a> {
     /// M-step. False if a model had lost its rows and was moved or removed.
     fn step(&mut self) -> Result<bool, Error> {
         let Shares { responsibilities, log_totals } = self.shares.take().expect("expect comes before");
-        let fewest = fewest_rows(self.spec) as f64;
+        // Rounding alone loses no model: as shares sum to the rows, one at least then has enough.
+        let fewest = fewest_rows(self.spec) as f64 * (1.0 - 1e-9);
         let mut lost = Vec::new();
         for (k, at) in self.models.iter_mut().enumerate() {
             let mut weights = vec![0.0; self.data.n_rows()];
@@ -263,7 +288,7 @@ impl<'a> Climb<'a> {
         self.warnings.extend(unseen_pairs);
         let mixture = self.mixture()?;
         let model = match &self.road.init {
-            MixtureInit::KMeans => mixture.canonical(),
+            MixtureInit::Auto | MixtureInit::KMeans => mixture.canonical(),
             // Whoever gave a start knows its models by their places.
             MixtureInit::Centres(_) | MixtureInit::Given(_) => mixture.canonical_components(),
         };

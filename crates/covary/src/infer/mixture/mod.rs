@@ -49,9 +49,10 @@ pub struct MixtureEm {
     pub parameter_expansion: bool,
     /// Where to start.
     pub init: MixtureInit,
-    /// Further starts from other seeds. Each makes five steps, and the best goes on: the likelihood has
-    /// many maxima, and most bad ones are told apart early. Without chance, as from given parameters,
-    /// there are none.
+    /// Further starts from other seeds: the likelihood has many maxima, and most bad ones are told apart
+    /// early. Each makes five steps, the best third goes on to twenty, and the best of these to the end;
+    /// of a long table the others are made on a part of its rows. Without chance, as from given
+    /// parameters, there are none.
     pub restarts: usize,
     /// Seed of the starts.
     pub seed: u64,
@@ -65,8 +66,8 @@ impl Default for MixtureEm {
             tolerance: 1e-3,
             update: Update::Auto,
             parameter_expansion: true,
-            init: MixtureInit::KMeans,
-            restarts: 2,
+            init: MixtureInit::Auto,
+            restarts: 11,
             seed: 0,
         }
     }
@@ -88,6 +89,9 @@ pub enum Update {
 /// Where a mixture starts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MixtureInit {
+    /// As [`KMeans`](Self::KMeans) and, every second start, from the rows around some taken at random:
+    /// the first finds groups that lie apart, the second planes that cross.
+    Auto,
     /// Seeds far from each other (k-means++), a few rounds of k-means, and one M-step.
     KMeans,
     /// Rows to the nearest of these centres, K × d, and one M-step.
@@ -115,6 +119,7 @@ words!(
 impl Setting for MixtureInit {
     fn text(&self) -> String {
         match self {
+            Self::Auto => "auto",
             Self::KMeans => "k-means",
             Self::Centres(_) => "centres",
             Self::Given(_) => "given",
@@ -124,8 +129,9 @@ impl Setting for MixtureInit {
 
     fn set(&mut self, text: &str) -> Result<(), &'static str> {
         match text {
+            "auto" => *self = Self::Auto,
             "k-means" => *self = Self::KMeans,
-            _ => return Err("k-means; given centres or parameters cannot be named"),
+            _ => return Err("auto or k-means; given centres or parameters cannot be named"),
         }
         Ok(())
     }
@@ -134,11 +140,22 @@ impl Setting for MixtureInit {
 /// Smallest noise variance as a share of the observed one, unless the spec says otherwise: without a
 /// floor the likelihood has no maximum (spec §9.4).
 const FLOOR: f64 = 1e-6;
-/// Steps of each start before the best is taken.
-const SHORT: usize = 5;
+/// Steps of each start before a third of them is taken, and of these before the best is.
+const SHORT: [usize; 2] = [5, 20];
+const KEPT: usize = 3;
+/// Rows that are enough to compare starts: so many, and so many for each axis and mean of a model.
+const ROWS_OF_STARTS: usize = 1000;
+const ROWS_PER_AXIS: usize = 25;
 /// Columns up to which the closed form is taken, and how many for each component.
 const NARROW: usize = 64;
 const COLUMNS_PER_COMPONENT: usize = 8;
+
+/// A start on its way.
+struct Start<'a> {
+    /// Whether it began around rows, not by k-means.
+    around: bool,
+    climb: Climb<'a>,
+}
 
 impl MixtureEm {
     /// The name of this road.
@@ -190,41 +207,81 @@ impl MixtureEm {
                 }
                 climb().at_clusters(start::nearest(data, &frame, centres))?
             }
-            MixtureInit::KMeans => {
-                let first = climb().at_clusters(start::clusters(data, &frame, self.n_mixtures, self.seed))?;
-                self.best_of(first, climb, observer)?
+            MixtureInit::Auto | MixtureInit::KMeans => {
+                let some = self.rows_of_starts(data, spec)?;
+                match &some {
+                    None => self.best_start(climb, observer)?,
+                    Some(some) => {
+                        let best = self.best_start(|| Climb::new(self, some, spec, &frame), observer)?;
+                        climb().at_end_of(best)
+                    }
+                }
             }
         };
         best.run(self.max_iterations, observer)?;
         best.into_fit(constant, unseen_pairs(data))
     }
 
-    /// The best of several starts after a few steps of each.
-    fn best_of<'a>(
+    /// The part of a long table that starts are compared on; `None` where all rows are needed.
+    fn rows_of_starts(&self, data: &Dataset, spec: &Spec) -> Result<Option<Dataset>, Error> {
+        let rows = ROWS_OF_STARTS.max(ROWS_PER_AXIS * self.n_mixtures * fewest_rows(spec));
+        if self.n_mixtures == 1 || self.restarts == 0 || rows >= data.n_rows() {
+            return Ok(None);
+        }
+        let some = data.of_rows(&data.spread_rows(rows))?;
+        let each = fewest_rows(spec) * self.n_mixtures;
+        let enough = some.n_informative_rows() >= each && some.n_observed_by_column().iter().all(|n| *n > 0);
+        Ok(enough.then_some(some))
+    }
+
+    /// The best of the starts, after some steps of all and more of the best third. One around rows must be
+    /// clearly better than the best by k-means: on few rows a likelier maximum is often a worse one.
+    fn best_start<'a>(
         &self,
-        mut best: Climb<'a>,
         climb: impl Fn() -> Climb<'a>,
         observer: &mut dyn Observer,
     ) -> Result<Climb<'a>, Error> {
-        if self.n_mixtures == 1 || self.restarts == 0 {
-            return Ok(best);
-        }
-        let steps = SHORT.min(self.max_iterations);
-        best.run(steps, observer)?;
-        for k in 1..=self.restarts {
-            if best.is_interrupted() {
+        let starts = if self.n_mixtures == 1 { 1 } else { 1 + self.restarts };
+        let start = |k: usize| -> Result<Start<'a>, Error> {
+            let around = self.init == MixtureInit::Auto && k % 2 == 1;
+            Ok(Start { around, climb: self.start(climb(), k, around)? })
+        };
+        let mut left = (0..starts).map(start).collect::<Result<Vec<_>, _>>()?;
+        for steps in SHORT {
+            if left.len() == 1 {
                 break;
             }
-            let seed = self.seed.wrapping_add(k as u64);
-            let first = climb();
-            let clusters = start::clusters(first.data, first.frame, self.n_mixtures, seed);
-            let mut other = first.at_clusters(clusters)?;
-            other.run(steps, observer)?;
-            if other.log_likelihood() > best.log_likelihood() {
-                best = other;
+            let mut interrupted = false;
+            for Start { climb, .. } in &mut left {
+                climb.run(steps.min(self.max_iterations), observer)?;
+                interrupted = climb.is_interrupted();
+                if interrupted {
+                    break;
+                }
             }
+            // One that made no step yet comes last.
+            let reached = |start: &Start<'_>| start.climb.log_likelihood().max(f64::NEG_INFINITY);
+            left.sort_by(|a, b| reached(b).total_cmp(&reached(a)));
+            if interrupted {
+                return Ok(left.swap_remove(0).climb.interrupted());
+            }
+            let by_k_means = left.iter().position(|start| !start.around).unwrap_or(0);
+            let keep = left.len().div_ceil(KEPT);
+            if by_k_means >= keep {
+                left.swap(keep, by_k_means);
+            }
+            left.truncate(keep.max(1 + by_k_means.min(keep)));
         }
-        Ok(best)
+        let by_k_means = left.iter().position(|start| !start.around).unwrap_or(0);
+        let clearly = by_k_means == 0 || left[0].climb.is_clearly_above(&left[by_k_means].climb);
+        Ok(left.swap_remove(if clearly { 0 } else { by_k_means }).climb)
+    }
+
+    /// Start number `k`, around rows or by k-means.
+    fn start<'a>(&self, climb: Climb<'a>, k: usize, around: bool) -> Result<Climb<'a>, Error> {
+        let (data, frame, seed) = (climb.data, climb.frame, self.seed.wrapping_add(k as u64));
+        let clusters = if around { start::neighbourhoods } else { start::k_means };
+        climb.at_clusters(clusters(data, frame, self.n_mixtures, seed))
     }
 
     fn check(&self, data: &Dataset, spec: &Spec) -> Result<(), Error> {

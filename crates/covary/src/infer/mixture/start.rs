@@ -1,4 +1,5 @@
-//! Clusters to start from: k-means++ seeds and a few rounds of k-means, gaps allowed (spec §9.4).
+//! Clusters to start from, gaps allowed: k-means++ seeds and a few rounds of k-means (spec §9.4), or
+//! rows at random, each with those around it.
 //!
 //! ```text
 //! dist²(t, m) = d/|O| Σ_O (t − m)²        in units of the frame
@@ -21,11 +22,35 @@ const BLOCK: usize = 512;
 pub(super) struct Clusters {
     /// In units of the frame, about its mean; K × d.
     pub(super) centres: Matrix,
-    /// The cluster of every row; `None` for a row of only gaps.
+    /// The nearest centre of every row; `None` for a row of only gaps.
     pub(super) labels: Vec<Option<usize>>,
+    /// The rows that each is fitted to.
+    pub(super) members: Vec<Vec<usize>>,
 }
 
-pub(super) fn clusters(data: &Dataset, frame: &Frame, k: usize, seed: u64) -> Clusters {
+/// Rows at random as centres, each with the `N/K` rows nearest to it: they may overlap, and all have as
+/// many. Where k-means cuts a long plane in two, these lie along it.
+pub(super) fn neighbourhoods(data: &Dataset, frame: &Frame, k: usize, seed: u64) -> Clusters {
+    let table = Table::new(data, frame);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let n = table.rows.len();
+    let seeds: Vec<Vec<f64>> = (0..k).map(|_| table.y.row(rng.random_range(0..n)).to_vec()).collect();
+    let around = |centre: &Vec<f64>| {
+        let mut near: Vec<(f64, usize)> = table
+            .by_row(|row| table.distance(row, centre))
+            .into_iter()
+            .zip(table.rows.iter().copied())
+            .collect();
+        near.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        near[..n / k].iter().map(|(_, row)| *row).collect()
+    };
+    let members = seeds.iter().map(around).collect();
+    let centres = Matrix::from_rows(&seeds);
+    let nearest = table.nearest(&centres);
+    Clusters { members, ..table.labelled(centres, &nearest) }
+}
+
+pub(super) fn k_means(data: &Dataset, frame: &Frame, k: usize, seed: u64) -> Clusters {
     let table = Table::new(data, frame);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut centres = table.seeds(k, &mut rng);
@@ -95,11 +120,12 @@ impl Table {
     }
 
     fn labelled(&self, centres: Matrix, nearest: &[(usize, f64)]) -> Clusters {
-        let mut labels = vec![None; self.n_rows];
-        for (&i, (label, _)) in self.rows.iter().zip(nearest) {
-            labels[i] = Some(*label);
+        let (mut labels, mut members) = (vec![None; self.n_rows], vec![Vec::new(); centres.n_rows()]);
+        for (&i, &(label, _)) in self.rows.iter().zip(nearest) {
+            labels[i] = Some(label);
+            members[label].push(i);
         }
-        Clusters { centres, labels }
+        Clusters { centres, labels, members }
     }
 
     /// Every row's nearest centre, and how far it is.

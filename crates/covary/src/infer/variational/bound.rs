@@ -1,8 +1,9 @@
 //! The bound, term by term (spec II §2.3 and §3.5), and the moves along which the model stays the same
 //! while the bound rises (§2.4, §3.3).
 
+use super::rotation::{Rotation, Turned};
 use super::state::{Gamma, Prior, State, Statistics, trace_product};
-use crate::linalg::{Cholesky, Eigen, dot, eigen};
+use crate::linalg::{Cholesky, dot};
 use crate::{Error, Matrix};
 use std::f64::consts::PI;
 
@@ -12,7 +13,7 @@ pub(super) struct Parts {
     pub(super) errors: Vec<f64>,
     /// `tr cov(v_j) A_j`
     pub(super) spreads: Vec<f64>,
-    /// `ln |cov(v_j)|`, one per column or one for all.
+    /// `ln |cov(v_j)|`, as many as there are covariances.
     pub(super) ln_covariance: Vec<f64>,
     /// `Σ ⟨z zᵀ⟩`
     pub(super) latent: Matrix,
@@ -42,10 +43,11 @@ pub(super) fn bound(prior: &Prior, statistics: &Statistics, state: &State, parts
     let (d, q) = (state.v.n_rows(), state.n_components());
     let width = (q + 1) as f64;
     let alpha = state.alpha();
-    let ln_alpha: f64 = state.relevance.iter().map(Gamma::mean_ln).sum();
+    let ln_alpha: Vec<f64> =
+        state.relevance.iter().map(|view| view.iter().map(Gamma::mean_ln).sum()).collect();
     let mut sum = 0.0;
     for j in 0..d {
-        let (tau, ln_tau) = (state.tau(j), state.mean_ln_tau(j));
+        let (tau, ln_tau) = (state.tau(j), state.noise(j).mean_ln());
         // ln p(t | x, v, τ)
         sum += statistics.counts[j] * (ln_tau - ln_2pi)
             - tau * parts.errors[j]
@@ -54,11 +56,11 @@ pub(super) fn bound(prior: &Prior, statistics: &Statistics, state: &State, parts
         let (at_mean, spread) = state.prior_quadratics(j, prior, &alpha);
         let (weight, ln_weight) = if prior.in_noise_units { (tau, width * ln_tau) } else { (1.0, 0.0) };
         let spread_weight = if state.coupled { 1.0 } else { weight };
-        sum += ln_alpha + prior.mean_precision.ln() - width * ln_2pi + ln_weight
+        sum += ln_alpha[state.view[j]] + prior.mean_precision.ln() - width * ln_2pi + ln_weight
             - weight * at_mean
             - spread_weight * spread;
         // − ln q(v | τ)
-        let ln_covariance = parts.ln_covariance[j.min(parts.ln_covariance.len() - 1)];
+        let ln_covariance = parts.ln_covariance[state.place(parts.ln_covariance.len(), j)];
         sum += ln_covariance + width * (1.0 + ln_2pi) - if state.coupled { width * ln_tau } else { 0.0 };
     }
     // ln p(x) − ln q(x)
@@ -66,52 +68,27 @@ pub(super) fn bound(prior: &Prior, statistics: &Statistics, state: &State, parts
     sum += parts.n * q as f64 - squares - parts.ln_det;
     0.5 * sum
         + state.noise.iter().map(|g| g.gain(&prior.noise)).sum::<f64>()
-        + state.relevance.iter().map(|g| g.gain(&prior.relevance)).sum::<f64>()
+        + state.relevance.iter().flatten().map(|g| g.gain(&prior.relevance)).sum::<f64>()
 }
 
-/// (2.8): the part of the bound that a rotation changes, α adapted, with `P → RPRᵀ` and
-/// `K → R⁻ᵀKR⁻¹` given by their traces, diagonal and `ln |det R|`.
-fn rotation_gain(prior: &Prior, d: usize, n: f64, trace: f64, diagonal: &[f64], ln_det: f64) -> f64 {
-    let Gamma { shape, rate } = prior.relevance;
-    let d = d as f64;
-    let relevance: f64 = diagonal.iter().map(|k| (rate + 0.5 * k).ln()).sum();
-    -0.5 * trace + (n - d) * ln_det - (shape + 0.5 * d) * relevance
-}
-
-/// Turns and stretches the latent space to the canonical gauge, `Σ⟨xxᵀ⟩ = N I` and `Σ⟨wwᵀ⟩` diagonal and
-/// falling (2.9), if the bound does not fall.
+/// Turns and stretches the latent space to where the bound is largest, if it does not fall.
 pub(super) fn rotate(prior: &Prior, state: &mut State, parts: &mut Parts) -> Result<(), Error> {
-    let (d, q, n) = (state.v.n_rows(), state.n_components(), parts.n);
+    let (q, n) = (state.n_components(), parts.n);
     if q == 0 {
         return Ok(());
     }
-    let p = Matrix::from_fn(q, q, |i, j| parts.latent[(i, j)]);
-    let k = state.loadings_moment(prior);
-    let Eigen { values, vectors } = eigen(&p)?;
-    if values.iter().any(|v| *v <= 0.0) {
-        return Ok(());
-    }
-    let power = |exponent: f64| {
-        let mut scaled = vectors.clone();
-        scaled.scale_columns(&values.iter().map(|v| (v / n).powf(exponent)).collect::<Vec<_>>());
-        scaled.dot_t(&vectors)
+    let turned = Turned {
+        p: Matrix::from_fn(q, q, |i, j| parts.latent[(i, j)]),
+        k: state.loadings_moments(prior),
+        sizes: state.view_sizes(),
+        n,
+        relevance: prior.relevance,
     };
-    let (root, inverse_root) = (power(0.5), power(-0.5));
-    let mut turned = root.dot(&k).dot(&root);
-    turned.symmetrize();
-    let Eigen { values: kappa, vectors: turn } = eigen(&turned)?;
-    let ln_det: f64 = -0.5 * values.iter().map(|v| (v / n).ln()).sum::<f64>();
-    let now: Vec<f64> = (0..q).map(|i| k[(i, i)]).collect();
-    let after = rotation_gain(prior, d, n, n * q as f64, &kappa, ln_det);
-    if after < rotation_gain(prior, d, n, p.trace(), &now, 0.0) {
-        return Ok(());
-    }
-    // w → R⁻ᵀ w, so that a row of W is multiplied by R⁻¹ = (P/N)^½ Q.
-    let inverse = root.dot(&turn);
-    let rotation = turn.t_dot(&inverse_root);
+    let Some(Rotation { by, inverse, ln_det }) = turned.best()? else { return Ok(()) };
+    // w → R⁻ᵀ w, so that a row of W is multiplied by R⁻¹.
     state.turn(&inverse);
     state.update_relevance(prior);
-    let latent = rotation.bordered();
+    let latent = by.bordered();
     parts.latent = latent.dot(&parts.latent).dot_t(&latent);
     parts.ln_det -= 2.0 * n * ln_det;
     parts.ln_covariance.iter_mut().for_each(|l| *l -= 2.0 * ln_det);
@@ -162,7 +139,7 @@ pub(super) fn translate_mean_field(
 /// (3.7): the translation that the next update of q(W, μ, τ) may count on.
 pub(super) fn translation(prior: &Prior, statistics: &Statistics, state: &State) -> Option<Vec<f64>> {
     let (d, q, beta) = (state.v.n_rows(), state.n_components(), prior.mean_precision);
-    let k = state.loadings_moment(prior);
+    let k = &state.loadings_moments(prior)[0];
     let mut right: Vec<f64> = (0..q).map(|i| -statistics.latent[(i, q)]).collect();
     for j in 0..d {
         let (tau, c, v) = (state.tau(j), state.covariance(j), state.v.row(j));

@@ -11,12 +11,16 @@ use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, Matrix, Spec};
 use rayon::prelude::*;
 
-/// Bayesian PCA, and factor analysis, by a posterior whose factors are independent:
+/// Bayesian PCA, factor analysis and group factor analysis by a posterior whose factors are independent:
 /// `q(X) q(W) q(μ) q(α) q(τ)`.
 ///
 /// ```text
 /// w_i ~ N(0, I/αᵢ)     αᵢ ~ Gamma(a_α, b_α)     μ ~ N(m, I/β)     τ ~ Gamma(a_τ, b_τ)
 /// ```
+///
+/// With [`Spec::views`] every view has its own αᵢ and its own τ (or one for each of its columns), so that a
+/// component may live in some views and not in others: [`Activity`](crate::views::Activity) says which. Components
+/// then come by falling strength, not turned to the canonical form, which would mix them.
 ///
 /// Components that the table does not support are pruned: [`Spec::n_components`] is the most there can
 /// be. Gaps are integrated out exactly; the price of independence is intervals a little too narrow and
@@ -101,6 +105,7 @@ impl Estimator for MeanField {
 impl Scheme for MeanField {
     const NAME: &'static str = "mean-field";
     const COUPLED: bool = false;
+    const VIEWS: bool = true;
 
     fn settings(&self) -> Settings {
         Settings {
@@ -138,11 +143,15 @@ impl Scheme for MeanField {
 fn update(prior: &Prior, statistics: &Statistics, state: &mut State) -> Result<Vec<f64>, Error> {
     let (d, q) = (state.v.n_rows(), state.n_components());
     let alpha = state.alpha();
-    let own = if statistics.is_shared() && state.noise.len() == 1 { 1 } else { d };
-    // The covariance of column j, and its factor.
-    let known: Vec<(Cholesky, Matrix, f64)> = (0..own)
+    // Columns that share their noise, their α and their gaps share a covariance.
+    let own = if statistics.is_shared() { state.noise.len() } else { d };
+    let first: Vec<usize> =
+        (0..own).map(|k| (0..d).find(|&j| state.place(own, j) == k).expect("views have columns")).collect();
+    // The covariance of each, and its factor.
+    let known: Vec<(Cholesky, Matrix, f64)> = first
         .into_par_iter()
         .map(|j| {
+            let alpha = alpha.row(state.view[j]);
             let (a, tau) = (statistics.normal(j), state.tau(j));
             let unit = if prior.in_noise_units { tau } else { 1.0 };
             let precision =
@@ -160,7 +169,7 @@ fn update(prior: &Prior, statistics: &Statistics, state: &mut State) -> Result<V
         })
         .collect::<Result<_, Error>>()?;
     for j in 0..d {
-        let (factor, covariance, _) = &known[j.min(own - 1)];
+        let (factor, covariance, _) = &known[state.place(own, j)];
         let (a, b, tau) = (statistics.normal(j), statistics.cross.row(j), state.tau(j));
         let unit = if prior.in_noise_units { tau } else { 1.0 };
         let row = state.v.row_mut(j);
@@ -186,7 +195,7 @@ fn update_noise(prior: &Prior, statistics: &Statistics, state: &mut State) {
     let groups = state.noise.len();
     let mut noise = vec![prior.noise; groups];
     for j in 0..d {
-        let Gamma { shape, rate } = &mut noise[j.min(groups - 1)];
+        let Gamma { shape, rate } = &mut noise[state.place(groups, j)];
         *shape += 0.5 * statistics.counts[j];
         *rate += 0.5 * (parts.errors[j] + parts.spreads[j]);
         if prior.in_noise_units {

@@ -6,6 +6,7 @@
 
 mod bound;
 mod mean_field;
+mod rotation;
 mod state;
 mod structured;
 #[cfg(test)]
@@ -17,11 +18,13 @@ pub use structured::Structured;
 use super::em::parameters::Frame;
 use super::em::start::{Pairs, WIDE, mean_filled, unseen_pairs};
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
-use crate::linalg::{Cholesky, Eigen, eigen};
-use crate::model::Uncertainty;
+use crate::data::Pattern;
+use crate::linalg::{Cholesky, Eigen, canonical_signs, eigen};
 use crate::spec::NoiseFamily;
+use crate::views::signal_of_noise;
 use crate::{Dataset, Error, Matrix, Spec};
 use state::{Gamma, Prior, State};
+use std::ops::Range;
 
 /// The customary vague hyper-parameter; harmless only on data of unit scale, which is why fits divide by
 /// the mean observed standard deviation (spec II §1.2).
@@ -66,6 +69,8 @@ trait Scheme {
     const NAME: &'static str;
     /// Whether q keeps loadings and mean together with the noise.
     const COUPLED: bool;
+    /// Whether columns may be of several views.
+    const VIEWS: bool;
 
     fn settings(&self) -> Settings;
     fn supports(family: NoiseFamily) -> bool;
@@ -94,7 +99,11 @@ struct Climb<'a> {
 impl<'a> Climb<'a> {
     /// Checks the request and makes a start.
     fn new<S: Scheme>(scheme: &S, data: &'a Dataset, spec: &'a Spec) -> Result<Self, Error> {
-        spec.check(data)?;
+        if S::VIEWS {
+            spec.check_views(data)?;
+        } else {
+            spec.check(data)?;
+        }
         let settings = scheme.settings();
         let refused = |what, instead| Err(Error::Unsupported { method: S::NAME, what, instead });
         if spec.noise_floor.is_some() {
@@ -113,7 +122,7 @@ impl<'a> Climb<'a> {
         settings.check()?;
         let d = data.n_columns();
         let frame = if settings.raw {
-            let isotropic = spec.noise == NoiseFamily::Isotropic;
+            let isotropic = spec.noise == NoiseFamily::Isotropic && spec.views.len() < 2;
             Frame::with_scale(data.observed_means().to_vec(), vec![1.0; d], isotropic)
         } else {
             Frame::new(data, spec)
@@ -181,6 +190,9 @@ impl<'a> Climb<'a> {
         if pruning && self.prune(LIVE) {
             trace.push(scheme.sweep(self.data, &self.frame, &self.prior, &mut self.state)? - units);
         }
+        if pruning && self.state.n_views() > 1 {
+            self.silence();
+        }
         self.into_fit(trace, termination, warnings)
     }
 
@@ -194,24 +206,73 @@ impl<'a> Climb<'a> {
         f64::EPSILON * (0..counts.len()).map(of).sum::<f64>()
     }
 
-    /// Drops components whose signal is at most this share of their second moment, and those that
-    /// noise alone would show; whether there were any.
+    /// Drops components whose signal is at most this share of their second moment in every view, and those
+    /// too weak for each view and for the whole table; whether there were any.
     ///
     /// The second rule is ours: in long tables the factors may settle on noise, with more than half signal
-    /// by their own account (5000 × 100 cells of 10 components, 10 % gaps: all 14 offered to mean-field).
+    /// by their own account (5000 × 100 cells of 10 components, 10 % gaps: all 14 offered to mean-field). In
+    /// one view too weak is what noise alone would show. With several, noise that a component of one view
+    /// fits is there for every view, and too weak is what a view by itself would not keep at the optimum of
+    /// its bound.
     fn prune(&mut self, share: f64) -> bool {
-        let d = self.data.n_columns();
-        let least = strength_of_noise(self.data.n_observed() as f64 / d as f64, d as f64);
-        let fractions = self.state.signal_fractions(&self.prior);
-        let strengths = self.state.strengths();
-        let kept: Vec<usize> =
-            (0..fractions.len()).filter(|&i| fractions[i] > share && strengths[i] > least).collect();
-        let any = kept.len() < fractions.len();
+        let counts = self.data.n_observed_by_column();
+        let views = self.spec.view_columns(counts.len());
+        let least = |columns: Range<usize>| {
+            let d = columns.len() as f64;
+            let n = counts[columns.clone()].iter().sum::<usize>() as f64 / d;
+            if views.len() == 1 {
+                return strength_of_noise(n, d);
+            }
+            // What noise shows rests on pairs of cells.
+            let missing =
+                |p: &Pattern<'_>| p.gaps.iter().filter(|g| columns.contains(&(**g as usize))).count();
+            let seen = self.data.patterns().filter(|p| missing(p) < columns.len());
+            let ratio = d * seen.map(|p| p.rows.len()).sum::<usize>() as f64 / (n * n);
+            shrunk(edge_of(ratio), ratio)
+        };
+        let whole = least(0..counts.len());
+        let views: Vec<f64> = views.iter().cloned().map(least).collect();
+        let (fractions, strengths) = (self.state.signal_fractions(&self.prior), self.state.strengths());
+        let q = self.state.n_components();
+        let lives = |&i: &usize| {
+            let signal = fractions.rows().any(|f| f[i] > share);
+            let total: f64 = strengths.rows().map(|s| s[i]).sum();
+            signal && (total > whole || strengths.rows().zip(&views).any(|(s, least)| s[i] > *least))
+        };
+        let kept: Vec<usize> = (0..q).filter(lives).collect();
+        let any = kept.len() < q;
         if any {
-            self.prior.offset = kept.iter().map(|&i| self.prior.offset[i]).collect();
-            self.state.keep(&kept);
+            self.keep(&kept);
         }
         any
+    }
+
+    /// Zeros where a component is not active in a view. What noise is left there would move the scores of
+    /// rows in which the other views are missing (docs/gfa.md has by how much).
+    fn silence(&mut self) {
+        let q = self.state.n_components();
+        let state = &mut self.state;
+        let (signal, sizes) = (state.activity(), state.view_sizes());
+        let least: Vec<f64> = sizes.iter().map(|&size| signal_of_noise(size, sizes.len() * q)).collect();
+        let active = |v: usize, i: usize| signal[(v, i)] > least[v];
+        for (j, &v) in state.view.iter().enumerate() {
+            let place = state.place(state.covariance.len(), j);
+            for i in (0..q).filter(|&i| !active(v, i)) {
+                state.v[(j, i)] = 0.0;
+                for k in 0..=q {
+                    state.covariance[place][(i, k)] = 0.0;
+                    state.covariance[place][(k, i)] = 0.0;
+                }
+            }
+        }
+        let somewhere = |i: &usize| (0..sizes.len()).any(|v| active(v, *i));
+        self.keep(&(0..q).filter(somewhere).collect::<Vec<_>>());
+    }
+
+    /// Only these components.
+    fn keep(&mut self, kept: &[usize]) {
+        self.prior.offset = kept.iter().map(|&i| self.prior.offset[i]).collect();
+        self.state.keep(kept);
     }
 
     fn into_fit(
@@ -225,20 +286,25 @@ impl<'a> Climb<'a> {
             warnings.push(Warning::ConstantColumns { columns: constant });
         }
         warnings.extend(unseen_pairs(data));
-        let uncertainty = Uncertainty {
-            relative: state.relative(),
-            shape: state.noise.iter().map(|g| g.shape).collect(),
-            coupled: state.coupled,
+        let model = frame.model(&state.parameters(&frame), spec)?.with_uncertainty(state.uncertainty())?;
+        let (model, turn) = if state.n_views() == 1 {
+            model.canonical_with_rotation()
+        } else {
+            // The canonical form would mix what is private with what is shared.
+            let turn = falling(model.loadings(), &state.strengths());
+            (model.rotated(&turn), turn)
         };
-        let model = frame.model(&state.parameters(&frame), spec)?.with_uncertainty(uncertainty)?;
-        let (model, turn) = model.canonical_with_rotation();
         // α of the components as they are reported.
         state.turn(&turn);
         state.update_relevance(&prior);
-        // In units of the noise α has none; else those of 1/W², where columns share them.
-        let shared_units = frame.isotropic && !spec.standardize && !prior.in_noise_units;
-        let unit = if shared_units { frame.inverse[0] * frame.inverse[0] } else { 1.0 };
-        let relevance = state.alpha().iter().map(|a| a * unit).collect();
+        // In units of the noise α has none; else those of 1/W², where the columns of a view share them.
+        let shared_units = spec.noise == NoiseFamily::Isotropic && !spec.standardize && !prior.in_noise_units;
+        let mut alpha = state.alpha();
+        for (view, columns) in spec.view_columns(data.n_columns()).into_iter().enumerate() {
+            let unit = if shared_units { frame.inverse[columns.start].powi(2) } else { 1.0 };
+            alpha.row_mut(view).iter_mut().for_each(|a| *a *= unit);
+        }
+        let relevance = alpha.into_vec();
         let value = trace.last().copied().unwrap_or(f64::NEG_INFINITY);
         let objective = Objective { kind: ObjectiveKind::LowerBound, value };
         let report = FitReport { objective, trace, termination, warnings, relevance, monitored: Vec::new() };
@@ -272,28 +338,66 @@ fn start(data: &Dataset, spec: &Spec, frame: &Frame, prior: &Prior, coupled: boo
     let tau = 1.0 / least.max(LEAST_NOISE * mean);
     let per_tau = if prior.in_noise_units { 1.0 / tau } else { 1.0 };
     let alpha = |i: usize| Gamma { shape: 1.0, rate: length(i).powi(2) / (d as f64 * per_tau) };
-    let noise = if spec.noise == NoiseFamily::Isotropic { 1 } else { d };
+    let views = spec.view_columns(d);
+    let noise = if spec.noise == NoiseFamily::Isotropic { views.len() } else { d };
     Ok(State {
         v,
         covariance: vec![Matrix::zeros(q + 1, q + 1)],
         noise: vec![Gamma { shape: 1.0, rate: 1.0 / tau }; noise],
-        relevance: (0..q).map(alpha).collect(),
+        relevance: vec![(0..q).map(alpha).collect(); views.len()],
+        view: views.into_iter().enumerate().flat_map(|(v, columns)| vec![v; columns.len()]).collect(),
         coupled,
     })
+}
+
+/// The turn that puts components in the order of their falling strength over all views, with signs by the
+/// library's rule.
+fn falling(loadings: &Matrix, strengths: &Matrix) -> Matrix {
+    let q = loadings.n_columns();
+    let total: Vec<f64> = (0..q).map(|i| strengths.column(i).iter().sum()).collect();
+    let mut order: Vec<usize> = (0..q).collect();
+    order.sort_by(|&a, &b| total[b].total_cmp(&total[a]));
+    let mut turn = Matrix::from_fn(q, q, |i, k| f64::from(u8::from(order[k] == i)));
+    let flips = canonical_signs(&mut loadings.dot(&turn));
+    turn.scale_columns(&flips);
+    turn
 }
 
 /// The strength `‖ŵ‖²/σ²` that the largest component of pure noise reaches in one table of twenty.
 ///
 /// Its sample eigenvalue is x = (1 + √η)² + 0.98 · (1 + √η)^{4/3} η^{-1/6} n^{-2/3}, η = d/n (Johnstone 2001);
-/// a component of strength t shows x = (1 + t)(1 + η/t), and the factors shrink it to t² / (t + η) (spec II §4).
+/// a component of strength t shows x = (1 + t)(1 + η/t).
 fn strength_of_noise(n: f64, d: f64) -> f64 {
     const TRACY_WIDOM_95: f64 = 0.979;
     let ratio = d / n;
     let edge = 1.0 + ratio.sqrt();
     let above = TRACY_WIDOM_95 * edge.powf(4.0 / 3.0) * ratio.powf(-1.0 / 6.0) * n.powf(-2.0 / 3.0);
     let sum = 2.0 * ratio.sqrt() + above;
-    let t = 0.5 * (sum + (sum * sum - 4.0 * ratio).sqrt());
+    shrunk(0.5 * (sum + (sum * sum - 4.0 * ratio).sqrt()), ratio)
+}
+
+/// What the factors shrink a component of strength t to, η = d/n (spec II §4).
+fn shrunk(t: f64, ratio: f64) -> f64 {
     t * t / (t + ratio)
+}
+
+/// The strength below which the bound of a complete table is largest without the component (spec II §4):
+/// the zero of `ln(1+t)/t + ln(1+t/η)/(t/η) − 1`, which falls in t; 2.5129 at η = 1.
+pub(crate) fn edge_of(eta: f64) -> f64 {
+    let share = |t: f64| t.ln_1p() / t;
+    let f = |t: f64| share(t) + share(t / eta) - 1.0;
+    let (mut low, mut high) = (2.5 * eta.sqrt(), 2.6 * eta.sqrt());
+    while f(low) < 0.0 {
+        low *= 0.5;
+    }
+    while f(high) > 0.0 {
+        high *= 2.0;
+    }
+    for _ in 0..100 {
+        let middle = 0.5 * (low + high);
+        if f(middle) > 0.0 { low = middle } else { high = middle }
+    }
+    0.5 * (low + high)
 }
 
 /// The Cholesky factor, the diagonal lifted a little if rounding made that necessary (spec II §1.3).

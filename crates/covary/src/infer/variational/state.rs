@@ -3,6 +3,7 @@
 use crate::infer::em::LatentMoments;
 use crate::infer::em::parameters::{Frame, Parameters};
 use crate::linalg::{dot, packed};
+use crate::model::Uncertainty;
 use crate::model::latent::one_or_each;
 use crate::{Dataset, Matrix};
 use statrs::function::gamma::{digamma, ln_gamma};
@@ -37,7 +38,7 @@ impl Gamma {
 /// The prior, in the units of the frame.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Prior {
-    /// Of every `αᵢ`.
+    /// Of every `α`.
     pub(super) relevance: Gamma,
     /// Of the noise precision.
     pub(super) noise: Gamma,
@@ -56,11 +57,14 @@ pub(super) struct Prior {
 pub(super) struct State {
     /// Means of `v_j`, d × (q+1).
     pub(super) v: Matrix,
-    /// Covariances of `v_j`, times τ if `coupled`; one for every column or one for all.
+    /// Covariances of `v_j`, times τ if `coupled`: one for all, for each view, or for each column.
     pub(super) covariance: Vec<Matrix>,
-    /// Noise precision: one, or one per column.
+    /// Noise precision: one for each view, or for each column.
     pub(super) noise: Vec<Gamma>,
-    pub(super) relevance: Vec<Gamma>,
+    /// α of each view, one per component.
+    pub(super) relevance: Vec<Vec<Gamma>>,
+    /// The view of each column.
+    pub(super) view: Vec<usize>,
     /// Whether `q(v_j | τ)` has covariance `∝ 1/τ`.
     pub(super) coupled: bool,
 }
@@ -70,20 +74,34 @@ impl State {
         self.v.n_columns() - 1
     }
 
-    pub(super) fn tau(&self, j: usize) -> f64 {
-        one_or_each(&self.noise, j).expect("one at least").mean()
+    pub(super) fn n_views(&self) -> usize {
+        self.relevance.len()
     }
 
-    pub(super) fn mean_ln_tau(&self, j: usize) -> f64 {
-        one_or_each(&self.noise, j).expect("one at least").mean_ln()
+    /// Where among so many entries that of column `j` stands: one for all, for each column or for each view.
+    pub(super) fn place(&self, entries: usize, j: usize) -> usize {
+        match entries {
+            1 => 0,
+            each if each == self.view.len() => j,
+            _ => self.view[j],
+        }
+    }
+
+    pub(super) fn tau(&self, j: usize) -> f64 {
+        self.noise(j).mean()
+    }
+
+    pub(super) fn noise(&self, j: usize) -> &Gamma {
+        &self.noise[self.place(self.noise.len(), j)]
     }
 
     pub(super) fn covariance(&self, j: usize) -> &Matrix {
-        one_or_each(&self.covariance, j).expect("one at least")
+        &self.covariance[self.place(self.covariance.len(), j)]
     }
 
-    pub(super) fn alpha(&self) -> Vec<f64> {
-        self.relevance.iter().map(Gamma::mean).collect()
+    /// ⟨α⟩, views × components.
+    pub(super) fn alpha(&self) -> Matrix {
+        Matrix::from_fn(self.n_views(), self.n_components(), |v, i| self.relevance[v][i].mean())
     }
 
     /// What a covariance counts as in `⟨τ v vᵀ⟩`.
@@ -93,7 +111,8 @@ impl State {
 
     /// `E_j = ⟨τ cov(v_j)⟩`
     pub(super) fn relative(&self) -> Vec<Matrix> {
-        let each = self.covariance.len().max(if self.coupled { 1 } else { self.noise.len() });
+        let one = self.covariance.len() == 1 && (self.coupled || self.noise.len() == 1);
+        let each = if one { 1 } else { self.view.len() };
         let of = |j: usize| {
             let mut e = self.covariance(j).clone();
             let weight = self.weight(j);
@@ -101,6 +120,16 @@ impl State {
             e
         };
         (0..each).map(of).collect()
+    }
+
+    /// The posterior as a model keeps it.
+    pub(super) fn uncertainty(&self) -> Uncertainty {
+        let shapes = if self.noise.len() == 1 { 1 } else { self.view.len() };
+        Uncertainty {
+            relative: self.relative(),
+            shape: (0..shapes).map(|j| self.noise(j).shape).collect(),
+            coupled: self.coupled,
+        }
     }
 
     /// The parameters at which rows are looked at.
@@ -111,11 +140,12 @@ impl State {
         Parameters { w: self.v.first_columns(q), mean, psi }
     }
 
-    /// `Σ_j ⟨w wᵀ⟩`, each `τ`-weighted where the prior is in units of the noise.
-    pub(super) fn loadings_moment(&self, prior: &Prior) -> Matrix {
+    /// `Σ_j ⟨w wᵀ⟩` over the columns of each view, each `τ`-weighted where the prior is in units of the noise.
+    pub(super) fn loadings_moments(&self, prior: &Prior) -> Vec<Matrix> {
         let (d, q) = (self.v.n_rows(), self.n_components());
-        let mut k = Matrix::zeros(q, q);
+        let mut moments = vec![Matrix::zeros(q, q); self.n_views()];
         for j in 0..d {
+            let k = &mut moments[self.view[j]];
             let tau = if prior.in_noise_units { self.tau(j) } else { 1.0 };
             let spread = if self.coupled { 1.0 } else { tau };
             let (c, v) = (self.covariance(j), self.v.row(j));
@@ -125,34 +155,62 @@ impl State {
                 }
             }
         }
-        k
+        moments
     }
 
-    /// Share of each component's second moment that is signal (2.11).
-    pub(super) fn signal_fractions(&self, prior: &Prior) -> Vec<f64> {
-        let moment = self.loadings_moment(prior);
-        let signal = |i: usize| {
-            let of = |j: usize| {
-                let tau = if prior.in_noise_units { self.tau(j) } else { 1.0 };
-                tau * self.v[(j, i)].powi(2)
-            };
-            (0..self.v.n_rows()).map(of).sum::<f64>()
-        };
-        (0..self.n_components()).map(|i| signal(i) / moment[(i, i)]).collect()
+    /// Columns of each view.
+    pub(super) fn view_sizes(&self) -> Vec<usize> {
+        let mut sizes = vec![0; self.n_views()];
+        self.view.iter().for_each(|&v| sizes[v] += 1);
+        sizes
     }
 
-    /// `Σ_j τ_j ŵ_ji²` of each component: its variance in units of the noise.
-    pub(super) fn strengths(&self) -> Vec<f64> {
-        let of = |i: usize| (0..self.v.n_rows()).map(|j| self.tau(j) * self.v[(j, i)].powi(2)).sum();
-        (0..self.n_components()).map(of).collect()
+    /// Share of each component's second moment in each view that is signal (2.11), views × components.
+    pub(super) fn signal_fractions(&self, prior: &Prior) -> Matrix {
+        let moments = self.loadings_moments(prior);
+        let mut signal = self.squares(|j| if prior.in_noise_units { self.tau(j) } else { 1.0 });
+        for (v, moment) in moments.iter().enumerate() {
+            signal.row_mut(v).iter_mut().enumerate().for_each(|(i, s)| *s /= moment[(i, i)]);
+        }
+        signal
+    }
+
+    /// `Σ_j τ_j ŵ_ji²` over the columns of each view: the variance of component i there in units of the noise.
+    pub(super) fn strengths(&self) -> Matrix {
+        self.squares(|j| self.tau(j))
+    }
+
+    /// [`signal_fractions`](Self::signal_fractions) in units of the noise, whatever the prior is in.
+    pub(super) fn activity(&self) -> Matrix {
+        let mut signal = self.strengths();
+        let mut spread = Matrix::zeros(self.n_views(), self.n_components());
+        for (j, &v) in self.view.iter().enumerate() {
+            let (weight, c) = (self.weight(j), self.covariance(j));
+            spread.row_mut(v).iter_mut().enumerate().for_each(|(i, s)| *s += weight * c[(i, i)]);
+        }
+        signal.as_mut_slice().iter_mut().zip(spread.as_slice()).for_each(|(s, spread)| *s /= *s + spread);
+        signal
+    }
+
+    /// `Σ_j weight_j ŵ_ji²` over the columns of each view, views × components.
+    fn squares(&self, weight: impl Fn(usize) -> f64) -> Matrix {
+        let mut sums = Matrix::zeros(self.n_views(), self.n_components());
+        for (j, &v) in self.view.iter().enumerate() {
+            let weight = weight(j);
+            sums.row_mut(v).iter_mut().zip(self.v.row(j)).for_each(|(s, w)| *s += weight * w.powi(2));
+        }
+        sums
     }
 
     /// q(α) given q(W, τ) (2.4, 3.5).
     pub(super) fn update_relevance(&mut self, prior: &Prior) {
-        let moment = self.loadings_moment(prior);
-        let shape = prior.relevance.shape + 0.5 * self.v.n_rows() as f64;
-        let rate = |i: usize| prior.relevance.rate + 0.5 * moment[(i, i)];
-        self.relevance = (0..self.n_components()).map(|i| Gamma { shape, rate: rate(i) }).collect();
+        let Gamma { shape, rate } = prior.relevance;
+        let of = |(moment, size): (Matrix, usize)| {
+            let shape = shape + 0.5 * size as f64;
+            let rate = |i: usize| rate + 0.5 * moment[(i, i)];
+            (0..moment.n_rows()).map(|i| Gamma { shape, rate: rate(i) }).collect()
+        };
+        self.relevance = self.loadings_moments(prior).into_iter().zip(self.view_sizes()).map(of).collect();
     }
 
     /// Rows of W times `to`.
@@ -175,13 +233,16 @@ impl State {
         let all: Vec<usize> = (0..self.v.n_rows()).collect();
         self.v = of(&self.v, &all);
         self.covariance = self.covariance.iter().map(|c| of(c, &places)).collect();
-        self.relevance = kept.iter().map(|&i| self.relevance[i]).collect();
+        for relevance in &mut self.relevance {
+            *relevance = kept.iter().map(|&i| relevance[i]).collect();
+        }
     }
 
     /// `(v̂ − p)ᵀ D (v̂ − p)` and `tr D cov(v)` of column `j`, with the prior precision D (over τ where
     /// the prior is in units of the noise) at `alpha`.
-    pub(super) fn prior_quadratics(&self, j: usize, prior: &Prior, alpha: &[f64]) -> (f64, f64) {
+    pub(super) fn prior_quadratics(&self, j: usize, prior: &Prior, alpha: &Matrix) -> (f64, f64) {
         let q = self.n_components();
+        let alpha = alpha.row(self.view[j]);
         let (v, c) = (self.v.row(j), self.covariance(j));
         let beta = prior.mean_precision;
         let off = v[q] - dot(&v[..q], &prior.offset) - prior.mean[j];

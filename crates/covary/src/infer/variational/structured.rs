@@ -100,6 +100,7 @@ impl Estimator for Structured {
 impl Scheme for Structured {
     const NAME: &'static str = "structured";
     const COUPLED: bool = true;
+    const VIEWS: bool = false;
 
     fn settings(&self) -> Settings {
         Settings {
@@ -141,11 +142,11 @@ impl Scheme for Structured {
 fn update(prior: &Prior, statistics: &Statistics, state: &mut State) -> Result<Vec<f64>, Error> {
     let (d, q) = (state.v.n_rows(), state.n_components());
     let alpha = state.alpha();
-    let beta = prior.mean_precision;
+    let (relevance, beta) = (alpha.row(0), prior.mean_precision);
     // D: α on the loadings, β on μ − wᵀs₀ − m₀.
     let direction = |i: usize| if i < q { -prior.offset[i] } else { 1.0 };
     let precision = Matrix::from_fn(q + 1, q + 1, |r, c| {
-        beta * direction(r) * direction(c) + if r == c && r < q { alpha[r] } else { 0.0 }
+        beta * direction(r) * direction(c) + if r == c && r < q { relevance[r] } else { 0.0 }
     });
     let own = statistics.normal.len();
     let known: Vec<(Cholesky, Matrix)> = (0..own)

@@ -1,12 +1,14 @@
 //! Everything in a model as JSON, for people and for programs.
 
 use super::header::Stored;
-use super::{Constant, FORMAT_VERSION, KIND, Saved, SavedMixture, Training, mixture};
-use crate::infer::{ObjectiveKind, Warning};
+use super::{Constant, FORMAT_VERSION, KIND, Saved, SavedMixture, SavedSources, Training, ica, mixture};
+use crate::ica::{Kind, Mixing};
+use crate::infer::{ObjectiveKind, Termination};
 use crate::{Density, LinearGaussian, Matrix, Noise};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 impl Saved {
     /// Everything in the model by the names the documentation uses, as indented JSON. Loadings are
@@ -33,6 +35,15 @@ impl Saved {
             ("n_components", json!(model.n_components())),
             ("n_columns", json!(model.n_columns())),
             ("columns", json!(self.columns)),
+            ("views", views(self)),
+            (
+                "canonical_correlations",
+                match self.canonical() {
+                    Ok(Some(found)) => numbers(found.correlations()),
+                    _ => Value::Null,
+                },
+            ),
+            ("explained_variance_by_view", explained_by_view(self)),
             ("mean", numbers(model.mean())),
             ("noise_variance", noise(model)),
             ("loadings", rows(loadings)),
@@ -95,6 +106,24 @@ impl Saved {
     }
 }
 
+/// Names and columns of the views; null for a model without.
+fn views(saved: &Saved) -> Value {
+    if saved.views.is_empty() {
+        return Value::Null;
+    }
+    let view =
+        |(name, columns): (&str, Range<usize>)| json!({ "name": name, "columns": saved.columns[columns] });
+    saved.view_columns().into_iter().map(view).collect()
+}
+
+/// R² by view and component of group factor analysis (spec §7.5); null for other models.
+fn explained_by_view(saved: &Saved) -> Value {
+    match saved.activity() {
+        Ok(Some(activity)) if saved.family == "gfa" => rows(&activity.explained_variance),
+        _ => Value::Null,
+    }
+}
+
 impl SavedMixture {
     /// Everything in the mixture, as [`Saved::to_json`] has it of one model.
     ///
@@ -126,7 +155,7 @@ impl SavedMixture {
             ("family", json!(self.family)),
             ("n_mixtures", json!(mixture.components().len())),
             ("n_components", json!(mixture.components()[0].n_components())),
-            ("n_parameters", json!(mixture.n_parameters())),
+            ("n_parameters", json!(self.n_parameters())),
             ("n_columns", json!(mixture.n_columns())),
             ("columns", json!(self.columns)),
             ("target", json!(self.classes.as_ref().map(|classes| &classes.target))),
@@ -139,6 +168,63 @@ impl SavedMixture {
             ("trace", numbers(&report.trace)),
             ("warnings", report.warnings.iter().map(warning).collect()),
             ("spec", stored(&self.spec)),
+            ("method", json!({ "name": self.method.name, "options": typed(&self.method.options) })),
+            ("seed", json!(self.seed)),
+            ("training", training(&self.training)),
+            ("check", json!(self.check.as_ref().map(stored))),
+            ("constants", self.constants.iter().map(constant).collect()),
+            ("created_by", json!(self.created_by)),
+            ("format_version", json!(FORMAT_VERSION)),
+        ]);
+        serde_json::to_string_pretty(&object).expect("text and numbers are JSON")
+    }
+}
+
+impl SavedSources {
+    /// Everything in it, as [`Saved::to_json`] has it of one model.
+    ///
+    /// ```
+    /// use covary::{Dataset, Matrix, ica::Road, io::model_file::SavedSources};
+    /// let saws = Matrix::from_fn(200, 2, |i, j| ((i * (3 + 4 * j)) % 19) as f64);
+    /// let (table, road) = (Dataset::new(saws)?, Road::from_name("fastica").unwrap());
+    /// let json = SavedSources::new(road.fit_observed(&table, &mut ())?, &table, &road).to_json();
+    /// let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    /// assert!(value["kurtosis"][0].as_f64().unwrap() < -1.0);   // light tails
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    pub fn to_json(&self) -> String {
+        let (found, model) = (&self.found, self.model());
+        let exact = match model {
+            Mixing::Exact(model) => Some(model),
+            Mixing::Noisy(_) => None,
+        };
+        let objective = found.objective();
+        let at = |kind| {
+            json!(objective.as_ref().filter(|o| o.kind == kind).map(|objective| stored(&objective.value)))
+        };
+        let object = Object(vec![
+            ("kind", json!(ica::KIND)),
+            ("family", json!(ica::KIND)),
+            ("n_components", json!(model.n_components())),
+            ("n_columns", json!(self.columns.len())),
+            ("columns", json!(self.columns)),
+            ("mean", numbers(model.mean())),
+            ("mixing", rows(model.mixing())),
+            ("unmixing", json!(exact.map(|model| rows(model.unmixing())))),
+            ("whitening", json!(exact.map(|model| rows(model.whitening())))),
+            ("rotation", json!(exact.map(|model| rows(model.rotation())))),
+            ("noise_variance", json!(self.noisy().ok().map(|model| numbers(model.noise_variances())))),
+            ("kurtosis", numbers(&found.kurtosis)),
+            ("densities", found.kinds.iter().map(|kind: &Kind| json!(kind.name())).collect()),
+            ("explained_variance", numbers(&model.explained_variance())),
+            ("explained_variance_ratio", numbers(&self.explained_variance_ratio())),
+            ("log_likelihood", at(ObjectiveKind::LogLikelihood)),
+            ("lower_bound", at(ObjectiveKind::LowerBound)),
+            ("converged", json!(found.termination == Termination::Converged)),
+            ("termination", stored(&found.termination)),
+            ("n_iterations", json!(found.n_iterations)),
+            ("trace", numbers(&found.trace)),
+            ("warnings", found.warnings.iter().map(warning).collect()),
             ("method", json!({ "name": self.method.name, "options": typed(&self.method.options) })),
             ("seed", json!(self.seed)),
             ("training", training(&self.training)),
@@ -197,7 +283,10 @@ fn rows(matrix: &Matrix) -> Value {
 }
 
 /// Code and numbers of a warning, with its sentence.
-fn warning(warning: &Warning) -> Value {
+fn warning<'a, W: std::fmt::Display>(warning: &'a W) -> Value
+where
+    Stored<&'a W>: Serialize,
+{
     let mut value = stored(warning);
     value["message"] = json!(warning.to_string());
     value

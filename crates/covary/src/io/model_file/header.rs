@@ -2,6 +2,7 @@
 //! change while files from last year still open; a mirror that no longer fits does not compile.
 
 use crate::Spec;
+use crate::ica;
 use crate::infer::{ChainSummary, Monitored, Objective, ObjectiveKind, Termination, Warning};
 use crate::select::{Coverage, HeldOut, HeldOutAt, SelfCheck};
 use crate::spec::{LoadingsPrior, MeanPrior, NoiseFamily, NoisePrior, Prior};
@@ -24,6 +25,8 @@ pub(super) struct Header {
     pub(super) kind: String,
     pub(super) created_by: String,
     pub(super) family: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) views: Vec<String>,
     pub(super) columns: Vec<String>,
     pub(super) constants: Vec<String>,
     #[serde(with = "NoiseFamilyDef")]
@@ -81,6 +84,28 @@ pub(super) struct MixtureHeader {
     #[serde(with = "list")]
     pub(super) warnings: Vec<Warning>,
     pub(super) n_rows: usize,
+    #[serde(default, with = "option", skip_serializing_if = "Option::is_none")]
+    pub(super) check: Option<SelfCheck>,
+}
+
+/// A header of independent components. Fields it does not know are ignored.
+#[derive(Serialize, Deserialize)]
+pub(super) struct IcaHeader {
+    pub(super) format_version: u64,
+    pub(super) kind: String,
+    pub(super) created_by: String,
+    pub(super) noisy: bool,
+    pub(super) kinds: Vec<String>,
+    pub(super) columns: Vec<String>,
+    pub(super) constants: Vec<String>,
+    pub(super) method: MethodDef,
+    pub(super) seed: u64,
+    pub(super) n_iterations: usize,
+    #[serde(with = "TerminationDef")]
+    pub(super) termination: Termination,
+    #[serde(with = "list")]
+    pub(super) warnings: Vec<ica::Warning>,
+    pub(super) n_rows: usize,
 }
 
 /// Names of the components of a mixture, and the column they are from.
@@ -113,6 +138,8 @@ pub(super) struct SpecDef {
     #[serde(with = "option")]
     noise_floor: Option<f64>,
     allow_unidentified: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    views: Vec<usize>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -236,6 +263,31 @@ enum WarningDef {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(remote = "ica::Warning", tag = "code", rename_all = "snake_case")]
+enum IcaWarningDef {
+    NotConverged {
+        iterations: usize,
+        #[serde(with = "one")]
+        left: f64,
+        #[serde(with = "one")]
+        tolerance: f64,
+    },
+    Gaussian {
+        sources: Vec<usize>,
+    },
+    LightTails {
+        sources: Vec<usize>,
+    },
+    Dependent {
+        left_out: usize,
+        sources: usize,
+    },
+    NoiseAtFloor {
+        columns: Vec<String>,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
 #[serde(remote = "Monitored")]
 struct MonitoredDef {
     quantity: String,
@@ -340,6 +392,7 @@ stored!(
     ObjectiveDef for Objective,
     TerminationDef for Termination,
     WarningDef for Warning,
+    IcaWarningDef for ica::Warning,
     MonitoredDef for Monitored,
     HeldOutDef for HeldOut,
     HeldOutAtDef for HeldOutAt,

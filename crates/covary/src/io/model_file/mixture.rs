@@ -1,10 +1,12 @@
 //! The file of a mixture, or of classes with a density each: kind `mixture`.
 
 use super::header::{Classes, Label, MethodDef, MixtureHeader};
-use super::{Arrays, Constant, Error, FORMAT_VERSION, Saved, Training, container, counts, noise_of};
+use super::{Arrays, Constant, Error, FORMAT_VERSION, Saved, SavedSources, Training, container, counts};
+use super::{ica, noise_of};
 use super::{put_models, take_models};
 use crate::infer::{FitReport, MethodRecord};
 use crate::model::{Classifier, Mixture, Predictive};
+use crate::select::SelfCheck;
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Density, Fit, LinearGaussian, Spec};
 use std::io::{Read, Write};
@@ -35,6 +37,8 @@ pub struct SavedMixture {
     pub report: FitReport,
     /// The table it was fitted to, in a few numbers per column.
     pub training: Training,
+    /// The check on hidden cells, if one was made.
+    pub check: Option<SelfCheck>,
     /// The program that wrote the file, with its version.
     pub created_by: String,
 }
@@ -55,6 +59,8 @@ pub enum Opened {
     Model(Box<Saved>),
     /// Several.
     Mixture(Box<SavedMixture>),
+    /// Independent components.
+    Sources(Box<SavedSources>),
 }
 
 impl Opened {
@@ -63,6 +69,7 @@ impl Opened {
         match self {
             Self::Model(saved) => &saved.columns,
             Self::Mixture(saved) => &saved.columns,
+            Self::Sources(saved) => &saved.columns,
         }
     }
 
@@ -71,36 +78,52 @@ impl Opened {
         match self {
             Self::Model(saved) => &saved.constants,
             Self::Mixture(saved) => &saved.constants,
+            Self::Sources(saved) => &saved.constants,
         }
     }
 
     /// The one model.
     ///
     /// # Errors
-    /// [`Error::NotOneModel`] for a mixture.
+    /// [`Error::NotOneModel`] for a mixture, [`Error::NoDensity`] for independent components.
     pub fn model(&self) -> Result<&Saved, Error> {
         match self {
             Self::Model(saved) => Ok(saved),
             Self::Mixture(saved) => Err(saved.not_one()),
+            Self::Sources(saved) => Err(saved.no_density()),
         }
     }
 
     /// The one model.
     ///
     /// # Errors
-    /// [`Error::NotOneModel`] for a mixture.
+    /// [`Error::NotOneModel`] for a mixture, [`Error::NoDensity`] for independent components.
     pub fn into_model(self) -> Result<Saved, Error> {
         match self {
             Self::Model(saved) => Ok(*saved),
             Self::Mixture(saved) => Err(saved.not_one()),
+            Self::Sources(saved) => Err(saved.no_density()),
         }
     }
 
     /// The density for rows the model has not seen.
-    pub fn of_new_rows(&self) -> Predictive<'_> {
+    ///
+    /// # Errors
+    /// [`Error::NoDensity`] for independent components.
+    pub fn of_new_rows(&self) -> Result<Predictive<'_>, Error> {
         match self {
-            Self::Model(saved) => saved.of_new_rows(),
-            Self::Mixture(saved) => Predictive::Model(&saved.mixture),
+            Self::Model(saved) => Ok(saved.of_new_rows()),
+            Self::Mixture(saved) => Ok(Predictive::Model(&saved.mixture)),
+            Self::Sources(saved) => Err(saved.no_density()),
+        }
+    }
+
+    /// Everything in it, as JSON.
+    pub fn to_json(&self) -> String {
+        match self {
+            Self::Model(saved) => saved.to_json(),
+            Self::Mixture(saved) => saved.to_json(),
+            Self::Sources(saved) => saved.to_json(),
         }
     }
 }
@@ -124,6 +147,7 @@ impl SavedMixture {
             method,
             report: fit.report,
             training: Training::of(data),
+            check: None,
             created_by: concat!("covary ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }
@@ -155,6 +179,13 @@ impl SavedMixture {
         Some(Classifier::new(names, self.mixture.clone()).expect("a name for each component was checked"))
     }
 
+    /// Free parameters, as they were fitted: those of the models and all weights but one (spec §9.7).
+    pub fn n_parameters(&self) -> usize {
+        let models = self.mixture.components();
+        let spec = Spec { n_components: models[0].n_components(), ..self.spec.clone() };
+        models.len() * spec.n_parameters(self.columns.len()) + models.len() - 1
+    }
+
     fn not_one(&self) -> Error {
         let what = if self.classes.is_some() { "classes with a model each" } else { "a mixture" };
         Error::NotOneModel { what }
@@ -182,6 +213,9 @@ impl SavedMixture {
         }
         self.spec.check_shape(self.training.n_rows, d)?;
         self.training.check(d)?;
+        if let Some(check) = &self.check {
+            length("skills of columns", d, check.skill_by_column.len())?;
+        }
         match self.constants.iter().find(|c| !c.value.is_finite()) {
             Some(constant) => range("a constant column", constant.value, "finite"),
             None => Ok(()),
@@ -225,6 +259,7 @@ pub fn write_mixture(saved: &SavedMixture, out: impl Write) -> Result<(), Error>
         termination: saved.report.termination,
         warnings: saved.report.warnings.clone(),
         n_rows: saved.training.n_rows,
+        check: saved.check.clone(),
     };
     let header = serde_json::to_string(&header).expect("text and numbers are JSON");
     container::write(header, &arrays, out)
@@ -246,13 +281,14 @@ pub fn write_mixture(saved: &SavedMixture, out: impl Write) -> Result<(), Error>
 /// ```
 ///
 /// # Errors
-/// As [`read`](super::read), but that it takes mixtures too.
+/// As [`read`](super::read), but that it takes mixtures and independent components too.
 pub fn open(input: impl Read) -> Result<Opened, Error> {
     let opened = container::open(input)?;
     let Label { kind, created_by, .. } = super::label(&opened.header)?;
     match kind.as_str() {
         super::KIND => super::linear(opened, created_by).map(|saved| Opened::Model(Box::new(saved))),
         KIND => mixture(opened, created_by).map(|saved| Opened::Mixture(Box::new(saved))),
+        ica::KIND => ica::sources(opened, created_by).map(|saved| Opened::Sources(Box::new(saved))),
         _ => Err(Error::UnknownKind { kind, created_by }),
     }
 }
@@ -298,6 +334,7 @@ fn mixture<R: Read>(opened: container::Opened<R>, created_by: String) -> Result<
             column_means: arrays.take("column_means")?,
             column_sds: arrays.take("column_sds")?,
         },
+        check: header.check,
         created_by,
     };
     saved.check().map_err(invalid)?;

@@ -21,8 +21,10 @@
 mod container;
 mod describe;
 mod header;
+mod ica;
 mod mixture;
 
+pub use ica::{SavedSources, write_sources};
 pub use mixture::{Opened, SavedClasses, SavedMixture, open, write_mixture};
 
 use super::Error;
@@ -31,10 +33,12 @@ use crate::linalg::packed;
 use crate::model::{Mixture, Predictive, Rotated, Uncertainty};
 use crate::select::{HeldOut, SelfCheck};
 use crate::spec::NoiseFamily;
+use crate::views::{Activity, Canonical, CanonicalCorrelation};
 use crate::{Dataset, Density, Fit, LinearGaussian, Matrix, Method, Noise, Spec};
 use container::Arrays;
 use header::{Header, Label, MethodDef, UncertaintyDef};
 use std::io::{Read, Write};
+use std::ops::Range;
 
 /// The version written. Raise it when a reader of the last one would misread the file; fields it may
 /// ignore do not count. Then keep what reads the last version, and its golden file
@@ -59,8 +63,10 @@ pub struct Saved {
     pub constants: Vec<Constant>,
     /// The loadings as turned for the reader, if a rotation was asked for.
     pub rotation: Option<SavedRotation>,
-    /// What the user called the model: `pca`, `ppca`, `fa` or `bpca`.
+    /// What the user called the model, such as `ppca`.
     pub family: String,
+    /// Names of its views, whose sizes the spec has; none for a model without.
+    pub views: Vec<String>,
     /// What was fitted.
     pub spec: Spec,
     /// How it was fitted.
@@ -191,6 +197,7 @@ impl Saved {
             constants: Vec::new(),
             rotation: None,
             family: family.to_owned(),
+            views: (1..=spec.views.len()).map(|view| view.to_string()).collect(),
             spec: spec.clone(),
             seed: method.options().get("seed").and_then(|seed| seed.parse().ok()).unwrap_or(0),
             method: method.into(),
@@ -200,6 +207,49 @@ impl Saved {
             check: None,
             created_by: concat!("covary ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
+    }
+
+    /// The canonical correlations of a model of two views, from what they share.
+    ///
+    /// # Errors
+    /// As [`CanonicalCorrelation::of_covariance`].
+    pub fn canonical(&self) -> Result<Option<Canonical>, crate::Error> {
+        let &[dx, _] = &self.spec.views[..] else { return Ok(None) };
+        let n_components = Some(self.spec.n_components.min(dx).min(self.columns.len() - dx));
+        let road = CanonicalCorrelation { n_components, ..CanonicalCorrelation::default() };
+        let covariance = self.model.covariance();
+        road.of_covariance(self.training.n_rows, self.model.mean(), &covariance, dx).map(Some)
+    }
+
+    /// What each component explains of each view, of standardized columns if these were fitted; none for a model
+    /// without views.
+    ///
+    /// # Errors
+    /// As [`Activity::of_model`].
+    pub fn activity(&self) -> Result<Option<Activity>, crate::Error> {
+        if self.views.is_empty() {
+            return Ok(None);
+        }
+        let variances: Vec<f64> = self.training.column_sds.iter().map(|s| s * s).collect();
+        Activity::of_model(&self.model, &self.spec.views, &variances, self.spec.standardize).map(Some)
+    }
+
+    /// The components to show: of canonical correlation those that are shared, not the private ones that stand for
+    /// the noise within views.
+    pub fn n_shown(&self) -> usize {
+        let q = self.model.n_components();
+        if self.family == "pcca" { self.spec.n_components.min(q) } else { q }
+    }
+
+    /// The columns of each view, by its name.
+    pub fn view_columns(&self) -> Vec<(&str, Range<usize>)> {
+        let mut columns = Vec::with_capacity(self.views.len());
+        let mut start = 0;
+        for (name, size) in self.views.iter().zip(&self.spec.views) {
+            columns.push((name.as_str(), start..start + size));
+            start += size;
+        }
+        columns
     }
 
     /// The density for rows the model was fitted to.
@@ -232,11 +282,14 @@ impl Saved {
         length("column names", d, self.columns.len())?;
         let mut models = self.draws.iter().flat_map(Mixture::components).chain([&self.model]);
         models.try_for_each(check_strength)?;
-        if q > self.spec.n_components {
+        length("names of views", self.spec.views.len(), self.views.len())?;
+        // Views have private components besides those they share.
+        let most = self.spec.n_components.saturating_add(if self.views.is_empty() { 0 } else { d });
+        if q > most {
             return range("the number of components", q as f64, "at most what the spec asks for");
         }
         if !self.report.relevance.is_empty() {
-            length("relevances", q, self.report.relevance.len())?;
+            length("relevances", q * self.views.len().max(1), self.report.relevance.len())?;
         }
         if let Some(draws) = &self.draws {
             length("columns of a draw", d, draws.n_columns())?;
@@ -310,6 +363,7 @@ pub fn write(saved: &Saved, out: impl Write) -> Result<(), Error> {
         kind: KIND.to_owned(),
         created_by: saved.created_by.clone(),
         family: saved.family.clone(),
+        views: saved.views.clone(),
         columns: saved.columns.clone(),
         constants: saved.constants.iter().map(|c| c.name.clone()).collect(),
         noise: noise_of(&saved.model),
@@ -411,6 +465,7 @@ fn linear<R: Read>(opened: container::Opened<R>, created_by: String) -> Result<S
         constants: constants.collect(),
         rotation,
         family: header.family,
+        views: header.views,
         spec: header.spec,
         method: MethodRecord { name: header.method.name, options: header.method.options },
         seed: header.seed,

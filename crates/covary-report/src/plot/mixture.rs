@@ -1,0 +1,273 @@
+//! Rows along the two axes that separate the models of a mixture best, by the model they are most likely
+//! of.
+
+use super::fitted_to;
+use super::scores::{Ellipse, MOST_POINTS, corners, ellipse_of, one_scale, roomy};
+use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, legend};
+use crate::scale::{Scale, count, number, percent, several};
+use crate::svg::{Anchor, Canvas, Font, MARKS, Rect, Stroke};
+use crate::text::{Weight, in_tip, shorten, width};
+use crate::theme::{Colour, Palette};
+use crate::{Error, Style, Svg};
+use covary::io::model_file::SavedMixture;
+use covary::learn::Family;
+use covary::model::Separation;
+use covary::{Dataset, Matrix};
+use serde::{Deserialize, Serialize};
+
+/// Columns that an axis is named by, and how much they must correlate with it.
+const NAMED_COLUMNS: usize = 3;
+const LEAST_CORRELATION: f64 = 0.3;
+/// Probability of the likeliest model below which a row counts as not certain.
+const CERTAIN: f64 = 0.9;
+/// Colours before they come again; the last of the palette stands for others.
+const COLOURS: usize = 6;
+
+/// A row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Row, from 1.
+    pub row: usize,
+    /// Its place along the first axis.
+    pub x: f64,
+    /// Along the second.
+    pub y: f64,
+    /// Gaps of the row.
+    pub n_gaps: usize,
+    /// The most probable model, counted in `models`.
+    pub model: usize,
+    /// Its probability.
+    pub probability: f64,
+}
+
+/// One of the models.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Model {
+    /// Its number or the name of its class.
+    pub name: String,
+    /// Its weight.
+    pub weight: f64,
+    /// The mean along both axes.
+    pub centre: (f64, f64),
+    /// Half axes of the ellipse that holds 95 % of its rows.
+    pub half: (f64, f64),
+    /// Angle of the long one in degrees, against the clock.
+    pub angle: f64,
+}
+
+/// A column and how it correlates with an axis.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Correlated {
+    /// Column.
+    pub column: String,
+    /// Correlation.
+    pub correlation: f64,
+}
+
+/// The numbers behind a figure of a mixture.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MixtureNumbers {
+    /// What was fitted to what.
+    pub subject: String,
+    /// The column that named the models, if they are classes.
+    pub classes_of: Option<String>,
+    /// Columns that correlate most with each of the two axes.
+    pub axes: [Vec<Correlated>; 2],
+    /// Rows of the table.
+    pub n_rows: usize,
+    /// Rows with a gap.
+    pub n_with_gaps: usize,
+    /// Rows whose likeliest model has a probability below 0.9.
+    pub n_uncertain: usize,
+    /// The models.
+    pub models: Vec<Model>,
+    /// Rows drawn.
+    pub points: Vec<Point>,
+}
+
+/// Asks for them.
+///
+/// # Errors
+/// [`Error::OneColumn`] if the mixture has no second axis, and [`covary::Error::ColumnCount`] if the table
+/// has other columns.
+pub fn numbers(saved: &SavedMixture, data: &Dataset) -> Result<MixtureNumbers, Error> {
+    let mixture = &saved.mixture;
+    if saved.columns.len() < 2 {
+        return Err(Error::OneColumn);
+    }
+    let apart = Separation::of(mixture, 2)?;
+    let shares = mixture.responsibilities(data)?;
+    let labels = mixture.labels(data)?;
+    let certainty = |i: usize| shares[(i, labels[i])];
+    let drawn = data.spread_rows(MOST_POINTS);
+    let places = apart.places(mixture, &data.of_rows(&drawn)?)?;
+    let n_gaps = |i: usize| data.row(i).iter().filter(|v| v.is_nan()).count();
+    let point = |(k, &i): (usize, &usize)| Point {
+        row: i + 1,
+        x: places[(k, 0)],
+        y: places[(k, 1)],
+        n_gaps: n_gaps(i),
+        model: labels[i],
+        probability: certainty(i),
+    };
+    let models = mixture.components().iter().enumerate().map(|(k, model)| {
+        let (centre, c) = apart.of_model(model);
+        let (half, angle) = ellipse_of(c[(0, 0)], c[(0, 1)], c[(1, 1)]);
+        let name = saved.classes.as_ref().map_or((k + 1).to_string(), |classes| classes.names[k].clone());
+        Model { name, weight: mixture.weights()[k], centre: (centre[0], centre[1]), half, angle }
+    });
+    Ok(MixtureNumbers {
+        subject: subject(saved),
+        classes_of: saved.classes.as_ref().map(|classes| classes.target.clone()),
+        axes: [0, 1].map(|k| correlated(&saved.columns, apart.correlations(), k)),
+        n_rows: data.n_rows(),
+        n_with_gaps: (0..data.n_rows()).filter(|&i| n_gaps(i) > 0).count(),
+        n_uncertain: (0..data.n_rows()).filter(|&i| certainty(i) < CERTAIN).count(),
+        models: models.collect(),
+        points: drawn.iter().enumerate().map(point).collect(),
+    })
+}
+
+fn subject(saved: &SavedMixture) -> String {
+    let (words, models) = (Family::words(&saved.family), saved.mixture.components());
+    let what = match &saved.classes {
+        Some(classes) => format!("{words} for each class of `{}`", classes.target),
+        None => format!("{words}, {}", several(models.len(), "model")),
+    };
+    format!(
+        "{what}, {} each; {}",
+        several(models[0].n_components(), "component"),
+        fitted_to(&saved.training, saved.columns.len(), saved.spec.standardize)
+    )
+}
+
+/// The columns that an axis is mostly about.
+fn correlated(columns: &[String], correlations: &Matrix, axis: usize) -> Vec<Correlated> {
+    let mut order: Vec<usize> = (0..columns.len()).collect();
+    let of = |j: usize| correlations[(j, axis)];
+    order.sort_by(|&a, &b| of(b).abs().total_cmp(&of(a).abs()).then(a.cmp(&b)));
+    order.truncate(NAMED_COLUMNS);
+    order.retain(|&j| of(j).abs() >= LEAST_CORRELATION);
+    order.iter().map(|&j| Correlated { column: columns[j].clone(), correlation: of(j) }).collect()
+}
+
+/// Draws them.
+pub fn draw(numbers: &MixtureNumbers, style: &Style) -> Svg {
+    let n = numbers;
+    let title = match &n.classes_of {
+        Some(target) => format!("Rows by their most probable class of `{target}`"),
+        None => "Rows by the model that they most probably belong to".to_owned(),
+    };
+    let words = Words { title: &title, subtitle: &n.subject, note: &notes(n) };
+    let mut sheet = Sheet::new(style, (660.0, 520.0), &words);
+    let (body, canvas) = (sheet.body, &mut sheet.canvas);
+    let below = key(canvas, body, n);
+    scatter(canvas, Rect { y: below, h: body.bottom() - below, ..body }, n);
+    sheet.finish()
+}
+
+fn notes(n: &MixtureNumbers) -> String {
+    let mut note = vec![format!(
+        "Axes: along these the models differ most. Ellipses hold 95 % of a model's rows, by the model. The fainter a row, the \
+         less certain its model: {} of {} below {}.",
+        count(n.n_uncertain),
+        several(n.n_rows, "row"),
+        percent(CERTAIN),
+    )];
+    if n.n_with_gaps > 0 {
+        note.push(format!("Hollow: {} with gaps, filled by the mixture.", several(n.n_with_gaps, "row")));
+    }
+    if n.points.len() < n.n_rows {
+        note.push(format!("{} rows are shown, evenly spread over the table.", count(n.points.len())));
+    }
+    note.join(" ")
+}
+
+/// Mark and colour of a model: a pair that is not repeated before the 36th.
+fn look(p: &Palette, k: usize) -> (usize, Colour) {
+    ((k + k / COLOURS) % MARKS, p.group(k % COLOURS))
+}
+
+/// The legend, in as many lines as it takes; returns where it ends.
+fn key(canvas: &mut Canvas, body: Rect, n: &MixtureNumbers) -> f64 {
+    const LINE: f64 = 17.0;
+    const MOST_LINES: usize = 3;
+    let p = canvas.palette();
+    let texts: Vec<String> = n
+        .models
+        .iter()
+        .map(|m| format!("{}, {}", shorten(&m.name, LABEL, 150.0), percent(m.weight)))
+        .collect();
+    let mut lines: Vec<Vec<Entry<'_>>> = vec![Vec::new()];
+    let mut used = 0.0;
+    for (k, text) in texts.iter().enumerate() {
+        let wide = 32.0 + width(text, LABEL, Weight::Regular);
+        if used + wide - 16.0 > body.w && used > 0.0 {
+            lines.push(Vec::new());
+            used = 0.0;
+        }
+        used += wide;
+        let (kind, colour) = look(p, k);
+        let entry = Entry { text, colour, look: Look::Mark { kind, hollow: false } };
+        lines.last_mut().expect("one was begun").push(entry);
+    }
+    lines.truncate(MOST_LINES);
+    for (k, entries) in lines.iter().enumerate() {
+        legend(canvas, (body.x, body.y + 9.0 + LINE * k as f64), body.w, entries);
+    }
+    body.y + LINE * lines.len() as f64 + 4.0
+}
+
+fn scatter(canvas: &mut Canvas, outer: Rect, n: &MixtureNumbers) {
+    let p = canvas.palette();
+    let ellipses: Vec<Ellipse> = n.models.iter().map(ellipse).collect();
+    let places = || n.points.iter().map(|q| (q.x, q.y)).chain(ellipses.iter().flat_map(corners));
+    let span = |of: fn((f64, f64)) -> f64| roomy(Scale::over(places().map(of), false).ends());
+    let (x, y) = one_scale(outer, span(|q| q.0), span(|q| q.1));
+    let name = |k: usize| {
+        let about = n.axes[k]
+            .iter()
+            .map(|c| format!("{} {}", shorten(&c.column, LABEL, 130.0), number(c.correlation, 2)));
+        let about = about.collect::<Vec<_>>().join(", ");
+        if about.is_empty() { format!("axis {}", k + 1) } else { format!("axis {}: {about}", k + 1) }
+    };
+    let x = Axis::new(Scale::Linear { from: x.0, to: x.1 }, name(0));
+    let y = Axis::new(Scale::Linear { from: y.0, to: y.1 }, name(1));
+    let panel = Panel::new(canvas, outer, &x, &y);
+    let size = match n.points.len() {
+        0..=400 => 3.2,
+        401..=1500 => 2.5,
+        _ => 1.9,
+    };
+    let least = 1.0 / n.models.len().max(2) as f64;
+    canvas.clipped(panel.area, |canvas| {
+        for q in &n.points {
+            let (kind, colour) = look(p, q.model);
+            // A row that all models share alike is nearly paper.
+            let doubt = 0.85 * (1.0 - q.probability) / (1.0 - least);
+            let name = &n.models[q.model].name;
+            let gaps = if q.n_gaps > 0 { format!("; {}", several(q.n_gaps, "gap")) } else { String::new() };
+            let tip = format!("row {}: {}, {}{gaps}", q.row, in_tip(name), percent(q.probability));
+            canvas.labelled(name, &tip, |canvas| {
+                let colour = colour.towards(p.paper, doubt);
+                canvas.mark(panel.at((q.x, q.y)), kind, size, colour, q.n_gaps > 0);
+            });
+        }
+        for (k, (model, e)) in n.models.iter().zip(&ellipses).enumerate() {
+            let half = (panel.px(e.half.0) - panel.px(0.0), panel.px(e.half.1) - panel.px(0.0));
+            let stroke = Stroke::new(look(p, k).1, 1.6);
+            canvas.labelled(&model.name, "", |canvas| {
+                canvas.ellipse(panel.at(e.centre), half, -e.angle, stroke);
+            });
+        }
+        for model in &n.models {
+            let (x, y) = panel.at(model.centre);
+            let font = Font { weight: Weight::Bold, anchor: Anchor::Middle, halo: true, ..Font::default() };
+            canvas.text((x, y + 4.0), &shorten(&model.name, LABEL, 90.0), font);
+        }
+    });
+}
+
+fn ellipse(model: &Model) -> Ellipse {
+    Ellipse { row: 0, centre: model.centre, half: model.half, angle: model.angle, group: None }
+}

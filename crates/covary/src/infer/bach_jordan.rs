@@ -1,0 +1,60 @@
+//! Probabilistic canonical correlation in closed form (spec §7.2).
+
+use super::Estimator;
+use super::options::options;
+use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination};
+use crate::spec::NoiseFamily;
+use crate::views::CanonicalCorrelation;
+use crate::{Dataset, Density, Error, Spec};
+
+/// Maximum likelihood of two complete views with full noise within each (Bach & Jordan 2005): the
+/// [model](crate::views::Canonical::model) behind [`CanonicalCorrelation`].
+///
+/// [`Spec::n_components`] counts what the views share; the full noise of a view is kept as private components
+/// after the shared ones, as [`SharedPrivate`](super::SharedPrivate) does, which also takes gaps.
+///
+/// ```
+/// use covary::{data::{simulate, Shape}, infer::BachJordan, Estimator, Spec};
+/// let (both, _) = simulate::ppca(Shape { rows: 300, columns: 7, n_components: 2 }, /* seed */ 1);
+/// let fit = BachJordan::default().fit(&both, &Spec::of_views(2, vec![4, 3]))?;
+/// assert_eq!(fit.model.n_components(), 2 + 3 + 2);
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct BachJordan {
+    /// Added to the diagonal of each view's covariance, as a share of its mean variance, for views with as many
+    /// columns as rows. It depends on the units of the columns.
+    pub ridge: f64,
+}
+
+options!(BachJordan { ridge });
+
+impl Estimator for BachJordan {
+    fn fit_observed(&self, data: &Dataset, spec: &Spec, _: &mut dyn Observer) -> Result<Fit, Error> {
+        spec.check_views(data)?;
+        let refused = |what, instead| Err(Error::Unsupported { method: "bach-jordan", what, instead });
+        let &[dx, _] = &spec.views[..] else {
+            return refused("other than two views", "`shared-private` or `mean-field`");
+        };
+        if !data.is_complete() {
+            return refused("gaps", "`shared-private`");
+        }
+        if spec.noise != NoiseFamily::Isotropic || !spec.prior.is_flat() || spec.noise_floor.is_some() {
+            return refused("noise other than full within a view", "`shared-private` or `mean-field`");
+        }
+        let road =
+            CanonicalCorrelation { n_components: Some(spec.n_components), ridge: self.ridge, rank: None };
+        let [x, y] = [0..dx, dx..data.n_columns()].map(|view| data.of_columns(&view.collect::<Vec<_>>()));
+        let model = road.fit(&x?, &y?)?.model()?;
+        let value = model.log_likelihood(data)?;
+        let report = FitReport {
+            objective: Objective { kind: ObjectiveKind::LogLikelihood, value },
+            trace: vec![value],
+            termination: Termination::ClosedForm,
+            warnings: Vec::new(),
+            relevance: Vec::new(),
+            monitored: Vec::new(),
+        };
+        Ok(Fit { model, draws: None, report })
+    }
+}

@@ -1,0 +1,194 @@
+//! Do independent components come back from their file, to the last bit, and is every other file refused?
+
+use covary::ica::{Found, Kind, Mixing, NoisyMixing, Unmixing, Warning};
+use covary::infer::{MethodRecord, Termination};
+use covary::io::Error;
+use covary::io::model_file::{self, Constant, Opened, SavedSources, Training, write_sources};
+use covary::{Dataset, Matrix};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+fn bytes(saved: &SavedSources) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_sources(saved, &mut bytes).expect("parts that fit together");
+    bytes
+}
+
+fn open(bytes: &[u8]) -> Result<SavedSources, Error> {
+    match model_file::open(bytes)? {
+        Opened::Sources(saved) => Ok(*saved),
+        _ => panic!("independent components were written"),
+    }
+}
+
+/// Every field filled, with awkward numbers and names, by hand: no fit and no machine has a say.
+fn exact() -> SavedSources {
+    let whitening = Matrix::from_rows(&[[0.5, -0.0, 1e-310], [1.0 / 3.0, 2.0, 0.0]]);
+    let rotation = Matrix::from_rows(&[[0.0, 1.0], [-1.0, 0.0]]);
+    let mixing = Matrix::from_rows(&[[0.1 + 0.2, 1.0], [-2.0, 1e-9], [3.5, -0.0]]);
+    let model = Unmixing::new(vec![1e300, -0.0, f64::MIN_POSITIVE], whitening, rotation, mixing).unwrap();
+    let options = [("contrast", "exp"), ("tolerance", "1e-6")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+    SavedSources {
+        found: Found {
+            model: Mixing::Exact(model),
+            kurtosis: vec![f64::NAN, -1.2],
+            n_iterations: 17,
+            termination: Termination::IterationLimit,
+            trace: vec![-3.0, -2.5],
+            kinds: vec![Kind::Super, Kind::Sub],
+            warnings: vec![
+                Warning::NotConverged { iterations: 17, left: 1e-3, tolerance: 1e-6 },
+                Warning::Gaussian { sources: vec![1, 2] },
+            ],
+        },
+        columns: ["größe", "\"quoted\", with a comma", ""].map(str::to_owned).to_vec(),
+        constants: vec![Constant { name: "always".to_owned(), value: -0.0 }],
+        method: MethodRecord { name: "fastica".to_owned(), options: options.into_iter().collect() },
+        seed: u64::MAX,
+        training: Training {
+            n_rows: 40,
+            n_observed_by_column: vec![40, 40, 40],
+            column_means: vec![0.1, -5.0, 1e-3],
+            column_sds: vec![1.0, 2.0, 0.5],
+        },
+        created_by: "covary 0.1.0".to_owned(),
+    }
+}
+
+fn noisy() -> SavedSources {
+    let mixing = Matrix::from_rows(&[[0.1 + 0.2, 1.0], [-2.0, 1e-9], [3.5, -0.0]]);
+    let model = NoisyMixing::new(mixing, vec![1e3, -0.0, 0.25], vec![0.1, 2.0, 1e-9]).unwrap();
+    let mut saved = exact();
+    saved.found.model = Mixing::Noisy(model);
+    saved.found.kinds.clear();
+    saved.found.warnings = vec![
+        Warning::NoiseAtFloor { columns: vec!["größe".to_owned()] },
+        Warning::LightTails { sources: vec![2] },
+    ];
+    saved.training.n_observed_by_column = vec![40, 39, 0];
+    saved
+}
+
+#[test]
+fn both_kinds_come_back() {
+    for saved in [exact(), noisy()] {
+        let written = bytes(&saved);
+        let read = open(&written).expect("a file just written");
+        // NaN is no number, so that bytes are compared instead.
+        assert!(bytes(&read) == written, "written, read and written again");
+        assert_eq!((&read.found.model, &read.found.warnings), (&saved.found.model, &saved.found.warnings));
+        let json: Value = serde_json::from_str(&read.to_json()).expect("JSON");
+        assert_eq!((&json["kind"], &json["kurtosis"]), (&json!("ica"), &json!(["NaN", -1.2])));
+        assert!(matches!(model_file::read(written.as_slice()), Err(Error::NoDensity { .. })));
+    }
+    assert!(matches!(exact().noisy(), Err(Error::NoDensity { .. })));
+    let refused =
+        model_file::open(bytes(&exact()).as_slice()).unwrap().of_new_rows().map(|_| ()).unwrap_err();
+    assert!(
+        refused.to_string().contains("transform, reconstruct, inspect and plot --kind sources"),
+        "{refused}"
+    );
+}
+
+fn golden(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/model_files/{name}.covary"))
+}
+
+#[test]
+fn golden_files_still_open() {
+    for (name, saved) in [("ica", exact()), ("ica_noisy", noisy())] {
+        let read = std::fs::read(golden(name)).expect("golden files are part of the project");
+        assert!(bytes(&open(&read).expect("a file of version 2")) == bytes(&saved), "{name}");
+    }
+}
+
+#[test]
+#[ignore = "writes the golden files of a new version: `cargo test --release -p covary --test it write_the_golden -- --ignored`"]
+fn write_the_golden_files_of_sources() {
+    for (name, saved) in [("ica", exact()), ("ica_noisy", noisy())] {
+        std::fs::write(golden(name), bytes(&saved)).expect("a folder to write to");
+    }
+}
+
+/// The file with header and index changed.
+fn edited(saved: &SavedSources, edit: impl FnOnce(&mut Value, &mut Value)) -> Vec<u8> {
+    let written = bytes(saved);
+    let length = usize::try_from(u64::from_le_bytes(written[..8].try_into().unwrap())).unwrap();
+    let mut index: Value = serde_json::from_slice(&written[8..8 + length]).expect("an index");
+    let mut header: Value =
+        serde_json::from_str(index["__metadata__"]["covary"].as_str().unwrap()).expect("a header");
+    edit(&mut header, &mut index);
+    index["__metadata__"]["covary"] = json!(header.to_string());
+    let index = index.to_string();
+    [&(index.len() as u64).to_le_bytes(), index.as_bytes(), &written[8 + length..]].concat()
+}
+
+#[test]
+fn parts_that_contradict_each_other_are_named() {
+    let check = |saved: &SavedSources, edit: &dyn Fn(&mut Value, &mut Value), sentence: &str| {
+        let refused = open(&edited(saved, edit)).expect_err("not a model").to_string();
+        assert!(refused.contains(sentence), "{refused}");
+    };
+    check(&exact(), &|h, _| h["columns"] = json!([]), "40 rows and 0 columns");
+    check(&exact(), &|h, _| h["columns"] = json!(["a"]), "column names: expected 3, got 1");
+    check(&exact(), &|h, _| h["noisy"] = json!(true), "noise_variance");
+    check(&noisy(), &|h, _| h["noisy"] = json!(false), "whitening");
+    check(&exact(), &|h, _| h["kinds"] = json!(["super"]), "kinds of sources: expected 2, got 1");
+    check(&exact(), &|h, _| h["kinds"] = json!(["loud", "sub"]), "name `loud`, which is no density");
+    check(&exact(), &|h, _| h["constants"] = json!([]), "are not one number per name");
+    check(&exact(), &|h, _| h["n_rows"] = json!(3), "at most the number of rows");
+    check(&exact(), &|h, _| h["termination"] = json!("bored"), "bored");
+    check(&exact(), &|h, _| h["warnings"] = json!([{ "code": "rain" }]), "rain");
+    check(&exact(), &|_, i| i["mixing"]["shape"] = json!([2, 3]), "mixing");
+    check(&exact(), &|_, i| i["unmixing"]["shape"] = json!([3, 2]), "unmixing");
+    check(&exact(), &|_, i| i["rotation"]["shape"] = json!([4, 1]), "rotation");
+    check(&exact(), &|_, i| i["kurtosis"] = i["mean"].clone(), "cannot lie at bytes");
+    let mut unfit = exact();
+    unfit.found.kurtosis.pop();
+    assert!(matches!(write_sources(&unfit, Vec::new()), Err(Error::Request(_))));
+    let mut unfit = exact();
+    unfit.constants[0].value = f64::INFINITY;
+    assert!(matches!(write_sources(&unfit, Vec::new()), Err(Error::Request(_))));
+}
+
+/// Whatever was read can be written again, described, and asked; answers need not be finite.
+fn check_usable(saved: &SavedSources) {
+    bytes(saved);
+    serde_json::from_str::<Value>(&saved.to_json()).expect("JSON");
+    saved.training.n_gaps();
+    let whole = Matrix::from_fn(2, saved.columns.len(), |i, _| i as f64);
+    let sources =
+        saved.model().transform(&Dataset::new(whole.clone()).unwrap()).expect("the model's columns");
+    saved.model().reconstruct(&sources).expect("as many sources");
+    if let Ok(model) = saved.noisy() {
+        let mut gaps = whole;
+        gaps[(0, 0)] = f64::NAN;
+        assert_eq!(model.impute(&Dataset::new(gaps).unwrap()).expect("the model's columns").cells().len(), 1);
+    }
+}
+
+#[test]
+fn a_file_cut_anywhere_is_refused() {
+    let written = bytes(&exact());
+    for end in 0..written.len() {
+        assert!(open(&written[..end]).is_err(), "cut at {end}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn flipped_bytes_never_panic(flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
+        for saved in [exact(), noisy()] {
+            let mut damaged = bytes(&saved);
+            for (at, to) in &flips {
+                *at.get_mut(&mut damaged) = *to;
+            }
+            if let Ok(Opened::Sources(saved)) = model_file::open(damaged.as_slice()) {
+                check_usable(&saved);
+            }
+        }
+    }
+}
