@@ -9,7 +9,7 @@ PPCA(n_components=2)
 """
 
 from . import exceptions
-from ._linear import load
+from ._files import load
 from ._cca import ProbabilisticCCA
 from ._factor import FactorAnalysis
 from ._gaussian import Gaussian

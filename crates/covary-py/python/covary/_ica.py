@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from . import _covary, _options, _table
-from ._linear import SOURCES, load, write_whole
+from ._files import OPENERS, ModelFile
 from ._threads import n_threads
 from .exceptions import ConvergenceWarning, CovaryWarning, ModelFileError, OptionError
 
@@ -23,10 +21,10 @@ if TYPE_CHECKING:
     from ._linear import Array
 
 
-class _Sources(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class _Sources(ModelFile, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """What all of them share: from rows to sources and back, and model files."""
 
-    _sources: _covary.Sources
+    _model: _covary.Sources
     # Sources of the library have variance 1.
     _scale: float = 1.0
 
@@ -47,7 +45,7 @@ class _Sources(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """
         check_is_fitted(self)
         rows = _table.table(self, X, reset=False)
-        sources = self._sources.transform(rows, n_threads())
+        sources = self._model.transform(rows, n_threads())
         return _table.like(sources * self._scale if self._scale != 1.0 else sources, rows)
 
     def inverse_transform(self, X: ArrayLike, copy: bool = True) -> Array:
@@ -67,37 +65,7 @@ class _Sources(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """
         check_is_fitted(self)
         sources = check_array(X, dtype=[np.float64, np.float32])
-        return _table.like(self._sources.reconstruct(sources.astype(np.float64) / self._scale), sources)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file that the command line writes and reads. Its sources have variance 1.
-
-        Parameters
-        ----------
-        path : path-like
-            Where; ``.covary`` is the usual extension.
-        """
-        check_is_fitted(self)
-        write_whole(Path(path), self._sources.write())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Open a model file, written here or by the command line.
-
-        Parameters
-        ----------
-        path : path-like
-            A model file.
-
-        Returns
-        -------
-        estimator : object
-            The fitted estimator; its attributes are those of the file.
-        """
-        found = load(path)
-        if not isinstance(found, cls):
-            raise ModelFileError(f"{os.fspath(path)} holds another kind of model: open it with covary.load")
-        return found
+        return _table.like(self._model.reconstruct(sources.astype(np.float64) / self._scale), sources)
 
     @classmethod
     def _of_file(cls, found: _covary.Sources) -> Self:
@@ -124,7 +92,7 @@ class _Sources(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def _publish(self, found: _covary.Sources, rows: Array) -> None:
         """Sets the attributes, in the precision of the rows."""
-        self._sources = found
+        self._model = found
         self.mixing_ = _table.like(found.mixing / self._scale, rows)
         self.mean_ = _table.like(found.mean, rows)
         self.kurtosis_ = found.kurtosis
@@ -138,7 +106,7 @@ class _Sources(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return self.mixing_.shape[1]
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_sources" in self.__dict__
+        return "_model" in self.__dict__
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -529,7 +497,7 @@ class NoisyICA(_Sources):
         """
         check_is_fitted(self)
         rows = _table.table(self, X, reset=False)
-        values, row, column, _, sd = self._sources.impute(rows, n_threads())
+        values, row, column, _, sd = self._model.impute(rows, n_threads())
         filled = _table.like(values, rows)
         if not return_std:
             return filled
@@ -576,4 +544,4 @@ def _opened(found: _covary.Sources) -> Any:
     return cls._of_file(found)
 
 
-SOURCES.append(_opened)
+OPENERS[_covary.Sources] = _opened

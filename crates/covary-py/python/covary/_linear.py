@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import warnings
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from . import _covary, _table
+from ._files import OPENERS, ModelFile
 from ._threads import n_threads
 from .exceptions import ComponentsError, ConvergenceWarning, CovaryWarning, ModelFileError
 
@@ -30,7 +27,7 @@ _WHEN_ASKED = frozenset(
 )
 
 
-class LinearGaussian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LinearGaussian(ModelFile, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the estimators: everything but the fit, which the subclasses ask the library for."""
 
     _model: _covary.Model
@@ -323,43 +320,6 @@ class LinearGaussian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         rows = self._rows(X)
         return self._model.outlyingness(rows, n_threads())
 
-    # -- files -----------------------------------------------------------------------------------
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file that the command line writes and reads.
-
-        The file is written beside its target and renamed, so that a failure leaves an older one as
-        it was.
-
-        Parameters
-        ----------
-        path : path-like
-            Where; ``.covary`` is the usual extension.
-        """
-        check_is_fitted(self)
-        write_whole(Path(path), self._model.write())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Open a model file, written here or by the command line.
-
-        Parameters
-        ----------
-        path : path-like
-            A model file.
-
-        Returns
-        -------
-        estimator : object
-            The fitted estimator; its attributes are those of the file.
-        """
-        found = load(path)
-        if not isinstance(found, cls):
-            raise ModelFileError(
-                f"{os.fspath(path)} holds another kind of model: open it with {type(found).__name__}.load or covary.load"
-            )
-        return found
-
     def _options_of(self, model: _covary.Model) -> dict[str, Any]:
         """Constructor arguments that would ask for such a model."""
         return {"n_components": model.n_components}
@@ -371,72 +331,15 @@ class LinearGaussian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return tags
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file beside its target, then renames it."""
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(beside, 0o666 & ~mask)
-        os.replace(beside, path)
-    except BaseException:
-        os.unlink(beside)
-        raise
-
-
 #: Which class opens a model of which kind; filled by the classes themselves.
 FAMILIES: dict[str, type[LinearGaussian]] = {}
 
 
-#: Makes the estimator of a mixture; filled by its module.
-MIXTURES: list[Callable[[_covary.Mixture], Any]] = []
-
-#: Makes the estimator of independent components; filled by their module.
-SOURCES: list[Callable[[_covary.Sources], Any]] = []
-
-
-def load(path: str | os.PathLike[str]) -> Any:
-    """Open a model file as the estimator it holds.
-
-    Parameters
-    ----------
-    path : path-like
-        A model file, written by ``save`` or by ``covary fit``.
-
-    Returns
-    -------
-    estimator : PCA, PPCA, FactorAnalysis, BayesianPCA, Gaussian, MixturePPCA, GaussianMixture, \
-PPCAClassifier, GroupFactorAnalysis, FastICA, InfomaxICA or NoisyICA
-        The fitted estimator. Options that leave no trace in the model, such as `tol`, are the defaults.
-
-    Examples
-    --------
-    >>> import covary, numpy as np, tempfile, pathlib
-    >>> X = np.random.default_rng(0).normal(size=(50, 4))
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.covary"
-    >>> covary.PPCA(n_components=1).fit(X).save(path)
-    >>> covary.load(path)
-    PPCA(n_components=1)
-    """
-    try:
-        model = _covary.open_model(Path(path).read_bytes())
-    except ModelFileError as error:
-        raise ModelFileError(f"{os.fspath(path)}: {error}") from None
-    if isinstance(model, _covary.Mixture):
-        return MIXTURES[0](model)
-    if isinstance(model, _covary.Sources):
-        return SOURCES[0](model)
+def _opened(model: _covary.Model) -> LinearGaussian:
     cls = FAMILIES.get(model.family)
     if cls is None:
-        raise ModelFileError(
-            f"{os.fspath(path)} holds a model of kind {model.family!r}, which is not opened in Python: ask it by the command"
-        )
-    blank = cls()
-    estimator = cls(**blank._options_of(model))
+        raise ModelFileError(f"holds a model of kind {model.family!r}, which Python does not open: ask it by the command")
+    estimator = cls(**cls()._options_of(model))
     estimator.n_features_in_ = len(model.names)
     if not model.has_default_names:
         estimator.feature_names_in_ = np.asarray(model.names, dtype=object)
@@ -444,4 +347,6 @@ PPCAClassifier, GroupFactorAnalysis, FastICA, InfomaxICA or NoisyICA
     return estimator
 
 
-__all__ = ["FAMILIES", "MIXTURES", "SOURCES", "LinearGaussian", "load"]
+OPENERS[_covary.Model] = _opened
+
+__all__ = ["FAMILIES", "LinearGaussian"]

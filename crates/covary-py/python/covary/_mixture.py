@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from . import _covary, _options, _table
-from ._linear import MIXTURES, load, write_whole
+from ._files import OPENERS, ModelFile
 from ._threads import n_threads
-from .exceptions import ComponentsError, ConvergenceWarning, CovaryWarning, DataError, ModelFileError, OptionError
+from .exceptions import ComponentsError, ConvergenceWarning, CovaryWarning, DataError, OptionError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 _FEW = 2
 
 
-class _Mixed(BaseEstimator):
+class _Mixed(ModelFile, BaseEstimator):
     """What every fitted mixture answers, whatever its models stand for."""
 
     _model: _covary.Mixture
@@ -160,36 +158,6 @@ class _Mixed(BaseEstimator):
         np.empty((int(n_samples), self.n_features_in_))  # MemoryError rather than an abort
         rows, labels = self._model.sample(int(n_samples), _table.seed_of(random_state))
         return rows, np.asarray(labels)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file that the command line writes and reads.
-
-        Parameters
-        ----------
-        path : path-like
-            Where; ``.covary`` is the usual extension.
-        """
-        check_is_fitted(self)
-        write_whole(Path(path), self._model.write())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Open a model file, written here or by the command line.
-
-        Parameters
-        ----------
-        path : path-like
-            A model file.
-
-        Returns
-        -------
-        estimator : object
-            The fitted estimator; its attributes are those of the file.
-        """
-        found = load(path)
-        if not isinstance(found, cls):
-            raise ModelFileError(f"{os.fspath(path)} holds another kind of model: open it with covary.load")
-        return found
 
     @classmethod
     def _of_model(cls, model: _covary.Mixture) -> Self:
@@ -879,5 +847,5 @@ def _opened(model: _covary.Mixture) -> _Mixed:
     return (GaussianMixture if model.family == "gmm" else MixturePPCA)._of_model(model)
 
 
-MIXTURES.append(_opened)
+OPENERS[_covary.Mixture] = _opened
 __all__ = ["GaussianMixture", "MixturePPCA", "PPCAClassifier"]
