@@ -497,13 +497,7 @@ class NoisyICA(_Sources):
         """
         check_is_fitted(self)
         rows = _table.table(self, X, reset=False)
-        values, row, column, _, sd = self._model.impute(rows, n_threads())
-        filled = _table.like(values, rows)
-        if not return_std:
-            return filled
-        std = np.zeros(rows.shape, dtype=rows.dtype)
-        std[row, column] = sd
-        return filled, std
+        return _table.filled(self._model.impute(rows, n_threads()), rows, return_std)
 
     def _publish(self, found: _covary.Sources, rows: Array) -> None:
         super()._publish(found, rows)

@@ -265,13 +265,7 @@ class LinearGaussian(ModelFile, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return self._filled(rows, own=False, return_std=return_std)
 
     def _filled(self, rows: Array, *, own: bool, return_std: bool) -> Any:
-        values, row, column, _, sd = self._model.impute(rows, own, n_threads())
-        filled = _table.like(values, rows)
-        if not return_std:
-            return filled
-        std = np.zeros(rows.shape, dtype=rows.dtype)
-        std[row, column] = sd
-        return filled, std
+        return _table.filled(self._model.impute(rows, own, n_threads()), rows, return_std)
 
     def sample_gaps(self, X: ArrayLike, n_draws: int = 1, random_state: Any = None) -> Array:
         """Completed copies of a table whose gaps are joint random draws given what is observed.

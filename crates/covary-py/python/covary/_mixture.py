@@ -120,13 +120,7 @@ class _Mixed(ModelFile, BaseEstimator):
             Standard deviation of each filled cell, 0 where observed; only if `return_std`.
         """
         rows = self._rows(X)
-        values, row, column, _, sd = self._model.impute(rows, n_threads())
-        filled = _table.like(values, rows)
-        if not return_std:
-            return filled
-        std = np.zeros(rows.shape, dtype=rows.dtype)
-        std[row, column] = sd
-        return filled, std
+        return _table.filled(self._model.impute(rows, n_threads()), rows, return_std)
 
     def sample_gaps(self, X: ArrayLike, n_draws: int = 1, random_state: Any = None) -> Array:
         """Completed copies of a table whose gaps are joint random draws given what is observed.

@@ -92,6 +92,16 @@ def like(values: NDArray[Any], X: Any) -> NDArray[Any]:
     return values if X.dtype == values.dtype else values.astype(X.dtype)
 
 
+def filled(answer: tuple[NDArray[Any], ...], rows: NDArray[Any], return_std: bool) -> Any:
+    """A filled table in the precision of `rows`; if asked, with the deviations of its filled cells, 0 elsewhere."""
+    values, row, column, _, sd = answer
+    if not return_std:
+        return like(values, rows)
+    std = np.zeros(rows.shape, dtype=rows.dtype)
+    std[row, column] = sd
+    return like(values, rows), std
+
+
 def seed_of(random_state: Any) -> int:
     """A seed for the library from scikit-learn's `random_state`; None is 0, so that runs repeat."""
     if random_state is None:
