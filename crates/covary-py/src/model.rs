@@ -304,7 +304,7 @@ impl Model {
         }
     }
 
-    /// Orthonormal axes, q × d.
+    /// Orthonormal axes in the scale of the fit, q × d.
     #[getter]
     fn components<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         array2(py, self.place.widen_rows(&self.axes().0, |_| 0.0))
@@ -312,26 +312,25 @@ impl Model {
 
     #[getter]
     fn explained_variance<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        array1(py, self.axes().1.clone())
+        array1(py, self.saved.model.explained_variance())
     }
 
     #[getter]
     fn explained_variance_ratio<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        let total = self.saved.model.total_variance();
-        array1(py, self.axes().1.iter().map(|v| v / total).collect())
+        array1(py, self.saved.model.explained_variance_ratio())
     }
 
-    /// √(n λ): those of the centred table, if it is complete and was not standardized.
+    /// √(n λ): those of the centred table in the scale of the fit, if it is complete.
     #[getter]
     fn singular_values<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         let n = self.saved.training.n_rows as f64;
-        array1(py, self.axes().1.iter().map(|v| (n * v).sqrt()).collect())
+        array1(py, self.saved.model.explained_variance().iter().map(|v| (n * v).sqrt()).collect())
     }
 
-    /// Share of the variance of standardized columns that each component explains.
+    /// Share of the total variance that is signal of each component, noise subtracted.
     #[getter]
-    fn standardized_share<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        array1(py, self.saved.model.standardized_share())
+    fn signal_variance_ratio<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        array1(py, self.saved.model.signal_variance_ratio())
     }
 
     /// Variance of each column under the model.

@@ -154,7 +154,9 @@ impl Principal {
     /// Of a model file, whose variances are those it states.
     pub(crate) fn of_model(saved: &Saved) -> Self {
         let (components, explained_variance) = saved.model.principal_axes();
-        let noise = saved.model.noise_variances();
+        let scale = saved.model.scale().map(<[f64]>::to_vec);
+        // PCA has one noise variance in the scale of its fit, the same for every column.
+        let unit = scale.as_ref().map_or(1.0, |s| s[0]);
         Self {
             axes: Components {
                 n_rows: saved.training.n_rows,
@@ -163,7 +165,8 @@ impl Principal {
                 explained_variance,
                 total_variance: saved.model.total_variance(),
                 variances: saved.model.variances(),
-                noise_variance: noise.iter().sum::<f64>() / noise.len() as f64,
+                noise_variance: saved.model.noise().variance(0) / (unit * unit),
+                scale,
             },
             names: Some(saved.columns.clone()),
             n_observed: saved.training.n_observed_by_column.clone(),
@@ -292,7 +295,8 @@ impl Principal {
         };
         let method = Method::from_name(self.method).expect("one of ours");
         let fit = Fit { model, draws: None, report };
-        let mut saved = Saved::of_fit(fit, names, training, &Spec::ppca(q), &method);
+        let spec = Spec { standardize: self.axes.scale.is_some(), ..Spec::ppca(q) };
+        let mut saved = Saved::of_fit(fit, names, training, &spec, &method);
         "pca".clone_into(&mut saved.family);
         Ok(Model::whole(saved))
     }
@@ -308,6 +312,7 @@ impl Principal {
             total_variance,
             variances,
             noise_variance,
+            scale,
         } = &own.axes;
         let state = (
             (*n_rows, own.steps, own.method.to_owned(), own.names.clone(), own.n_observed.clone()),
@@ -316,6 +321,7 @@ impl Principal {
             array1(py, explained_variance.clone()),
             array1(py, variances.clone()),
             (*total_variance, *noise_variance, own.log_likelihood),
+            scale.clone(),
         );
         Ok((slf.get_type().getattr("_unpickle")?, state))
     }
@@ -329,6 +335,7 @@ impl Principal {
         explained_variance: PyReadonlyArray1<'_, f64>,
         variances: PyReadonlyArray1<'_, f64>,
         numbers: (f64, f64, Option<f64>),
+        scale: Option<Vec<f64>>,
     ) -> PyResult<Self> {
         let list = |array: &PyReadonlyArray1<'_, f64>| array.as_array().iter().copied().collect::<Vec<f64>>();
         let (n_rows, steps, method, names, n_observed) = counts;
@@ -341,11 +348,13 @@ impl Principal {
             total_variance,
             variances: list(&variances),
             noise_variance,
+            scale,
         };
         let (q, d) = (axes.components.n_rows(), axes.mean.len());
         let fits = axes.components.n_columns() == d
             && axes.explained_variance.len() == q
             && axes.variances.len() == d
+            && axes.scale.as_ref().is_none_or(|scale| scale.len() == d)
             && n_observed.len() == d
             && names.as_ref().is_none_or(|names| names.len() == d);
         if !fits {
@@ -363,6 +372,7 @@ type State<'py> = (
     Bound<'py, PyArray1<f64>>,
     Bound<'py, PyArray1<f64>>,
     (f64, f64, Option<f64>),
+    Option<Vec<f64>>,
 );
 
 /// Principal components of a stream of batches.

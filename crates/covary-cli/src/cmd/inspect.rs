@@ -145,12 +145,9 @@ fn described(saved: &Saved) -> String {
         say(square(&r.rotated.factor_correlations));
     }
     if q > 0 && saved.rotation.is_none() && saved.views.is_empty() {
-        let (ratio, of) = if saved.spec.standardize {
-            (model.standardized_share(), "standardized columns")
-        } else {
-            (model.explained_variance_ratio(), "the table")
-        };
-        say(format!("\nshare of the variance of {of} that each component explains"));
+        let ratio = model.explained_variance_ratio();
+        let of = if saved.spec.standardize { "standardized columns" } else { "the columns" };
+        say(format!("\nproportion of the variance of {of} that each component explains"));
         let relevance = &saved.report.relevance;
         let mut header = vec!["component".to_owned(), "share".to_owned(), "together".to_owned()];
         header.extend((!relevance.is_empty()).then(|| "relevance".to_owned()));

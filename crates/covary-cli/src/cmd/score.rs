@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 ///   mahalanobis               squared distance from the mean; chi-squared with n_observed
 ///                             degrees of freedom under the model
 ///   t_squared                 the part inside the plane of the components (Hotelling)
-///   squared_prediction_error  squared distance from that plane, in the units of the data
+///   squared_prediction_error  squared distance from that plane (Q residual), of standardized
+///                             columns if these were fitted
 /// A mixture has, in place of the last three:
 ///   model                     the model that the row most likely belongs to; `predicted`, its
 ///                             class, where classes were learned

@@ -41,7 +41,7 @@ pub(crate) struct Transform {
 enum CoordinatesName {
     /// Posterior mean: shrunk towards 0 as far as the row is uncertain.
     Posterior,
-    /// Orthogonal projection on the principal axes, in the units of the data, as in PCA.
+    /// Orthogonal projection on the principal axes, as in PCA; of standardized columns if these were fitted.
     Projection,
     /// Projection divided by its standard deviation.
     Whitened,

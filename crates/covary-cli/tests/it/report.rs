@@ -17,7 +17,7 @@ fn the_facts_are_those_of_the_other_verbs() {
     let report = facts(root, "report -q examples/wine_gaps.csv --json -o report.html");
     let filled = facts(root, "impute -q examples/wine_gaps.csv --json -o filled.csv --cells cells.csv");
     assert_eq!(report["model"]["n_components"], filled["model"]["n_components"]);
-    assert_eq!(report["model"]["shares"], filled["model"]["standardized_share"]);
+    assert_eq!(report["model"]["shares"], filled["model"]["explained_variance_ratio"]);
     assert_eq!(report["model"]["objective_value"], filled["model"]["log_likelihood"]);
     assert_eq!(report["check"]["rmse"], filled["model"]["check"]["rmse"]);
     assert_eq!(report["filled"]["n_filled"], filled["n_filled"]);

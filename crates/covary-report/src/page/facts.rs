@@ -442,10 +442,9 @@ fn model_facts(saved: &Saved, asked: Components) -> ModelFacts {
         n_components: q,
         why,
         choice: at.collect(),
-        shares: match (&saved.rotation, saved.spec.standardize) {
-            (Some(_), _) => Vec::new(),
-            (None, true) => model.standardized_share(),
-            (None, false) => model.explained_variance_ratio(),
+        shares: match &saved.rotation {
+            Some(_) => Vec::new(),
+            None => model.explained_variance_ratio(),
         },
         rotation: saved.rotation.as_ref().map(|r| r.name.clone()),
         noise: NoiseFacts {

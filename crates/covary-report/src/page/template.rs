@@ -332,7 +332,7 @@ fn explained(model: &ModelFacts, facts: &Facts, figures: &Markup) -> Markup {
                 (if model.n_components == 1 { "It explains " } else { "Together they explain " })
                 (percent(share)) " of the variance"
                 @if model.standardized { " of the standardized columns" }
-                ", beyond what noise adds (which the variances drawn above include). "
+                ". "
             }
             @if let Some(rotation) = &model.rotation { "They were turned by " (rotation) " rotation to be read. " }
             "What is left to noise has a standard deviation of "

@@ -73,8 +73,7 @@ pub fn numbers(saved: &Saved, data: Option<&Dataset>, shape: (usize, usize)) -> 
     };
     let mut first = vec![Tile { caption: "mean".to_owned(), cells: spread(&|j| model.mean()[j], true) }];
     let mut strips = Vec::new();
-    let shares =
-        if saved.spec.standardize { model.standardized_share() } else { model.explained_variance_ratio() };
+    let shares = model.explained_variance_ratio();
     let component = |k: usize| Tile {
         caption: format!("{}: {}", k + 1, percent(shares[k])),
         cells: spread(&|j| model.loadings()[(j, k)], false),

@@ -70,11 +70,7 @@ pub fn numbers(saved: &Saved, components: Option<&[usize]>) -> Result<LoadingsNu
         });
         Loading { value, interval }
     };
-    let shares = match &saved.rotation {
-        Some(_) => None,
-        None if saved.spec.standardize => Some(saved.model.standardized_share()),
-        None => Some(saved.model.explained_variance_ratio()),
-    };
+    let shares = saved.rotation.is_none().then(|| saved.model.explained_variance_ratio());
     Ok(LoadingsNumbers {
         subject: conditions(saved),
         component_word: component_word(saved).to_owned(),

@@ -183,11 +183,7 @@ pub fn numbers(
             });
         }
     }
-    let shares = match &saved.rotation {
-        Some(_) => None,
-        None if saved.spec.standardize => Some(saved.model.standardized_share()),
-        None => Some(saved.model.explained_variance_ratio()),
-    };
+    let shares = saved.rotation.is_none().then(|| saved.model.explained_variance_ratio());
     Ok(ScoresNumbers {
         subject: conditions(saved),
         component_word: component_word(saved).to_owned(),

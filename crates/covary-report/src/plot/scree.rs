@@ -60,16 +60,14 @@ pub fn numbers(saved: &Saved, data: Option<&Dataset>) -> Result<ScreeNumbers, Er
     let standardized = saved.spec.standardize;
     let Some(data) = data else {
         some_components(saved)?;
-        let (model, d) = (&saved.model, saved.columns.len() as f64);
-        // Shares of standardized columns are of a total of d.
-        let shares = if standardized { model.standardized_share() } else { model.explained_variance_ratio() };
-        let total = if standardized { d } else { model.total_variance() };
+        let model = &saved.model;
+        let shares = model.explained_variance_ratio();
         return Ok(ScreeNumbers {
             subject: conditions(saved),
             n_components: model.n_components(),
             standardized,
             of_table: false,
-            variances: shares.iter().take(MOST).map(|s| s * total).collect(),
+            variances: model.explained_variance().into_iter().take(MOST).collect(),
             intervals: None,
             cumulative: running(&shares),
             n_all: shares.len(),

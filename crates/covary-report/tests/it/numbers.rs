@@ -24,7 +24,7 @@ fn eigenvalues_of_correlations_sum_to_the_columns() {
     assert!(intervals.iter().zip(&n.variances).all(|((low, high), v)| low <= v && v <= high));
     let alone = scree::numbers(&saved, None).expect("components");
     assert_eq!(alone.variances.len(), 2);
-    assert!((alone.variances[0] - 6.0 * saved.model.standardized_share()[0]).abs() < 1e-12);
+    assert!((alone.variances[0] - saved.model.explained_variance()[0]).abs() < 1e-12);
 }
 
 #[test]

@@ -45,7 +45,8 @@ impl Estimator for BachJordan {
         let road =
             CanonicalCorrelation { n_components: Some(spec.n_components), ridge: self.ridge, rank: None };
         let [x, y] = [0..dx, dx..data.n_columns()].map(|view| data.of_columns(&view.collect::<Vec<_>>()));
-        let model = road.fit(&x?, &y?)?.model()?;
+        let deviations = || data.observed_variances().iter().map(|v| v.sqrt()).collect();
+        let model = road.fit(&x?, &y?)?.model()?.with_scale(spec.standardize.then(deviations))?;
         let value = model.log_likelihood(data)?;
         let report = FitReport {
             objective: Objective { kind: ObjectiveKind::LogLikelihood, value },

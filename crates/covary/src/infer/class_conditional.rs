@@ -169,6 +169,7 @@ impl Units {
         w.scale_rows(&self.scale);
         let mean = model.mean().iter().zip(&self.scale).map(|(m, s)| m * s).collect();
         let noise = model.noise_variances().iter().zip(&self.scale).map(|(v, s)| v * s * s).collect();
-        Ok(LinearGaussian::new(w, mean, Noise::Diagonal(noise))?.canonical())
+        let model = LinearGaussian::new(w, mean, Noise::Diagonal(noise))?;
+        Ok(model.with_scale(Some(self.scale.clone()))?.canonical())
     }
 }

@@ -31,6 +31,7 @@ pub(super) struct FactorProblem {
     /// Smallest noise variance on the correlation scale.
     pub(super) floor: f64,
     pub(super) variances: Vec<f64>,
+    standardized: bool,
     n_rows: usize,
     mean: Vec<f64>,
     names: Vec<String>,
@@ -77,6 +78,7 @@ impl FactorProblem {
             n_components: spec.n_components,
             floor: spec.floor().max(LEAST_FLOOR),
             variances,
+            standardized: spec.standardize,
             n_rows: moments.n_rows(),
             mean: moments.mean().to_vec(),
             names,
@@ -142,7 +144,9 @@ impl FactorProblem {
         let deviations: Vec<f64> = self.variances.iter().map(|v| v.sqrt()).collect();
         loadings.scale_rows(&deviations);
         let noise = Noise::Diagonal(psi.iter().zip(&self.variances).map(|(p, v)| p * v).collect());
-        let model = LinearGaussian::new(loadings, self.mean.clone(), noise)?.canonical();
+        let model = LinearGaussian::new(loadings, self.mean.clone(), noise)?
+            .with_scale(self.standardized.then_some(deviations))?
+            .canonical();
 
         let trace: Vec<f64> = trace.iter().map(|v| self.log_likelihood(*v)).collect();
         let value = *trace.last().expect("a trace holds its start");

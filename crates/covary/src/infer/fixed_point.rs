@@ -128,6 +128,7 @@ struct Problem<'a> {
     mean: Vec<f64>,
     /// 1, or standard deviations.
     scale: Vec<f64>,
+    standardized: bool,
     covariance: Matrix,
     /// Smallest noise variance of each column.
     floors: Vec<f64>,
@@ -163,6 +164,7 @@ impl<'a> Problem<'a> {
             n_rows: moments.n_rows(),
             mean: moments.mean().to_vec(),
             scale,
+            standardized: spec.standardize,
             covariance,
             floors,
             half: OnceCell::new(),
@@ -260,7 +262,8 @@ impl<'a> Problem<'a> {
         w.scale_rows(&self.scale);
         canonical_signs(&mut w);
         let psi = psi.iter().zip(&self.scale).map(|(p, s)| p * s * s).collect();
-        let model = LinearGaussian::new(w, self.mean.clone(), Noise::Diagonal(psi))?;
+        let model = LinearGaussian::new(w, self.mean.clone(), Noise::Diagonal(psi))?
+            .with_scale(self.standardized.then(|| self.scale.clone()))?;
         let value = match trace.last() {
             Some(&value) if known => value,
             _ => model.log_likelihood(self.data)?,

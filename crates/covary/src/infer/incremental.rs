@@ -211,6 +211,7 @@ impl Seen {
             total_variance: total / free,
             variances: variances.iter().map(|v| v * n_rows as f64 / free).collect(),
             noise_variance: left_out,
+            scale: None,
         };
         Self { principal, singular_values, variances }
     }

@@ -260,6 +260,7 @@ impl Leading<'_> {
             total_variance: (self.variances.iter().sum::<f64>() + self.rest.max(0.0)) * unbiased,
             variances: self.columns.iter().map(|v| v * unbiased).collect(),
             noise_variance: noise * unbiased,
+            scale: None,
         }
     }
 }

@@ -121,7 +121,7 @@ impl Estimator for SharedPrivate {
             report.warnings.push(Warning::NoiseAtFloor { columns });
         }
         report.warnings.extend(unseen_pairs(data));
-        let mut model = layout.model(&frame, at)?;
+        let mut model = layout.model(&frame, at, spec)?;
         if full && let Some(canonical) = layout.canonical_form(&model, data, &frame) {
             model = canonical;
         }
@@ -403,7 +403,7 @@ impl Layout {
 
     /// In the user's units, every block turned to its canonical form: `Wᵀ Ψ⁻¹ W` diagonal and falling, signs by
     /// the library's rule.
-    fn model(&self, frame: &Frame, at: Parameters) -> Result<LinearGaussian, Error> {
+    fn model(&self, frame: &Frame, at: Parameters, spec: &Spec) -> Result<LinearGaussian, Error> {
         let Parameters { mut w, mean, psi } = at;
         for (rows, columns) in self.blocks() {
             let sd: Vec<f64> = rows.clone().map(|j| psi[j].sqrt()).collect();
@@ -421,6 +421,6 @@ impl Layout {
             }
         }
         let noise = psi.iter().zip(&frame.scale).map(|(v, s)| v * s * s).collect();
-        LinearGaussian::new(w, mean, Noise::Diagonal(noise))
+        LinearGaussian::new(w, mean, Noise::Diagonal(noise))?.with_scale(frame.of_fit(spec))
     }
 }

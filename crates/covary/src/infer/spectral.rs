@@ -290,7 +290,8 @@ impl Spectrum {
         } else {
             Noise::Isotropic(sigma2)
         };
-        Ok(LinearGaussian::new(w, self.mean.clone(), noise)?.canonical())
+        let scale = spec.standardize.then(|| self.scale.clone());
+        Ok(LinearGaussian::new(w, self.mean.clone(), noise)?.with_scale(scale)?.canonical())
     }
 
     /// Probabilistic PCA with `spec.n_components` of these components.

@@ -19,6 +19,10 @@ use std::cell::OnceCell;
 /// ([`uncertainty`](Self::uncertainty)), and its answers include that. No d × d matrix is formed except by [`covariance`](Self::covariance) and
 /// [`precision`](Self::precision).
 ///
+/// Parameters are in the units of the table, whatever the columns were divided by while fitting. The model remembers
+/// that [`scale`](Self::scale), because principal axes, shares of variance, projections and squared prediction errors
+/// change with the units of the columns: they belong to the scale of the fit.
+///
 /// ```
 /// use covary::{Density, LinearGaussian, Matrix, Noise, Dataset};
 /// let model = LinearGaussian::new(Matrix::from_rows(&[[2.0], [1.0]]), vec![0.0, 0.0], Noise::Isotropic(1.0))?;
@@ -32,6 +36,7 @@ pub struct LinearGaussian {
     loadings: Matrix,
     mean: Vec<f64>,
     noise: Noise,
+    scale: Option<Vec<f64>>,
     pub(super) uncertainty: Option<Box<Uncertainty>>,
 }
 
@@ -62,7 +67,77 @@ impl LinearGaussian {
         if let Some(value) = noise.variances(d).into_iter().find(|v| !(v.is_finite() && *v > 0.0)) {
             return out("a noise variance", value, "finite and above 0");
         }
-        Ok(Self { loadings, mean, noise, uncertainty: None })
+        Ok(Self { loadings, mean, noise, scale: None, uncertainty: None })
+    }
+
+    /// The same density, known to be fitted to columns divided by `scale`; `None` for columns as they are.
+    ///
+    /// ```
+    /// use covary::{LinearGaussian, Matrix, Noise};
+    /// let new = |scale| LinearGaussian::new(Matrix::from_rows(&[[3.0], [400.0]]), vec![0.0; 2],
+    ///     Noise::Diagonal(vec![1.0, 1e4]))?.with_scale(scale);
+    /// let (raw, standardized) = (new(None)?, new(Some(vec![1.0, 100.0]))?);
+    /// assert!(raw.components()[(0, 0)] < 0.01);                                   // the second column swamps the first
+    /// assert!((standardized.components()[(0, 0)] - 3.0 / 5.0).abs() < 1e-12);     // (3, 4) / 5
+    /// assert!((standardized.explained_variance()[0] - 26.0).abs() < 1e-12);       // 3² + 4² + 1
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] unless there is a number per column, [`Error::OutOfRange`] unless all are finite and above 0.
+    pub fn with_scale(mut self, scale: Option<Vec<f64>>) -> Result<Self, Error> {
+        if let Some(scale) = &scale {
+            let (expected, got) = (self.mean.len(), scale.len());
+            if expected != got {
+                return Err(Error::WrongLength { what: "scales of columns", expected, got });
+            }
+            if let Some(&value) = scale.iter().find(|s| !(s.is_finite() && **s > 0.0)) {
+                let name = "the scale of a column";
+                return Err(Error::OutOfRange { name, value, bound: "finite and above 0" });
+            }
+        }
+        self.scale = scale;
+        Ok(self)
+    }
+
+    /// What each column was divided by while fitting: its standard deviation if columns were standardized, `None` if
+    /// they were fitted as they are.
+    pub fn scale(&self) -> Option<&[f64]> {
+        self.scale.as_deref()
+    }
+
+    /// `1 / s` for each column of the [`scale`](Self::scale).
+    pub(super) fn inverse_scale(&self) -> Vec<f64> {
+        match &self.scale {
+            Some(scale) => scale.iter().map(|s| 1.0 / s).collect(),
+            None => vec![1.0; self.mean.len()],
+        }
+    }
+
+    /// `D⁻¹ W`: the loadings in the scale of the fit.
+    pub(super) fn scaled_loadings(&self) -> Matrix {
+        let mut w = self.loadings.clone();
+        if self.scale.is_some() {
+            w.scale_rows(&self.inverse_scale());
+        }
+        w
+    }
+
+    /// `ψⱼ / sⱼ²`: the noise variances in the scale of the fit.
+    pub(super) fn scaled_noise(&self) -> Vec<f64> {
+        self.noise_variances().iter().zip(self.inverse_scale()).map(|(v, s)| v * s * s).collect()
+    }
+
+    /// The model with loadings `w = W R`, for an orthogonal `R`.
+    pub(super) fn with_loadings(&self, w: Matrix, rotation: &Matrix) -> Self {
+        let uncertainty = self.uncertainty().map(|u| Box::new(u.rotated(rotation)));
+        Self {
+            loadings: w,
+            uncertainty,
+            mean: self.mean.clone(),
+            noise: self.noise.clone(),
+            scale: self.scale.clone(),
+        }
     }
 
     /// The Gaussian of this mean and covariance, as the model with one component less than columns that
@@ -200,10 +275,10 @@ impl LinearGaussian {
         (0..self.mean.len()).map(|j| signal(j) + self.noise.variance(j)).collect()
     }
 
-    /// Total variance `tr C`.
+    /// Total variance in the [`scale`](Self::scale) of the fit, `Σⱼ Cⱼⱼ / sⱼ²`.
     pub fn total_variance(&self) -> f64 {
-        self.loadings.as_slice().iter().map(|w| w * w).sum::<f64>()
-            + self.noise_variances().iter().sum::<f64>()
+        self.scaled_loadings().as_slice().iter().map(|w| w * w).sum::<f64>()
+            + self.scaled_noise().iter().sum::<f64>()
     }
 
     /// Free parameters of the covariance; the mean adds `n_columns` more (spec §3.7).

@@ -31,40 +31,62 @@ impl LinearGaussian {
         (self.with_loadings(u, &rotation), rotation)
     }
 
-    /// Orthonormal principal axes of the signal, q × d, by falling variance, signs by the rule of
-    /// [`canonical`](Self::canonical).
+    /// Orthonormal principal axes of the signal in the [`scale`](Self::scale) of the fit, q × d, by falling variance,
+    /// signs by the rule of [`canonical`](Self::canonical).
+    ///
+    /// ```text
+    /// D⁻¹ W = U S Vᵀ        D: the scale of the columns,  components = Uᵀ
+    /// ```
     pub fn components(&self) -> Matrix {
         self.principal_axes().0
     }
 
-    /// Variance `uᵀ C u` of the fitted covariance along each of [`components`](Self::components).
-    pub fn explained_variance(&self) -> Vec<f64> {
-        self.principal_axes().1
-    }
-
-    /// [`components`](Self::components) and [`explained_variance`](Self::explained_variance) at the price
-    /// of one.
+    /// [`components`](Self::components), and the variance `uᵀ D⁻¹ C D⁻¹ u` of the fitted covariance along each.
     pub fn principal_axes(&self) -> (Matrix, Vec<f64>) {
-        let Svd { mut u, s, .. } = svd(self.loadings());
+        let Svd { mut u, s, .. } = svd(&self.scaled_loadings());
         canonical_signs(&mut u);
-        let noise = self.noise_variances();
+        let noise = self.scaled_noise();
         let along = |k: usize| (0..u.n_rows()).map(|j| noise[j] * u[(j, k)] * u[(j, k)]).sum::<f64>();
         let variances = (0..s.len()).map(|k| s[k] * s[k] + along(k)).collect();
         (u.transpose(), variances)
     }
 
-    /// [`explained_variance`](Self::explained_variance) as a share of the total variance `tr C`.
+    /// Variance that each component explains, in the [`scale`](Self::scale) of the fit.
+    ///
+    /// ```text
+    /// λₖ = sₖ² + σ²      eigenvalues of D⁻¹ C D⁻¹, where the noise is σ² in every direction
+    /// ‖D⁻¹ wₖ‖²           of factor k, where each column has a noise of its own
+    /// ```
+    ///
+    /// Where columns have their own noise, the axes of the signal are not eigenvectors of the covariance, and the
+    /// variance along an axis would count noise as explained.
+    pub fn explained_variance(&self) -> Vec<f64> {
+        if self.noise_is_isotropic() { self.principal_axes().1 } else { self.signal_variance() }
+    }
+
+    /// [`explained_variance`](Self::explained_variance) as a share of the [total
+    /// variance](Self::total_variance): `λₖ / Σλ`, the proportion of variance explained.
     pub fn explained_variance_ratio(&self) -> Vec<f64> {
         let total = self.total_variance();
         self.explained_variance().iter().map(|v| v / total).collect()
     }
 
-    /// Share of the variance of the columns, each divided by its own variance, that each column of
-    /// the loadings explains: `1/d Σⱼ W²ⱼₖ / Cⱼⱼ`.
-    pub fn standardized_share(&self) -> Vec<f64> {
-        let (variances, d) = (self.variances(), self.n_columns());
-        let share = |k: usize| (0..d).map(|j| self.loadings()[(j, k)].powi(2) / variances[j]).sum::<f64>();
-        (0..self.n_components()).map(|k| share(k) / d as f64).collect()
+    /// Share of the total variance that is signal of each component, noise subtracted: `‖D⁻¹ wₖ‖² / tr D⁻¹ C D⁻¹`.
+    pub fn signal_variance_ratio(&self) -> Vec<f64> {
+        let total = self.total_variance();
+        self.signal_variance().iter().map(|v| v / total).collect()
+    }
+
+    fn signal_variance(&self) -> Vec<f64> {
+        let w = self.scaled_loadings();
+        (0..w.n_columns()).map(|k| w.column(k).iter().map(|w| w * w).sum()).collect()
+    }
+
+    /// Whether the noise is the same in every direction in the scale of the fit. Folding the scale back rounds, so
+    /// equal means equal to rounding.
+    pub fn noise_is_isotropic(&self) -> bool {
+        let noise = self.scaled_noise();
+        noise.iter().all(|v| (v / noise[0] - 1.0).abs() < 1e-12)
     }
 
     /// The same density with loadings `W R`, for an orthogonal `R`.
@@ -74,14 +96,6 @@ impl LinearGaussian {
     #[must_use]
     pub fn rotated(&self, rotation: &Matrix) -> Self {
         self.with_loadings(self.loadings().dot(rotation), rotation)
-    }
-
-    /// The model with loadings `w = W R`.
-    fn with_loadings(&self, w: Matrix, rotation: &Matrix) -> Self {
-        let mut model = Self::new(w, self.mean().to_vec(), self.noise().clone())
-            .expect("a rotation keeps parameters valid");
-        model.uncertainty = self.uncertainty().map(|u| Box::new(u.rotated(rotation)));
-        model
     }
 }
 

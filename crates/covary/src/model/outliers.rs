@@ -13,11 +13,11 @@ pub struct Outlyingness {
     /// Hotelling's T²: squared distance inside the plane of the components, in standard deviations
     /// of the fitted scores; under the model χ² with q degrees of freedom.
     pub t_squared: f64,
-    /// Squared prediction error: squared distance from the plane, in squared units of the data
-    /// (least squares weighted by Ψ⁻¹).
+    /// Squared prediction error (Q residual): squared distance from the plane in the
+    /// [scale](LinearGaussian::scale) of the fit (least squares weighted by Ψ⁻¹).
     pub squared_prediction_error: f64,
     /// Squared Mahalanobis distance `yᵀ C⁻¹ y`; under the model χ² with as many degrees of freedom
-    /// as observed cells. For isotropic noise it is T² + SPE/σ².
+    /// as observed cells. Where the noise is σ² in every direction of that scale, it is T² + SPE/σ².
     pub mahalanobis: f64,
     /// Cells that were observed.
     pub n_observed: usize,
@@ -50,6 +50,7 @@ impl LinearGaussian {
     /// [`Error::ColumnCount`] if the table has other columns than the model.
     pub fn outlyingness(&self, data: &Dataset) -> Result<Vec<Outlyingness>, Error> {
         check_columns(self.n_columns(), data)?;
+        let unit = self.inverse_scale();
         Ok(rows_by_pattern(data, |pattern| {
             let given = self.condition(&pattern.observed());
             let signal = SignalInverse::new(given.factor());
@@ -61,7 +62,8 @@ impl LinearGaussian {
                 // T² = x_Bᵀ (G − I) G⁻¹ x_B = bᵀ G⁻¹ x_B.
                 let mut weighted = bartlett.clone();
                 given.factor().solve(&mut weighted);
-                let residual = |&j: &usize| row[j] - self.mean()[j] - dot(self.loadings().row(j), &bartlett);
+                let residual =
+                    |&j: &usize| (row[j] - self.mean()[j] - dot(self.loadings().row(j), &bartlett)) * unit[j];
                 Outlyingness {
                     // Adding 0 turns the −0 of no components into 0.
                     t_squared: dot(&b, &weighted) + 0.0,

@@ -14,7 +14,7 @@ use faer::{MatMut, MatRef};
 /// As a density ([`model`](Self::model)) it is
 ///
 /// ```text
-/// t ~ N(μ, Uᵀ diag(v − σ²) U + σ² I)        U: q × d axes,  v: explained variance
+/// t ~ N(μ, D (Uᵀ diag(v − σ²) U + σ² I) D)        U: q × d axes,  v: explained variance,  D: scale of the columns
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Principal {
@@ -28,10 +28,13 @@ pub struct Principal {
     pub explained_variance: Vec<f64>,
     /// Sum of the variances of all columns, divisor N − 1.
     pub total_variance: f64,
-    /// Variance of each column, divisor N − 1.
+    /// Variance of each column in the units of the table, divisor N − 1.
     pub variances: Vec<f64>,
     /// σ²; 0 where the components leave no direction.
     pub noise_variance: f64,
+    /// What each column was divided by before the axes were found, `None` for 1. Axes, variances along them, their sum
+    /// and σ² are of the divided columns.
+    pub scale: Option<Vec<f64>>,
 }
 
 impl Principal {
@@ -51,15 +54,21 @@ impl Principal {
         let mut w = self.components.transpose();
         let length = |v: &f64| (v - self.noise_variance).max(0.0).sqrt();
         w.scale_columns(&self.explained_variance.iter().map(length).collect::<Vec<_>>());
+        w.scale_rows(&self.units());
         w
     }
 
-    /// The covariance these components state, d × d: `Uᵀ diag(v − σ²) U + σ² I`.
+    /// What columns were divided by.
+    fn units(&self) -> Vec<f64> {
+        self.scale.clone().unwrap_or_else(|| vec![1.0; self.mean.len()])
+    }
+
+    /// The covariance these components state, d × d: `D (Uᵀ diag(v − σ²) U + σ² I) D`.
     pub fn covariance(&self) -> Matrix {
-        let w = self.loadings();
+        let (w, units) = (self.loadings(), self.units());
         let mut c = w.dot_t(&w);
         for j in 0..self.mean.len() {
-            c[(j, j)] += self.noise_variance;
+            c[(j, j)] += self.noise_variance * units[j] * units[j];
         }
         c
     }
@@ -67,7 +76,7 @@ impl Principal {
     /// Log-likelihood in nats of the complete rows behind these components, under the density they state.
     ///
     /// ```text
-    /// ℓ = −N/2 [d ln 2π + Σᵢ ln vᵢ + (d − q) ln σ² + (N−1)/N (q + (tr S − Σᵢ vᵢ)/σ²)]
+    /// ℓ = −N/2 [d ln 2π + Σᵢ ln vᵢ + (d − q) ln σ² + 2 ln|D| + (N−1)/N (q + (tr S − Σᵢ vᵢ)/σ²)]
     /// ```
     ///
     /// # Errors
@@ -77,7 +86,9 @@ impl Principal {
         let (n, d) = (self.n_rows as f64, self.mean.len());
         let (kept, noise) = self.kept_and_noise();
         let inside = &self.explained_variance[..kept];
-        let ln_det = inside.iter().map(|v| v.ln()).sum::<f64>() + (d - kept) as f64 * noise.ln();
+        let ln_units: f64 = self.units().iter().map(|s| s.ln()).sum();
+        let ln_det =
+            inside.iter().map(|v| v.ln()).sum::<f64>() + (d - kept) as f64 * noise.ln() + 2.0 * ln_units;
         let outside = (self.total_variance - inside.iter().sum::<f64>()) / noise;
         let spread = (n - 1.0) / n * (kept as f64 + outside);
         let ln_2pi = (2.0 * std::f64::consts::PI).ln();
@@ -116,7 +127,14 @@ impl Principal {
         let mut w = Matrix::from_fn(d, kept, |j, i| self.components[(i, j)]);
         let length = |v: &f64| (v - noise).max(0.0).sqrt();
         w.scale_columns(&self.explained_variance[..kept].iter().map(length).collect::<Vec<_>>());
-        LinearGaussian::new(w, self.mean.clone(), Noise::Isotropic(noise))
+        let noise = match &self.scale {
+            None => Noise::Isotropic(noise),
+            Some(scale) => {
+                w.scale_rows(scale);
+                Noise::Diagonal(scale.iter().map(|s| s * s * noise).collect())
+            }
+        };
+        LinearGaussian::new(w, self.mean.clone(), noise)?.with_scale(self.scale.clone())
     }
 
     /// The density to fill gaps with: [`model`](Self::model), its noise held at 1e-10 of the largest
@@ -128,7 +146,7 @@ impl Principal {
         self.density(least)
     }
 
-    /// Scores of every row, n × q: `U (t − μ)`, divided by the standard deviation along each axis if
+    /// Scores of every row, n × q: `U D⁻¹ (t − μ)`, divided by the standard deviation along each axis if
     /// `whiten`. A gap enters by its conditional mean.
     ///
     /// ```
@@ -153,8 +171,7 @@ impl Principal {
             filled.values()
         };
         let (n, d, q) = (values.n_rows(), self.mean.len(), self.components.n_rows());
-        let mut axes = self.components.clone();
-        axes.scale_rows(&self.whitening(whiten).iter().map(|s| 1.0 / s).collect::<Vec<_>>());
+        let axes = self.to_scores(whiten);
         let ones = vec![1.0; d];
         let step = BLOCK_CELLS.div_ceil(d);
         let scores = pieces(n, step, |rows| {
@@ -172,7 +189,7 @@ impl Principal {
         Matrix::from_vec(n, q, scores.concat())
     }
 
-    /// As [`transform`](Self::transform), of a sparse table that is not written out: `U t − U μ`.
+    /// As [`transform`](Self::transform), of a sparse table that is not written out: `U D⁻¹ t − U D⁻¹ μ`.
     ///
     /// # Errors
     /// [`Error::ColumnCount`] if the table has other columns.
@@ -181,8 +198,7 @@ impl Principal {
         if data.n_columns() != d {
             return Err(Error::ColumnCount { expected: d, got: data.n_columns() });
         }
-        let mut axes = self.components.transpose();
-        axes.scale_columns(&self.whitening(whiten).iter().map(|s| 1.0 / s).collect::<Vec<_>>());
+        let axes = self.to_scores(whiten).transpose();
         let origin = Matrix::from_rows(&[&self.mean]).dot(&axes);
         let scores = pieces(data.n_rows(), 64, |rows| {
             let mut scores = Vec::with_capacity(rows.len() * q);
@@ -198,7 +214,17 @@ impl Principal {
         Matrix::from_vec(data.n_rows(), q, scores.concat())
     }
 
-    /// Rows from scores: `μ + Uᵀ z`, undoing `whiten`.
+    /// `U D⁻¹`, divided by the standard deviation along each axis if `whiten`.
+    fn to_scores(&self, whiten: bool) -> Matrix {
+        let mut axes = self.components.clone();
+        axes.scale_rows(&self.whitening(whiten).iter().map(|s| 1.0 / s).collect::<Vec<_>>());
+        if self.scale.is_some() {
+            axes.scale_columns(&self.units().iter().map(|s| 1.0 / s).collect::<Vec<_>>());
+        }
+        axes
+    }
+
+    /// Rows from scores: `μ + D Uᵀ z`, undoing `whiten`.
     ///
     /// # Errors
     /// [`Error::WrongLength`] unless there is a score per component.
@@ -209,6 +235,7 @@ impl Principal {
         }
         let mut axes = self.components.clone();
         axes.scale_rows(&self.whitening(whiten));
+        axes.scale_columns(&self.units());
         let mut rows = scores.dot(&axes);
         for i in 0..rows.n_rows() {
             rows.row_mut(i).iter_mut().zip(&self.mean).for_each(|(t, m)| *t += m);

@@ -12,8 +12,9 @@ pub enum Coordinates {
     /// as the row is uncertain.
     #[default]
     Posterior,
-    /// Orthogonal projection `U_qᵀ (t − μ)` on the principal axes, in the units of the data: the
-    /// scores of classical PCA. A gap enters by its conditional mean.
+    /// Orthogonal projection `U_qᵀ D⁻¹ (t − μ)` on the principal axes, in the scale `D` of the fit: the
+    /// scores of classical PCA, of standardized columns if these were fitted. A gap enters by its
+    /// conditional mean.
     Projection,
     /// [`Projection`](Self::Projection) divided by the standard deviation along each axis.
     Whitened,
@@ -29,8 +30,8 @@ pub enum Reconstruction {
     /// `μ + W E[x | t]`: the noise-free part of the row, shrunk as far as it is uncertain.
     #[default]
     PosteriorMean,
-    /// `μ + U Uᵀ (t − μ)`: the orthogonal projection of classical PCA; a gap enters by its
-    /// conditional mean.
+    /// `μ + D U Uᵀ D⁻¹ (t − μ)`: the orthogonal projection of classical PCA, in the scale `D` of the fit; a
+    /// gap enters by its conditional mean.
     Orthogonal,
 }
 
@@ -76,9 +77,9 @@ impl LinearGaussian {
             Coordinates::Bartlett => self.least_squares(data),
             Coordinates::Projection => self.projection(data, &self.components()),
             Coordinates::Whitened => {
-                let mut z = self.projection(data, &self.components())?;
-                let inverse: Vec<f64> = self.explained_variance().iter().map(|v| 1.0 / v.sqrt()).collect();
-                z.scale_columns(&inverse);
+                let (axes, variances) = self.principal_axes();
+                let mut z = self.projection(data, &axes)?;
+                z.scale_columns(&variances.iter().map(|v| 1.0 / v.sqrt()).collect::<Vec<_>>());
                 Ok(z)
             }
         }
@@ -109,7 +110,11 @@ impl LinearGaussian {
             }
             Reconstruction::Orthogonal => {
                 let axes = self.components();
-                self.projection(data, &axes)?.dot(&axes)
+                let mut out = self.projection(data, &axes)?.dot(&axes);
+                if let Some(scale) = self.scale() {
+                    out.scale_columns(scale);
+                }
+                out
             }
         };
         self.add_mean(&mut out);
@@ -139,16 +144,25 @@ impl LinearGaussian {
         }
     }
 
+    /// `U D⁻¹ (t − μ)` of axes in the scale of the fit.
     fn projection(&self, data: &Dataset, axes: &Matrix) -> Result<Matrix, Error> {
         let mut centred = self.impute(data)?.values().clone();
         for i in 0..centred.n_rows() {
             centred.row_mut(i).iter_mut().zip(self.mean()).for_each(|(v, m)| *v -= m);
         }
-        Ok(centred.dot_t(axes))
+        Ok(centred.dot_t(&self.of_table_units(axes)))
     }
 
-    /// Covariance of `U (t − μ)` given the observed cells of each row, zero where the row is complete:
-    /// for each row the index of its covariance, and one q × q covariance per pattern of gaps.
+    /// `U D⁻¹`: axes in the scale of the fit, to be applied to differences in the units of the table.
+    fn of_table_units(&self, axes: &Matrix) -> Matrix {
+        let mut axes = axes.clone();
+        axes.scale_columns(&self.inverse_scale());
+        axes
+    }
+
+    /// Covariance of `U D⁻¹ (t − μ)` given the observed cells of each row, zero where the row is complete:
+    /// for each row the index of its covariance, and one q × q covariance per pattern of gaps. Axes `U`
+    /// are in the [`scale`](Self::scale) of the fit, as [`components`](Self::components) are.
     ///
     /// ```
     /// use covary::{Dataset, LinearGaussian, Matrix, Noise};
@@ -172,6 +186,7 @@ impl LinearGaussian {
         if axes.n_columns() != self.n_columns() {
             return Err(Error::ColumnCount { expected: self.n_columns(), got: axes.n_columns() });
         }
+        let axes = self.of_table_units(axes);
         let mut of_row = vec![0; data.n_rows()];
         let mut covariances = Vec::with_capacity(data.n_patterns());
         for (p, pattern) in data.patterns().enumerate() {

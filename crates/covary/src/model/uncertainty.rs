@@ -209,7 +209,8 @@ impl LinearGaussian {
             (0..q).for_each(|i| w[(j, i)] += change(i));
             mean[j] += change(q);
         }
-        Self::new(w, mean, noise).expect("draws are finite")
+        let drawn = Self::new(w, mean, noise).expect("draws are finite");
+        drawn.with_scale(self.scale().map(<[f64]>::to_vec)).expect("the scale of this model")
     }
 
     /// `ln S(t | x)` of a complete row.

@@ -261,6 +261,8 @@ laws![
     the_same_seed_gives_the_same_numbers,
     reconstruction_is_transform_then_decode,
     save_load_same_answer,
+    answers_are_the_dense_ones_in_the_scale_of_the_fit,
+    a_table_standardized_by_hand_gives_the_same_answers,
 ];
 
 fn dataset(values: Matrix) -> Dataset {
@@ -888,5 +890,32 @@ mod law {
         // What is kept of the request is enough to fit again.
         let again = loaded.method.to_method().unwrap().fit(&data, &loaded.spec).unwrap();
         assert_eq!(again.model, loaded.model);
+    }
+
+    pub(super) fn answers_are_the_dense_ones_in_the_scale_of_the_fit(road: &Road) {
+        for (data, standardize) in crate::scale::tables(&road.table(3), road.gaps == Gaps::Exact) {
+            let spec = Spec { standardize, ..road.spec_for(&data, 2) };
+            let fit = road.method.fit(&data, &spec).expect("a well-posed table");
+            crate::scale::check(&fit.model, &data, standardize);
+            // A file keeps the scale.
+            let saved = Saved::new(fit, &data, &spec, &road.method);
+            let mut bytes = Vec::new();
+            model_file::write(&saved, &mut bytes).unwrap();
+            assert_eq!(model_file::read(bytes.as_slice()).unwrap(), saved);
+        }
+    }
+
+    pub(super) fn a_table_standardized_by_hand_gives_the_same_answers(road: &Road) {
+        if !road.maximizes() {
+            return; // Draws meet other random numbers after rounding.
+        }
+        let road = road.settled();
+        for (data, _) in crate::scale::tables(&road.table(3), road.gaps == Gaps::Exact).iter().step_by(2) {
+            let spec = road.spec_for(data, 2);
+            let by_hand = crate::scale::standardized(data);
+            let one = road.method.fit(data, &Spec { standardize: true, ..spec.clone() }).unwrap().model;
+            let other = road.method.fit(&by_hand, &Spec { standardize: false, ..spec }).unwrap().model;
+            crate::scale::check_same(&one, data, &other, &by_hand, 1e-6);
+        }
     }
 }

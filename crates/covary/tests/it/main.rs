@@ -31,6 +31,7 @@ mod placement;
 mod principal;
 mod properties;
 mod reversible_jump;
+mod scale;
 mod scikit_learn;
 mod select;
 mod self_check;

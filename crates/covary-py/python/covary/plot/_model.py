@@ -59,11 +59,8 @@ def unit_loadings(model: LinearGaussian) -> Floats:
 
 
 def shares(model: LinearGaussian) -> Floats:
-    """Share of the variance of each component: of standardized columns if the fit standardized them, which
-    leaves the noise out, else of the table, which has it in."""
-    if not model._model.standardized:
-        return np.asarray(model.explained_variance_ratio_, dtype=np.float64)
-    return model._model.standardized_share
+    """Proportion of the variance that each component explains, of standardized columns if the fit standardized them."""
+    return np.asarray(model.explained_variance_ratio_, dtype=np.float64)
 
 
 def rotated(model: LinearGaussian) -> bool:

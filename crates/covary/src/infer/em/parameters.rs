@@ -35,6 +35,12 @@ impl Frame {
         Self { mean, scale, inverse, isotropic }
     }
 
+    /// The scale that a model remembers: columns with their own noise are divided by their standard deviations on
+    /// the way, whatever was asked for, but were fitted in it only if they were standardized.
+    pub(in crate::infer) fn of_fit(&self, spec: &Spec) -> Option<Vec<f64>> {
+        spec.standardize.then(|| self.scale.clone())
+    }
+
     /// The parameters in the user's units.
     pub(in crate::infer) fn model(&self, p: &Parameters, spec: &Spec) -> Result<LinearGaussian, Error> {
         let noise = if self.isotropic && !spec.standardize {
@@ -44,7 +50,7 @@ impl Frame {
         };
         let mut w = p.w.clone();
         w.scale_rows(&self.scale);
-        LinearGaussian::new(w, p.mean.clone(), noise)
+        LinearGaussian::new(w, p.mean.clone(), noise)?.with_scale(self.of_fit(spec))
     }
 
     /// A model in the user's units as parameters of this frame.

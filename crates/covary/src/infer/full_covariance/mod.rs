@@ -145,7 +145,7 @@ fn model(
     } else {
         Noise::Isotropic(frame.scale[0] * frame.scale[0] * smallest)
     };
-    LinearGaussian::new(w, mean, noise)
+    LinearGaussian::new(w, mean, noise)?.with_scale(frame.of_fit(spec))
 }
 
 /// Where a climb stands: the mean in the user's units, the rest in those of the frame.

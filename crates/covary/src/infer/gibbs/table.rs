@@ -80,6 +80,7 @@ impl Table {
         let mut w = w.clone();
         w.scale_rows(&self.scale);
         let centre = self.mean.iter().zip(&self.scale);
-        LinearGaussian::new(w, mean.iter().zip(centre).map(|(m, (c, s))| c + s * m).collect(), noise)
+        let mean = mean.iter().zip(centre).map(|(m, (c, s))| c + s * m).collect();
+        LinearGaussian::new(w, mean, noise)?.with_scale((!self.one_scale).then(|| self.scale.clone()))
     }
 }

@@ -14,6 +14,7 @@ mod pages;
 pub(super) mod parquet;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use super::columns::{Role, check_names};
 use super::error::{Place, shown};
@@ -27,7 +28,6 @@ use arrow_array::{
     Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, make_array, new_empty_array,
 };
 use arrow_buffer::ScalarBuffer;
-use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{ArrowError, DataType, Field, Metadata, Schema, SchemaRef};
 use arrow_select::concat::concat;
@@ -216,7 +216,7 @@ impl Frame {
         let batch = self.ends.partition_point(|&end| end <= row);
         let data_type = self.schema.field(column).data_type();
         match (&self.parts[column][batch], self.slots[column]) {
-            (Part::Array(array), _) => cell_text(array, row - self.start(batch)),
+            (Part::Array(array), _) => text::cell(array, row - self.start(batch)),
             (part @ Part::Numbers { .. }, slot) => {
                 let value = data.row(row)[slot.expect("numbers have a column of the dataset")];
                 match data_type {
@@ -225,7 +225,7 @@ impl Frame {
                     // `as` keeps to the range, as the numbers of the column do.
                     signed if signed.is_signed_integer() && !value.is_nan() => format!("{}", value as i64),
                     integer if integer.is_integer() && !value.is_nan() => format!("{}", value as u64),
-                    _ => cell_text(&number::fill(part, data_type, std::iter::once((value, value))), 0),
+                    _ => text::cell(&number::fill(part, data_type, std::iter::once((value, value))), 0),
                 }
             }
         }
@@ -244,7 +244,7 @@ impl Frame {
         arrays.find_map(|(batch, array)| {
             let i = (0..array.len()).find(|&i| array.is_valid(i))?;
             let place = Place { row: self.start(batch) + i + 1, line: None };
-            Some((place, shown(cell_text(array, i).as_bytes())))
+            Some((place, shown(text::cell(array, i).as_bytes())))
         })
     }
 
@@ -296,21 +296,6 @@ fn joined(pieces: &[ArrayRef], data_type: &DataType) -> ArrayRef {
             concat(&several).expect("pieces of one column have one type")
         }
     }
-}
-
-/// What a cell says. Times with a zone are given in UTC: the names of zones mean nothing without the
-/// tables of their rules.
-fn cell_text(array: &ArrayRef, row: usize) -> String {
-    let cell = array.slice(row, 1);
-    let cell = match cell.data_type() {
-        DataType::Timestamp(unit, Some(_)) => {
-            let utc = DataType::Timestamp(*unit, Some("+00:00".into()));
-            make_array(cell.to_data().into_builder().data_type(utc).build().expect("zones share a layout"))
-        }
-        _ => cell,
-    };
-    let options = FormatOptions::default();
-    ArrayFormatter::try_new(&cell, &options).map_or_else(|e| e.to_string(), |f| f.value(0).to_string())
 }
 
 /// Runs a decoder on bytes that nobody vouches for. The crates return errors for nearly all damage

@@ -164,7 +164,7 @@ fn filled_gaps_take_the_type_of_their_column() {
     let fill = |value| arrow_content(&written(&t, &filled(t.dataset(), value), ARROW));
     let text = |content: &RecordBatch, name: &str| {
         let array = content.column_by_name(name).expect("a column");
-        (0..4).map(|i| super::cell_text(array, i)).collect::<Vec<_>>()
+        (0..4).map(|i| super::text::cell(array, i)).collect::<Vec<_>>()
     };
     let content = fill(2.7);
     assert_eq!(text(&content, "f64"), ["0.1", "2.7", "-0.0", "1e300"]);
@@ -544,7 +544,7 @@ proptest! {
         prop_assert_eq!(content.schema(), whole.schema());
         for (got, want) in content.columns().iter().zip(whole.columns()) {
             for i in 0..whole.num_rows() {
-                prop_assert_eq!(super::cell_text(got, i), super::cell_text(want, i));
+                prop_assert_eq!(super::text::cell(got, i), super::text::cell(want, i));
             }
         }
         // To text: the numbers that are read again are the same.

@@ -164,6 +164,14 @@ impl Arrays {
         self.0.insert(name.to_owned(), Array { shape, values: matrix.as_slice().to_vec() });
     }
 
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    pub(super) fn get(&self, name: &str) -> Result<&[f64], Error> {
+        self.0.get(name).map(|array| array.values.as_slice()).ok_or_else(|| absent(name))
+    }
+
     pub(super) fn take(&mut self, name: &str) -> Result<Vec<f64>, Error> {
         let Array { shape, values } = self.remove(name)?;
         if shape.len() == 1 { Ok(values) } else { Err(dimensions(name, &shape, 1)) }
@@ -176,8 +184,12 @@ impl Arrays {
     }
 
     fn remove(&mut self, name: &str) -> Result<Array, Error> {
-        self.0.remove(name).ok_or_else(|| Error::broken(name, "is missing"))
+        self.0.remove(name).ok_or_else(|| absent(name))
     }
+}
+
+fn absent(name: &str) -> Error {
+    Error::broken(name, "is missing")
 }
 
 fn dimensions(name: &str, shape: &[usize], expected: usize) -> Error {

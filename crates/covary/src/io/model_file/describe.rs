@@ -46,6 +46,7 @@ impl Saved {
             ("explained_variance_by_view", explained_by_view(self)),
             ("mean", numbers(model.mean())),
             ("noise_variance", noise(model)),
+            ("scale", json!(model.scale().map(numbers))),
             ("loadings", rows(loadings)),
             (
                 "rotation",
@@ -58,7 +59,7 @@ impl Saved {
             ("components", rows(&model.components())),
             ("explained_variance", numbers(&model.explained_variance())),
             ("explained_variance_ratio", numbers(&model.explained_variance_ratio())),
-            ("standardized_share", numbers(&model.standardized_share())),
+            ("signal_variance_ratio", numbers(&model.signal_variance_ratio())),
             ("log_likelihood", json!(likelihood.then(|| stored(&report.objective.value)))),
             (
                 "lower_bound",
@@ -148,6 +149,7 @@ impl SavedMixture {
                 "loadings": rows(model.loadings()),
                 "components": rows(&model.components()),
                 "explained_variance": numbers(&model.explained_variance()),
+                "explained_variance_ratio": numbers(&model.explained_variance_ratio()),
             })
         };
         let object = Object(vec![

@@ -3,7 +3,7 @@
 use super::header::{Classes, Label, MethodDef, MixtureHeader};
 use super::{Arrays, Constant, Error, FORMAT_VERSION, Saved, SavedSources, Training, container, counts};
 use super::{ica, noise_of};
-use super::{put_models, take_models};
+use super::{put_models, put_scale, take_models, take_scale};
 use crate::infer::{FitReport, MethodRecord};
 use crate::model::{Classifier, Mixture, Predictive};
 use crate::select::SelfCheck;
@@ -202,6 +202,7 @@ impl SavedMixture {
         length("column names", d, self.columns.len())?;
         for component in components {
             super::check_strength(component)?;
+            super::check_scale(component, &self.spec)?;
             length("components of a model", q, component.n_components())?;
             length("families of noise", 1, if shape(component).1 == isotropic { 1 } else { 2 })?;
         }
@@ -237,6 +238,7 @@ pub fn write_mixture(saved: &SavedMixture, out: impl Write) -> Result<(), Error>
     let components = saved.mixture.components();
     let mut arrays = Arrays::default();
     put_models(&mut arrays, "models", components);
+    put_scale(&mut arrays, &components[0]);
     arrays.put("weights", saved.mixture.weights().to_vec());
     arrays.put("trace", saved.report.trace.clone());
     saved.training.put(&mut arrays);
@@ -302,7 +304,9 @@ fn mixture<R: Read>(opened: container::Opened<R>, created_by: String) -> Result<
         return Err(invalid(crate::Error::EmptyTable { rows: header.n_rows, columns: 0 }));
     }
     let isotropic = header.noise == NoiseFamily::Isotropic;
-    let models = take_models(&mut arrays, "models", header.n_mixtures, (header.columns.len(), isotropic))?;
+    let scale = take_scale(&mut arrays, &header.spec)?;
+    let shape = (header.columns.len(), isotropic);
+    let models = take_models(&mut arrays, "models", header.n_mixtures, shape, scale.as_deref())?;
     let weights = arrays.take("weights")?;
     // Weights are divided by their sum: what was written must come back to the last bit.
     let mixture = Mixture::of_normalised(models, weights).map_err(invalid)?;

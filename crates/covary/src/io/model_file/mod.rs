@@ -171,6 +171,13 @@ fn check_strength(m: &LinearGaussian) -> Result<(), crate::Error> {
     }
 }
 
+/// Whether the model remembers the scale that the request asked for.
+fn check_scale(model: &LinearGaussian, spec: &Spec) -> Result<(), crate::Error> {
+    let (expected, got) = (usize::from(spec.standardize), usize::from(model.scale().is_some()));
+    let what = "scales of a model by what was asked";
+    if expected == got { Ok(()) } else { Err(crate::Error::WrongLength { what, expected, got }) }
+}
+
 fn noise_of(model: &LinearGaussian) -> NoiseFamily {
     match model.noise() {
         Noise::Isotropic(_) => NoiseFamily::Isotropic,
@@ -281,7 +288,7 @@ impl Saved {
         let (d, q) = (self.model.n_columns(), self.model.n_components());
         length("column names", d, self.columns.len())?;
         let mut models = self.draws.iter().flat_map(Mixture::components).chain([&self.model]);
-        models.try_for_each(check_strength)?;
+        models.try_for_each(|model| check_strength(model).and_then(|()| check_scale(model, &self.spec)))?;
         length("names of views", self.spec.views.len(), self.views.len())?;
         // Views have private components besides those they share.
         let most = self.spec.n_components.saturating_add(if self.views.is_empty() { 0 } else { d });
@@ -342,6 +349,7 @@ pub fn write(saved: &Saved, out: impl Write) -> Result<(), Error> {
     arrays.put("mean", saved.model.mean().to_vec());
     arrays.put_matrix("loadings", saved.model.loadings());
     arrays.put("noise_variance", noise_variances(&saved.model));
+    put_scale(&mut arrays, &saved.model);
     arrays.put("trace", saved.report.trace.clone());
     saved.training.put(&mut arrays);
     arrays.put("constants", saved.constants.iter().map(|c| c.value).collect());
@@ -432,6 +440,8 @@ fn linear<R: Read>(opened: container::Opened<R>, created_by: String) -> Result<S
     if got == 0 || expected != got {
         return Err(invalid(crate::Error::WrongLength { what: "column names", expected, got }));
     }
+    let scale = take_scale(&mut arrays, &header.spec)?;
+    model = model.with_scale(scale).map_err(invalid)?;
     if let Some(UncertaintyDef { coupled }) = header.uncertainty {
         let relative =
             from_triangles(&arrays.take_matrix("relative_covariances")?, model.n_components() + 1)?;
@@ -512,6 +522,26 @@ fn noise_variances(model: &LinearGaussian) -> Vec<f64> {
     }
 }
 
+/// What columns were divided by while fitting, if they were.
+fn put_scale(arrays: &mut Arrays, model: &LinearGaussian) {
+    if let Some(scale) = model.scale() {
+        arrays.put("scale", scale.to_vec());
+    }
+}
+
+/// The scale of a fit. Files from before it was kept have the standard deviations it was made of; a column that never
+/// varied was divided by 1.
+fn take_scale(arrays: &mut Arrays, spec: &Spec) -> Result<Option<Vec<f64>>, Error> {
+    if !spec.standardize {
+        return Ok(None);
+    }
+    if arrays.has("scale") {
+        return arrays.take("scale").map(Some);
+    }
+    let deviation = |s: &f64| if *s > 0.0 { *s } else { 1.0 };
+    Ok(Some(arrays.get("column_sds")?.iter().map(deviation).collect()))
+}
+
 /// Models of one shape, as arrays whose names begin with `prefix`.
 fn put_models(arrays: &mut Arrays, prefix: &str, models: &[LinearGaussian]) {
     let stacked: Vec<&[f64]> = models.iter().flat_map(|model| model.loadings().rows()).collect();
@@ -528,6 +558,7 @@ fn take_models(
     prefix: &'static str,
     n: usize,
     (d, isotropic): (usize, bool),
+    scale: Option<&[f64]>,
 ) -> Result<Vec<LinearGaussian>, Error> {
     let mut take = |what: &str| arrays.take_matrix(&format!("{prefix}_{what}"));
     let (w, mean, noise) = (take("loadings")?, take("mean")?, take("noise")?);
@@ -541,6 +572,7 @@ fn take_models(
         let noise =
             if isotropic { Noise::Isotropic(noise[(s, 0)]) } else { Noise::Diagonal(noise.row(s).to_vec()) };
         LinearGaussian::new(loadings, mean.row(s).to_vec(), noise)
+            .and_then(|model| model.with_scale(scale.map(<[f64]>::to_vec)))
             .map_err(|e| Error::broken(prefix, format!("are not valid ({e})")))
     };
     (0..n).map(model).collect()
@@ -548,7 +580,7 @@ fn take_models(
 
 fn take_draws(arrays: &mut Arrays, n: usize, model: &LinearGaussian) -> Result<Mixture, Error> {
     let isotropic = matches!(model.noise(), Noise::Isotropic(_));
-    let draws = take_models(arrays, "draws", n, (model.n_columns(), isotropic))?;
+    let draws = take_models(arrays, "draws", n, (model.n_columns(), isotropic), model.scale())?;
     if draws.iter().any(|draw| draw.n_components() != model.n_components()) {
         return Err(Error::broken("draws", "do not have the shape of the model"));
     }
