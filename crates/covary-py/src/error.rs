@@ -29,6 +29,7 @@ fn class(error: &Error) -> &'static str {
         | Error::DegenerateNoise { .. }
         | Error::RankBelow { .. }
         | Error::NotIdentified { .. }
+        | Error::CollapsedModel
         | Error::TooManyMixtures { .. } => "ComponentsError",
         Error::InClass { error, .. } => class(error),
         Error::Numerical { .. } => "NumericalError",

@@ -393,6 +393,11 @@ pub enum Error {
     /// Whoever watched the work asked it to stop.
     #[error("interrupted before the answer was known; run it again and let it finish")]
     Interrupted,
+    /// A model of a mixture has no variance left in some direction.
+    #[error(
+        "the covariance of one model of the mixture is singular: too few different rows belong to it; ask for fewer models, or add more to the variances (`reg_covar`, `ridge`)"
+    )]
+    CollapsedModel,
     /// A decomposition did not converge; only reachable with numbers near the limits of f64.
     #[error("{what} did not converge: rescale the data to moderate numbers")]
     Numerical {

@@ -43,7 +43,7 @@ pub struct FastIca {
     pub contrast: Contrast,
     /// Most steps; of [`Algorithm::Deflation`], for each source.
     pub max_iterations: usize,
-    /// Ends when no direction turns by more: `1 − |bᵢ · bᵢ′|`.
+    /// Ends when no direction turns by as much: `1 − |bᵢ · bᵢ′|`. 0 makes all steps.
     pub tolerance: f64,
     /// B at the start, q × q; random if `None`.
     pub start: Option<Matrix>,
@@ -111,8 +111,67 @@ impl FastIca {
         {
             return Err(Error::OutOfRange { name: "the slope a of ln cosh", value: a, bound: "from 1 to 2" });
         }
-        if !(self.tolerance.is_finite() && self.tolerance > 0.0) {
-            let bound = "finite and above 0";
+        self.turn(data, &mut |white, b| Ok(self.step(white, b)), observer)
+    }
+
+    /// As [`fit_observed`](Self::fit_observed) with a contrast of one's own instead of [`contrast`](Self::contrast).
+    ///
+    /// ```
+    /// use covary::{Dataset, Matrix, ica::FastIca};
+    /// let source = |i: usize| [(i % 19) as f64 / 19.0, (i as f64 * 0.37).sin()];
+    /// let sources = Matrix::from_rows(&(0..2000).map(source).collect::<Vec<_>>());
+    /// let table = Dataset::new(sources.dot_t(&Matrix::from_rows(&[[1.0, 0.6], [0.4, 1.0]])))?;
+    /// // The kurtosis: g = y³, g′ = 3 y².
+    /// let mut cube = |y: &Matrix| {
+    ///     let mean_slope = |row: &[f64]| row.iter().map(|y| 3.0 * y * y).sum::<f64>() / row.len() as f64;
+    ///     Ok((Matrix::from_fn(y.n_rows(), y.n_columns(), |i, j| y[(i, j)].powi(3)), y.rows().map(mean_slope).collect()))
+    /// };
+    /// let own = FastIca::default().fit_by(&table, &mut cube, &mut ())?;
+    /// let named = FastIca { contrast: covary::ica::Contrast::Cube, ..FastIca::default() }.fit(&table)?;
+    /// assert!((own.model.unmixing()[(0, 0)] - named.model.unmixing()[(0, 0)]).abs() < 1e-6);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`fit_observed`](Self::fit_observed); those of the contrast; [`Error::WrongLength`] if its answer has
+    /// another shape than was asked for.
+    pub fn fit_by(
+        &self,
+        data: &Dataset,
+        contrast: &mut OwnContrast<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Separation, Error> {
+        let mut step = |white: &Whitened, b: &Matrix| {
+            let (n, p) = (white.rows.n_rows(), b.n_rows());
+            let (g, slopes) = contrast(&b.dot_t(&white.rows))?;
+            let wrong = |what, expected, got| Err(Error::WrongLength { what, expected, got });
+            if (g.n_rows(), g.n_columns()) != (p, n) {
+                return wrong("values of the contrast", p * n, g.as_slice().len());
+            }
+            if slopes.len() != p {
+                return wrong("mean slopes of the contrast", p, slopes.len());
+            }
+            let products = g.dot(&white.rows);
+            let next = |i: usize, j: usize| products[(i, j)] / n as f64 - slopes[i] * b[(i, j)];
+            let next = Matrix::from_fn(p, white.n_components(), next);
+            match next.as_slice().iter().find(|v| !v.is_finite()) {
+                Some(&value) => {
+                    Err(Error::OutOfRange { name: "a value of the contrast", value, bound: "finite" })
+                }
+                None => Ok(next),
+            }
+        };
+        self.turn(data, &mut step, observer)
+    }
+
+    fn turn(
+        &self,
+        data: &Dataset,
+        step: &mut Turn<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Separation, Error> {
+        if !(self.tolerance.is_finite() && self.tolerance >= 0.0) {
+            let bound = "finite and not negative";
             return Err(Error::OutOfRange { name: "tolerance", value: self.tolerance, bound });
         }
         let white = if self.whiten {
@@ -122,8 +181,8 @@ impl FastIca {
         };
         let start = self.start(white.n_components())?;
         let Turned { b, n_iterations, termination, left } = match self.algorithm {
-            Algorithm::Parallel => self.parallel(&white, &start, observer)?,
-            Algorithm::Deflation => self.deflation(&white, &start, observer)?,
+            Algorithm::Parallel => self.parallel(&white, &start, step, observer)?,
+            Algorithm::Deflation => self.deflation(&white, &start, step, observer)?,
         };
         let (model, ..) = white.unmixing(&b);
         let kurtosis = white.kurtosis(&model);
@@ -158,13 +217,14 @@ impl FastIca {
         &self,
         white: &Whitened,
         start: &Matrix,
+        step: &mut Turn<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Turned, Error> {
         let q = white.n_components();
         let mut b = orthonormal(start)?;
         let mut left = f64::INFINITY;
         for iteration in 1..=self.max_iterations {
-            let next = orthonormal(&self.step(white, &b))?;
+            let next = orthonormal(&step(white, &b)?)?;
             left = (0..q).map(|i| movement(next.row(i), b.row(i))).fold(0.0, f64::max);
             b = next;
             let told = observer.step(&Step { iteration, objective: -left });
@@ -188,6 +248,7 @@ impl FastIca {
         &self,
         white: &Whitened,
         start: &Matrix,
+        step: &mut Turn<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Turned, Error> {
         let q = white.n_components();
@@ -203,7 +264,7 @@ impl FastIca {
             outside(&b, w.row_mut(0));
             let mut left = f64::INFINITY;
             for iteration in 1..=self.max_iterations {
-                let mut next = self.step(white, &w);
+                let mut next = step(white, &w)?;
                 outside(&b, next.row_mut(0));
                 left = movement(next.row(0), w.row(0));
                 w = next;
@@ -243,6 +304,13 @@ impl FastIca {
         Matrix::from_fn(p, q, |i, j| (products[i * q + j] - slopes[i] * b[(i, j)]) / n)
     }
 }
+
+/// A contrast of one's own: of the sources Y, p × n, the values g(Y) in the same shape and for each source the
+/// mean of g′ over the rows.
+pub type OwnContrast<'a> = dyn FnMut(&Matrix) -> Result<(Matrix, Vec<f64>), Error> + 'a;
+
+/// From B to what the next B is made of.
+type Turn<'a> = dyn FnMut(&Whitened, &Matrix) -> Result<Matrix, Error> + 'a;
 
 struct Turned {
     b: Matrix,

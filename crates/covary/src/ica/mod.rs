@@ -18,7 +18,7 @@ mod road;
 mod unmixing;
 
 pub use contrast::Contrast;
-pub use fast::{Algorithm, FastIca};
+pub use fast::{Algorithm, FastIca, OwnContrast};
 pub use likelihood::{Kind, MaximumLikelihood, Sources};
 pub use noisy::{NoisyIca, NoisySeparation, NoisyStart};
 pub use noisy_mixing::NoisyMixing;

@@ -43,7 +43,7 @@ pub use fixed_point::FixedPoint;
 pub use full_covariance::FullCovariance;
 pub use gibbs::{Gibbs, GibbsState};
 pub use incremental::Incremental;
-pub use mixture::{MixtureEm, MixtureInit, Update};
+pub use mixture::{MixtureEm, MixtureInit, Stop, Update};
 pub use newton::Newton;
 pub use options::MethodRecord;
 pub use principal_axes::{Kept, PrincipalAxes};

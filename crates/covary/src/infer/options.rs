@@ -84,6 +84,20 @@ impl Setting for Option<usize> {
     }
 }
 
+impl Setting for Option<f64> {
+    fn text(&self) -> String {
+        self.map_or("none".to_owned(), |number| format!("{number:?}"))
+    }
+
+    fn set(&mut self, text: &str) -> Result<(), &'static str> {
+        *self = match text.trim() {
+            "none" => None,
+            number => Some(number.parse().map_err(|_| "none, or a number")?),
+        };
+        Ok(())
+    }
+}
+
 impl<T: Debug + FromStr> Setting for Option<Vec<T>> {
     fn text(&self) -> String {
         self.as_ref().map_or("none".to_owned(), |numbers| format!("{numbers:?}"))

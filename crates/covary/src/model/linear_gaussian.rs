@@ -167,6 +167,32 @@ impl LinearGaussian {
         Self::new(w, mean, Noise::Isotropic(smallest))
     }
 
+    /// As [`from_covariance`](Self::from_covariance), in units of each column's standard deviation: columns of
+    /// very different units keep their digits, and the noise is a variance for each of them.
+    ///
+    /// ```
+    /// use covary::{LinearGaussian, Matrix};
+    /// let c = Matrix::from_rows(&[[2e8, 0.5], [0.5, 1e-8]]);
+    /// let model = LinearGaussian::from_covariance_by_column(vec![0.0, 1.0], &c)?;
+    /// assert!((model.covariance()[(1, 1)] / 1e-8 - 1.0).abs() < 1e-12);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`from_covariance`](Self::from_covariance).
+    pub fn from_covariance_by_column(mean: Vec<f64>, covariance: &Matrix) -> Result<Self, Error> {
+        CentralMoments::from_covariance(covariance, 2)?;
+        let scale: Vec<f64> = (0..covariance.n_rows()).map(|j| covariance[(j, j)].sqrt()).collect();
+        let mut correlation = covariance.clone();
+        correlation
+            .scale_both(&scale.iter().map(|s| if *s > 0.0 { 1.0 / s } else { 1.0 }).collect::<Vec<_>>());
+        let model = Self::from_covariance(mean, &correlation)?;
+        let mut w = model.loadings;
+        w.scale_rows(&scale);
+        let smallest = model.noise.variance(0);
+        Self::new(w, model.mean, Noise::Diagonal(scale.iter().map(|s| smallest * s * s).collect()))
+    }
+
     /// Number of components q.
     pub fn n_components(&self) -> usize {
         self.loadings.n_columns()

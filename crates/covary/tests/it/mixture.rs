@@ -210,6 +210,83 @@ fn the_likelihood_never_falls_and_is_that_of_the_model() {
 }
 
 #[test]
+fn a_shared_covariance_never_lowers_the_likelihood_and_is_shared() {
+    for spec in
+        [Spec::ppca(5), Spec { standardize: true, ..Spec::ppca(5) }, Spec::ppca(2), Spec::factor_analysis(0)]
+    {
+        for data in [simulate::mixture(shape(200, 6, 2), 3, 4.0, 1).0, gappy(2)] {
+            for ridge in [None, Some(0.0)] {
+                let road = MixtureEm { shared_covariance: true, ridge, ..MixtureEm::of(3) };
+                let Fit { model, report, .. } = road.fit(&data, &spec).unwrap();
+                for pair in report.trace.windows(2) {
+                    assert!(pair[1] >= pair[0] - 1e-9 * (1.0 + pair[0].abs()), "{spec:?} {ridge:?}");
+                }
+                let first = model.components()[0].covariance();
+                assert!(model.components().iter().all(|c| c.covariance() == first));
+                assert_close("ℓ", &[report.objective.value], &[model.log_likelihood(&data).unwrap()], 1e-11);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_ridge_is_added_to_the_covariance_of_the_rows_in_their_units() {
+    let (data, _, labels) = simulate::mixture(shape(90, 4, 1), 2, 6.0, 1);
+    let units = [1e-3, 1.0, 10.0, 1e4];
+    let data = Dataset::new(Matrix::from_fn(90, 4, |i, j| data.values()[(i, j)] * units[j])).unwrap();
+    let shares = Matrix::from_fn(90, 2, |i, k| if labels[i] == k { 1.0 } else { 0.0 });
+    let init = MixtureInit::Responsibilities(Box::new(shares));
+    for shared_covariance in [false, true] {
+        let road = MixtureEm {
+            ridge: Some(1e-6),
+            shared_covariance,
+            max_iterations: 0,
+            init: init.clone(),
+            ..MixtureEm::of(2)
+        };
+        let spec = Spec { standardize: true, ..Spec::ppca(3) };
+        let fit = road.fit(&data, &spec).unwrap().model;
+        let (mut pooled, mut own) = (Matrix::zeros(4, 4), Vec::new());
+        for k in 0..2 {
+            let rows: Vec<usize> = (0..90).filter(|&i| labels[i] == k).collect();
+            let mean = |j: usize| rows.iter().map(|&i| data.row(i)[j]).sum::<f64>() / rows.len() as f64;
+            let means: Vec<f64> = (0..4).map(mean).collect();
+            assert_close("mean", fit.components()[k].mean(), &means, 1e-12);
+            let product =
+                |i: &usize, a: usize, b: usize| (data.row(*i)[a] - means[a]) * (data.row(*i)[b] - means[b]);
+            let sum = Matrix::from_fn(4, 4, |a, b| rows.iter().map(|i| product(i, a, b)).sum());
+            pooled = Matrix::from_fn(4, 4, |a, b| pooled[(a, b)] + sum[(a, b)] / 90.0);
+            own.push(Matrix::from_fn(4, 4, |a, b| sum[(a, b)] / rows.len() as f64));
+        }
+        for k in 0..2 {
+            let want = if shared_covariance { &pooled } else { &own[k] };
+            let got = fit.components()[k].covariance();
+            for a in 0..4 {
+                for b in 0..4 {
+                    let want = want[(a, b)] + if a == b { 1e-6 } else { 0.0 };
+                    assert!((got[(a, b)] - want).abs() < 1e-10 * units[a] * units[b], "{a} {b}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn with_a_ridge_no_model_is_lost_and_without_variance_one_is_refused() {
+    // Five rows, each four times, and eight models.
+    let data =
+        Dataset::new(Matrix::from_fn(20, 3, |i, j| ((i % 5) * (j + 1)) as f64 + (i % 5 / 2) as f64)).unwrap();
+    let road = MixtureEm { ridge: Some(1e-6), init: MixtureInit::KMeans, ..MixtureEm::of(8) };
+    let spec = Spec { standardize: true, ..Spec::ppca(2) };
+    let fit = road.fit(&data, &spec).unwrap();
+    assert_eq!(fit.model.components().len(), 8);
+    let none = MixtureEm { ridge: Some(0.0), ..road };
+    assert_eq!(none.fit(&data, &spec).unwrap_err(), Error::CollapsedModel);
+    let factors = Spec { allow_unidentified: true, ..Spec::factor_analysis(1) };
+    assert!(matches!(none.fit(&data, &factors), Err(Error::Unsupported { .. })));
+}
+
+#[test]
 fn both_updates_meet() {
     for data in [simulate::mixture(shape(300, 6, 2), 3, 8.0, 3).0, gappy(3)] {
         let fit = |update| to_the_end(3, update).fit(&data, &Spec::ppca(2)).unwrap();

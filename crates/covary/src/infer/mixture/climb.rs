@@ -1,8 +1,9 @@
 //! EM steps from one start, and what happens to models that lose their rows.
 
 use super::maximize::{MStep, closed_form, covariance};
+use super::regularized::Regularized;
 use super::start::{Clusters, informative};
-use super::{FLOOR, MixtureEm, MixtureInit, fewest_rows};
+use super::{FLOOR, MixtureEm, MixtureInit, Stop, fewest_rows};
 use crate::infer::em::parameters::{Frame, Parameters};
 use crate::infer::em::stop::Aitken;
 use crate::infer::em::{Init, start as em_start};
@@ -20,6 +21,8 @@ pub(super) struct Climb<'a> {
     spec: &'a Spec,
     pub(super) frame: &'a Frame,
     maximize: MStep<'a>,
+    /// The M-step of all models at once, where they are regularized or share a covariance.
+    together: Option<Regularized<'a>>,
     /// Rows with an observed cell.
     rows: Vec<usize>,
     models: Vec<Parameters>,
@@ -44,12 +47,21 @@ impl<'a> Climb<'a> {
             prior: &spec.prior,
             floor: spec.noise_floor.unwrap_or(FLOOR),
         };
+        let together = road.regularized().then(|| Regularized {
+            data,
+            frame,
+            n_components: spec.n_components,
+            ridge: road.ridge.unwrap_or(0.0),
+            floor: if road.ridge.is_some() { 0.0 } else { maximize.floor },
+            shared: road.shared_covariance,
+        });
         Self {
             road,
             data,
             spec,
             frame,
             maximize,
+            together,
             rows: informative(data),
             models: Vec::new(),
             weights: Vec::new(),
@@ -69,6 +81,14 @@ impl<'a> Climb<'a> {
             return Err(Error::WrongLength { what: "models of the start", expected, got });
         }
         let parameters = |model: &LinearGaussian| {
+            let shape = (model.mean().len(), model.n_components());
+            if self.together.is_some()
+                && self.spec.standardize
+                && shape == (self.data.n_columns(), self.spec.n_components)
+            {
+                // Its noise may differ from column to column before the first step.
+                return Ok(self.frame.parameters(model));
+            }
             let init = Init::Given(Box::new(model.clone()));
             em_start::parameters(&init, self.data, self.spec, self.frame, 0)
         };
@@ -98,6 +118,21 @@ impl<'a> Climb<'a> {
             let residuals = Dataset::new(residuals)?;
             em_start::parameters(&Init::Spectral, &residuals, &spec, &about, self.road.seed)?
         };
+        if self.together.is_some() {
+            let at = |centre: &[f64]| {
+                let mean = (0..d).map(|j| mean[j] + scale[j] * centre[j]).collect();
+                Parameters { mean, ..pooled.clone() }
+            };
+            self.models = centres.rows().map(at).collect();
+            let counted = |members: &Vec<usize>| {
+                let mut counted = vec![0.0; self.data.n_rows()];
+                members.iter().for_each(|&i| counted[i] = 1.0);
+                counted
+            };
+            let weights: Vec<Vec<f64>> = members.iter().map(counted).collect();
+            self.step_together(&weights)?;
+            return Ok(self);
+        }
         for (centre, members) in centres.rows().zip(members) {
             let mean = (0..d).map(|j| mean[j] + scale[j] * centre[j]).collect();
             let at = Parameters { mean, ..pooled.clone() };
@@ -112,6 +147,47 @@ impl<'a> Climb<'a> {
         let total: f64 = self.weights.iter().sum();
         self.weights.iter_mut().for_each(|w| *w /= total);
         Ok(self)
+    }
+
+    /// One M-step from responsibilities, gaps filled as the table as a whole says.
+    pub(super) fn at_responsibilities(mut self, shares: &Matrix) -> Result<Self, Error> {
+        let Frame { mean, inverse, .. } = self.frame;
+        let (d, q) = (self.data.n_columns(), self.spec.n_components);
+        let own =
+            self.data.observed_variances().iter().zip(inverse).map(|(v, inverse)| v * inverse * inverse);
+        let psi: Vec<f64> = own.map(|v| v.max(self.maximize.floor)).collect();
+        let psi = if self.frame.isotropic { vec![psi.iter().sum::<f64>() / d as f64; d] } else { psi };
+        let at = Parameters { w: Matrix::zeros(d, q), mean: mean.clone(), psi };
+        self.models = vec![at; shares.n_columns()];
+        let column = |k: usize| {
+            let mut weights = vec![0.0; self.data.n_rows()];
+            self.rows.iter().for_each(|&i| weights[i] = shares[(i, k)]);
+            weights
+        };
+        let weights: Vec<Vec<f64>> = (0..shares.n_columns()).map(column).collect();
+        if self.together.is_some() {
+            self.step_together(&weights)?;
+        } else {
+            let totals: Vec<f64> = weights.iter().map(|weights| weights.iter().sum()).collect();
+            let all: f64 = totals.iter().sum();
+            for ((at, weights), n) in self.models.iter_mut().zip(&weights).zip(&totals) {
+                if *n >= fewest_rows(self.spec) as f64 {
+                    *at = self.maximize.step(at, weights)?;
+                }
+            }
+            self.weights = totals.iter().map(|n| n / all).collect();
+        }
+        Ok(self)
+    }
+
+    /// The M-step of all models at once, each row counted `weights` times in each of them.
+    fn step_together(&mut self, weights: &[Vec<f64>]) -> Result<(), Error> {
+        let together = self.together.as_ref().expect("asked for where there is one");
+        let (models, counts) = together.step(&self.models, weights)?;
+        let total: f64 = counts.iter().sum();
+        self.models = models;
+        self.weights = counts.iter().map(|n| n / total).collect();
+        Ok(())
     }
 
     /// Where another climb, of some of the rows, has come to.
@@ -158,7 +234,7 @@ impl<'a> Climb<'a> {
             if !steady {
                 // ℓ may fall where a model was moved: the gains begin anew.
                 self.aitken = Aitken::new(self.road.tolerance);
-            } else if objective < before - 1e-9 * (1.0 + before.abs()) {
+            } else if self.road.ridge.is_none() && objective < before - 1e-9 * (1.0 + before.abs()) {
                 self.warnings.push(Warning::ObjectiveFell { iteration, by: before - objective });
             } else if converged {
                 self.termination = Termination::Converged;
@@ -177,7 +253,19 @@ impl<'a> Climb<'a> {
         let log_likelihood = self.rows.iter().map(|&i| shares.log_totals[i]).sum();
         self.shares = Some(shares);
         self.trace.push(log_likelihood);
-        Ok(self.aitken.push(log_likelihood))
+        let expected = self.aitken.push(log_likelihood);
+        Ok(match self.road.stop {
+            Stop::Remaining => expected,
+            Stop::Change { before } => self.is_settled(before),
+        })
+    }
+
+    /// Whether the step before the last changed the log-likelihood per row by less than the tolerance.
+    fn is_settled(&self, before: Option<f64>) -> bool {
+        let (n, steps) = (self.data.n_rows() as f64, self.trace.len() - 1);
+        let before = if steps >= 2 { Some(self.trace[steps - 2] / n) } else { before };
+        let change = |before: f64| (self.trace[steps - 1] / n - before).abs();
+        steps > 0 && before.is_some_and(|before| change(before) < self.road.tolerance)
     }
 
     fn mixture(&self) -> Result<Mixture, Error> {
@@ -189,6 +277,19 @@ impl<'a> Climb<'a> {
     /// M-step. False if a model had lost its rows and was moved or removed.
     fn step(&mut self) -> Result<bool, Error> {
         let Shares { responsibilities, log_totals } = self.shares.take().expect("expect comes before");
+        if self.together.is_some() {
+            let column = |k: usize| {
+                let mut weights = vec![0.0; self.data.n_rows()];
+                for &i in &self.rows {
+                    let r = responsibilities[(i, k)];
+                    weights[i] = if r < NEGLIGIBLE { 0.0 } else { r };
+                }
+                weights
+            };
+            let weights: Vec<Vec<f64>> = (0..self.models.len()).map(column).collect();
+            self.step_together(&weights)?;
+            return Ok(true);
+        }
         // Rounding alone loses no model: as shares sum to the rows, one at least then has enough.
         let fewest = fewest_rows(self.spec) as f64 * (1.0 - 1e-9);
         let mut lost = Vec::new();
@@ -282,15 +383,19 @@ impl<'a> Climb<'a> {
             .filter(at_floor)
             .map(|j| self.data.column_names()[j].clone())
             .collect();
-        if !columns.is_empty() {
+        if !columns.is_empty() && self.road.ridge.is_none() {
             self.warnings.push(Warning::NoiseAtFloor { columns });
         }
         self.warnings.extend(unseen_pairs);
         let mixture = self.mixture()?;
         let model = match &self.road.init {
+            // In units of the columns the loadings keep digits that turning them in the table's would take.
+            _ if self.together.is_some() => mixture,
             MixtureInit::Auto | MixtureInit::KMeans => mixture.canonical(),
             // Whoever gave a start knows its models by their places.
-            MixtureInit::Centres(_) | MixtureInit::Given(_) => mixture.canonical_components(),
+            MixtureInit::Centres(_) | MixtureInit::Responsibilities(_) | MixtureInit::Given(_) => {
+                mixture.canonical_components()
+            }
         };
         let value = self.log_likelihood();
         let report = FitReport {

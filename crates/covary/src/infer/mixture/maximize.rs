@@ -3,7 +3,7 @@
 use crate::infer::em::moments::{LatentMoments, Maximize};
 use crate::infer::em::parameters::{Frame, Parameters};
 use crate::infer::full_covariance::{Gaussian, Moments};
-use crate::linalg::{leading_eigenpairs, positive_inverse};
+use crate::linalg::{Eigen, leading_eigenpairs, positive_inverse};
 use crate::spec::Prior;
 use crate::{Dataset, Error, Matrix};
 
@@ -76,5 +76,23 @@ pub(super) fn closed_form(s: &Matrix, q: usize, mean: Vec<f64>, floor: f64) -> R
     let sigma2 = (found.rest / (d - q) as f64).max(floor);
     let mut w = found.vectors;
     w.scale_columns(&found.values.iter().map(|l| (l - sigma2).max(0.0).sqrt()).collect::<Vec<_>>());
+    Ok(Parameters { w, mean, psi: vec![sigma2; d] })
+}
+
+/// The same from all eigenpairs, refusing a covariance that is singular to rounding.
+pub(super) fn from_eigenpairs(
+    Eigen { values, vectors }: &Eigen,
+    q: usize,
+    mean: Vec<f64>,
+    floor: f64,
+) -> Result<Parameters, Error> {
+    let d = values.len();
+    let sigma2 = (values[q..].iter().sum::<f64>() / (d - q) as f64).max(floor);
+    // `!`: a covariance that is not a number collapsed too.
+    if !(sigma2 > d as f64 * f64::EPSILON * values[0]) {
+        return Err(Error::CollapsedModel);
+    }
+    let mut w = vectors.first_columns(q);
+    w.scale_columns(&values[..q].iter().map(|l| (l - sigma2).max(0.0).sqrt()).collect::<Vec<_>>());
     Ok(Parameters { w, mean, psi: vec![sigma2; d] })
 }

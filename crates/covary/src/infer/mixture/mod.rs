@@ -2,6 +2,7 @@
 
 mod climb;
 mod maximize;
+mod regularized;
 mod start;
 
 use super::em::parameters::Frame;
@@ -43,10 +44,22 @@ pub struct MixtureEm {
     /// 1e-3, leaves all parameters together 0.045 standard errors from the optimum; where components
     /// overlap, the digits beyond take most of the steps. 0 runs all iterations.
     pub tolerance: f64,
+    /// What the tolerance is compared with.
+    pub stop: Stop,
     /// How the M-step is made.
     pub update: Update,
     /// Parameter expansion, as in [`Em`](super::Em), for [`Update::Latent`].
     pub parameter_expansion: bool,
+    /// λ, added to every variance after each M-step, in squared units of the table. Without one the noise has
+    /// a floor, a share of the observed variance, and a model that has lost its rows is moved or removed;
+    /// with one every model stays. The likelihood may then fall by a little, as λ is no part of it.
+    ///
+    /// ```text
+    /// C_k = S_k + λ I        S_k: the covariance that the M-step finds
+    /// ```
+    pub ridge: Option<f64>,
+    /// Whether all models share one covariance, `Σ_k N_k S_k / N`.
+    pub shared_covariance: bool,
     /// Where to start.
     pub init: MixtureInit,
     /// Further starts from other seeds: the likelihood has many maxima, and most bad ones are told apart
@@ -64,12 +77,46 @@ impl Default for MixtureEm {
             n_mixtures: 2,
             max_iterations: 1000,
             tolerance: 1e-3,
+            stop: Stop::Remaining,
             update: Update::Auto,
             parameter_expansion: true,
+            ridge: None,
+            shared_covariance: false,
             init: MixtureInit::Auto,
             restarts: 11,
             seed: 0,
         }
+    }
+}
+
+/// When a mixture's steps end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Stop {
+    /// When the log-likelihood of the whole table is expected to rise by less than the tolerance.
+    Remaining,
+    /// One step after the log-likelihood per row has changed by less than the tolerance, as scikit-learn does.
+    Change {
+        /// The log-likelihood per row one step before the start, for a fit that goes on from another.
+        before: Option<f64>,
+    },
+}
+
+impl Setting for Stop {
+    fn text(&self) -> String {
+        match self {
+            Self::Remaining => "remaining",
+            Self::Change { .. } => "change",
+        }
+        .to_owned()
+    }
+
+    fn set(&mut self, text: &str) -> Result<(), &'static str> {
+        *self = match text {
+            "remaining" => Self::Remaining,
+            "change" => Self::Change { before: None },
+            _ => return Err("remaining or change"),
+        };
+        Ok(())
     }
 }
 
@@ -96,6 +143,8 @@ pub enum MixtureInit {
     KMeans,
     /// Rows to the nearest of these centres, K × d, and one M-step.
     Centres(Box<Matrix>),
+    /// One M-step from these responsibilities, n × K.
+    Responsibilities(Box<Matrix>),
     /// This mixture.
     Given(Box<Mixture>),
 }
@@ -104,8 +153,11 @@ options!(MixtureEm {
     n_mixtures,
     max_iterations,
     tolerance,
+    stop,
     update,
     parameter_expansion,
+    ridge,
+    shared_covariance,
     init,
     restarts,
     seed,
@@ -122,6 +174,7 @@ impl Setting for MixtureInit {
             Self::Auto => "auto",
             Self::KMeans => "k-means",
             Self::Centres(_) => "centres",
+            Self::Responsibilities(_) => "responsibilities",
             Self::Given(_) => "given",
         }
         .to_owned()
@@ -195,11 +248,21 @@ impl MixtureEm {
         observer: &mut dyn Observer,
     ) -> Result<Fit<Mixture>, Error> {
         self.check(data, spec)?;
-        let constant = spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
-        let frame = Frame::new(data, spec);
+        let (constant, frame) = self.frame(data, spec)?;
         let climb = || Climb::new(self, data, spec, &frame);
         let mut best = match &self.init {
             MixtureInit::Given(mixture) => climb().at_mixture(mixture)?,
+            MixtureInit::Responsibilities(shares) => {
+                let (expected, got) = (self.n_mixtures * data.n_rows(), shares.as_slice().len());
+                if expected != got || shares.n_columns() != self.n_mixtures {
+                    return Err(Error::WrongLength { what: "responsibilities", expected, got });
+                }
+                if let Some(&value) = shares.as_slice().iter().find(|v| !(v.is_finite() && **v >= 0.0)) {
+                    let bound = "finite and not negative";
+                    return Err(Error::OutOfRange { name: "a responsibility", value, bound });
+                }
+                climb().at_responsibilities(shares)?
+            }
             MixtureInit::Centres(centres) => {
                 let (expected, got) = (self.n_mixtures * data.n_columns(), centres.as_slice().len());
                 if expected != got {
@@ -222,10 +285,30 @@ impl MixtureEm {
         best.into_fit(constant, unseen_pairs(data))
     }
 
+    /// The units to fit in, and the constant columns. A ridge gives these a variance of their own.
+    fn frame(&self, data: &Dataset, spec: &Spec) -> Result<(Vec<String>, Frame), Error> {
+        let (variances, names) = (data.observed_variances(), data.column_names());
+        let Some(ridge) = self.ridge.filter(|ridge| *ridge > 0.0) else {
+            let constant = spec.check_variances(variances, names, Some(data))?;
+            return Ok((constant, Frame::new(data, spec)));
+        };
+        // Of isotropic noise a constant column is a part like any other.
+        Spec { noise: NoiseFamily::Isotropic, ..spec.clone() }.check_variances(
+            variances,
+            names,
+            Some(data),
+        )?;
+        let Frame { mean, mut scale, isotropic, .. } = Frame::new(data, spec);
+        if spec.standardize || !isotropic {
+            scale.iter_mut().zip(variances).for_each(|(scale, v)| *scale = (v + ridge).sqrt());
+        }
+        Ok((Vec::new(), Frame::with_scale(mean, scale, isotropic)))
+    }
+
     /// The part of a long table that starts are compared on; `None` where all rows are needed.
     fn rows_of_starts(&self, data: &Dataset, spec: &Spec) -> Result<Option<Dataset>, Error> {
         let rows = ROWS_OF_STARTS.max(ROWS_PER_AXIS * self.n_mixtures * fewest_rows(spec));
-        if self.n_mixtures == 1 || self.restarts == 0 || rows >= data.n_rows() {
+        if self.n_mixtures == 1 || self.restarts == 0 || self.regularized() || rows >= data.n_rows() {
             return Ok(None);
         }
         let some = data.of_rows(&data.spread_rows(rows))?;
@@ -293,6 +376,12 @@ impl MixtureEm {
         if self.update == Update::ClosedForm && spec.noise == NoiseFamily::Diagonal {
             return unsupported("diagonal noise in closed form", "`latent` updates");
         }
+        if self.regularized() && spec.noise == NoiseFamily::Diagonal && spec.n_components > 0 {
+            return unsupported("a ridge or a shared covariance of factor analysers", "isotropic noise");
+        }
+        if let Some(value) = self.ridge.filter(|ridge| !(ridge.is_finite() && *ridge >= 0.0)) {
+            return Err(Error::OutOfRange { name: "ridge", value, bound: "finite and not negative" });
+        }
         if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
             let value = self.tolerance;
             return Err(Error::OutOfRange { name: "tolerance", value, bound: "finite and not negative" });
@@ -301,11 +390,16 @@ impl MixtureEm {
         if asked == 0 {
             return Err(Error::OutOfRange { name: "n_mixtures", value: 0.0, bound: "at least 1" });
         }
-        let each = fewest_rows(spec);
+        let each = if self.ridge.is_some() { 1 } else { fewest_rows(spec) };
         if asked > 1 && asked > rows / each {
             return Err(Error::TooManyMixtures { asked, rows, each, max: (rows / each).max(1) });
         }
         Ok(())
+    }
+
+    /// Whether the M-step is that of [`regularized`].
+    fn regularized(&self) -> bool {
+        self.ridge.is_some() || self.shared_covariance
     }
 
     fn closed_form(&self, data: &Dataset, spec: &Spec) -> bool {

@@ -183,7 +183,15 @@ impl SavedMixture {
     pub fn n_parameters(&self) -> usize {
         let models = self.mixture.components();
         let spec = Spec { n_components: models[0].n_components(), ..self.spec.clone() };
-        models.len() * spec.n_parameters(self.columns.len()) + models.len() - 1
+        let (k, d) = (models.len(), self.columns.len());
+        let one = spec.n_parameters(d);
+        let again = if self.shares_covariance() { (k - 1) * (one - d) } else { 0 };
+        k * one - again + k - 1
+    }
+
+    /// Whether its models were fitted with one covariance for all.
+    pub fn shares_covariance(&self) -> bool {
+        self.method.options.get("shared_covariance").is_some_and(|shared| shared == "true")
     }
 
     fn not_one(&self) -> Error {
