@@ -14,6 +14,7 @@ use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 /// From rows to sources and back, with the place of the columns in the table they were found in.
 #[pyclass(frozen, module = "covary._covary")]
@@ -23,9 +24,9 @@ pub(crate) struct Sources {
 }
 
 /// Independent components of a table, by name; options as text. With `as_is` no column is set aside, as
-/// scikit-learn has it.
+/// scikit-learn has it. `own` is a contrast of the caller's: of sources in rows, g and the mean of g′ of each.
 #[pyfunction]
-#[pyo3(signature = (x, names, inference, n_components, options, *, start=None, as_is=false, seed=0, threads=0))]
+#[pyo3(signature = (x, names, inference, n_components, options, *, start=None, own=None, as_is=false, seed=0, threads=0))]
 #[allow(clippy::too_many_arguments, reason = "keywords")]
 pub(crate) fn separate(
     py: Python<'_>,
@@ -35,6 +36,7 @@ pub(crate) fn separate(
     n_components: Option<usize>,
     options: Vec<(String, String)>,
     start: Option<PyReadonlyArray2<'_, f64>>,
+    own: Option<Py<PyAny>>,
     as_is: bool,
     seed: u64,
     threads: usize,
@@ -48,7 +50,9 @@ pub(crate) fn separate(
     };
     let start = start.as_ref().map(numbers).transpose()?;
     let values = x.matrix()?;
-    run(py, threads, None, |watched| {
+    // What the contrast raised, which the library cannot carry.
+    let raised: Mutex<Option<PyErr>> = Mutex::new(None);
+    let found = run(py, threads, None, |watched| {
         let table = grouped(values, names)?;
         if !as_is {
             let LearnedSources { saved, placement } = request.learn(&table, watched)?;
@@ -61,10 +65,38 @@ pub(crate) fn separate(
         if let Road::Fast(fast) = &mut road {
             fast.start = start;
         }
-        let found = road.fit_observed(&table, &mut |step: &Step| watched.fitting(step))?;
-        let saved = SavedSources { seed, ..SavedSources::new(found, &table, &road) };
+        let mut observer = |step: &Step| watched.fitting(step);
+        let found = match (&road, &own) {
+            (Road::Fast(fast), Some(own)) => {
+                let mut contrast = |y: &Matrix| {
+                    Python::attach(|py| called(py, own, y)).map_err(|error| {
+                        *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                        Error::Interrupted
+                    })
+                };
+                fast.fit_by(&table, &mut contrast, &mut observer)?.into()
+            }
+            _ => road.fit_observed(&table, &mut observer)?,
+        };
+        let mut saved = SavedSources { seed, ..SavedSources::new(found, &table, &road) };
+        if own.is_some() {
+            saved.method.options.insert("contrast".to_owned(), OWN.to_owned());
+        }
         Ok(Sources { place: Place::whole(saved.columns.clone()), saved })
-    })
+    });
+    match raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => Err(error),
+        None => found,
+    }
+}
+
+/// What a file says of a contrast that it cannot hold.
+const OWN: &str = "given";
+
+fn called(py: Python<'_>, own: &Py<PyAny>, y: &Matrix) -> PyResult<(Matrix, Vec<f64>)> {
+    let (values, slopes): (PyReadonlyArray2<'_, f64>, Vec<f64>) =
+        own.call1(py, (array2(py, y.clone())?,))?.extract(py)?;
+    Ok((numbers(&values)?, slopes))
 }
 
 impl Sources {

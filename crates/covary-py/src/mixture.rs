@@ -6,7 +6,7 @@ use crate::ica::Sources;
 use crate::model::Model;
 use crate::place::{Filled, Pickled, Place};
 use crate::work::run;
-use covary::infer::{ClassConditional, Method, MethodRecord, MixtureEm, MixtureInit, Observer, Step};
+use covary::infer::{ClassConditional, Method, MethodRecord, MixtureEm, MixtureInit, Observer, Step, Stop};
 use covary::io::model_file::{self, Constant, Opened, SavedMixture};
 use covary::learn::Watch;
 use covary::model::Placement;
@@ -70,6 +70,7 @@ impl Start {
             let variances: Vec<f64> = (0..columns.len()).map(|j| own[(j, j)]).collect();
             let mean = means.row(k).to_vec();
             match (spec.noise, spec.n_components) {
+                _ if spec.standardize => LinearGaussian::from_covariance_by_column(mean, &own),
                 (NoiseFamily::Isotropic, 0) => {
                     let pooled = variances.iter().sum::<f64>() / variances.len() as f64;
                     LinearGaussian::new(Matrix::zeros(columns.len(), 0), mean, Noise::Isotropic(pooled))
@@ -96,10 +97,11 @@ pub(crate) fn open_model(py: Python<'_>, bytes: &[u8]) -> PyResult<Py<PyAny>> {
     }
 }
 
-/// Learns a mixture. Without `n_components` its models have as many components as the columns can
+/// Learns a mixture. `ridge`, `shared`, `change` and `before` are those of `MixtureEm`; `last` is a mixture to go
+/// on from. Without `n_components` its models have as many components as the columns can
 /// determine, or `most`.
 #[pyfunction]
-#[pyo3(signature = (x, names, family, *, n_mixtures, n_components, most=None, noise="isotropic", standardize=false, noise_floor=None, max_iterations=None, tolerance=None, restarts=None, init=None, means=None, weights=None, covariances=None, seed=0, threads=0, progress=None))]
+#[pyo3(signature = (x, names, family, *, n_mixtures, n_components, most=None, noise="isotropic", standardize=false, noise_floor=None, max_iterations=None, tolerance=None, restarts=None, init=None, ridge=None, shared=false, change=false, before=None, responsibilities=None, last=None, means=None, weights=None, covariances=None, seed=0, threads=0, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "keywords")]
 pub(crate) fn fit_mixture(
     py: Python<'_>,
@@ -116,6 +118,12 @@ pub(crate) fn fit_mixture(
     tolerance: Option<f64>,
     restarts: Option<usize>,
     init: Option<&str>,
+    ridge: Option<f64>,
+    shared: bool,
+    change: bool,
+    before: Option<f64>,
+    responsibilities: Option<PyReadonlyArray2<'_, f64>>,
+    last: Option<PyRef<'_, Mixture>>,
     means: Option<PyReadonlyArray2<'_, f64>>,
     weights: Option<Vec<f64>>,
     covariances: Option<PyReadonlyArray3<'_, f64>>,
@@ -131,21 +139,39 @@ pub(crate) fn fit_mixture(
     });
     let means = means.as_ref().map(crate::array::numbers).transpose()?;
     let start = means.map(|means| Start { means, weights, covariances });
+    let last = last.map(|last| last.saved.mixture.clone());
+    let shares = responsibilities.as_ref().map(crate::array::numbers).transpose()?;
     let asked = spec(noise, 0, standardize)?;
     let defaults = MixtureEm::of(n_mixtures);
     let mut road = MixtureEm {
         max_iterations: max_iterations.unwrap_or(defaults.max_iterations),
         tolerance: tolerance.unwrap_or(defaults.tolerance),
         restarts: restarts.unwrap_or(defaults.restarts),
+        stop: if change { Stop::Change { before } } else { Stop::Remaining },
+        ridge,
+        shared_covariance: shared,
         seed,
         ..defaults
     };
     if let Some(init) = init {
         road.set("init", init).map_err(of)?;
     }
+    if let Some(shares) = shares {
+        road.init = MixtureInit::Responsibilities(Box::new(shares));
+    }
+    if let Some(last) = last {
+        road.init = MixtureInit::Given(Box::new(last));
+    }
     run(py, threads, progress.as_ref(), |watched| {
         let data = crate::array::grouped(values, names)?;
         let (placement, constants) = varying(&data)?;
+        // A ridge is the variance of columns that never varied.
+        let whole = ridge.is_some_and(|ridge| ridge > 0.0);
+        let (placement, constants) = if whole {
+            (Placement { columns: (0..data.n_columns()).collect(), constants: Vec::new() }, Vec::new())
+        } else {
+            (placement, constants)
+        };
         let table = placement.dataset(&data)?;
         let n_components = components(&asked, n_components, most, &table);
         let spec = Spec { n_components, noise_floor, ..asked };
@@ -158,7 +184,8 @@ pub(crate) fn fit_mixture(
         let mut saved = SavedMixture::new(fit, &table, &spec, (&road).into());
         (saved.family, saved.constants, saved.seed) = (family, constants, seed);
         drop(table);
-        Ok(Mixture { saved, place: Place::new(placement, &data) })
+        let place = if whole { Place::whole(saved.columns.clone()) } else { Place::new(placement, &data) };
+        Ok(Mixture { saved, place })
     })
 }
 
@@ -316,6 +343,12 @@ impl Mixture {
             NoiseFamily::Isotropic => "isotropic",
             NoiseFamily::Diagonal => "diagonal",
         }
+    }
+
+    /// Whether all models share one covariance.
+    #[getter]
+    fn shares_covariance(&self) -> bool {
+        self.saved.shares_covariance()
     }
 
     /// Whether columns were given unit variance.

@@ -46,6 +46,43 @@ def test_fixed_points_are_those_of_scikit_learn(mixed, algorithm, fun, whiten):
         assert abs(ours.n_iter_ - reference.n_iter_) <= 1
 
 
+def cube(y, factor=1.0):
+    return factor * y**3, (3 * factor * y**2).mean(axis=-1)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("algorithm", ["parallel", "deflation"])
+def test_a_contrast_of_ones_own(mixed, algorithm, tmp_path):
+    options = dict(algorithm=algorithm, w_init=np.eye(3), tol=1e-13, max_iter=500)
+    own = covary.FastICA(3, fun=cube, fun_args={"factor": 2.0}, **options).fit(mixed)
+    named = covary.FastICA(3, fun="cube", **options).fit(mixed)
+    reference = theirs.FastICA(3, fun=cube, fun_args={"factor": 2.0}, **options).fit(mixed)
+    np.testing.assert_allclose(own.components_, named.components_, atol=1e-6)
+    same_rows(own.transform(mixed).T, reference.transform(mixed).T, 1e-5)
+    own.save(tmp_path / "own.covary")
+    twin = covary.FastICA.load(tmp_path / "own.covary")
+    assert twin.fun == "given" and (twin.components_ == own.components_).all()
+    with pytest.raises(OptionError, match="'fun' parameter"):
+        twin.fit(mixed)
+
+
+def test_what_a_contrast_raises_is_raised(mixed):
+    def broken(y):
+        raise LookupError("no such thing")
+
+    with pytest.raises(LookupError, match="no such thing"):
+        covary.FastICA(fun=broken).fit(mixed)
+    for wrong in (lambda y: y, lambda y: (y[:, :2], y.mean(axis=-1)), lambda y: (y, y), lambda y: (y * np.nan, y[:, 0])):
+        with pytest.raises(OptionError, match="fun|contrast"):
+            covary.FastICA(fun=wrong).fit(mixed)
+
+
+def test_no_tolerance_makes_all_steps(mixed):
+    with pytest.warns(ConvergenceWarning):
+        ica = covary.FastICA(tol=0.0, max_iter=30).fit(mixed)
+    assert ica.n_iter_ == 30 and not ica.converged_
+
+
 def test_a_slope_and_white_rows(mixed):
     white = covary.PCA(3, whiten=True).fit_transform(mixed)
     options = dict(whiten=False, w_init=np.eye(3), tol=1e-13, max_iter=5000, fun_args={"alpha": 1.5})
@@ -94,7 +131,7 @@ def test_doubts_are_warnings(mixed):
         ({"fun_args": {"alpha": 3.0}}, OptionError, "from 1 to 2"),
         ({"fun_args": {"alpha": "1"}}, OptionError, "from 1 to 2"),
         ({"whiten": True}, OptionError, "whiten"),
-        ({"tol": 0.0}, OptionError, "tolerance is 0"),
+        ({"tol": -1e-9}, OptionError, "'tol' parameter"),
         ({"w_init": np.eye(2)}, OptionError, "expected 3, got 2"),
     ],
 )

@@ -215,6 +215,7 @@ def separate(
     options: list[tuple[str, str]],
     *,
     start: _F | None = None,
+    own: Callable[[_F], tuple[_F, list[float]]] | None = None,
     as_is: bool = False,
     seed: int = 0,
     threads: int = 0,
@@ -257,6 +258,8 @@ class Mixture:
     def n_rows(self) -> int: ...
     @property
     def noise(self) -> str: ...
+    @property
+    def shares_covariance(self) -> bool: ...
     @property
     def standardized(self) -> bool: ...
     @property
@@ -313,6 +316,12 @@ def fit_mixture(
     tolerance: float | None = None,
     restarts: int | None = None,
     init: str | None = None,
+    ridge: float | None = None,
+    shared: bool = False,
+    change: bool = False,
+    before: float | None = None,
+    responsibilities: _F | None = None,
+    last: Mixture | None = None,
     means: _F | None = None,
     weights: list[float] | None = None,
     covariances: _F | None = None,

@@ -15,6 +15,8 @@ from ._threads import n_threads
 from .exceptions import ConvergenceWarning, CovaryWarning, ModelFileError, OptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike
     from typing_extensions import Self
 
@@ -126,14 +128,16 @@ class FastICA(_Sources):
     whiten : {"unit-variance", "arbitrary-variance"} or False, default="unit-variance"
         Centre and whiten the table first; sources then have variance 1, or 1 / n_samples. If False the table
         must be white already.
-    fun : {"logcosh", "exp", "cube"}, default="logcosh"
-        What far from Gaussian means. Functions of one's own are not taken.
+    fun : {"logcosh", "exp", "cube"} or callable, default="logcosh"
+        What far from Gaussian means, or a function of the sources, of shape (n_components, n_samples) or for
+        "deflation" (n_samples,), that returns the derivative g of one's own contrast and the mean of g's slope
+        over the last axis. A model file does not keep such a function.
     fun_args : dict or None, default=None
-        ``{"alpha": a}``, from 1 to 2, for "logcosh".
+        ``{"alpha": a}``, from 1 to 2, for "logcosh"; keyword arguments of a function of one's own.
     max_iter : int, default=200
         Most steps; of "deflation", for each source.
     tol : float, default=1e-4
-        Ends when no direction turns by more: 1 - abs(cos).
+        Ends when no direction turns by as much: 1 - abs(cos). 0 makes all steps.
     w_init : array-like of shape (n_components, n_components) or None, default=None
         Where to start; random if None.
     whiten_solver : {"svd", "eigh"}, default="svd"
@@ -185,7 +189,7 @@ class FastICA(_Sources):
         *,
         algorithm: str = "parallel",
         whiten: str | bool = "unit-variance",
-        fun: str = "logcosh",
+        fun: str | Callable[..., Any] = "logcosh",
         fun_args: dict[str, Any] | None = None,
         max_iter: int = 200,
         tol: float = 1e-4,
@@ -220,13 +224,14 @@ class FastICA(_Sources):
             The fitted estimator.
         """
         algorithm = _options.word(self, "algorithm", ("parallel", "deflation")) or "parallel"
-        contrast = _options.word(self, "fun", ("logcosh", "exp", "cube")) or "logcosh"
+        named = None if callable(self.fun) else _options.word(self, "fun", ("logcosh", "exp", "cube"))
+        contrast = named or "logcosh"
         _options.word(self, "whiten_solver", ("svd", "eigh"))
         if self.whiten is not False:
             _options.word(self, "whiten", ("unit-variance", "arbitrary-variance"))
         max_iter, tol = _options.whole(self, "max_iter", 1), _options.number(self, "tol")
         asked = _options.whole(self, "n_components", 1)
-        slope = (self.fun_args or {}).get("alpha", 1.0)
+        slope = 1.0 if callable(self.fun) else (self.fun_args or {}).get("alpha", 1.0)
         if not isinstance(slope, (int, float)):
             raise OptionError(f"fun_args['alpha'] must be a number from 1 to 2. Got {slope!r} instead.")
         rows = _table.table(self, X, reset=True)
@@ -251,6 +256,7 @@ class FastICA(_Sources):
                 ("whiten", "false" if self.whiten is False else "true"),
             ],
             start=start,
+            own=self._own if callable(self.fun) else None,
             as_is=True,
             seed=_table.seed_of(self.random_state),
             threads=n_threads(),
@@ -259,6 +265,21 @@ class FastICA(_Sources):
         self._scale = 1.0 / np.sqrt(n) if self.whiten == "arbitrary-variance" else 1.0
         self._publish(found, rows)
         return self
+
+    def _own(self, sources: Array) -> tuple[Array, list[float]]:
+        """The contrast that was given, of sources in rows."""
+        one = self.algorithm == "deflation"
+        found = self.fun(sources[0] if one else sources, **(self.fun_args or {}))  # type: ignore[operator]
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise OptionError("fun must return two arrays: g of the sources, and the mean of its slope for each")
+        g, slopes = (np.asarray(part, dtype=np.float64) for part in found)
+        if g.shape != (sources[0] if one else sources).shape:
+            raise OptionError(f"fun returned g of shape {g.shape} for sources of shape {sources.shape}")
+        if one:
+            slopes = slopes.mean(keepdims=True).reshape(1)
+        if slopes.shape != (len(sources),):
+            raise OptionError(f"fun returned slopes of shape {slopes.shape}: give one mean for each source")
+        return np.ascontiguousarray(g.reshape(sources.shape)), slopes.tolist()
 
     def _publish(self, found: _covary.Sources, rows: Array) -> None:
         super()._publish(found, rows)

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, DensityMixin
+from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from . import _covary, _options, _table
 from ._files import OPENERS, ModelFile
 from ._threads import n_threads
-from .exceptions import ComponentsError, ConvergenceWarning, CovaryWarning, DataError, OptionError
+from .exceptions import ComponentsError, ConvergenceWarning, CovaryWarning, DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import ArrayLike, NDArray
     from typing_extensions import Self
 
@@ -424,54 +428,67 @@ class MixturePPCA(_Mixture):
 class GaussianMixture(_Mixture):
     """scikit-learn's Gaussian mixture, with missing cells.
 
-    The parameters and attributes are those of :class:`sklearn.mixture.GaussianMixture`; what differs is
-    said below. From the same start the same steps are made.
+    Parameters, attributes and steps are those of :class:`sklearn.mixture.GaussianMixture`: from the same
+    `random_state` a complete table gives the same numbers. Missing cells are integrated out, so that
+    every log-density is that of the observed cells.
 
     Parameters
     ----------
     n_components : int, default=1
-        Number of Gaussians.
-    covariance_type : {"full", "diag", "spherical"}, default="full"
-        Shape of the covariances. There is no "tied".
+        Number of Gaussians; as many come back.
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        Shape of the covariances: one of each Gaussian's own, one that all share, variances only, one
+        variance only.
     tol : float, default=1e-3
-        Stop when the log-likelihood of the whole table is expected to rise by less than this many nats
-        (there: when it rose by less per row).
+        Stop when the mean log-likelihood per row changes by less than this many nats from one step to
+        the next.
     reg_covar : float, default=1e-6
-        Smallest variance, as a share of the mean variance of the columns, or of each column's own for
-        "diag" (there: added to all variances).
+        Added to every variance, in squared units of the table. It gives columns that never vary a
+        variance; with 0 these are left out of the model.
     max_iter : int, default=100
-        Most steps.
+        Most steps; with 0 the start comes back.
     n_init : int, default=1
-        Starts; each makes a few steps and the best go on.
-    init_params : {"kmeans", "auto"}, default="kmeans"
-        How they are made: by k-means, or in turn by k-means and around rows taken at random.
+        Starts, each followed to its end; the best is kept.
+    init_params : {"kmeans", "k-means++", "random", "random_from_data", "auto"}, default="kmeans"
+        How they are made: clusters of k-means; rows far from each other; random responsibilities; rows
+        at random. Where cells are missing, k-means compares rows by their observed cells, and seeds
+        are compared with missing cells at the mean of their column. "auto", which scikit-learn does
+        not have, takes k-means and the rows around some taken at random in turn, and follows only the
+        best to their end.
     weights_init : array-like of shape (n_components,), default=None
-        Weights to start from; needs `means_init` and `precisions_init`.
+        Weights to start from.
     means_init : array-like of shape (n_components, n_features), default=None
-        Means to start from; rows go to the nearest unless `precisions_init` is given too.
+        Means to start from.
     precisions_init : array-like, default=None
-        Inverse covariances to start from, shaped as `precisions_`; needs `means_init`.
+        Inverse covariances to start from, shaped as `precisions_`.
     random_state : int, RandomState instance or None, default=None
-        Seed of the starts; None is 0.
+        Seed of the starts; None is 0, so that runs repeat.
     warm_start : bool, default=False
         Start from the last fit, if there is one of this size.
     verbose : bool or int, default=0
         Tell on standard error how far a long fit is.
+    verbose_interval : int, default=10
+        Steps between two such lines, at least.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
-        Share of the rows in each Gaussian; falling, unless a start was given.
+        Share of the rows in each Gaussian.
     means_ : ndarray of shape (n_components, n_features)
         Means.
     covariances_, precisions_, precisions_cholesky_ : ndarray
-        Of shape (n_components, n_features, n_features) for "full", (n_components, n_features) for
-        "diag", (n_components,) for "spherical"; worked out when asked for.
+        Of shape (n_components, n_features, n_features) for "full", (n_features, n_features) for "tied",
+        (n_components, n_features) for "diag", (n_components,) for "spherical"; worked out when asked for.
     lower_bound_ : float
-        Log-likelihood per row.
+        Log-likelihood per row at the last step but one, which `tol` was compared with, as in scikit-learn;
+        that of the fitted mixture is ``log_likelihood_ / n_samples``.
+    lower_bounds_ : list of float
+        The same before every step.
     log_likelihood_ : float
-        Of the observed cells, in nats.
-    trace_, n_iter_, converged_, n_features_in_, feature_names_in_
+        Of the observed cells under the fitted mixture, in nats.
+    n_iter_ : int
+        Steps of the start that was kept.
+    trace_, converged_, n_features_in_, feature_names_in_
         As of :class:`PPCA`.
 
     Examples
@@ -481,8 +498,9 @@ class GaussianMixture(_Mixture):
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(40, 2)) + 8])
     >>> X[rng.random(X.shape) < 0.1] = np.nan
-    >>> GaussianMixture(2).fit(X).predict([[0.5, np.nan], [8, 7]]).tolist()
-    [0, 1]
+    >>> labels = GaussianMixture(2).fit(X).predict([[0.5, np.nan], [8, 7], [-1, 0]])
+    >>> bool(labels[0] == labels[2] != labels[1])
+    True
     """
 
     covariances_: Array
@@ -505,6 +523,7 @@ class GaussianMixture(_Mixture):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: bool | int = 0,
+        verbose_interval: int = 10,
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -519,76 +538,90 @@ class GaussianMixture(_Mixture):
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
+        self.verbose_interval = verbose_interval
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: D102
         rows = _table.table(self, X, reset=True)
-        init = _options.word(self, "init_params", ("kmeans", "auto"))
-        kind = _options.word(self, "covariance_type", ("full", "diag", "spherical"))
-        n_mixtures, d = _required(self, "n_components"), rows.shape[1]
-        if n_mixtures > rows.shape[0]:
+        init = _options.word(self, "init_params", ("kmeans", "k-means++", "random", "random_from_data", "auto"))
+        kind = _options.word(self, "covariance_type", ("full", "tied", "diag", "spherical"))
+        k, n_init = _required(self, "n_components"), _required(self, "n_init")
+        max_iter = _options.whole(self, "max_iter")
+        free = kind in ("full", "tied")
+        if k > rows.shape[0]:
             raise DataError(
-                f"Expected n_samples >= n_components but got n_components = {n_mixtures}, "
-                f"n_samples = {rows.shape[0]}"
+                f"Expected n_samples >= n_components but got n_components = {k}, n_samples = {rows.shape[0]}"
             )
-        model = _covary.fit_mixture(
-            rows,
-            _table.names(self),
-            "gmm",
-            n_mixtures=n_mixtures,
-            n_components=None if kind == "full" else 0,
-            noise="diagonal" if kind == "diag" else "isotropic",
-            noise_floor=_options.number(self, "reg_covar"),
-            max_iterations=_options.whole(self, "max_iter", 1),
-            tolerance=_options.number(self, "tol"),
-            restarts=_required(self, "n_init") - 1,
-            init="k-means" if init == "kmeans" else "auto",
-            seed=_table.seed_of(self.random_state),
-            threads=n_threads(),
-            progress=_options.progress(self),
-            **(self._last(n_mixtures, d) or self._start(n_mixtures, d)),
-        )
+        warm = _options.switch(self, "warm_start") and self.__sklearn_is_fitted__()
+        warm = warm and self.means_.shape == (k, rows.shape[1])
+        given = self._given_start(k, rows.shape[1])
+
+        def fitted(**start: Any) -> _covary.Mixture:
+            asked: dict[str, Any] = {
+                "n_mixtures": k,
+                "n_components": None if free else 0,
+                "noise": "diagonal" if kind == "diag" else "isotropic",
+                # In units of each column a covariance keeps its digits.
+                "standardize": free,
+                "ridge": _options.number(self, "reg_covar"),
+                "shared": kind == "tied",
+                "max_iterations": max_iter,
+                "tolerance": _options.number(self, "tol"),
+                "change": True,
+                "restarts": 0,
+                "threads": n_threads(),
+                "progress": _options.progress(self, _required(self, "verbose_interval")),
+            }
+            return _covary.fit_mixture(rows, _table.names(self), "gmm", **(asked | start))
+
+        if warm:
+            model = fitted(last=self._model, before=self.lower_bound_)
+        elif len(given) == 3:
+            model = fitted(**given)
+        elif init == "auto" and not given:
+            model = fitted(init="auto", restarts=n_init - 1, seed=_table.seed_of(self.random_state))
+        else:
+            # Of the sequence that scikit-learn draws from, too.
+            random = check_random_state(0 if self.random_state is None else self.random_state)
+            tied = float(self.reg_covar) if kind == "tied" else None
+            starts = [_start(rows, k, str(init), random, tied) for _ in range(n_init)]
+            if given:
+                starts = [_completed(fitted(**start, max_iterations=0), given) for start in starts]
+            model = _best(fitted(**start) for start in starts)
         for name in ("covariances_", "precisions_", "precisions_cholesky_"):
             self.__dict__.pop(name, None)
         self._publish(model)
-        self._warn()
+        if max_iter != 0:
+            self._warn()
         return self
 
     fit.__doc__ = _Mixture.fit.__doc__
 
-    def _last(self, k: int, d: int) -> dict[str, Any]:
-        """The last fit as a start, if it is to be one."""
-        if not _options.switch(self, "warm_start") or not self.__sklearn_is_fitted__():
-            return {}
-        if self.means_.shape != (k, d):
-            return {}
-        last = self._model
-        return {"means": last.means, "covariances": last.covariances, "weights": last.weights.tolist()}
-
-    def _start(self, k: int, d: int) -> dict[str, Any]:
+    def _given_start(self, k: int, d: int) -> dict[str, Any]:
         """What was said of the start."""
-        if self.means_init is None:
-            for name in ("weights_init", "precisions_init"):
-                if getattr(self, name) is not None:
-                    raise OptionError(f"{name} needs means_init too: a start is known by its means")
-            return {}
-        means = self._given("means_init", (k, d))
-        if self.precisions_init is None:
-            if self.weights_init is not None:
-                raise OptionError("weights_init needs precisions_init too")
-            return {"means": means}
-        full = self.covariance_type == "full"
-        precisions = self._given(
-            "precisions_init", (k, d, d) if full else (k, d) if self.covariance_type == "diag" else (k,)
-        )
-        if full:
-            covariances = np.linalg.inv(precisions)
-            covariances = (covariances + covariances.transpose(0, 2, 1)) / 2
-        else:
-            wide = precisions if precisions.ndim == 2 else np.repeat(precisions[:, None], d, axis=1)
-            covariances = np.stack([np.diag(1.0 / row) for row in wide])
-        start = {"means": means, "covariances": np.ascontiguousarray(covariances)}
+        start: dict[str, Any] = {}
         if self.weights_init is not None:
-            start["weights"] = self._given("weights_init", (k,)).tolist()
+            weights = self._given("weights_init", (k,))
+            if (weights < 0).any() or abs(weights.sum() - 1.0) > 1e-6:
+                raise _options.refuse(self, "weights_init", self.weights_init, "not negative, with a sum of 1")
+            start["weights"] = weights.tolist()
+        if self.means_init is not None:
+            start["means"] = self._given("means_init", (k, d))
+        if self.precisions_init is not None:
+            kind = self.covariance_type
+            shape = {"full": (k, d, d), "tied": (d, d), "diag": (k, d)}.get(kind, (k,))
+            precisions = self._given("precisions_init", shape)
+            if kind in ("full", "tied"):
+                covariances = _inverses(precisions if kind == "full" else precisions[None])
+                if covariances is None:
+                    wanted = "symmetric and positive definite"
+                    raise _options.refuse(self, "precisions_init", self.precisions_init, wanted)
+                covariances = np.repeat(covariances, 1 if kind == "full" else k, axis=0)
+            else:
+                if (precisions <= 0).any():
+                    raise _options.refuse(self, "precisions_init", self.precisions_init, "above 0")
+                wide = precisions if kind == "diag" else np.repeat(precisions[:, None], d, axis=1)
+                covariances = np.stack([np.diag(1.0 / row) for row in wide])
+            start["covariances"] = np.ascontiguousarray(covariances)
         return start
 
     def _given(self, name: str, shape: tuple[int, ...]) -> Array:
@@ -599,7 +632,9 @@ class GaussianMixture(_Mixture):
 
     def _publish(self, model: _covary.Mixture) -> None:
         super()._publish(model)
-        self.lower_bound_ = model.log_likelihood / model.n_rows
+        self.n_iter_ = model.n_iterations
+        self.lower_bounds_ = _bounds(model)
+        self.lower_bound_ = self.lower_bounds_[-1] if self.lower_bounds_ else -np.inf
 
     def __getattr__(self, name: str) -> Any:
         if name in ("covariances_", "precisions_", "precisions_cholesky_") and "_model" in self.__dict__:
@@ -608,26 +643,95 @@ class GaussianMixture(_Mixture):
             return value
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def _shared(self, matrices: Array) -> Array:
+        return matrices[0] if self.covariance_type == "tied" else matrices
+
     def _covariances(self) -> Array:
-        if self.covariance_type == "full":
-            return self._model.covariances
+        if self.covariance_type in ("full", "tied"):
+            return self._shared(self._model.covariances)
         variances = self._model.noise_variances
         return variances if self.covariance_type == "diag" else variances[:, self._model.columns[0]]
 
     def _precisions(self) -> Array:
-        return self._model.precisions if self.covariance_type == "full" else 1.0 / self.covariances_
+        if self.covariance_type in ("full", "tied"):
+            return self._shared(self._model.precisions)
+        return 1.0 / self.covariances_
 
     def _precisions_cholesky(self) -> Array:
-        if self.covariance_type != "full":
+        if self.covariance_type not in ("full", "tied"):
             return np.sqrt(self.precisions_)
         lower = np.linalg.cholesky(self.covariances_)
-        return np.linalg.inv(lower).transpose(0, 2, 1)
+        return np.swapaxes(np.linalg.inv(lower), -1, -2)
 
     @classmethod
     def _options_of(cls, model: _covary.Mixture) -> dict[str, Any]:
-        restricted = "diag" if model.noise == "diagonal" else "spherical"
         free = model.n_components > 0 or len(model.columns) == 1
-        return {"n_components": len(model.weights), "covariance_type": "full" if free else restricted}
+        if model.shares_covariance:
+            kind = "tied"
+        else:
+            kind = "full" if free else "diag" if model.noise == "diagonal" else "spherical"
+        return {"n_components": len(model.weights), "covariance_type": kind}
+
+
+def _start(rows: Array, k: int, init: str, random: np.random.RandomState, tied: float | None) -> dict[str, Any]:
+    """One start of a mixture, from the random numbers that scikit-learn's takes; `tied` is its `reg_covar`, if it is."""
+    n, gaps = rows.shape[0], ~np.isfinite(rows)
+    shares = np.zeros((n, k))
+    if init in ("kmeans", "auto"):
+        if gaps.any():
+            return {"init": "k-means", "seed": int(random.randint(2**31 - 1))}
+        found = KMeans(n_clusters=k, n_init=1, random_state=random).fit(rows).labels_
+        shares[np.arange(n), found] = 1.0
+        return {"responsibilities": shares}
+    if init == "random":
+        shares = random.uniform(size=(n, k))
+        return {"responsibilities": shares / shares.sum(axis=1, keepdims=True)}
+    filled = rows
+    if gaps.any():
+        observed = np.ma.masked_array(rows, gaps)
+        filled = observed.filled(observed.mean(axis=0).filled(0.0))
+    if init == "random_from_data":
+        chosen = random.choice(n, size=k, replace=False)
+    else:
+        chosen = kmeans_plusplus(filled, k, random_state=random)[1]
+    if tied is None:
+        shares[chosen, np.arange(k)] = 1.0
+        return {"responsibilities": shares}
+    # scikit-learn counts the rows that belong to no Gaussian about the origin.
+    means = np.ascontiguousarray(filled[chosen], dtype=np.float64)
+    spread = (filled.T @ filled - means.T @ means) / k + tied * np.eye(rows.shape[1])
+    return {"means": means, "covariances": np.stack([spread] * k), "weights": [1.0 / k] * k}
+
+
+def _completed(model: _covary.Mixture, given: dict[str, Any]) -> dict[str, Any]:
+    """A start of which some parameters were given."""
+    whole = {"means": model.means, "covariances": model.covariances, "weights": model.weights.tolist()}
+    return whole | given
+
+
+def _bounds(model: _covary.Mixture) -> list[float]:
+    """Log-likelihood per row before every step."""
+    return [float(bound) for bound in model.trace[:-1] / model.n_rows]
+
+
+def _best(models: Iterable[_covary.Mixture]) -> _covary.Mixture:
+    """The first of those with the largest bound."""
+    return max(models, key=lambda model: (_bounds(model) or [-np.inf])[-1])
+
+
+def _inverses(matrices: Array) -> Array | None:
+    """Inverses of symmetric positive definite matrices, in units that give them a diagonal of ones."""
+    diagonal = np.diagonal(matrices, axis1=1, axis2=2)
+    if (diagonal <= 0).any() or not np.allclose(matrices, matrices.transpose(0, 2, 1)):
+        return None
+    units = np.sqrt(diagonal)
+    units = units[:, :, None] * units[:, None, :]
+    try:
+        lower = np.linalg.cholesky(matrices / units)
+    except np.linalg.LinAlgError:
+        return None
+    roots = np.linalg.inv(lower)
+    return roots.transpose(0, 2, 1) @ roots / units
 
 
 class PPCAClassifier(ClassifierMixin, _Mixed):

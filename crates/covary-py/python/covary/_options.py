@@ -67,13 +67,17 @@ def components(estimator: Any, *, share: bool) -> int | float | None:
     raise refuse(estimator, "n_components", value, f"'auto', a whole number from 0{more}")
 
 
-def progress(estimator: Any) -> Progress | None:
-    """Where `verbose` asks for it, a line on standard error now and then."""
+def progress(estimator: Any, interval: int = 1) -> Progress | None:
+    """Where `verbose` asks for it, a line on standard error now and then, `interval` steps apart at least."""
     if not estimator.verbose:
         return None
-    kind = type(estimator).__name__
+    kind, told = type(estimator).__name__, -interval
 
     def tell(stage: str, done: int, of: float) -> None:
+        nonlocal told
+        if told < done < told + interval:
+            return
+        told = done
         if stage == "choosing":
             said = f"choosing n_components: {done} of {of:.0f} fits"
         else:
