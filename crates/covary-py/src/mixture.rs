@@ -140,7 +140,7 @@ pub(crate) fn fit_mixture(
     let means = means.as_ref().map(crate::array::numbers).transpose()?;
     let start = means.map(|means| Start { means, weights, covariances });
     let last = last.map(|last| last.saved.mixture.clone());
-    let shares = responsibilities.as_ref().map(crate::array::numbers).transpose()?;
+    let of_rows = responsibilities.as_ref().map(crate::array::numbers).transpose()?;
     let asked = spec(noise, 0, standardize)?;
     let defaults = MixtureEm::of(n_mixtures);
     let mut road = MixtureEm {
@@ -156,8 +156,8 @@ pub(crate) fn fit_mixture(
     if let Some(init) = init {
         road.set("init", init).map_err(of)?;
     }
-    if let Some(shares) = shares {
-        road.init = MixtureInit::Responsibilities(Box::new(shares));
+    if let Some(start) = of_rows {
+        road.init = MixtureInit::Responsibilities(Box::new(start));
     }
     if let Some(last) = last {
         road.init = MixtureInit::Given(Box::new(last));

@@ -126,7 +126,9 @@ impl<'a> Climb<'a> {
             self.models = centres.rows().map(at).collect();
             let counted = |members: &Vec<usize>| {
                 let mut counted = vec![0.0; self.data.n_rows()];
-                members.iter().for_each(|&i| counted[i] = 1.0);
+                for &i in members {
+                    counted[i] = 1.0;
+                }
                 counted
             };
             let weights: Vec<Vec<f64>> = members.iter().map(counted).collect();
@@ -161,7 +163,9 @@ impl<'a> Climb<'a> {
         self.models = vec![at; shares.n_columns()];
         let column = |k: usize| {
             let mut weights = vec![0.0; self.data.n_rows()];
-            self.rows.iter().for_each(|&i| weights[i] = shares[(i, k)]);
+            for &i in &self.rows {
+                weights[i] = shares[(i, k)];
+            }
             weights
         };
         let weights: Vec<Vec<f64>> = (0..shares.n_columns()).map(column).collect();

@@ -88,8 +88,7 @@ pub(super) fn from_eigenpairs(
 ) -> Result<Parameters, Error> {
     let d = values.len();
     let sigma2 = (values[q..].iter().sum::<f64>() / (d - q) as f64).max(floor);
-    // `!`: a covariance that is not a number collapsed too.
-    if !(sigma2 > d as f64 * f64::EPSILON * values[0]) {
+    if sigma2.is_nan() || sigma2 <= d as f64 * f64::EPSILON * values[0] {
         return Err(Error::CollapsedModel);
     }
     let mut w = vectors.first_columns(q);

@@ -58,7 +58,7 @@ impl Regularized<'_> {
         let moments: Vec<Moment> = at.par_iter().zip(weights).map(moment).collect::<Result<_, Error>>()?;
         let parameters = if self.shared {
             let means: Vec<Vec<f64>> = moments.iter().map(|m| m.mean.clone()).collect();
-            let one = self.parameters(pooled(moments), Vec::new())?;
+            let one = self.parameters(pooled(&moments), Vec::new())?;
             means.into_iter().map(|mean| Parameters { mean, ..one.clone() }).collect()
         } else {
             let one = |Moment { mean, scatter, counts }| self.parameters((scatter, counts), mean);
@@ -172,7 +172,7 @@ impl Regularized<'_> {
 }
 
 /// `Σ_k N_k S_k / Σ_k N_k`, and `Σ_k N_k`.
-fn pooled(moments: Vec<Moment>) -> (Scatter, Vec<f64>) {
+fn pooled(moments: &[Moment]) -> (Scatter, Vec<f64>) {
     let d = moments[0].counts.len();
     let total: Vec<f64> = (0..d).map(|j| moments.iter().map(|m| m.counts[j]).sum()).collect();
     let share = |m: &Moment, j: usize| if total[j] > 0.0 { m.counts[j] / total[j] } else { 0.0 };
@@ -180,7 +180,7 @@ fn pooled(moments: Vec<Moment>) -> (Scatter, Vec<f64>) {
         Scatter::Full(_) => Scatter::Full(Matrix::zeros(d, d)),
         Scatter::Diagonal(_) => Scatter::Diagonal(vec![0.0; d]),
     };
-    for moment in &moments {
+    for moment in moments {
         match (&mut sum, &moment.scatter) {
             (Scatter::Full(sum), Scatter::Full(s)) => {
                 let entries = sum.as_mut_slice().iter_mut().zip(s.as_slice());
