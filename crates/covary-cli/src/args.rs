@@ -166,7 +166,7 @@ pub(crate) struct Fitting {
     /// if not given. For variational methods nats per cell that a sweep must add, 1e-7; for
     /// gaussian nats per entry of the covariance that a step must add, 1e-3; for ica how far a
     /// direction may still turn, 1e-6, the largest entry of the gradient, 1e-8, or nats per cell, 1e-8.
-    /// 0 makes as many iterations as are allowed.
+    /// 0 makes as many iterations as are allowed; newton and cm end before where a step changes nothing.
     #[arg(long, verbatim_doc_comment, value_name = "TOL", value_parser = not_negative)]
     pub(crate) tol: Option<f64>,
 

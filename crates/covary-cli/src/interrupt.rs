@@ -6,6 +6,8 @@ use signal_hook::flag;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
 
 static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
@@ -26,4 +28,24 @@ pub(crate) fn asked() -> bool {
 /// The same, as observers answer it.
 pub(crate) fn flow() -> ControlFlow<()> {
     if asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+/// Work that has no step to stop at, such as a closed form, and writes nothing: Ctrl-C ends the process.
+pub(crate) fn without_steps<T>(work: impl FnOnce() -> T) -> T {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let listener = scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                if asked() {
+                    eprintln!("covary: interrupted during a closed form, which has no part to keep: nothing was written");
+                    std::process::exit(i32::from(crate::Failure::INTERRUPTED));
+                }
+                thread::park_timeout(Duration::from_millis(50));
+            }
+        });
+        let result = work();
+        done.store(true, Ordering::Relaxed);
+        listener.thread().unpark();
+        result
+    })
 }

@@ -87,6 +87,9 @@ pub(crate) fn learn_placed<'a>(
     let (n_components, standardize) = (spec.n_components, spec.standardize);
     let mut progress = voice.steps("fitting");
     let fit = match (&method, &fitting.checkpoint) {
+        (Method::Spectral(_) | Method::BachJordan(_), None) => {
+            interrupt::without_steps(|| method.fit(&data, &spec)).map_err(failed)?
+        }
         (_, None) => method.fit_observed(&data, &spec, &mut progress).map_err(failed)?,
         (Method::Gibbs(gibbs), Some(path)) => {
             checkpoint::fit(voice, gibbs, &source.name, &data, &spec, path, &mut progress)?

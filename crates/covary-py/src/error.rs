@@ -16,6 +16,8 @@ fn class(error: &Error) -> &'static str {
         | Error::OutOfScale { .. }
         | Error::HasGaps { .. }
         | Error::GapsInSources { .. }
+        | Error::SparseGap { .. }
+        | Error::SparseOrder { .. }
         | Error::SingularView { .. }
         | Error::ConstantView { .. }
         | Error::ColumnCount { .. }

@@ -4,14 +4,17 @@ use crate::array::{Table, array1, array2, grouped, numbers, option_text};
 use crate::error::{of, of_file, raise};
 use crate::place::{Filled, Place};
 use crate::work::run;
-use covary::infer::{FixedPoint, ObjectiveKind, Step, Termination};
+use covary::infer::{Em, FixedPoint, Newton, ObjectiveKind, Observer, Step, Termination};
 use covary::io::model_file::{self, Saved, SavedRotation};
-use covary::learn::{Components, Family, Learned, Request, Watch};
+use covary::learn::{Choice, Components, Family, Learned, Request, Watch};
 use covary::model::{Placement, Rotation, RotationSearch, rotate_in_steps, rotate_model};
 use covary::select::{SelfCheckOptions, gap_trends, self_check};
 use covary::spec::NoiseFamily;
 use covary::views::Activity;
-use covary::{Coordinates, Dataset, Density, Error, Estimator, Matrix, Method, Noise, Reconstruction, Spec};
+use covary::{
+    Coordinates, Dataset, Density, Error, Estimator, LinearGaussian, Matrix, Method, Noise, Reconstruction,
+    Spec,
+};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -84,15 +87,17 @@ pub(crate) fn fit(
     })
 }
 
-/// Factor analysis as scikit-learn does it, step for step where the table is complete; exact with gaps.
+/// Factor analysis at the maximum of its likelihood, with gaps or without; or, of a complete table and if
+/// `as_theirs`, by the steps of scikit-learn. More factors than can be identified are allowed.
 #[pyfunction]
-#[pyo3(signature = (x, names, n_components, *, tolerance, max_iterations, start=None, rotation=None, seed=0, threads=0, progress=None))]
+#[pyo3(signature = (x, names, n_components, *, as_theirs=false, tolerance, max_iterations, start=None, rotation=None, seed=0, threads=0, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "keywords")]
 pub(crate) fn fit_factors(
     py: Python<'_>,
     x: Table<'_>,
     names: Option<Vec<String>>,
     n_components: Option<usize>,
+    as_theirs: bool,
     tolerance: f64,
     max_iterations: usize,
     start: Option<Vec<f64>>,
@@ -106,7 +111,7 @@ pub(crate) fn fit_factors(
     run(py, threads, progress.as_ref(), |watched| {
         let data = grouped(values, names)?;
         let mut observer = |step: &Step| watched.fitting(step);
-        let mut learned = if data.is_complete() {
+        let mut learned = if data.is_complete() && as_theirs {
             let n_components = n_components.unwrap_or(data.n_columns());
             let spec = Spec {
                 noise_floor: Some(0.0),
@@ -122,18 +127,8 @@ pub(crate) fn fit_factors(
                 placement: Placement { columns, constants: Vec::new() },
             }
         } else {
-            let varying = Placement::of_varying(&data)?.columns.len();
-            let request = Request {
-                n_components: Components::Number(
-                    n_components.unwrap_or_else(|| Spec::factor_analysis(0).max_components(varying)),
-                ),
-                inference: Some("em".to_owned()),
-                max_iterations: Some(max_iterations),
-                tolerance: Some(tolerance),
-                seed,
-                ..Request::new(Family::Fa)
-            };
-            request.learn_observed(&data, watched)?
+            let limits = FactorLimits { n_components, tolerance, max_iterations, start, seed };
+            maximum_likelihood(&data, &limits, &mut observer)?
         };
         let saved = &mut learned.saved;
         if let Some((name, how)) = rotation {
@@ -148,6 +143,52 @@ pub(crate) fn fit_factors(
         }
         Ok(Model::new(learned, &data))
     })
+}
+
+struct FactorLimits {
+    n_components: Option<usize>,
+    tolerance: f64,
+    max_iterations: usize,
+    start: Option<Vec<f64>>,
+    seed: u64,
+}
+
+/// Newton's steps where the table is complete, EM where it is not; constant columns are set aside.
+fn maximum_likelihood(
+    table: &Dataset,
+    limits: &FactorLimits,
+    observer: &mut dyn Observer,
+) -> Result<Learned, Error> {
+    let &FactorLimits { n_components, tolerance, max_iterations, seed, .. } = limits;
+    let request = Request { seed, ..Request::new(Family::Fa) };
+    let placement = request.placement(table)?;
+    let data = placement.dataset(table)?;
+    let (d, wide) = (data.n_columns(), table.n_columns());
+    let asked = n_components.unwrap_or_else(|| request.spec().max_components(d));
+    if asked > wide {
+        let rows = data.n_informative_rows();
+        return Err(Error::TooManyComponents { asked, rows, columns: wide, max: wide });
+    }
+    let method = if data.is_complete() {
+        let of_model = |start: &Vec<f64>| placement.columns.iter().map(|&j| start[j]).collect();
+        let start = limits.start.as_ref().map(of_model);
+        Method::Newton(Newton { max_iterations, start, seed, ..Newton::default() })
+    } else {
+        Method::Em(Em { max_iterations, tolerance, ..Em::default() })
+    };
+    // One factor less than columns reaches every covariance: what is asked for beyond is zero.
+    let kept = asked.min(d.saturating_sub(1));
+    let spec = Spec { allow_unidentified: true, ..request.spec_for(&data, kept) };
+    let mut fit = method.fit_observed(&data, &spec, observer)?;
+    if kept < asked {
+        let w = fit.model.loadings();
+        let padded = Matrix::from_fn(d, asked, |j, i| if i < kept { w[(j, i)] } else { 0.0 });
+        fit.model = LinearGaussian::new(padded, fit.model.mean().to_vec(), fit.model.noise().clone())?;
+    }
+    let choice = Choice { n_components: asked, scores: None, correlations: Vec::new(), shuffled: false };
+    let saved = request.keep(fit, &data, (&spec, &method, choice), (&placement, table))?;
+    drop(data);
+    Ok(Learned { saved, placement })
 }
 
 fn named_rotation(name: String) -> PyResult<(String, Rotation)> {

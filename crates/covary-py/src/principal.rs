@@ -3,13 +3,12 @@
 use crate::array::{Table, array1, array2, grouped, numbers};
 use crate::error::{of, raise};
 use crate::model::Model;
-use crate::work::run;
+use crate::work::{Stages, run, run_or_leave};
 use covary::data::Sparse;
 use covary::infer::{
-    FitReport, Incremental, Kept, Objective, ObjectiveKind, PrincipalAxes, Solver, Step, Termination,
+    FitReport, Incremental, Kept, Objective, ObjectiveKind, PrincipalAxes, Solver, Termination,
 };
 use covary::io::model_file::{Saved, Training};
-use covary::learn::Watch;
 use covary::model::Principal as Components;
 use covary::{Density, Error, Fit, Matrix, Method, Spec};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
@@ -22,8 +21,9 @@ use std::sync::Mutex;
 pub(crate) struct Principal {
     axes: Components,
     names: Option<Vec<String>>,
-    n_observed: Vec<usize>,
-    steps: usize,
+    training: Training,
+    /// The log-likelihood at the start and after every step of EM; none of the closed form.
+    trace: Vec<f64>,
     method: &'static str,
     /// None where the components leave no noise.
     log_likelihood: Option<f64>,
@@ -88,14 +88,9 @@ pub(crate) fn principal(
 ) -> PyResult<Principal> {
     let request = request(n_components, solver, seed, max_iterations, tolerance)?;
     let values = x.matrix()?;
-    run(py, threads, progress.as_ref(), |watched| {
+    run_or_leave(py, threads, progress.as_ref(), move |watched| {
         let data = grouped(values, names.clone())?;
-        let mut steps = 0;
-        let mut observer = |step: &Step| {
-            steps = step.iteration;
-            watched.fitting(step)
-        };
-        let axes = request.fit_observed(&data, &mut observer)?;
+        let (axes, report) = request.fit_reported(&data, &mut Stages(watched))?;
         // Complete rows are known by their moments.
         let complete = data.is_complete();
         let log_likelihood = match axes.model() {
@@ -103,9 +98,9 @@ pub(crate) fn principal(
             Ok(_) if complete => axes.log_likelihood().ok(),
             Ok(model) => Some(model.log_likelihood(&data)?),
         };
-        let n_observed = data.n_observed_by_column().to_vec();
+        let (training, trace) = (Training::of(&data), report.map_or(Vec::new(), |report| report.trace));
         let method = if complete { "spectral" } else { "em" };
-        Ok(Principal { axes, names, n_observed, steps, method, log_likelihood })
+        Ok(Principal { axes, names, training, trace, method, log_likelihood })
     })
 }
 
@@ -145,9 +140,20 @@ pub(crate) fn principal_sparse(
     run(py, threads, None, |_| {
         let axes = request.fit_sparse(&table)?;
         let log_likelihood = axes.log_likelihood().ok();
-        let n_observed = vec![table.n_rows(); table.n_columns()];
-        Ok(Principal { axes, names, n_observed, steps: 0, method: "spectral", log_likelihood })
+        let training = of_complete(&axes);
+        Ok(Principal { axes, names, training, trace: Vec::new(), method: "spectral", log_likelihood })
     })
+}
+
+/// What is known of the columns of complete rows by their components.
+fn of_complete(axes: &Components) -> Training {
+    let n = axes.n_rows as f64;
+    Training {
+        n_rows: axes.n_rows,
+        n_observed_by_column: vec![axes.n_rows; axes.mean.len()],
+        column_means: axes.mean.clone(),
+        column_sds: axes.variances.iter().map(|v| (v * (n - 1.0) / n).sqrt()).collect(),
+    }
 }
 
 impl Principal {
@@ -169,8 +175,8 @@ impl Principal {
                 scale,
             },
             names: Some(saved.columns.clone()),
-            n_observed: saved.training.n_observed_by_column.clone(),
-            steps: saved.report.n_iterations(),
+            training: saved.training.clone(),
+            trace: saved.report.trace.clone(),
             method: if saved.method.name == "em" { "em" } else { "spectral" },
             log_likelihood: Some(saved.report.objective.value),
         }
@@ -227,7 +233,7 @@ impl Principal {
     /// Steps of EM; 0 for the closed form.
     #[getter]
     fn n_iterations(&self) -> usize {
-        self.steps
+        self.trace.len().saturating_sub(1)
     }
 
     /// Scores of rows.
@@ -273,7 +279,7 @@ impl Principal {
     /// The density these components state, to score, fill, draw and keep.
     fn model(&self) -> PyResult<Model> {
         let model = self.axes.model().map_err(of)?;
-        let (n, q) = (self.axes.n_rows as f64, model.n_components());
+        let q = model.n_components();
         let names = self
             .names
             .clone()
@@ -281,22 +287,16 @@ impl Principal {
         let value = self.log_likelihood.unwrap_or(f64::NAN);
         let report = FitReport {
             objective: Objective { kind: ObjectiveKind::LogLikelihood, value },
-            trace: vec![value],
-            termination: if self.steps == 0 { Termination::ClosedForm } else { Termination::Converged },
+            trace: if self.trace.is_empty() { vec![value] } else { self.trace.clone() },
+            termination: if self.trace.is_empty() { Termination::ClosedForm } else { Termination::Converged },
             warnings: Vec::new(),
             relevance: Vec::new(),
             monitored: Vec::new(),
         };
-        let training = Training {
-            n_rows: self.axes.n_rows,
-            n_observed_by_column: self.n_observed.clone(),
-            column_means: self.axes.mean.clone(),
-            column_sds: self.axes.variances.iter().map(|v| (v * (n - 1.0) / n).sqrt()).collect(),
-        };
         let method = Method::from_name(self.method).expect("one of ours");
         let fit = Fit { model, draws: None, report };
         let spec = Spec { standardize: self.axes.scale.is_some(), ..Spec::ppca(q) };
-        let mut saved = Saved::of_fit(fit, names, training, &spec, &method);
+        let mut saved = Saved::of_fit(fit, names, self.training.clone(), &spec, &method);
         "pca".clone_into(&mut saved.family);
         Ok(Model::whole(saved))
     }
@@ -314,8 +314,10 @@ impl Principal {
             noise_variance,
             scale,
         } = &own.axes;
+        let Training { n_observed_by_column, column_means, column_sds, .. } = own.training.clone();
         let state = (
-            (*n_rows, own.steps, own.method.to_owned(), own.names.clone(), own.n_observed.clone()),
+            (*n_rows, own.training.n_rows, own.method.to_owned(), own.names.clone(), n_observed_by_column),
+            (column_means, column_sds, own.trace.clone()),
             array1(py, mean.clone()),
             array2(py, components.clone())?,
             array1(py, explained_variance.clone()),
@@ -330,6 +332,7 @@ impl Principal {
     #[pyo3(name = "_unpickle")]
     fn unpickle(
         counts: (usize, usize, String, Option<Vec<String>>, Vec<usize>),
+        columns: (Vec<f64>, Vec<f64>, Vec<f64>),
         mean: PyReadonlyArray1<'_, f64>,
         components: PyReadonlyArray2<'_, f64>,
         explained_variance: PyReadonlyArray1<'_, f64>,
@@ -338,7 +341,8 @@ impl Principal {
         scale: Option<Vec<f64>>,
     ) -> PyResult<Self> {
         let list = |array: &PyReadonlyArray1<'_, f64>| array.as_array().iter().copied().collect::<Vec<f64>>();
-        let (n_rows, steps, method, names, n_observed) = counts;
+        let (n_rows, of_table, method, names, n_observed_by_column) = counts;
+        let (column_means, column_sds, trace) = columns;
         let (total_variance, noise_variance, log_likelihood) = numbers;
         let axes = Components {
             n_rows,
@@ -355,18 +359,20 @@ impl Principal {
             && axes.explained_variance.len() == q
             && axes.variances.len() == d
             && axes.scale.as_ref().is_none_or(|scale| scale.len() == d)
-            && n_observed.len() == d
+            && [n_observed_by_column.len(), column_means.len(), column_sds.len()] == [d; 3]
             && names.as_ref().is_none_or(|names| names.len() == d);
         if !fits {
             return Err(raise("ModelFileError", "the pickled components are damaged"));
         }
+        let training = Training { n_rows: of_table, n_observed_by_column, column_means, column_sds };
         let method = if method == "em" { "em" } else { "spectral" };
-        Ok(Self { axes, names, n_observed, steps, method, log_likelihood })
+        Ok(Self { axes, names, training, trace, method, log_likelihood })
     }
 }
 
 type State<'py> = (
     (usize, usize, String, Option<Vec<String>>, Vec<usize>),
+    (Vec<f64>, Vec<f64>, Vec<f64>),
     Bound<'py, PyArray1<f64>>,
     Bound<'py, PyArray2<f64>>,
     Bound<'py, PyArray1<f64>>,
@@ -409,9 +415,9 @@ impl Stream {
     fn principal(&self, names: Option<Vec<String>>) -> PyResult<Principal> {
         let state = self.state();
         let axes = state.principal().cloned().ok_or_else(|| of(Error::TooFewRows { rows: 0 }))?;
-        let n_observed = vec![axes.n_rows; axes.mean.len()];
         let log_likelihood = axes.log_likelihood().ok();
-        Ok(Principal { axes, names, n_observed, steps: 0, method: "spectral", log_likelihood })
+        let training = of_complete(&axes);
+        Ok(Principal { axes, names, training, trace: Vec::new(), method: "spectral", log_likelihood })
     }
 
     /// Singular values, as they are merged.

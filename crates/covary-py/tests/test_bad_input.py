@@ -1,5 +1,8 @@
 """What cannot be fitted is refused in words; no panic crosses the border."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -111,7 +114,7 @@ def test_too_many_components(cls, wine, wine_gaps):
 
 @every_class
 def test_tables_without_variance(cls):
-    if cls in (covary.PCA, covary.IncrementalPCA, covary.FactorAnalysis):
+    if cls in (covary.PCA, covary.IncrementalPCA):
         # As in scikit-learn: nothing to explain, and said so by zeros.
         model = cls(1).fit(np.ones((5, 3)))
         assert np.isfinite(model.transform(np.ones((5, 3)))).all()
@@ -223,3 +226,23 @@ def test_what_to_doubt_is_warned_of(wine_gaps):
     rows[:, 0] = nan
     with pytest.warns(CovaryWarning, match="dropped"):
         assert covary.Imputer().fit_transform(rows).shape == (178, 12)
+
+
+def test_ctrl_c_leaves_a_decomposition():
+    """It has no step to stop at; whoever waits for it need not, and the table is theirs again."""
+    code = """
+import numpy as np, os, signal, threading, time
+import covary
+X = np.random.default_rng(0).normal(size=(4000, 3000))
+late = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT))
+late.start()
+try:
+    covary.PCA(svd_solver="full").fit(X)
+    raise SystemExit("was not interrupted")
+except KeyboardInterrupt:
+    X[:] = 0.0
+    small = covary.PCA(2).fit(np.random.default_rng(1).normal(size=(50, 4)))
+    print(small.components_.shape)
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert said.returncode == 0 and said.stdout == "(2, 4)\n", said.stdout + said.stderr

@@ -120,7 +120,7 @@ fn described(saved: &Saved) -> String {
     };
     let rest = if shown < q { "not shared" } else { "noise" };
     say(format!(
-        "\nloadings in standard deviations of each column{by}, and the share of its variance that is {rest}"
+        "\nobserved mean and sd of each column, loadings in standard deviations of the model{by}, and the share of its variance that is {rest}"
     ));
     let deviations: Vec<f64> = model.variances().iter().map(|v| v.sqrt()).collect();
     let mut header = vec!["column".to_owned(), "mean".to_owned(), "sd".to_owned()];
@@ -128,7 +128,8 @@ fn described(saved: &Saved) -> String {
     header.push(rest.to_owned());
     let mut rows = vec![header];
     for (j, name) in saved.columns.iter().enumerate() {
-        let mut row = vec![name.clone(), digits(model.mean()[j]), digits(deviations[j])];
+        let (mean, sd) = (saved.training.column_means[j], saved.training.column_sds[j]);
+        let mut row = vec![name.clone(), digits(mean), digits(sd)];
         let in_sds: Vec<f64> = (0..shown).map(|k| turned[(j, k)] / deviations[j]).collect();
         row.extend(in_sds.iter().map(|w| format!("{w:.2}")));
         let left = if shown < q {

@@ -103,6 +103,32 @@ fn ctrl_c_keeps_the_fit_so_far_and_says_so() {
     assert_eq!(fs::read_dir(root).expect("a folder").count(), 2, "no litter");
 }
 
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_closed_form_without_a_file() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = folder.path();
+    // Its decomposition takes longer than it takes to press Ctrl-C.
+    let mut state = 7_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / (1_u64 << 31) as f64 - 0.5
+    };
+    let n = 3000_usize;
+    let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({n}, {n}), }}");
+    let header = format!("{header:<117}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    bytes.extend(header.as_bytes());
+    (0..n * n).for_each(|_| bytes.extend(next().to_le_bytes()));
+    fs::write(root.join("t.npy"), bytes).expect("writable");
+    let mut child = start(root, "fit t.npy --model pca --components 2000 -o out.covary");
+    sleep(Duration::from_millis(2500));
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.expect("a kill command").success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert_eq!(fs::read_dir(root).expect("a folder").count(), 1, "no file was written");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_said_and_leaves_nothing() {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from . import _covary, _options, _table
 from ._threads import n_threads
@@ -126,9 +126,7 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return self
 
     def _second(self, y: ArrayLike, n: int) -> Array:
-        second = check_array(
-            y, dtype=[np.float64, np.float32], ensure_2d=False, order="C", ensure_all_finite="allow-nan", input_name="y"
-        )
+        second = _table.array(y, ensure_2d=False, order="C", ensure_all_finite="allow-nan", input_name="y")
         second = second.reshape(-1, 1) if second.ndim == 1 else second
         if len(second) != n:
             raise DataError(f"inconsistent numbers of samples: X has {n} rows and y {len(second)}")

@@ -362,6 +362,7 @@ def fit_factors(
     names: list[str] | None,
     n_components: int | None,
     *,
+    as_theirs: bool = False,
     tolerance: float | None,
     max_iterations: int | None,
     start: list[float] | None = None,

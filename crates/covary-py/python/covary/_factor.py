@@ -1,4 +1,4 @@
-"""Factor analysis by scikit-learn's conventions, with gaps and rotations."""
+"""Factor analysis with scikit-learn's interface, with gaps and rotations."""
 
 from __future__ import annotations
 
@@ -21,22 +21,27 @@ _ROTATIONS = (None, "varimax", "quartimax", "equamax", "promax", "oblimin")
 
 
 class FactorAnalysis(LinearGaussian):
-    """scikit-learn's FactorAnalysis: the same signature and numbers; gaps and rotations are welcome.
+    """scikit-learn's FactorAnalysis at the maximum of the likelihood; gaps and rotations are welcome.
 
-    Every column has a noise variance of its own.
+    Every column has a noise variance of its own. scikit-learn's own numbers, which may be far from the maximum
+    where columns have different units, are those of ``inference="fixed_point"``.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        How many factors. None is as many as columns, or, with gaps, as many as can be identified.
+        How many factors. None is as many as can be identified, and as many as columns for "fixed_point". More
+        than can be identified are fitted with a warning: their loadings are one choice of many.
     tol : float, default=1e-2
-        Stop when the log-likelihood rises by less than this many nats.
+        Stop when the log-likelihood rises by less than this many nats (with gaps: by an estimated so many
+        until the end). 0 makes `max_iter` steps. Of no effect for "newton" of a complete table, which goes on
+        until the gradient vanishes.
     copy : bool, default=True
         Of no effect: the table is never changed.
     max_iter : int, default=1000
         Most steps.
     noise_variance_init : array-like of shape (n_features,) or None, default=None
-        Noise variances to start from; 1 each if None. Of no effect with gaps.
+        Noise variances to start from. None is 1 each for "fixed_point", and for "newton" those of Jöreskog
+        (1967), with random ones besides where the end is doubtful. Of no effect with gaps.
     svd_method : {"lapack", "randomized"}, default="randomized"
         Of no effect: decompositions are exact.
     iterated_power : int, default=3
@@ -46,7 +51,12 @@ class FactorAnalysis(LinearGaussian):
         those of scikit-learn (no weights); "equamax", "promax" (power 4) and "oblimin" (γ = 0) work on
         loadings in standard deviations.
     random_state : int, RandomState instance or None, default=0
-        Seed of the starts of a rotation.
+        Seed of the starts of a fit and of a rotation.
+    inference : {"newton", "fixed_point"}, default="newton"
+        How a complete table is fitted. "newton" finds the maximum of the likelihood, whatever the units of the
+        columns; no noise variance is below 0.005 of its column's variance (a Heywood case, which is warned
+        of), and columns that never vary are set aside. "fixed_point" makes scikit-learn's steps and gives its
+        numbers, constant columns included. A table with gaps is fitted by EM in either case.
 
     Attributes
     ----------
@@ -101,6 +111,7 @@ n_features_in_, feature_names_in_
         iterated_power: int = 3,
         rotation: str | None = None,
         random_state: Any = 0,
+        inference: str = "newton",
     ) -> None:
         self.n_components = n_components
         self.tol = tol
@@ -111,12 +122,13 @@ n_features_in_, feature_names_in_
         self.iterated_power = iterated_power
         self.rotation = rotation
         self.random_state = random_state
+        self.inference = inference
 
     def _fit_rows(self, rows: Array) -> Self:
         _options.word(self, "svd_method", ("lapack", "randomized"))
         start = None
         if self.noise_variance_init is not None:
-            start = np.asarray(self.noise_variance_init, dtype=np.float64).ravel().tolist()
+            start = np.asarray(_table.unmasked(self.noise_variance_init), dtype=np.float64).ravel().tolist()
             if len(start) != rows.shape[1]:
                 raise DataError(
                     "noise_variance_init dimension does not with number of features : "
@@ -126,6 +138,7 @@ n_features_in_, feature_names_in_
             rows,
             _table.names(self),
             _options.whole(self, "n_components"),
+            as_theirs=_options.word(self, "inference", ("newton", "fixed_point")) == "fixed_point",
             tolerance=_options.number(self, "tol"),
             max_iterations=_options.whole(self, "max_iter", 1),
             start=start,
@@ -149,7 +162,9 @@ n_features_in_, feature_names_in_
             self.factor_correlations_ = correlations
 
     def _options_of(self, model: _covary.Model) -> dict[str, Any]:
-        return {"n_components": model.n_components, "rotation": model.rotation}
+        theirs = model.method[0] == "fixed-point"
+        asked = {"n_components": model.n_components, "rotation": model.rotation}
+        return {**asked, "inference": "fixed_point" if theirs else "newton"}
 
 
 FAMILIES["fa"] = FactorAnalysis

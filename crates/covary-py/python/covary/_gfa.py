@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from . import _covary, _options, _table
 from ._linear import FAMILIES, LinearGaussian
@@ -275,7 +275,7 @@ def _tables(X: Any, names: list[Any] | None = None) -> dict[Any, Any] | None:
 
 def _checked(name: Any, table: Any) -> Array:
     try:
-        return check_array(table, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        return _table.array(table, ensure_all_finite=False)
     except ValueError as error:
         raise DataError(f"view {name!r}: {error}") from None
 

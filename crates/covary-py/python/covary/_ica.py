@@ -66,7 +66,7 @@ class _Sources(ModelFile, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             The rows they mix to.
         """
         check_is_fitted(self)
-        sources = check_array(X, dtype=[np.float64, np.float32])
+        sources = _table.array(X)
         return _table.like(self._model.reconstruct(sources.astype(np.float64) / self._scale), sources)
 
     @classmethod

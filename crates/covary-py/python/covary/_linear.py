@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from . import _covary, _table
 from ._files import OPENERS, ModelFile
@@ -92,6 +92,10 @@ class LinearGaussian(ModelFile, ClassNamePrefixFeaturesOutMixin, TransformerMixi
             return value
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def __dir__(self) -> list[str]:
+        found = set(super().__dir__())
+        return sorted(found | _WHEN_ASKED if "_model" in self.__dict__ else found)
+
     def _publish_report(self, model: _covary.Model) -> None:
         for old in ("log_likelihood_", "log_posterior_", "lower_bound_", "relevance_"):
             self.__dict__.pop(old, None)
@@ -161,7 +165,7 @@ class LinearGaussian(ModelFile, ClassNamePrefixFeaturesOutMixin, TransformerMixi
             The rows they stand for.
         """
         check_is_fitted(self)
-        scores = check_array(X, dtype=[np.float64, np.float32])
+        scores = _table.array(X)
         return _table.like(self._model.decode(scores.astype(np.float64, copy=False)), scores)
 
     def score_samples(self, X: ArrayLike) -> Array:

@@ -812,6 +812,8 @@ class PPCAClassifier(ClassifierMixin, _Mixed):
         if y is None:
             raise DataError("requires y to be passed, but the target y is None")
         rows = _table.table(self, X, reset=True)
+        if np.ma.is_masked(y):
+            raise DataError("y has masked labels: give the class of every row, or leave those rows out")
         given: Array = column_or_1d(y, warn=True)
         check_classification_targets(given)
         if len(given) != rows.shape[0]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from . import _covary, _options, _table
 from ._linear import FAMILIES, LinearGaussian
@@ -112,7 +112,7 @@ class _Principal(LinearGaussian):
             The rows they stand for.
         """
         check_is_fitted(self)
-        scores = check_array(X, dtype=[np.float64, np.float32])
+        scores = _table.array(X)
         rows = self._principal.decode(scores.astype(np.float64, copy=False), self.whiten)
         return _table.like(rows, scores)
 
@@ -385,9 +385,10 @@ noise_variance_, loadings_, n_features_in_, feature_names_in_
     A batch with gaps enters by its expected moments under the model of the rows seen so far (online
     EM); the first by those of its own fit. Complete batches are merged exactly as in scikit-learn.
 
-    `noise_variance_`, and with it `get_covariance` and `score_samples`, follow scikit-learn: the mean
-    variance that the last merge left out, which falls as batches come. Gaps are filled, and rows with
-    gaps projected, with the noise of all rows seen instead.
+    `noise_variance_` is the mean variance that the components leave of all rows seen, as of :class:`PCA`;
+    `get_covariance` and `score_samples` rest on it, and gaps are filled by it. scikit-learn counts only what
+    the last merge left out, which falls as batches come. Before there are more rows than components and one,
+    nothing shows the noise, and gaps are filled with 5 % of the mean variance.
 
     Examples
     --------

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-from sklearn.utils import check_array
 from sklearn.utils.validation import _get_feature_names
 
 from . import _covary, _table
@@ -155,9 +154,7 @@ def select(
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise OptionError(f"{name} must be a whole number from {least}, got {value!r}")
     names = _get_feature_names(X)
-    rows = check_array(
-        X, dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, ensure_min_samples=2
-    )
+    rows = _table.array(X, order="C", ensure_all_finite=False, ensure_min_samples=2)
     labels = None if names is None else [str(name) for name in names]
     if model != "ppca":
         return _mixtures(rows, labels, model, max_components, max_mixtures, standardize, random_state)
@@ -263,7 +260,7 @@ def pool(estimates: ArrayLike, variances: ArrayLike) -> Pooled:
     >>> covary.pool([1.0, 2.0, 3.0], [0.5, 0.5, 0.5]).estimate
     2.0
     """
-    each = [np.asarray(values, dtype=np.float64) for values in (estimates, variances)]
+    each = [np.asarray(_table.unmasked(values), dtype=np.float64) for values in (estimates, variances)]
     if any(values.ndim != 1 for values in each):
         raise DataError("one quantity is pooled at a time: give a list with an estimate per imputation")
     return Pooled(**_covary.pool(*(values.tolist() for values in each)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from .exceptions import DataError, OptionError
 
@@ -24,9 +24,7 @@ def table(
     unless `least` says otherwise.
     """
     least = (2 if reset else 1) if least is None else least
-    if isinstance(X, np.ma.MaskedArray):
-        kept = X.dtype if X.dtype in _FLOATS else np.float64
-        X = np.where(np.ma.getmaskarray(X), np.nan, X.data).astype(kept)
+    X = unmasked(X)
     # validate_data takes longer than a small fit: an array that needs nothing done passes by it.
     if (
         type(X) is np.ndarray
@@ -59,6 +57,23 @@ def table(
                 f"{error}: column {column!r} does not hold numbers; leave it out, or encode it first"
             ) from None
         raise
+
+
+def unmasked(X: Any) -> Any:
+    """A masked array as one with NaN in its masked cells; anything else as it is."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    kept = X.dtype if X.dtype in _FLOATS else np.float64
+    return np.where(np.ma.getmaskarray(X), np.nan, X.data).astype(kept)
+
+
+def array(X: Any, **rules: Any) -> NDArray[Any]:
+    """The numbers of a table that belongs to no estimator's columns, or of scores; gaps as NaN.
+
+    Every array that a user gives comes through here or through :func:`table`, so that none loses its mask.
+    """
+    found: NDArray[Any] = check_array(unmasked(X), dtype=[np.float64, np.float32], **rules)
+    return found
 
 
 def _text_column(X: Any) -> Any:

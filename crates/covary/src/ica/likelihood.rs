@@ -139,8 +139,8 @@ impl MaximumLikelihood {
     /// # Errors
     /// As [`FastIca::fit_observed`](super::FastIca::fit_observed).
     pub fn fit_observed(&self, data: &Dataset, observer: &mut dyn Observer) -> Result<Separation, Error> {
-        if !(self.tolerance.is_finite() && self.tolerance > 0.0) {
-            let bound = "finite and above 0";
+        if !(self.tolerance.is_finite() && self.tolerance >= 0.0) {
+            let bound = "finite and not negative";
             return Err(Error::OutOfRange { name: "tolerance", value: self.tolerance, bound });
         }
         let white = Whitened::new(data, self.n_components, "maximum likelihood of sources")?;

@@ -29,7 +29,8 @@ use crate::{Dataset, Error, Matrix, Spec};
 pub struct ConditionalMaximization {
     /// Rounds of loadings and all noise variances; at least one is made unless the start is best.
     pub max_iterations: usize,
-    /// Largest slope |∂(−2ℓ/N)/∂ ln ψⱼ| left in a column that is not at the floor.
+    /// Largest slope |∂(−2ℓ/N)/∂ ln ψⱼ| left in a column that is not at the floor; with 0 the rounds go on
+    /// until one changes no variance.
     pub tolerance: f64,
     /// Noise variances to start from, in the units of the table; `None` starts as Newton does.
     pub start: Option<Vec<f64>>,
@@ -47,7 +48,7 @@ impl Estimator for ConditionalMaximization {
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         let problem = FactorProblem::of_table("cm", data, spec)?;
         let q = problem.n_components;
-        let mut psi = self.start(&problem)?;
+        let mut psi = problem.start_from(self.start.as_deref())?;
         let mut profile = problem.profile(&psi, None)?;
         let mut trace = vec![profile.value];
         let (loadings, termination) = loop {
@@ -56,8 +57,12 @@ impl Estimator for ConditionalMaximization {
                 *trace.last_mut().expect("a trace holds its start") = profile.value;
                 break (loadings, Termination::Converged);
             }
+            let before = psi.clone();
             let value = sweep(&problem, &profile, &mut psi);
             trace.push(value);
+            if psi == before {
+                break (loadings, Termination::Converged);
+            }
             let step = Step { iteration: trace.len() - 1, objective: problem.log_likelihood(value) };
             if observer.step(&step).is_break() {
                 break (loadings, Termination::Interrupted);
@@ -68,23 +73,6 @@ impl Estimator for ConditionalMaximization {
             profile = problem.profile(&psi, Some(&profile))?;
         };
         problem.finish(loadings, &psi, &trace, termination)
-    }
-}
-
-impl ConditionalMaximization {
-    fn start(&self, problem: &FactorProblem) -> Result<Vec<f64>, Error> {
-        let Some(start) = &self.start else { return Ok(problem.start()) };
-        if start.len() != problem.n_columns() {
-            return Err(Error::WrongLength {
-                what: "noise variances to start from",
-                expected: problem.n_columns(),
-                got: start.len(),
-            });
-        }
-        if let Some(&value) = start.iter().find(|v| !(v.is_finite() && **v > 0.0)) {
-            return Err(Error::OutOfRange { name: "start", value, bound: "finite and above 0" });
-        }
-        Ok(start.iter().zip(&problem.variances).map(|(p, v)| (p / v).max(problem.floor)).collect())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::linalg::{
     top_eigenpairs,
 };
 use crate::model::{LinearGaussian, Noise};
-use crate::spec::{NoiseFamily, factor_degrees_of_freedom};
+use crate::spec::NoiseFamily;
 use crate::{CentralMoments, Dataset, Error, Matrix, Spec};
 use faer::{MatMut, MatRef};
 
@@ -89,8 +89,21 @@ impl FactorProblem {
         self.names.len()
     }
 
+    /// The noise variances given, in the units of the table, or Jöreskog's.
+    pub(super) fn start_from(&self, given: Option<&[f64]>) -> Result<Vec<f64>, Error> {
+        let Some(given) = given else { return Ok(self.start()) };
+        let (what, expected) = ("noise variances to start from", self.n_columns());
+        if given.len() != expected {
+            return Err(Error::WrongLength { what, expected, got: given.len() });
+        }
+        if let Some(&value) = given.iter().find(|v| !(v.is_finite() && **v > 0.0)) {
+            return Err(Error::OutOfRange { name: "start", value, bound: "finite and above 0" });
+        }
+        Ok(given.iter().zip(&self.variances).map(|(p, v)| (p / v).clamp(self.floor, 1.0)).collect())
+    }
+
     /// `ψⱼ = (1 − q/2d) / (R⁻¹)ⱼⱼ` (Jöreskog), ½ where R has no inverse.
-    pub(super) fn start(&self) -> Vec<f64> {
+    fn start(&self) -> Vec<f64> {
         let d = self.n_columns();
         let share = 1.0 - self.n_components as f64 / (2.0 * d as f64);
         let factor = if self.n_rows > d { Cholesky::new(&self.correlation) } else { None };
@@ -160,9 +173,8 @@ impl FactorProblem {
         if !columns.is_empty() {
             warnings.push(Warning::NoiseAtFloor { columns });
         }
-        if factor_degrees_of_freedom(self.n_columns(), self.n_components) == 0 {
-            warnings.push(Warning::Saturated);
-        }
+        let spec = Spec::factor_analysis(self.n_components);
+        warnings.extend(Warning::of_unidentified(&spec, self.n_columns()));
         let objective = Objective { kind: ObjectiveKind::LogLikelihood, value };
         let report = FitReport {
             objective,
@@ -264,8 +276,11 @@ impl Profile {
     }
 
     /// Whether no free column has a slope above `tolerance`, or above the rounding of the
-    /// eigenvalues where that is larger.
+    /// eigenvalues where that is larger; with a tolerance of 0, only where no column is free.
     pub(super) fn is_flat(&self, free: &[usize], tolerance: f64) -> bool {
+        if tolerance == 0.0 {
+            return free.is_empty();
+        }
         let rounding = 16.0 * f64::EPSILON * self.eigen.values[0];
         free.iter().all(|&i| self.gradient[i].abs() < tolerance.max(rounding))
     }

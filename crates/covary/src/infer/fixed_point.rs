@@ -6,7 +6,7 @@ use super::options::options;
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 use crate::linalg::{Leading, canonical_signs, leading_eigenpairs, rows::center, thin_svd};
 use crate::model::{LinearGaussian, Noise};
-use crate::spec::{NoiseFamily, factor_degrees_of_freedom};
+use crate::spec::NoiseFamily;
 use crate::{CentralMoments, Dataset, Density, Error, Matrix, Spec};
 use std::cell::OnceCell;
 
@@ -48,7 +48,8 @@ pub struct FixedPoint {
     /// Most steps; at least one is made.
     pub max_iterations: usize,
     /// The iteration ends when the value rises by less than this many nats. The default is far below
-    /// scikit-learn's 1e-2, which leaves several nats to gain on ordinary tables; a negative number runs on.
+    /// scikit-learn's 1e-2, which leaves several nats to gain on ordinary tables; 0 makes as many steps as are
+    /// allowed.
     pub tolerance: f64,
     /// Noise variances to start from, in the units of the table; `None` starts from 1 in every column, in
     /// the units that are worked in.
@@ -83,7 +84,7 @@ impl Estimator for FixedPoint {
             let value = problem.value(&found, &psi);
             let before = trace.last().copied();
             trace.push(value);
-            if before.is_some_and(|before| value - before < self.tolerance) {
+            if self.tolerance > 0.0 && before.is_some_and(|before| value - before < self.tolerance) {
                 break (found, w, Termination::Converged);
             }
             if observer.step(&Step { iteration: trace.len(), objective: value }).is_break() {
@@ -255,9 +256,7 @@ impl<'a> Problem<'a> {
         if !columns.is_empty() {
             warnings.push(Warning::NoiseAtFloor { columns });
         }
-        if factor_degrees_of_freedom(psi.len(), self.n_components) == 0 {
-            warnings.push(Warning::Saturated);
-        }
+        warnings.extend(Warning::of_unidentified(&Spec::factor_analysis(self.n_components), psi.len()));
         // Wᵀ Ψ⁻¹ W is diagonal and falling as it comes.
         w.scale_rows(&self.scale);
         canonical_signs(&mut w);

@@ -26,9 +26,9 @@ use std::borrow::Cow;
 
 /// Principal components learned batch by batch; the past is forgotten but for q axes.
 ///
-/// Complete batches are merged as classical software does, number for number. With gaps, counts, mean
-/// and variances are expected ones over all rows with an observed cell: a gap counts as its conditional
-/// mean and adds its conditional variance.
+/// Complete batches are merged as classical software does, number for number but for the noise, which is that
+/// of all rows seen. With gaps, counts, mean and variances are expected ones over all rows with an observed
+/// cell: a gap counts as its conditional mean and adds its conditional variance.
 ///
 /// ```
 /// use covary::{data::{simulate, Shape}, infer::Incremental, Dataset, Matrix};
@@ -112,12 +112,16 @@ impl Incremental {
         Ok(())
     }
 
-    /// Components, variances and mean of the rows seen, by the conventions of classical software;
-    /// `None` before the first batch.
+    /// Components, variances, mean and noise of the rows seen, by the conventions of classical software;
+    /// `None` before the first batch. The noise is the mean variance that the axes leave:
     ///
-    /// Its noise is the mean variance of what the *last* merge left out, over all rows seen, and 0
-    /// where the last batch had as many rows as there are components: the past has lost its noise by
-    /// then, so it falls as batches come. [`noise_variance`](Self::noise_variance) does not.
+    /// ```text
+    /// σ² = (N Σⱼ varⱼ − Σᵢ sᵢ²) / ((N − 1)(min(N, d) − q))
+    /// ```
+    ///
+    /// and 0 where they leave no direction. That of [`PrincipalAxes`](super::PrincipalAxes) is the same of a
+    /// table in one batch. scikit-learn counts only what the *last* merge left out, which falls as batches
+    /// come, since what earlier merges left out is lost to it.
     pub fn principal(&self) -> Option<&Principal> {
         self.seen.as_ref().map(|seen| &seen.principal)
     }
@@ -132,20 +136,9 @@ impl Incremental {
         self.seen.as_ref().map_or(&[], |seen| &seen.singular_values)
     }
 
-    /// σ², the variance that the axes leave per direction:
-    ///
-    /// ```text
-    /// σ² = (N Σⱼ varⱼ − Σᵢ sᵢ²) / ((N − 1 − q)(d − q))
-    /// ```
-    ///
-    /// where q is at most d − 1; 5 % of the mean variance while the rows are no more than the axes.
-    /// `None` before the first batch.
-    pub fn noise_variance(&self) -> Option<f64> {
-        self.seen.as_ref().map(Seen::noise_variance)
-    }
-
-    /// The density of the rows seen, `N(μ, Uᵀ diag(v − σ²) U + σ² I)` with the σ² of
-    /// [`noise_variance`](Self::noise_variance): what gaps are conditioned with.
+    /// The density of the rows seen, `N(μ, Uᵀ diag(v − σ²) U + σ² I)`: what gaps are conditioned with. It is
+    /// that of [`principal`](Self::principal); while the rows are too few to show any noise, which leaves
+    /// those components without a density, σ² is 5 % of the mean variance.
     ///
     /// # Errors
     /// [`Error::TooFewRows`] before the first batch.
@@ -199,10 +192,13 @@ impl Seen {
         variances: Vec<f64>,
         singular_values: Vec<f64>,
         components: Matrix,
-        left_out: f64,
     ) -> Self {
         let free = degrees(n_rows);
         let total: f64 = variances.iter().map(|v| v * n_rows as f64).sum();
+        let kept: f64 = singular_values.iter().map(|s| s * s).sum();
+        let directions = n_rows.min(variances.len()).saturating_sub(singular_values.len());
+        let noise_variance =
+            if directions == 0 { 0.0 } else { (total - kept).max(0.0) / (free * directions as f64) };
         let principal = Principal {
             n_rows,
             mean,
@@ -210,7 +206,7 @@ impl Seen {
             explained_variance: singular_values.iter().map(|s| s * s / free).collect(),
             total_variance: total / free,
             variances: variances.iter().map(|v| v * n_rows as f64 / free).collect(),
-            noise_variance: left_out,
+            noise_variance,
             scale: None,
         };
         Self { principal, singular_values, variances }
@@ -225,20 +221,15 @@ impl Seen {
         self.variances.iter().sum::<f64>() / self.variances.len() as f64
     }
 
-    fn noise_variance(&self) -> f64 {
-        let (n, d, k) = (self.principal.n_rows, self.variances.len(), self.n_axes());
-        if n <= k + 1 {
-            return UNSEEN_NOISE * self.mean_variance();
-        }
-        let kept: f64 = self.singular_values[..k].iter().map(|s| s * s).sum();
-        let left = (n as f64 * d as f64 * self.mean_variance() - kept).max(0.0);
-        left / ((n - 1 - k) as f64 * (d - k) as f64)
-    }
-
     fn model(&self) -> Result<LinearGaussian, Error> {
-        let Principal { mean, components, explained_variance, .. } = &self.principal;
+        let Principal { n_rows, mean, components, explained_variance, noise_variance, .. } = &self.principal;
         let (d, k) = (mean.len(), self.n_axes());
-        let noise = self.noise_variance().max(NOISE_FLOOR * self.mean_variance()).max(SMALLEST_NOISE);
+        let noise = match explained_variance.get(k) {
+            _ if *n_rows <= k + 1 => UNSEEN_NOISE * self.mean_variance(),
+            Some(last) => *last,
+            None => *noise_variance,
+        };
+        let noise = noise.max(NOISE_FLOOR * self.mean_variance()).max(SMALLEST_NOISE);
         let mut w = Matrix::from_fn(d, k, |j, i| components[(i, j)]);
         let length = |v: &f64| (v - noise).max(0.0).sqrt();
         w.scale_columns(&explained_variance[..k].iter().map(length).collect::<Vec<_>>());
@@ -376,12 +367,7 @@ fn merge(past: Option<&Seen>, batch: &Expected<'_>, q: usize) -> Result<Seen, Er
     let svd = thin_svd(&stacked)?;
     let mut axes = svd.v.first_columns(q);
     canonical_signs(&mut axes);
-    let left_out = if q == b || q == d {
-        0.0
-    } else {
-        svd.s[q..].iter().map(|s| s * s).sum::<f64>() / (degrees(n) * (svd.s.len() - q) as f64)
-    };
-    Ok(Seen::new(n, new_mean, new_variances, svd.s[..q].to_vec(), axes.transpose(), left_out))
+    Ok(Seen::new(n, new_mean, new_variances, svd.s[..q].to_vec(), axes.transpose()))
 }
 
 fn check_finite(a: &Matrix) -> Result<(), Error> {
@@ -403,7 +389,7 @@ impl Incremental {
     /// The state as bytes, every number by its bits.
     ///
     /// ```text
-    /// magic, asked, N, q, d: 8 bytes each │ μ (d) │ variances (d) │ s (q) │ U (q × d) │ noise      little-endian
+    /// magic, asked, N, q, d: 8 bytes each │ μ (d) │ variances (d) │ s (q) │ U (q × d) │ σ²         little-endian
     /// ```
     ///
     /// ```
@@ -493,8 +479,8 @@ impl Incremental {
             return Err(damaged("an axis is not of length 1"));
         }
         let components = Matrix::from_vec(q, d, components.to_vec())?;
-        let seen =
-            Seen::new(n, mean.to_vec(), variances.to_vec(), singular_values.to_vec(), components, noise[0]);
+        // σ² follows from the others; in states that 0.1.0 wrote it is that of their last merge.
+        let seen = Seen::new(n, mean.to_vec(), variances.to_vec(), singular_values.to_vec(), components);
         Ok(Self { n_components, seen: Some(seen) })
     }
 }

@@ -1,7 +1,7 @@
 //! Classical principal components of a table, complete or with gaps.
 
 use super::scatter::sum_matrices;
-use super::{Em, Estimator, Observer, Solver, Spectral, Spectrum};
+use super::{Em, Estimator, Fit, FitReport, Observer, Solver, Spectral, Spectrum};
 use crate::linalg::{dot, eigen};
 use crate::model::Principal;
 use crate::parallel::add;
@@ -99,6 +99,18 @@ impl PrincipalAxes {
     /// [`Error::TooManyComponents`] beyond `min(N, d)`, [`Error::OutOfRange`] for a share that is not
     /// between 0 and 1, [`Error::TooFewForEvidence`] for the evidence of fewer rows than columns.
     pub fn fit_observed(&self, data: &Dataset, observer: &mut dyn Observer) -> Result<Principal, Error> {
+        Ok(self.fit_reported(data, observer)?.0)
+    }
+
+    /// [`fit_observed`](Self::fit_observed), with how EM went where there are gaps.
+    ///
+    /// # Errors
+    /// As [`fit_observed`](Self::fit_observed).
+    pub fn fit_reported(
+        &self,
+        data: &Dataset,
+        observer: &mut dyn Observer,
+    ) -> Result<(Principal, Option<FitReport>), Error> {
         let (n, d) = (data.n_informative_rows(), data.n_columns());
         if n < 2 {
             return Err(Error::TooFewRows { rows: n });
@@ -108,28 +120,35 @@ impl PrincipalAxes {
         }
         self.check(n, d)?;
         if data.complete_rows("principal axes").is_ok() {
-            return self.fit_complete(data);
+            return Ok((self.fit_complete(data, observer)?, None));
         }
-        match self.kept {
+        let mut report = None;
+        let mut em = |spec: &Spec| {
+            let fit = self.em(data, spec, observer)?;
+            report = Some(fit.report);
+            Ok::<_, Error>(fit.model)
+        };
+        let found = match self.kept {
             Kept::Number(q) if q < d.min(n - 1) => {
-                let model = self.em(data, &Spec::ppca(q), observer)?;
+                let model = em(&Spec::ppca(q))?;
                 Ok(self.of_model(n, &model))
             }
             _ if n > d && data.n_patterns() as f64 * (d as f64).powi(3) <= MOST_FREE_WORK => {
                 // d − 1 components and a noise variance make any covariance.
-                let model = self.em(data, &Spec::ppca(d - 1), observer)?;
+                let model = em(&Spec::ppca(d - 1))?;
                 self.of_covariance(n, model.mean().to_vec(), &model.covariance())
             }
             _ if n > d => {
-                let model = self.em(data, &Spec::ppca(few(d)), observer)?;
+                let model = em(&Spec::ppca(few(d)))?;
                 let (mean, covariance) = expected_moments(data, &model)?;
                 self.of_covariance(n, mean, &covariance)
             }
             _ => {
                 let spec = Spec { prior: Prior::weak(), ..Spec::ppca(few(n)) };
-                self.fit_complete(&filled(data, &self.em(data, &spec, observer)?)?)
+                self.fit_complete(&filled(data, &em(&spec)?)?, &mut ())
             }
-        }
+        };
+        Ok((found?, report))
     }
 
     /// Checks the request against the size of the table.
@@ -153,15 +172,15 @@ impl PrincipalAxes {
         }
     }
 
-    fn fit_complete(&self, data: &Dataset) -> Result<Principal, Error> {
+    fn fit_complete(&self, data: &Dataset, observer: &mut dyn Observer) -> Result<Principal, Error> {
         let sought = self.sought(data.n_informative_rows(), data.n_columns());
         let spectral = Spectral { solver: self.solver, seed: self.seed };
-        self.of_spectrum(&spectral.spectrum(data, sought, false)?)
+        self.of_spectrum(&spectral.spectrum_observed(data, sought, false, observer)?)
     }
 
-    fn em(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<LinearGaussian, Error> {
+    fn em(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         let em = Em { max_iterations: self.max_iterations, tolerance: self.tolerance, ..Em::default() };
-        Ok(em.fit_observed(data, spec, observer)?.model)
+        em.fit_observed(data, spec, observer)
     }
 
     /// From probabilistic PCA: `λᵢ = wᵢᵀwᵢ + σ²` along the components, σ² along the d − q others.

@@ -3,6 +3,8 @@
 use super::diagnostics::ChainSummary;
 use crate::data::list;
 use crate::model::{Density, LinearGaussian, Mixture, Predictive};
+use crate::spec::{NoiseFamily, factor_degrees_of_freedom};
+use crate::{Error, Spec};
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -187,15 +189,50 @@ pub enum Warning {
     },
     /// A factor model with zero degrees of freedom: it fits any covariance.
     Saturated,
+    /// More factors than the columns can determine.
+    NotIdentified {
+        /// Factors of the model.
+        factors: usize,
+        /// Columns of the table.
+        columns: usize,
+        /// Most factors that so many columns determine.
+        max: usize,
+    },
+}
+
+impl Warning {
+    /// What is to be said of a model with as many parameters as the covariance has entries, or with more.
+    pub(crate) fn of_unidentified(spec: &Spec, columns: usize) -> Option<Self> {
+        let factors = spec.n_components;
+        if spec.noise != NoiseFamily::Diagonal || factors == 0 {
+            return None;
+        }
+        match factor_degrees_of_freedom(columns, factors) {
+            0 => Some(Self::Saturated),
+            degrees if degrees < 0 => {
+                let max = spec.max_components(columns);
+                Some(Self::NotIdentified { factors, columns, max })
+            }
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::StillRising { iterations, remaining } => write!(
-                f,
-                "still rising after {iterations} iterations, by an estimated {remaining:.2e} nats; raise the limit on iterations"
-            ),
+            Self::StillRising { iterations, remaining } => {
+                write!(
+                    f,
+                    "still rising after {iterations} iteration{}",
+                    if *iterations == 1 { "" } else { "s" }
+                )?;
+                // One step says nothing of the next, and at rounding level there is nothing to estimate.
+                if remaining.is_finite() && *remaining > 0.0 {
+                    write!(f, ", by an estimated {remaining:.2e} nats")?;
+                }
+                write!(f, "; raise the limit on iterations")
+            }
             Self::ObjectiveFell { iteration, by } => write!(
                 f,
                 "the objective fell by {by:.2e} nats at iteration {iteration}: precision was lost; rescale the data or set a noise floor"
@@ -236,6 +273,10 @@ impl fmt::Display for Warning {
             Self::Saturated => {
                 write!(f, "zero degrees of freedom: the model fits any covariance and cannot be tested")
             }
+            Self::NotIdentified { factors, columns, max } => write!(
+                f,
+                "{factors} factors are more than the {max} that {columns} columns can determine: the covariance and the imputed values are meaningful, but the loadings are one choice of many"
+            ),
         }
     }
 }
@@ -253,6 +294,28 @@ pub struct Step {
 pub trait Observer {
     /// Called after every step.
     fn step(&mut self, step: &Step) -> ControlFlow<()>;
+
+    /// Called before (`true`) and after (`false`) a decomposition that has no step to stop at. In between, the
+    /// work reads nothing of the table it was given, so that who waits for it may go away and let the last
+    /// call end it.
+    fn decomposing(&mut self, _begins: bool) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// A decomposition of numbers that belong to the work alone.
+pub(super) fn decomposed<T>(
+    observer: &mut dyn Observer,
+    decompose: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    if observer.decomposing(true).is_break() {
+        return Err(Error::Interrupted);
+    }
+    let found = decompose();
+    if observer.decomposing(false).is_break() {
+        return Err(Error::Interrupted);
+    }
+    found
 }
 
 impl Observer for () {

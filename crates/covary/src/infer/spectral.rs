@@ -6,7 +6,7 @@
 
 use super::Estimator;
 use super::options::{options, words};
-use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination, Warning};
+use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination, Warning, decomposed};
 use super::scatter::{scatter_times, sum_matrices, transpose_times};
 use crate::linalg::rows::center;
 use crate::linalg::{Eigen, canonical_signs, krylov, leading_eigenpairs, thin_svd, top_eigenpairs};
@@ -112,6 +112,16 @@ impl Spectral {
     /// [`Error::HasGaps`] if a cell of an otherwise observed row is missing, [`Error::TooFewRows`]
     /// below two rows.
     pub fn spectrum(&self, data: &Dataset, k: usize, standardize: bool) -> Result<Spectrum, Error> {
+        self.spectrum_observed(data, k, standardize, &mut ())
+    }
+
+    pub(super) fn spectrum_observed(
+        &self,
+        data: &Dataset,
+        k: usize,
+        standardize: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<Spectrum, Error> {
         let data = &*data.complete_rows("spectral")?;
         let (n, d) = (data.n_rows(), data.n_columns());
         if n < 2 {
@@ -123,15 +133,19 @@ impl Spectral {
             chosen => chosen,
         };
         let found = match solver {
-            Solver::Covariance => from_moments(&CentralMoments::of(data)?, k, standardize, self.seed)?,
-            Solver::Svd => Centred::new(data, standardize).svd(k)?,
-            Solver::Gram => Centred::new(data, standardize).gram(k, self.seed)?,
+            Solver::Covariance => {
+                from_moments(&CentralMoments::of(data)?, k, standardize, self.seed, observer)?
+            }
+            Solver::Svd => Centred::new(data, standardize).svd(k, observer)?,
+            Solver::Gram => Centred::new(data, standardize).gram(k, self.seed, observer)?,
             Solver::Krylov | Solver::Auto => {
                 let centred = Centred::new(data, standardize);
                 match centred.krylov(k, self.seed)? {
                     Some(found) => found,
-                    None if d <= n => from_moments(&CentralMoments::of(data)?, k, standardize, self.seed)?,
-                    None => centred.gram(k, self.seed)?,
+                    None if d <= n => {
+                        from_moments(&CentralMoments::of(data)?, k, standardize, self.seed, observer)?
+                    }
+                    None => centred.gram(k, self.seed, observer)?,
                 }
             }
         };
@@ -139,7 +153,7 @@ impl Spectral {
         let smallest = found.eigenvalues.last().copied().unwrap_or(tail).min(tail);
         let largest = found.eigenvalues.first().copied().unwrap_or(0.0);
         if self.solver == Solver::Auto && k > 0 && smallest < ILL_CONDITIONED * largest {
-            return Centred::new(data, standardize).svd(k);
+            return Centred::new(data, standardize).svd(k, observer);
         }
         Ok(found)
     }
@@ -171,7 +185,7 @@ impl Spectral {
     pub fn fit_moments(&self, moments: &CentralMoments, spec: &Spec) -> Result<Fit, Error> {
         spec.check_road("spectral", NoiseFamily::Isotropic)?;
         spec.check_shape(moments.n_rows(), moments.n_columns())?;
-        from_moments(moments, spec.n_components, spec.standardize, self.seed)?.fit(spec)
+        from_moments(moments, spec.n_components, spec.standardize, self.seed, &mut ())?.fit(spec)
     }
 }
 
@@ -329,14 +343,20 @@ impl Spectrum {
     }
 }
 
-fn from_moments(moments: &CentralMoments, k: usize, standardize: bool, seed: u64) -> Result<Spectrum, Error> {
+fn from_moments(
+    moments: &CentralMoments,
+    k: usize,
+    standardize: bool,
+    seed: u64,
+    observer: &mut dyn Observer,
+) -> Result<Spectrum, Error> {
     let mut s = moments.covariance();
     let variances: Vec<f64> = (0..s.n_rows()).map(|j| s[(j, j)]).collect();
     let scale = scales(&variances, standardize);
     let inverse: Vec<f64> = scale.iter().map(|s| 1.0 / s).collect();
     s.scale_both(&inverse);
     let total_variance = s.trace();
-    let found = leading_eigenpairs(&s, k, MAX_ANGLE, seed)?;
+    let found = decomposed(observer, || leading_eigenpairs(&s, k, MAX_ANGLE, seed))?;
     let discarded_variance = found.rest;
     Ok(Spectrum {
         n_rows: moments.n_rows(),
@@ -404,11 +424,12 @@ impl<'a> Centred<'a> {
         }
     }
 
-    fn svd(&self, k: usize) -> Result<Spectrum, Error> {
+    fn svd(&self, k: usize, observer: &mut dyn Observer) -> Result<Spectrum, Error> {
         let (n, d) = (self.data.n_rows(), self.data.n_columns());
         let mut y = Vec::with_capacity(n * d);
         self.block(0..n, 0..d, &mut y);
-        let svd = thin_svd(&Matrix::from_vec(n, d, y)?)?;
+        let y = Matrix::from_vec(n, d, y)?;
+        let svd = decomposed(observer, || thin_svd(&y))?;
         let mut values: Vec<f64> = svd.s.iter().map(|s| s * s / n as f64).collect();
         values.resize(d, 0.0);
         let rest = values[k..].iter().sum();
@@ -419,7 +440,7 @@ impl<'a> Centred<'a> {
         Ok(self.spectrum(Eigen { values, vectors }, rest, Solver::Svd, 0.0))
     }
 
-    fn gram(&self, k: usize, seed: u64) -> Result<Spectrum, Error> {
+    fn gram(&self, k: usize, seed: u64, observer: &mut dyn Observer) -> Result<Spectrum, Error> {
         let (n, d) = (self.data.n_rows(), self.data.n_columns());
         let panel = (BLOCK_CELLS / n).clamp(64, 512);
         let mut gram = sum_matrices(d, panel, (n, n), |columns, part| {
@@ -435,7 +456,7 @@ impl<'a> Centred<'a> {
         gram.mirror_lower();
         gram.as_mut_slice().iter_mut().for_each(|v| *v /= n as f64);
         let k_in = k.min(n);
-        let found = leading_eigenpairs(&gram, k_in, MAX_ANGLE, seed)?;
+        let found = decomposed(observer, || leading_eigenpairs(&gram, k_in, MAX_ANGLE, seed))?;
         let rest = found.rest;
         // u = Yᵀ a / √(N λ); a direction without variance has no axis and stays zero.
         let a = &found.vectors;

@@ -7,7 +7,7 @@ use crate::dense::{self, Gaussian};
 use covary::data::{Shape, simulate};
 use covary::infer::{
     Acceleration, ConditionalMaximization, Em, Evidence, Fit, FixedPoint, FullCovariance, Gibbs, Init,
-    LatentMoments, Newton, ObjectiveKind, Solver, Spectral, Warning,
+    LatentMoments, Newton, ObjectiveKind, Solver, Spectral, Step, Termination, Warning,
 };
 use covary::io::model_file::{self, Saved};
 use covary::spec::{NoiseFamily, Prior};
@@ -17,6 +17,7 @@ use covary::{
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// An estimator, what to ask of it, and what it promises.
@@ -165,7 +166,7 @@ impl Road {
                 Method::ConditionalMaximization(ConditionalMaximization { tolerance: 1e-12, ..cm })
             }
             Method::FixedPoint(road) => {
-                Method::FixedPoint(FixedPoint { tolerance: -1.0, max_iterations: 8000, ..road })
+                Method::FixedPoint(FixedPoint { tolerance: 0.0, max_iterations: 8000, ..road })
             }
             Method::FullCovariance(full) => {
                 Method::FullCovariance(FullCovariance { tolerance: 0.0, max_iterations: 300, ..full })
@@ -916,6 +917,40 @@ mod law {
             let one = road.method.fit(data, &Spec { standardize: true, ..spec.clone() }).unwrap().model;
             let other = road.method.fit(&by_hand, &Spec { standardize: false, ..spec }).unwrap().model;
             crate::scale::check_same(&one, data, &other, &by_hand, 1e-6);
+        }
+    }
+}
+
+#[test]
+fn a_tolerance_of_zero_makes_as_many_steps_as_are_allowed() {
+    const ALLOWED: usize = 2000;
+    let (whole, _) = simulate::ppca(Shape { rows: 25, columns: 5, n_components: 1 }, 11);
+    for road in roads().iter().chain(&variational_roads()) {
+        let mut method = road.method.clone();
+        if !method.options().contains_key("tolerance") {
+            continue;
+        }
+        method.set("tolerance", "0").unwrap();
+        method.set("max_iterations", &ALLOWED.to_string()).unwrap();
+        let data = if road.gaps == Gaps::Exact { simulate::hide(&whole, 0.1, 12) } else { whole.clone() };
+        let mut made = 0;
+        let mut count = |step: &Step| {
+            made = step.iteration;
+            ControlFlow::Continue(())
+        };
+        let fit = method.fit_observed(&data, &road.spec_for(&data, 1), &mut count).unwrap();
+        match road.method {
+            // They end where no step changes anything any more.
+            Method::Newton(_) | Method::ConditionalMaximization(_) if made < ALLOWED => {
+                assert!(fit.report.converged(), "{}: {made}", road.name);
+            }
+            _ => {
+                assert_eq!(made, ALLOWED, "{}", road.name);
+                assert_eq!(fit.report.termination, Termination::IterationLimit, "{}", road.name);
+            }
+        }
+        for warning in &fit.report.warnings {
+            assert!(!warning.to_string().contains("inf"), "{}: {warning}", road.name);
         }
     }
 }

@@ -204,7 +204,13 @@ fn the_options_of_every_road_come_back() {
     let given = LinearGaussian::new(Matrix::zeros(2, 1), vec![0.0; 2], Noise::Isotropic(1.0)).expect("valid");
     for method in [
         Method::Spectral(Spectral { solver: Solver::Krylov, seed: 3 }),
-        Method::Newton(Newton { max_iterations: 7, tolerance: 0.1 + 0.2, restarts: 0, seed: u64::MAX }),
+        Method::Newton(Newton {
+            max_iterations: 7,
+            tolerance: 0.1 + 0.2,
+            start: Some(vec![0.5, 0.1]),
+            restarts: 0,
+            seed: u64::MAX,
+        }),
         Method::ConditionalMaximization(ConditionalMaximization {
             start: Some(vec![0.1, 1e-300, 5.0]),
             tolerance: f64::INFINITY,

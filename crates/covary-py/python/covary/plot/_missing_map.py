@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _table
 from .._threads import n_threads
 from ..exceptions import DataError
 from . import _model, _style
@@ -58,7 +59,7 @@ def _gaps(X: Any) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
     if hasattr(X, "isna"):
         gaps = np.asarray(X.isna(), dtype=bool)
     else:
-        gaps = np.isnan(np.asarray(X, dtype=np.float64))
+        gaps = np.isnan(np.asarray(_table.unmasked(X), dtype=np.float64))
     if gaps.ndim != 2 or 0 in gaps.shape:
         raise DataError(f"a table with rows and columns is needed, got shape {gaps.shape}")
     own = getattr(X, "columns", None)
@@ -122,7 +123,7 @@ def missing_map_data(
         scores = model._model.transform(rows, "posterior", n_threads())
         order = np.argsort(scores[:, 0], kind="stable")
     elif sort_by is not None:
-        keys = np.asarray(sort_by)
+        keys = np.asarray(_table.unmasked(sort_by))
         if keys.shape != (n,):
             raise ValueError(f"sort_by must have one entry for each of {n} rows, got shape {keys.shape}")
         order = np.argsort(keys, kind="stable")

@@ -14,7 +14,7 @@ use super::Estimator;
 use super::options::{Setting, options, words};
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 use crate::model::LinearGaussian;
-use crate::spec::{LoadingsPrior, NoiseFamily, factor_degrees_of_freedom};
+use crate::spec::{LoadingsPrior, NoiseFamily};
 use crate::{Dataset, Error, Spec};
 use moments::Maximize;
 use parameters::{Frame, Parameters};
@@ -293,10 +293,7 @@ impl Climb {
         if !at_floor.is_empty() {
             warnings.push(Warning::NoiseAtFloor { columns: names(at_floor) });
         }
-        let degrees = factor_degrees_of_freedom(data.n_columns(), spec.n_components);
-        if spec.noise == NoiseFamily::Diagonal && degrees == 0 {
-            warnings.push(Warning::Saturated);
-        }
+        warnings.extend(Warning::of_unidentified(spec, data.n_columns()));
         warnings.extend(start::unseen_pairs(data));
         let model = frame.model(&self.parameters, spec)?;
         // Unequal ARD precisions pin the columns down; every other prior is rotation invariant.

@@ -230,7 +230,8 @@ impl Gibbs {
 
     /// Refuses what cannot be sampled; warns of what can but carries no information.
     fn check(&self, data: &Dataset, spec: &Spec) -> Result<Vec<Warning>, Error> {
-        spec.check(data)?;
+        // The prior is proper, so the posterior exists however many loadings fit equally well.
+        Spec { allow_unidentified: true, ..spec.clone() }.check(data)?;
         let unsupported = |what, instead| Err(Error::Unsupported { method: "gibbs", what, instead });
         if !spec.prior.is_flat() {
             return unsupported("a prior of the request", "its own options, or `em`");
@@ -270,6 +271,7 @@ impl Gibbs {
             warnings.push(Warning::SparseColumns { columns });
         }
         warnings.extend(unseen_pairs(data));
+        warnings.extend(Warning::of_unidentified(spec, data.n_columns()));
         Ok(warnings)
     }
 

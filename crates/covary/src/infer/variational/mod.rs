@@ -99,10 +99,12 @@ struct Climb<'a> {
 impl<'a> Climb<'a> {
     /// Checks the request and makes a start.
     fn new<S: Scheme>(scheme: &S, data: &'a Dataset, spec: &'a Spec) -> Result<Self, Error> {
+        // Its own priors are proper, so that the posterior is, however many the loadings that fit equally well.
+        let proper = Spec { allow_unidentified: true, ..spec.clone() };
         if S::VIEWS {
-            spec.check_views(data)?;
+            proper.check_views(data)?;
         } else {
-            spec.check(data)?;
+            proper.check(data)?;
         }
         let settings = scheme.settings();
         let refused = |what, instead| Err(Error::Unsupported { method: S::NAME, what, instead });
@@ -167,7 +169,7 @@ impl<'a> Climb<'a> {
             if gain < -1e-9 * (1.0 + objective.abs()) - self.rounding() {
                 warnings.push(Warning::ObjectiveFell { iteration, by: -gain });
             }
-            still = if gain < tolerance * cells { still + 1 } else { 0 };
+            still = if tolerance > 0.0 && gain < tolerance * cells { still + 1 } else { 0 };
             let look = iteration >= SETTLING && iteration % LOOK_EVERY == 0;
             let share = if still >= 2 { LIVE } else { HOPELESS };
             if pruning && (look || still >= 2) && self.prune(share) {

@@ -260,6 +260,11 @@ enum WarningDef {
         left: usize,
     },
     Saturated,
+    NotIdentified {
+        factors: usize,
+        columns: usize,
+        max: usize,
+    },
 }
 
 #[derive(Serialize, Deserialize)]

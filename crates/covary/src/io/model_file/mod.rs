@@ -307,7 +307,9 @@ impl Saved {
                 length("families of noise among model and draws", 1, families)?;
             }
         }
-        self.spec.check_shape(self.training.n_rows, d)?;
+        // Whether it should have been fitted was for the method to say.
+        let fitted = Spec { allow_unidentified: true, ..self.spec.clone() };
+        fitted.check_shape(self.training.n_rows, d)?;
         self.training.check(d)?;
         if let Some(SavedRotation { rotated, .. }) = &self.rotation {
             let Rotated { loadings, transform, factor_correlations } = rotated;
