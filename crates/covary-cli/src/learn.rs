@@ -131,7 +131,7 @@ pub(crate) fn warn_of_trends(voice: Voice, model: &LinearGaussian, data: &Datase
     const SHOWN: usize = 5;
     let Ok(tests) = gap_tests(model, data) else { return };
     let trends: Vec<&GapTrend> = tests.trends().collect();
-    let mut said = match &trends[..] {
+    let said = match &trends[..] {
         [] => return,
         [trend] => trend.to_string(),
         trends => {
@@ -149,10 +149,8 @@ pub(crate) fn warn_of_trends(voice: Voice, model: &LinearGaussian, data: &Datase
             )
         }
     };
-    if let Some(part) = tests.sampled() {
-        said.push_str(&format!(" (judged by {part})"));
-    }
-    voice.warn(&said);
+    let part = tests.sampled().map_or_else(String::new, |part| format!(" (judged by {part})"));
+    voice.warn(&format!("{said}{part}"));
 }
 
 /// A method or an option of it that cannot be meant is a wrong call.

@@ -242,7 +242,9 @@ fn largest_by_chance(n: usize, columns: &[(usize, Vec<f64>)], gaps: &[Vec<u32>])
             gaps.clone()
         } else {
             let mut missing = vec![false; n];
-            gaps.iter().for_each(|&i| missing[i as usize] = true);
+            for &i in gaps {
+                missing[i as usize] = true;
+            }
             (0..n as u32).filter(|&i| !missing[i as usize]).collect()
         };
         for (largest, rows) in largest.iter_mut().zip(&permutations) {
@@ -324,7 +326,9 @@ impl<'a> Scores<'a> {
         let (mut before, middle) = (0, 0.5 * (z.len() as f64 - 1.0));
         for equal in order.chunk_by(|&a, &b| z[a] == z[b]) {
             let rank = before as f64 + 0.5 * (equal.len() as f64 - 1.0) - middle;
-            equal.iter().for_each(|&i| ranks[i] = rank);
+            for &i in equal {
+                ranks[i] = rank;
+            }
             before += equal.len();
         }
         let scale = (dot(&ranks, &ranks) / z.len() as f64).sqrt();
