@@ -104,7 +104,7 @@ pub(crate) struct Fitting {
     /// `auto` for the fewest that predict hidden cells as well as any number up to 8; auto if not
     /// given. structured, mean-field and evidence take it as the most there may be and drop those
     /// the table does not support; auto offers up to 30.
-    /// Of pcca it counts what the views share; auto takes the canonical correlations beyond chance.
+    /// Of pcca it counts what the views share; auto takes the canonical correlations before the first with p > 0.05.
     /// A gaussian always has one less than columns, and so have the models of a gmm. Of other
     /// mixtures auto chooses the number by BIC, up to 4. For ica all directions of the table if
     /// not given, and auto for noisy sources.

@@ -25,6 +25,7 @@ pub(crate) fn n_components(
                 MOST_TRIED => {
                     format!("; more may do better, such as --components {}", MOST_TRIED + MOST_TRIED / 2)
                 }
+                0 => "; gaps take the mean of their column (--components 1 fits anyway)".to_owned(),
                 _ => String::new(),
             };
             voice.say(&format!(

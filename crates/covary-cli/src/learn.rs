@@ -14,7 +14,7 @@ use covary::infer::{Em, FitReport, Init, Observer, SharedPrivate, Termination};
 use covary::io::model_file::Saved;
 use covary::learn::{Components, Family, Request};
 use covary::model::Placement;
-use covary::select::{CheckedCell, SelfCheck, SelfCheckOptions, gap_trends, self_check_by_cell};
+use covary::select::{CheckedCell, GapTrend, SelfCheck, SelfCheckOptions, gap_tests, self_check_by_cell};
 use covary::{Dataset, Error, Estimator, LinearGaussian, Method, Spec};
 use covary_report::words::{ending, objective};
 use std::borrow::Cow;
@@ -122,35 +122,38 @@ pub(crate) fn learn_placed<'a>(
             2 * n_components
         ));
     }
-    warn_of_trends(voice, &fit.model, &data).map_err(failed)?;
+    warn_of_trends(voice, &fit.model, &data);
     let wide = source.table.dataset();
     let saved = request.keep(fit, &data, (&spec, &method, choice), (&placement, wide)).map_err(failed)?;
     views::tell(voice, &saved);
     Ok(Learned { saved, placement, data, request })
 }
 
-/// Names the columns whose gaps follow the first component.
-pub(crate) fn warn_of_trends(voice: Voice, model: &LinearGaussian, data: &Dataset) -> Result<(), Error> {
-    match &gap_trends(model, data)?[..] {
-        [] => {}
-        [trend] => voice.warn(&trend.to_string()),
+/// Names the columns whose gaps follow the first component: a courtesy, which never stops the work.
+pub(crate) fn warn_of_trends(voice: Voice, model: &LinearGaussian, data: &Dataset) {
+    const SHOWN: usize = 5;
+    let Ok(tests) = gap_tests(model, data) else { return };
+    let trends: Vec<&GapTrend> = tests.trends().collect();
+    let said = match &trends[..] {
+        [] => return,
+        [trend] => trend.to_string(),
         trends => {
-            const SHOWN: usize = 5;
             let mut named: Vec<String> = trends
                 .iter()
                 .take(SHOWN)
                 .map(|t| format!("`{}` (correlation {:.2})", t.name, t.correlation))
                 .collect();
             if trends.len() > SHOWN {
-                named.push(format!("{} more columns", trends.len() - SHOWN));
+                named.push(count(trends.len() - SHOWN, "more column"));
             }
-            voice.warn(&format!(
+            format!(
                 "gaps follow component 1 in {}: dropping incomplete rows would bias the rest; the model stays valid if the gaps depend only on observed cells, so keep columns that explain them",
                 named.join(", ")
-            ));
+            )
         }
-    }
-    Ok(())
+    };
+    let part = tests.sampled().map_or_else(String::new, |part| format!(" (judged by {part})"));
+    voice.warn(&format!("{said}{part}"));
 }
 
 /// A method or an option of it that cannot be meant is a wrong call.

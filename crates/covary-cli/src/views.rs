@@ -91,12 +91,15 @@ pub(crate) fn tell_choice(voice: Voice, choice: &Choice) {
         .correlations
         .iter()
         .take(choice.n_components + 1)
-        .map(|test| format!("{:.3} (p = {})", test.correlation, p_value(test.p_value)))
+        .map(|test| format!("{:.3} (p {})", test.correlation, p_value(test.p_value)))
         .collect();
     voice.say(&format!(
-        "chose {}: canonical correlations before the first that may be chance, {} at {SIGNIFICANT}:\n{}",
+        "chose {}: canonical correlations before the first that may be chance (p > {SIGNIFICANT}), by {}:\n{}",
         count(choice.n_components, "component"),
-        if choice.shuffled { "by shuffled rows" } else { "Bartlett's test" },
+        match choice.n_permutations {
+            Some(n) => format!("{n} tables with shuffled rows"),
+            None => "Bartlett's test".to_owned(),
+        },
         shown.join(", "),
     ));
     if choice.n_components == 0 {
@@ -105,7 +108,11 @@ pub(crate) fn tell_choice(voice: Voice, choice: &Choice) {
 }
 
 fn p_value(p: f64) -> String {
-    if p < 1e-4 { format!("{p:.0e}") } else { format!("{p:.4}") }
+    match p {
+        0.0 => "< 1e-300".to_owned(),
+        p if p < 1e-4 => format!("= {p:.0e}"),
+        p => format!("= {p:.4}"),
+    }
 }
 
 /// What the library refused, its views by their names and its options as they are typed.

@@ -194,19 +194,17 @@ pub struct Choice {
     pub scores: Option<HeldOut>,
     /// The canonical correlations among which it was chosen, each with its test.
     pub correlations: Vec<CanonicalTest>,
-    /// Whether they were tested by shuffled rows, not by Bartlett's test.
-    pub shuffled: bool,
+    /// How many tables with shuffled rows they were compared with; `None` if by Bartlett's test.
+    pub n_permutations: Option<usize>,
 }
 
 impl Choice {
     fn given(n_components: usize) -> Self {
-        Self { n_components, scores: None, correlations: Vec::new(), shuffled: false }
+        Self { n_components, scores: None, correlations: Vec::new(), n_permutations: None }
     }
 }
 
-/// Tables with shuffled rows that canonical correlations are compared with.
-const PERMUTATIONS: usize = 199;
-/// Canonical correlations count as shared while their test has a p-value below this.
+/// Canonical correlations count as shared while their test has a p-value of at most this.
 pub const SIGNIFICANT: f64 = 0.05;
 
 /// Watches [`Request::learn_observed`]. Both say whether to go on.
@@ -445,8 +443,8 @@ impl Request {
         Ok(Choice { scores, ..Choice::given(n_components) })
     }
 
-    /// As many components as there are canonical correlations before the first that may be chance: by Bartlett's
-    /// test, or by shuffled rows where there are few of them or a ridge. With gaps they are those of the covariance
+    /// As many components as there are canonical correlations before the first that may be chance (p > 0.05): by
+    /// Bartlett's test, or by shuffled rows where there are few of them or a ridge. With gaps they are those of the covariance
     /// that the rows have by EM, and count as many rows as have two cells of the two views on average.
     fn beyond_chance(&self, data: &Dataset, method: &Method) -> Result<Choice, Error> {
         let dx = self.spec_for(data, 0).views[0];
@@ -454,10 +452,13 @@ impl Request {
         let road = CanonicalCorrelation { ridge, ..CanonicalCorrelation::default() };
         let (n, d) = (data.n_rows(), data.n_columns());
         let shuffled = data.is_complete() && (ridge > 0.0 || n < 2 * d);
+        let mut n_permutations = None;
         let correlations = if data.is_complete() {
             let [x, y] = [0..dx, dx..d].map(|view| data.of_columns(&view.collect::<Vec<_>>()));
             if shuffled {
-                road.permutation_tests(&x?, &y?, PERMUTATIONS, self.seed)?
+                let found = road.sequential_tests(&x?, &y?, SIGNIFICANT, self.seed)?;
+                n_permutations = Some(found.n_permutations);
+                found.tests
             } else {
                 road.fit(&x?, &y?)?.bartlett_tests()
             }
@@ -474,8 +475,8 @@ impl Request {
             let rows = data.patterns().map(pairs).sum::<usize>() / (dx * (d - dx));
             road.of_covariance(rows.max(2), full.mean(), &full.covariance(), dx)?.bartlett_tests()
         };
-        let n_components = correlations.iter().take_while(|test| test.p_value < SIGNIFICANT).count();
-        Ok(Choice { n_components, scores: None, correlations, shuffled })
+        let n_components = correlations.iter().take_while(|test| test.p_value <= SIGNIFICANT).count();
+        Ok(Choice { n_components, scores: None, correlations, n_permutations })
     }
 
     /// A fit of `data`, the columns of `wide` that the placement names, as it is kept.

@@ -291,8 +291,10 @@ fn described_sources(saved: &SavedSources) -> String {
     for warning in &found.warnings {
         say(format!("warning: {warning}"));
     }
-    say("\nhow each source is made: share of the table's variance, and excess kurtosis (0 for a Gaussian)"
-        .to_owned());
+    let whose = if saved.noisy().is_ok() { "model" } else { "table" };
+    say(format!(
+        "\nhow each source is made: share of the {whose}'s variance, and excess kurtosis (0 for a Gaussian)"
+    ));
     let mut header = ["source", "share", "kurtosis", "tails"].map(str::to_owned).to_vec();
     header.extend((!found.kinds.is_empty()).then(|| "density".to_owned()));
     let mut rows = vec![header];

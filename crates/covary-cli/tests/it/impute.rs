@@ -300,3 +300,19 @@ fn a_table_with_no_cell_to_spare_is_filled_with_means() {
     let said = run(&["-"], "a,b\n1,2\n2,\n,4\n");
     assert_eq!((said.code, said.out.as_str()), (Some(0), "a,b\n1,2\n2,3.0\n1.5,4\n"), "{}", said.err);
 }
+
+#[test]
+fn a_wild_cell_is_warned_of_and_means_are_called_means() {
+    let wave = |i: usize, j: usize| 3.0 * ((i * (j + 3)) as f64 * 0.7).sin();
+    let mut table = "a,b\n".to_owned();
+    for i in 0..40 {
+        let a = if i == 11 { "1000000".to_owned() } else { wave(i, 0).to_string() };
+        let b = if i == 20 { String::new() } else { wave(i, 1).to_string() };
+        table.push_str(&[a, b].join(","));
+        table.push('\n');
+    }
+    let said = run(&["-"], &table);
+    assert!(said.err.contains("row 12 of `a` holds 1000000, far beyond all other values"), "{}", said.err);
+    assert!(said.err.contains("chose 0 components"), "{}", said.err);
+    assert!(said.err.contains("gaps take the mean of their column"), "{}", said.err);
+}

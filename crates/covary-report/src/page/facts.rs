@@ -8,7 +8,7 @@ use covary::io::model_file::Saved;
 use covary::io::{ColumnKind, Table};
 use covary::learn::{Components, Family};
 use covary::model::{FilledCell, Imputed, Placement, Reconstruction};
-use covary::select::{CheckedCell, SelfCheck, gap_correlations};
+use covary::select::{CheckedCell, GapTests, SelfCheck, gap_tests};
 use serde::Serialize;
 
 /// Filled cells listed: the least certain ones.
@@ -353,7 +353,7 @@ fn table_facts(table: &Table, ledger: &Ledger, study: Option<&Study<'_>>) -> Res
     let mut explained = vec![None; data.n_columns()];
     let mut spread = vec![None; data.n_columns()];
     let mut skill = vec![None; data.n_columns()];
-    let mut tested = Vec::new();
+    let mut tests = GapTests::default();
     if let Some(Study { saved, placement, data, .. }) = study {
         let variances = saved.model.variances();
         for (k, &j) in placement.columns.iter().enumerate() {
@@ -361,7 +361,7 @@ fn table_facts(table: &Table, ledger: &Ledger, study: Option<&Study<'_>>) -> Res
             spread[j] = Some(variances[k].sqrt() / saved.training.column_sds[k]);
             skill[j] = saved.check.as_ref().and_then(|c| c.skill_by_column[k]);
         }
-        tested = gap_correlations(&saved.model, data)?;
+        tests = gap_tests(&saved.model, data)?;
     }
     let columns = data.column_names().iter().enumerate().map(|(j, name)| {
         let column = data.values().column(j);
@@ -387,8 +387,8 @@ fn table_facts(table: &Table, ledger: &Ledger, study: Option<&Study<'_>>) -> Res
         columns: columns.collect(),
         set_aside: set_aside(table, ledger),
         oddities: ledger.oddities(data).map(|o| o.to_string()).collect(),
-        gaps_tested: !tested.is_empty(),
-        gap_trends: tested.iter().filter(|t| t.stands_out()).map(ToString::to_string).collect(),
+        gaps_tested: !tests.columns.is_empty(),
+        gap_trends: tests.trends().map(ToString::to_string).collect(),
     })
 }
 

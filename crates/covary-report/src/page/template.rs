@@ -224,7 +224,7 @@ fn came_in(table: &TableFacts, figures: &Markup) -> Markup {
             }
         }
         @if table.oddities.is_empty() && table.gap_trends.is_empty() {
-            p { "Nothing odd was found: no codes that look like gaps, no repeated rows"
+            p { "Nothing odd was found: no codes that look like gaps, no cell far beyond the others, no repeated rows"
                 @if table.gaps_tested { ", no gaps that follow the first component" } "." }
         } @else {
             h3 { "Odd" }

@@ -7,7 +7,7 @@ use crate::text::{Weight, in_tip, shorten, width};
 use crate::{Error, Style, Svg};
 use covary::Dataset;
 use covary::io::model_file::Saved;
-use covary::select::gap_correlations;
+use covary::select::gap_tests;
 use serde::{Deserialize, Serialize};
 
 /// Columns drawn at most; those with most gaps.
@@ -22,7 +22,7 @@ const SHADES: usize = 8;
 pub struct Follows {
     /// Correlation of "this cell is missing" with the first component.
     pub correlation: f64,
-    /// Its p-value, times the columns tested.
+    /// Its p-value, adjusted for the columns tested.
     pub p_value: f64,
     /// Whether it is worth a word.
     pub stands_out: bool,
@@ -68,7 +68,7 @@ pub struct MissingNumbers {
 /// [`covary::Error::ColumnCount`] if the table has other columns than the model.
 pub fn numbers(data: &Dataset, saved: Option<&Saved>) -> Result<MissingNumbers, Error> {
     let (n, d) = (data.n_rows(), data.n_columns());
-    let tested = saved.map(|s| gap_correlations(&s.model, data)).transpose()?.unwrap_or_default();
+    let tested = saved.map(|s| gap_tests(&s.model, data)).transpose()?.unwrap_or_default().columns;
     let share = |j: usize| 1.0 - data.n_observed_by_column()[j] as f64 / n as f64;
     let drawn = super::largest(&(0..d).map(share).collect::<Vec<_>>(), MOST_COLUMNS);
     let rows_per_run = n.div_ceil(MOST_RUNS);

@@ -120,7 +120,7 @@ impl Mixing {
         }
     }
 
-    /// `‖aᵢ‖²`: the variance that every source of unit variance adds to the columns together.
+    /// `‖aᵢ‖²`: the variance that every source, of unit variance in the model, adds to the columns together.
     pub fn explained_variance(&self) -> Vec<f64> {
         let a = self.mixing();
         (0..a.n_columns()).map(|i| a.column(i).iter().map(|v| v * v).sum()).collect()

@@ -7,10 +7,10 @@ use super::em::stop::Aitken;
 use super::em::unseen_pairs;
 use super::options::options;
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
-use super::{Estimator, FullCovariance, Init};
+use super::{Estimator, FullCovariance, Init, extrapolated};
 use crate::linalg::{Cholesky, canonical_signs, dot, eigen, rows::center_observed, thin_svd};
 use crate::spec::NoiseFamily;
-use crate::views::CanonicalCorrelation;
+use crate::views::{Canonical, CanonicalCorrelation};
 use crate::{Dataset, Error, LinearGaussian, Matrix, Noise, Spec};
 use std::ops::Range;
 
@@ -54,7 +54,7 @@ pub struct SharedPrivate {
     /// Stop when the estimated remaining gain is below this many nats ([`Em::tolerance`](super::Em::tolerance)).
     pub tolerance: f64,
     /// Lets the latent covariance of the shared and of each private block move for one step and folds it
-    /// back.
+    /// back, and extrapolates steps that are slow. Plain EM without it.
     pub parameter_expansion: bool,
     /// Where to start: [`Init::Spectral`] is from the covariances within and across views, and where two views
     /// have all their private components from the canonical correlations of a full covariance. A given model
@@ -92,6 +92,10 @@ impl Default for SharedPrivate {
     }
 }
 
+/// EM counts as slow when it leaves more than this share of the remaining error after a step.
+const SLOW_RATE: f64 = 0.8;
+/// Steps before the rate is trusted.
+const STEPS_TO_JUDGE: usize = 8;
 /// Smallest noise variance, in units of the mean variance of a view.
 const FLOOR: f64 = 1e-10;
 
@@ -99,12 +103,17 @@ impl Estimator for SharedPrivate {
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         let layout = self.layout(data, spec)?;
         let frame = layout.frame(data, self.tied_noise, spec.standardize);
-        let full = self.private.is_none() && !self.tied_noise;
-        let first = match &self.init {
+        let full = self.private.is_none();
+        let mut first = match &self.init {
             Init::Given(model) => layout.given(model, &frame)?,
             Init::Random => layout.with_zeros(random(data, layout.q, &frame, self.seed)),
-            Init::Spectral => layout.start(data, &frame, full)?,
+            Init::Spectral => layout.start(data, &frame, full.then_some(self.tied_noise))?,
         };
+        if self.tied_noise {
+            // The start is a point of the model that is fitted, or the first step would seem to fall.
+            let mean = first.psi.iter().sum::<f64>() / first.psi.len() as f64;
+            first.psi.fill(mean);
+        }
         let mut best = self.climb(data, &layout, &frame, first.clone(), observer);
         for k in 1..=self.restarts {
             let jittered = layout.with_zeros(jitter(&first, self.seed.wrapping_add(k as u64)));
@@ -122,8 +131,11 @@ impl Estimator for SharedPrivate {
         }
         report.warnings.extend(unseen_pairs(data));
         let mut model = layout.model(&frame, at, spec)?;
-        if full && let Some(canonical) = layout.canonical_form(&model, data, &frame) {
-            model = canonical;
+        if full
+            && !self.tied_noise
+            && let Some(canonical) = layout.canonical_form(&model, data, &frame)
+        {
+            model = canonical.with_scale(frame.of_fit(spec))?;
         }
         Ok(Fit { model, draws: None, report })
     }
@@ -146,8 +158,15 @@ impl SharedPrivate {
         trace.push(moments.log_likelihood());
         aitken.push(moments.log_likelihood());
         for iteration in 1..=self.max_iterations {
-            at = self.maximize(layout, frame, &at, &moments);
-            moments = LatentMoments::of(data, frame, &at);
+            if self.parameter_expansion && iteration > STEPS_TO_JUDGE && aitken.rate() > SLOW_RATE {
+                let rate;
+                aitken.extrapolate(aitken.rate());
+                (at, moments, rate) = self.cycle(data, layout, frame, &at, &moments);
+                aitken.extrapolate(rate);
+            } else {
+                at = self.maximize(layout, frame, &at, &moments);
+                moments = LatentMoments::of(data, frame, &at);
+            }
             let (last, objective) = (trace[iteration - 1], moments.log_likelihood());
             trace.push(objective);
             if objective < last - 1e-9 * (1.0 + last.abs()) {
@@ -169,6 +188,41 @@ impl SharedPrivate {
         let objective = Objective { kind: ObjectiveKind::LogLikelihood, value: trace[trace.len() - 1] };
         let (relevance, monitored) = (Vec::new(), Vec::new());
         (at, FitReport { objective, trace, termination, warnings, relevance, monitored })
+    }
+
+    /// Two steps and, where they are slow, a squared extrapolation of them in the coordinates (W, μ, ln ψ), kept if
+    /// it is no worse than the first step (Varadhan & Roland 2008); with the rate of plain steps.
+    fn cycle(
+        &self,
+        data: &Dataset,
+        layout: &Layout,
+        frame: &Frame,
+        at: &Parameters,
+        moments: &LatentMoments,
+    ) -> (Parameters, LatentMoments, f64) {
+        let coordinates = |p: &Parameters| -> Vec<f64> {
+            let mean = p.mean.iter().zip(&frame.mean).zip(&frame.inverse).map(|((m, o), s)| (m - o) * s);
+            p.w.as_slice().iter().copied().chain(mean).chain(p.psi.iter().map(|v| v.ln())).collect()
+        };
+        let first = self.maximize(layout, frame, at, moments);
+        let first_moments = LatentMoments::of(data, frame, &first);
+        let second = self.maximize(layout, frame, &first, &first_moments);
+        let (beyond, rate) = extrapolated(&coordinates(at), &coordinates(&first), &coordinates(&second));
+        if let Some(t) = beyond {
+            let (d, n_loadings) = (second.psi.len(), second.w.as_slice().len());
+            let mut p = second.clone();
+            p.w.as_mut_slice().copy_from_slice(&t[..n_loadings]);
+            for j in 0..d {
+                p.mean[j] = frame.mean[j] + t[n_loadings + j] * frame.scale[j];
+                p.psi[j] = t[n_loadings + d + j].exp().max(FLOOR);
+            }
+            let there = LatentMoments::of(data, frame, &p);
+            if there.log_likelihood() >= first_moments.log_likelihood() {
+                return (p, there, rate);
+            }
+        }
+        let there = LatentMoments::of(data, frame, &second);
+        (second, there, rate)
     }
 
     fn layout(&self, data: &Dataset, spec: &Spec) -> Result<Layout, Error> {
@@ -319,10 +373,12 @@ impl Layout {
 
     /// Bach & Jordan's solution for the covariance that the rows with their gaps have by EM: the optimum of a
     /// complete table, and close to it with gaps.
-    fn canonical_start(&self, data: &Dataset, frame: &Frame) -> Option<Parameters> {
+    fn canonical_start(&self, data: &Dataset, frame: &Frame, tied: bool) -> Option<Parameters> {
         let spec = Spec { standardize: true, ..Spec::ppca(data.n_columns() - 1) };
         let full = FullCovariance { pseudo_rows: 0.0, ..FullCovariance::default() }.fit(data, &spec).ok()?;
-        self.given(&self.canonical_form(&full.model, data, frame)?, frame).ok()
+        let found = self.canonical(&full.model, data)?;
+        let model = if tied { found.tied_model_in(&frame.scale) } else { found.model_in(&frame.scale) };
+        self.given(&model.ok()?, frame).ok()
     }
 
     /// What two views share in a model, as pairs of canonical variates. With full private parts the rows cannot
@@ -333,17 +389,23 @@ impl Layout {
         data: &Dataset,
         frame: &Frame,
     ) -> Option<LinearGaussian> {
+        self.canonical(model, data)?.model_in(&frame.scale).ok()
+    }
+
+    fn canonical(&self, model: &LinearGaussian, data: &Dataset) -> Option<Canonical> {
         let [x, _] = &self.rows[..] else { return None };
         let road = CanonicalCorrelation { n_components: Some(self.shared), ..Default::default() };
         let n = data.n_informative_rows();
-        let found = road.of_covariance(n, model.mean(), &model.covariance(), x.end).ok()?;
-        found.model_in(&frame.scale).ok()
+        road.of_covariance(n, model.mean(), &model.covariance(), x.end).ok()
     }
 
     /// Shared loadings from the covariances across views, private ones from what they leave within each; gaps
     /// count as means.
-    fn start(&self, data: &Dataset, frame: &Frame, canonical: bool) -> Result<Parameters, Error> {
-        if canonical && let Some(start) = self.canonical_start(data, frame) {
+    /// Where private parts are full, `full` says whether their noise is tied.
+    fn start(&self, data: &Dataset, frame: &Frame, full: Option<bool>) -> Result<Parameters, Error> {
+        if let Some(tied) = full
+            && let Some(start) = self.canonical_start(data, frame, tied)
+        {
             return Ok(start);
         }
         let (n, d) = (data.n_rows(), data.n_columns());

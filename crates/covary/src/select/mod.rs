@@ -38,7 +38,7 @@ pub use held_out::{
     ChoiceRule, HeldOut, HeldOutAt, HeldOutOptions, HeldOutRows, choose_by_held_out_cells, folds_of_cells,
     held_out_cells, held_out_cells_observed, held_out_cells_up_to, hold_out_at,
 };
-pub use missingness::{GapTrend, gap_correlations, gap_trends};
+pub use missingness::{GapTests, GapTrend, gap_tests, gap_trends};
 pub use mixtures::{MixtureComparison, MixtureSize, UnseenRows, mixture_sizes};
 pub use parallel_analysis::{ParallelAnalysis, ParallelSpectrum};
 pub use pooling::{Pooled, pool};

@@ -1,4 +1,4 @@
-use crate::linalg::{dot, eigen};
+use crate::linalg::{Eigen, dot, eigen};
 use crate::model::Imputed;
 use crate::{Coordinates, Dataset, Density, Error, LinearGaussian, Matrix, Noise};
 use std::borrow::Cow;
@@ -152,15 +152,25 @@ impl Canonical {
 
     /// Wx or Wy: covariance of a view with z.
     pub fn loadings(&self, view: usize) -> Matrix {
+        self.loadings_by(view, 0.5)
+    }
+
+    /// `Sxx A P^power`. With powers of the two views that sum to 1 the covariance of all columns is the same.
+    fn loadings_by(&self, view: usize, power: f64) -> Matrix {
         let mut w = self.structure(view);
-        w.scale_columns(&self.correlations.iter().map(|r| r.min(LARGEST).sqrt()).collect::<Vec<_>>());
+        let length = |r: &f64| if power == 0.5 { r.min(LARGEST).sqrt() } else { r.min(LARGEST).powf(power) };
+        w.scale_columns(&self.correlations.iter().map(length).collect::<Vec<_>>());
         w
     }
 
     /// Ψx or Ψy.
     pub fn noise_covariance(&self, view: usize) -> Matrix {
-        let (w, s) = (self.loadings(view), &self.covariances[view]);
-        let explained = w.dot_t(&w);
+        self.noise_beside(view, &self.loadings(view))
+    }
+
+    fn noise_beside(&self, view: usize, w: &Matrix) -> Matrix {
+        let s = &self.covariances[view];
+        let explained = w.dot_t(w);
         Matrix::from_fn(s.n_rows(), s.n_rows(), |i, j| s[(i, j)] - explained[(i, j)])
     }
 
@@ -242,17 +252,44 @@ impl Canonical {
 
     /// [`model`](Self::model) with the noise of a view equal in these units of the columns, x before y.
     pub(crate) fn model_in(&self, units: &[f64]) -> Result<LinearGaussian, Error> {
+        self.model_by(units, [0.5, 0.5])
+    }
+
+    /// [`model_in`](Self::model_in) with the same noise in both views. The more of ρ a view's loadings take, the less
+    /// is left to its noise, down to nothing: somewhere in between both views have as much,
+    /// `Wx = Sxx A P^a`, `Wy = Syy B P^(1 − a)`, and the likelihood does not depend on a.
+    pub(crate) fn tied_model_in(&self, units: &[f64]) -> Result<LinearGaussian, Error> {
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..60 {
+            let power = 0.5 * (low + high);
+            let least = |view: usize, power: f64| {
+                let found = self.noise_in(units, view, power)?;
+                Ok::<f64, Error>(found.values[found.values.len() - 1])
+            };
+            if least(0, power)? < least(1, 1.0 - power)? { low = power } else { high = power }
+        }
+        self.model_by(units, [low, 1.0 - low])
+    }
+
+    /// Eigenpairs of the noise of a view in these units, with loadings of that power.
+    fn noise_in(&self, units: &[f64], view: usize, power: f64) -> Result<Eigen, Error> {
+        let first = if view == 0 { 0 } else { self.means[0].len() };
+        let mut psi = self.noise_beside(view, &self.loadings_by(view, power));
+        let inverse: Vec<f64> = units[first..first + psi.n_rows()].iter().map(|s| 1.0 / s).collect();
+        psi.scale_both(&inverse);
+        eigen(&psi)
+    }
+
+    fn model_by(&self, units: &[f64], powers: [f64; 2]) -> Result<LinearGaussian, Error> {
         let (k, dims) = (self.n_components(), [self.means[0].len(), self.means[1].len()]);
         let n_private = [dims[0] - 1, dims[1] - 1];
         let mut loadings = Matrix::zeros(dims[0] + dims[1], k + n_private[0] + n_private[1]);
         let mut noise = Vec::with_capacity(dims[0] + dims[1]);
         for view in 0..2 {
             let (first_row, first_column) = if view == 0 { (0, k) } else { (dims[0], k + n_private[0]) };
-            let shared = self.loadings(view);
+            let shared = self.loadings_by(view, powers[view]);
             let unit = &units[first_row..first_row + dims[view]];
-            let mut psi = self.noise_covariance(view);
-            psi.scale_both(&unit.iter().map(|s| 1.0 / s).collect::<Vec<_>>());
-            let found = eigen(&psi)?;
+            let found = self.noise_in(units, view, powers[view])?;
             // A correlation of 1 leaves no noise in one direction.
             let least = found.values[dims[view] - 1].max(1e-12 * found.values[0].max(f64::MIN_POSITIVE));
             for j in 0..dims[view] {

@@ -153,6 +153,19 @@ impl CanonicalCorrelation {
         })
     }
 
+    /// The white rows of both views, each taken by itself: no permutation of rows changes them.
+    pub(super) fn white_views(&self, x: &Dataset, y: &Dataset) -> Result<[Matrix; 2], Error> {
+        let white = |(view, data): (usize, &Dataset)| {
+            let moments = CentralMoments::of(data)?;
+            let root = self.root(view, data.n_rows(), Some((data, moments.mean())), moments.covariance())?;
+            Ok(match root.white {
+                Some(white) => white,
+                None => centred(data, moments.mean()).dot(&root.whitening),
+            })
+        };
+        Ok([white((0, x))?, white((1, y))?])
+    }
+
     /// The root of a view's covariance, by its eigenpairs where they are precise enough, else by the singular
     /// values of its rows about their mean, if they are at hand.
     fn root(

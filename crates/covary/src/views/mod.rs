@@ -9,4 +9,4 @@ pub use activity::Activity;
 pub(crate) use activity::signal_of_noise;
 pub use canonical::Canonical;
 pub use canonical_correlation::CanonicalCorrelation;
-pub use independence::CanonicalTest;
+pub use independence::{CanonicalTest, SequentialTests};

@@ -332,3 +332,34 @@ fn what_has_no_canonical_correlation_is_refused_in_words() {
     assert!(matches!(found.predict(0, &x), Err(Error::ColumnCount { expected: 3, got: 4 })));
     assert!(matches!(found.scores(&x, &short), Err(Error::WrongLength { .. })));
 }
+
+/// A table of noise whose exact permutation p-value is about 0.046 (100 000 permutations): 199 cannot tell.
+#[test]
+fn shuffles_go_on_until_they_tell_significant_from_not() {
+    use covary::learn::{Family, Request, View};
+    let (table, _) = simulate::ppca(Shape { rows: 16, columns: 11, n_components: 0 }, 953);
+    let (x, y) = (columns(&table, 0..5), columns(&table, 5..11));
+    let road = CanonicalCorrelation::default();
+    let run = |threads, seed| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| road.sequential_tests(&x, &y, 0.05, seed).unwrap())
+    };
+    let found: Vec<_> = (0..3).map(|seed| run(2, seed)).collect();
+    for test in &found {
+        assert!(test.tests[0].p_value <= 0.05 && test.n_permutations > 199, "{test:?}");
+    }
+    assert_eq!(found[0], run(1, 0));
+    assert!(found[0].tests[0].p_value != found[1].tests[0].p_value, "the seed is used");
+    let early = |seed| road.permutation_tests(&x, &y, 199, seed).unwrap()[0].p_value;
+    assert!((0..5).any(|seed| early(seed) != early(0)), "seeds next to each other share no permutation");
+    let view = |name: &str, range: std::ops::Range<usize>| View {
+        name: name.to_owned(),
+        columns: range.map(|j| table.column_names()[j].clone()).collect(),
+    };
+    let request = Request { views: vec![view("x", 0..5), view("y", 5..11)], ..Request::new(Family::Pcca) };
+    assert!(request.learn(&table).unwrap().saved.n_shown() >= 1);
+    // What is clear is told by 199.
+    let (noise, _) = simulate::ppca(Shape { rows: 16, columns: 11, n_components: 0 }, 1);
+    let clear = road.sequential_tests(&columns(&noise, 0..5), &columns(&noise, 5..11), 0.05, 0).unwrap();
+    assert!(clear.tests[0].p_value > 0.2 && clear.n_permutations == 199, "{clear:?}");
+}

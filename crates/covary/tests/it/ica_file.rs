@@ -192,3 +192,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn shares_of_noisy_sources_are_those_of_the_fitted_covariance() {
+    use covary::learn::IcaRequest;
+    // Sources with lighter tails than Laplace: they seem to have more than their variance.
+    let source = |i: usize| [(i as f64 * 0.37).sin(), (i as f64 * 1.7).cos(), (i as f64 * 0.11).sin()];
+    for scale in [[1.0, 1.0, 1.0, 1.0], [1e-3, 1.0, 50.0, 1e4]] {
+        let cell = |i: usize, j: usize| {
+            let s = source(i);
+            scale[j] * (2.0 * s[j % 3] + 0.5 * s[(j + 1) % 3] + 0.05 * ((i * (j + 7)) as f64).sin())
+        };
+        let table = Dataset::new(Matrix::from_fn(400, 4, cell)).unwrap();
+        let inference = Some("noisy".to_owned());
+        let n_components = Some(covary::learn::Components::Number(2));
+        let saved =
+            IcaRequest { inference, n_components, ..IcaRequest::default() }.learn(&table, &()).unwrap().saved;
+        let (shares, model) = (saved.explained_variance_ratio(), saved.noisy().unwrap());
+        let w = model.mixing();
+        let noise = Matrix::from_fn(4, 4, |i, j| if i == j { model.noise_variances()[i] } else { 0.0 });
+        let signal = w.dot_t(w);
+        let trace = |m: &Matrix| (0..4).map(|j| m[(j, j)]).sum::<f64>();
+        let total = trace(&signal) + trace(&noise);
+        for (k, share) in shares.iter().enumerate() {
+            let own = (0..4).map(|j| w[(j, k)].powi(2)).sum::<f64>() / total;
+            assert!((share - own).abs() < 1e-12, "{share} {own}");
+        }
+        assert!((shares.iter().sum::<f64>() + trace(&noise) / total - 1.0).abs() < 1e-12, "{shares:?}");
+    }
+}

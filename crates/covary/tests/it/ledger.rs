@@ -1,7 +1,7 @@
 //! Are the gaps counted, and the oddities of a table seen, without crying wolf?
 
 use crate::common::shared_data;
-use covary::data::{Duplicates, Ledger, SuspectedCode};
+use covary::data::{Duplicates, Ledger, SuspectedCode, WildCell};
 use covary::io::csv;
 use covary::{Dataset, Matrix};
 use rand::seq::SliceRandom;
@@ -164,9 +164,10 @@ fn zeros_for_missing_measurements_are_found_as_in_the_pima_table() {
 
 #[test]
 fn real_tables_raise_no_alarm() {
-    assert_eq!(Ledger::of(&wine()).codes, []);
+    assert_eq!((Ledger::of(&wine()).codes, Ledger::of(&wine()).wild), (vec![], vec![]));
     for path in TABLES.iter().filter_map(|name| shared_data(name)) {
-        assert_eq!(Ledger::of(&read(&path)).codes, [], "{}", path.display());
+        let found = Ledger::of(&read(&path));
+        assert_eq!((found.codes, found.wild), (vec![], vec![]), "{}", path.display());
     }
 }
 
@@ -204,4 +205,43 @@ fn the_ledger_of_a_large_table_takes_moments() {
         let took = start.elapsed();
         assert!(took.as_millis() < 1000, "{what}: {took:?}");
     }
+}
+
+#[test]
+fn a_wild_cell_is_named_with_its_row_and_value() {
+    let mut values: Vec<f64> = (0..54).map(|i| 3.0 * (i as f64 * 0.7).sin()).collect();
+    assert_eq!(Ledger::of(&column(&values)).wild, []);
+    values[17] = 1e6;
+    let data = column(&values);
+    let ledger = Ledger::of(&data);
+    let [WildCell { row: 17, column: 0, value: 1e6, .. }] = ledger.wild[..] else {
+        panic!("{:?}", ledger.wild)
+    };
+    let said: Vec<String> = ledger.oddities(&data).map(|o| o.to_string()).collect();
+    assert!(said[0].starts_with("row 18 of `x1` holds 1000000, far beyond all other values"), "{said:?}");
+    // In any unit, on either side, and beside another.
+    values[30] = -2e6;
+    let scaled: Vec<f64> = values.iter().map(|v| 1e-9 * v).collect();
+    assert_eq!(Ledger::of(&column(&scaled)).wild.iter().map(|c| c.row).collect::<Vec<_>>(), [17, 30]);
+}
+
+#[test]
+fn heavy_tails_are_not_wild() {
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let normal = Normal::new(0.0, 1.0).unwrap();
+    let mut alarms = 0;
+    for n in [50, 200] {
+        for _ in 0..100 {
+            let z: Vec<f64> = (0..n).map(|_| normal.sample(&mut rng)).collect();
+            let root: Vec<f64> = (0..n).map(|_| normal.sample(&mut rng).abs()).collect();
+            let concentrations: Vec<f64> = z.iter().map(|z| (2.0 * z).exp()).collect();
+            let cauchy: Vec<f64> = z.iter().zip(&root).map(|(z, r)| z / r).collect();
+            let sparse: Vec<f64> = z.iter().map(|z| if *z < 0.5 { 0.0 } else { (2.0 * z).exp() }).collect();
+            for values in [concentrations, cauchy, sparse] {
+                alarms += Ledger::of(&column(&values)).wild.len();
+            }
+        }
+    }
+    // About (2/n)³ of the columns: less than one of these 600.
+    assert_eq!(alarms, 0);
 }

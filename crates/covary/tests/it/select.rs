@@ -379,3 +379,26 @@ fn an_empty_range_or_one_too_large_is_refused() {
     assert!(matches!(empty, Err(Error::OutOfRange { .. })));
     assert!(matches!(run(1..=8), Err(Error::TooManyComponents { asked: 8, max: 7, .. })));
 }
+
+#[test]
+fn a_straight_line_of_seven_rows_has_a_component_and_noise_has_none() {
+    use covary::learn::{Family, Request};
+    let line = |i: usize, j: usize| match (i, j) {
+        (2, 1) => f64::NAN,
+        (_, 0) => i as f64 + 1.0,
+        _ => i as f64 + 1.0 + [0.04, -0.05, 0.0, 0.06, -0.03, 0.02, -0.05][i],
+    };
+    let table = Dataset::new(Matrix::from_fn(7, 2, line)).unwrap();
+    let learned = Request::new(Family::Ppca).learn(&table).unwrap();
+    assert_eq!(learned.saved.model.n_components(), 1);
+    assert!((learned.impute(&table).unwrap().cells()[0].mean - 3.0).abs() < 0.1);
+    let noise = |seed: u64| {
+        let shape = Shape { rows: 7 + seed as usize % 9, columns: 2 + seed as usize % 3, n_components: 0 };
+        simulate::hide(&simulate::ppca(shape, seed).0, 0.05, seed)
+    };
+    let found = (0..60).filter(|&seed| {
+        Request::new(Family::Ppca).learn(&noise(seed)).unwrap().saved.model.n_components() > 0
+    });
+    let found = found.count();
+    assert!(found <= 2, "{found} of 60");
+}

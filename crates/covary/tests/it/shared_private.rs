@@ -220,3 +220,30 @@ fn restarts_keep_the_best() {
         (value(&one), value(&random), value(&SharedPrivate { restarts: 2, ..one }));
     assert!(several >= spectral && spectral >= random - 1e-3, "{several} {spectral} {random}");
 }
+
+#[test]
+fn tied_noise_climbs_from_its_start_and_ends_whatever_the_units() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/wine.csv");
+    let wine = covary::io::csv::read(std::fs::File::open(path).unwrap()).unwrap().dataset().clone();
+    for standardize in [true, false] {
+        for private in [None, Some(vec![1, 1]), Some(vec![2, 3])] {
+            for shared in [1, 2] {
+                let road =
+                    SharedPrivate { private: private.clone(), tied_noise: true, ..SharedPrivate::default() };
+                let asked = Spec { standardize, ..spec(shared, &[6, 7]) };
+                let report = road.fit(&wine, &asked).unwrap().report;
+                let what = format!("{standardize} {private:?} {shared}: {:?}", report.warnings);
+                assert_eq!(report.termination, Termination::Converged, "{what}");
+                assert!(
+                    !report.warnings.iter().any(|w| matches!(w, Warning::ObjectiveFell { .. })),
+                    "{what}"
+                );
+                if private.is_none() {
+                    // Full private parts reach the maximum of canonical correlation with one noise as with two.
+                    let untied = SharedPrivate::default().fit(&wine, &asked).unwrap().report.objective.value;
+                    assert!((report.objective.value - untied).abs() < 1e-4, "{what}");
+                }
+            }
+        }
+    }
+}

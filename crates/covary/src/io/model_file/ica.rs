@@ -59,10 +59,17 @@ impl SavedSources {
         }
     }
 
-    /// Share of the variance of the table that each source explains: `‖aᵢ‖²` over that of all columns.
+    /// Share of the variance that each source explains: `‖aᵢ‖²` over that of all columns. Behind noise, all
+    /// columns have the variance `Σ ‖aᵢ‖² + Σ ψⱼ` of the fitted model, sources of unit variance: with the noise, the
+    /// shares sum to 1. (The table's own variance would not do: the Laplace density may fit sources of another
+    /// variance best, and shares of more than 1 came out.)
     pub fn explained_variance_ratio(&self) -> Vec<f64> {
-        let total: f64 = self.training.column_sds.iter().map(|sd| sd * sd).sum();
-        self.model().explained_variance().iter().map(|v| v / total).collect()
+        let explained = self.model().explained_variance();
+        let total: f64 = match self.model() {
+            Mixing::Exact(_) => self.training.column_sds.iter().map(|sd| sd * sd).sum(),
+            Mixing::Noisy(model) => explained.iter().chain(model.noise_variances()).sum(),
+        };
+        explained.iter().map(|v| v / total).collect()
     }
 
     pub(super) fn no_density(&self) -> Error {
