@@ -105,7 +105,12 @@ pub(crate) fn tell_choice(voice: Voice, choice: &Choice) {
 }
 
 fn p_value(p: f64) -> String {
-    if p < 1e-4 { format!("{p:.0e}") } else { format!("{p:.4}") }
+    match p {
+        // The smallest numbers are 0 to a computer.
+        _ if p < f64::MIN_POSITIVE => "less than 1e-300".to_owned(),
+        _ if p < 1e-4 => format!("{p:.0e}"),
+        _ => format!("{p:.4}"),
+    }
 }
 
 /// What the library refused, its views by their names and its options as they are typed.

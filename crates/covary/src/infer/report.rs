@@ -194,7 +194,14 @@ impl fmt::Display for Warning {
         match self {
             Self::StillRising { iterations, remaining } => write!(
                 f,
-                "still rising after {iterations} iterations, by an estimated {remaining:.2e} nats; raise the limit on iterations"
+                "still rising after {iterations} iteration{}{}; raise the limit on iterations",
+                if *iterations == 1 { "" } else { "s" },
+                // After a step or two there is nothing to estimate from.
+                if remaining.is_finite() {
+                    format!(", by an estimated {remaining:.2e} nats")
+                } else {
+                    String::new()
+                },
             ),
             Self::ObjectiveFell { iteration, by } => write!(
                 f,
