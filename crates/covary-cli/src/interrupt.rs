@@ -77,7 +77,9 @@ mod ends {
                 if matches!(read.read(&mut [0]), Ok(1)) {
                     // The lock is kept: no file takes its place any more.
                     let files = temporary();
-                    files.iter().for_each(|path| drop(fs::remove_file(path)));
+                    for path in files.iter() {
+                        let _ = fs::remove_file(path);
+                    }
                     std::process::exit(128 + signal);
                 }
             });
@@ -89,7 +91,7 @@ mod ends {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
         let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-        ignored.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 0)
+        ignored.is_some_and(|mask| (mask >> (SIGHUP - 1)) & 1 == 0)
     }
 }
 

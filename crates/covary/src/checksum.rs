@@ -66,7 +66,9 @@ mod tests {
 
     fn of(parts: &[&[u8]]) -> u64 {
         let mut sum = Checksum::new();
-        parts.iter().for_each(|part| sum.add(part));
+        for part in parts {
+            sum.add(part);
+        }
         sum.value()
     }
 

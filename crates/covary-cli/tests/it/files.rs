@@ -124,13 +124,13 @@ fn links_that_lead_nowhere_are_refused_and_stay() {
 fn names_do_nothing_to_a_terminal() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path();
-    let mut text = String::from("a\u{7}b,c\u{202e}d,\u{1b}[2Je\n");
+    let mut lines = vec!["a\u{7}b,c\u{202e}d,\u{1b}[2Je".to_owned()];
     for i in 0..40 {
         let x = f64::from(i * 7 % 13);
         let gap = if i % 5 == 0 { String::new() } else { format!("{}", x * 2.0 + f64::from(i % 3)) };
-        text.push_str(&format!("{x},{gap},{}\n", 3.0 - x + f64::from(i % 4)));
+        lines.push(format!("{x},{gap},{}", 3.0 - x + f64::from(i % 4)));
     }
-    fs::write(root.join("t.csv"), text).expect("writable");
+    fs::write(root.join("t.csv"), lines.join("\n") + "\n").expect("writable");
     let harmless = |words: &str| !words.contains(['\u{7}', '\u{202e}', '\u{1b}', '\r']);
     let fit = succeed(root, "fit t.csv --components 1 -o m.covary");
     let impute = succeed(root, "impute t.csv --components 1 -o f.csv");
@@ -253,13 +253,13 @@ fn what_unpacks_beyond_the_memory_allowed_is_refused_with_the_figure() {
 fn gaps_of_a_class_column_are_those_of_every_other() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path();
-    let mut text = String::from("kind,x,y\n");
+    let mut lines = vec!["kind,x,y".to_owned()];
     for i in 0..60 {
         let kind = ["red", "blue", ["none", "Null", "?", "-99.0"][i / 3 % 4]][i % 3];
         let x = (i * 37 % 19) as f64 + if i % 3 == 0 { 30.0 } else { 0.0 };
-        text.push_str(&format!("{kind},{x},{}\n", x * 0.5 + (i * 11 % 7) as f64));
+        lines.push(format!("{kind},{x},{}", x * 0.5 + (i * 11 % 7) as f64));
     }
-    fs::write(root.join("t.csv"), text).expect("writable");
+    fs::write(root.join("t.csv"), lines.join("\n") + "\n").expect("writable");
     let call = [
         "fit",
         "t.csv",
@@ -282,4 +282,35 @@ fn gaps_of_a_class_column_are_those_of_every_other() {
         "{inspected}"
     );
     assert!(inspected.contains("\"red\"") && inspected.contains("\"blue\""), "{inspected}");
+}
+
+#[test]
+fn a_damaged_arrow_file_is_refused_without_the_text_of_a_panic() {
+    let folder = fitted();
+    let root = folder.path();
+    succeed(root, "sample -q wine.covary --rows 60 -o t.csv");
+    let text = fs::read_to_string(root.join("t.csv")).expect("written");
+    let named: Vec<String> = text
+        .lines()
+        .enumerate()
+        .map(|(i, line)| format!("{line},{}\n", if i == 0 { "name" } else { "w" }))
+        .collect();
+    fs::write(root.join("named.csv"), named.concat()).expect("writable");
+    succeed(root, "impute -q named.csv -o named.arrow");
+    let whole = fs::read(root.join("named.arrow")).expect("written");
+    let mut state = 5_u64;
+    let mut next = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    for k in 0..120 {
+        let mut damaged = whole.clone();
+        // Half of them where the file says what lies where.
+        let at = if k % 2 == 0 { next(whole.len()) } else { whole.len() - 1 - next(1200) };
+        damaged[at] ^= 1 << next(8);
+        fs::write(root.join("x.arrow"), damaged).expect("writable");
+        let said = run_in(root, &["score", "wine.covary", "x.arrow", "-o", "s.csv"], b"");
+        assert!(!said.err.contains("panicked"), "byte {at}: {}", said.err);
+        assert!(matches!(said.code, Some(0 | 1)), "byte {at}: {:?} {}", said.code, said.err);
+    }
 }

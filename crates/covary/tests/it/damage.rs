@@ -85,10 +85,10 @@ fn table() -> Dataset {
     simulate::hide(&simulate::ppca(shape, 3).0, 0.1, 4)
 }
 
-fn one_model(spec: &Spec, method: Method) -> Vec<u8> {
+fn one_model(spec: &Spec, method: &Method) -> Vec<u8> {
     let data = table();
-    let fit = covary::Estimator::fit(&method, &data, spec).expect("a table that can be fitted");
-    one::bytes(&Saved::new(fit, &data, spec, &method))
+    let fit = covary::Estimator::fit(method, &data, spec).expect("a table that can be fitted");
+    one::bytes(&Saved::new(fit, &data, spec, method))
 }
 
 /// A file of every kind, as it is written.
@@ -97,11 +97,11 @@ fn every_kind() -> Vec<(&'static str, Vec<u8>)> {
     let road = MixtureEm::of(2);
     let mixed = road.fit(&table(), &Spec::ppca(1)).expect("a table that can be fitted");
     vec![
-        ("ppca", one_model(&Spec::ppca(2), Method::from_name("em").expect("a road"))),
-        ("bpca", one_model(&Spec::ppca(2), Method::Structured(Structured::default()))),
-        ("bpca by gibbs", one_model(&Spec::ppca(2), Method::Gibbs(gibbs))),
-        ("gfa", one_model(&Spec::of_views(2, vec![3, 3]), Method::MeanField(MeanField::default()))),
-        ("pcca", one_model(&Spec::of_views(1, vec![3, 3]), Method::SharedPrivate(SharedPrivate::default()))),
+        ("ppca", one_model(&Spec::ppca(2), &Method::from_name("em").expect("a road"))),
+        ("bpca", one_model(&Spec::ppca(2), &Method::Structured(Structured::default()))),
+        ("bpca by gibbs", one_model(&Spec::ppca(2), &Method::Gibbs(gibbs))),
+        ("gfa", one_model(&Spec::of_views(2, vec![3, 3]), &Method::MeanField(MeanField::default()))),
+        ("pcca", one_model(&Spec::of_views(1, vec![3, 3]), &Method::SharedPrivate(SharedPrivate::default()))),
         ("every field", one::bytes(&one::everything())),
         ("every uncertain field", one::bytes(&one::everything_uncertain())),
         ("mixture", mixture::bytes(&SavedMixture::new(mixed, &table(), &Spec::ppca(1), (&road).into()))),

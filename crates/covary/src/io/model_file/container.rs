@@ -103,7 +103,9 @@ pub(super) fn open<R: Read>(mut input: R) -> Result<Opened<R>, Error> {
     let behind =
         index.strip_prefix(BEFORE_CHECKSUM).and_then(|rest| rest.split_at_checked(NO_CHECKSUM.len()));
     let claimed = behind.map(|(claimed, rest)| {
-        [BEFORE_CHECKSUM, &NO_CHECKSUM, rest].iter().for_each(|part| checksum.add(part));
+        for part in [BEFORE_CHECKSUM, &NO_CHECKSUM, rest] {
+            checksum.add(part);
+        }
         claimed.to_vec()
     });
     let mut index: Index =

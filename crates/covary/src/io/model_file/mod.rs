@@ -159,14 +159,11 @@ impl Training {
 
     /// Whether every column was observed. Files before version 3 were not held to it.
     fn check_observed(&self) -> Result<(), crate::Error> {
-        match self.n_observed_by_column.contains(&0) {
-            true => Err(crate::Error::OutOfRange {
-                name: "a count of observed cells",
-                value: 0.0,
-                bound: "1 or more",
-            }),
-            false => Ok(()),
+        if self.n_observed_by_column.contains(&0) {
+            let (name, bound) = ("a count of observed cells", "1 or more");
+            return Err(crate::Error::OutOfRange { name, value: 0.0, bound });
         }
+        Ok(())
     }
 
     fn put(&self, arrays: &mut Arrays) {
