@@ -70,6 +70,11 @@ pub(crate) struct Reading {
     /// Which array of an .npz file.
     #[arg(long, verbatim_doc_comment, value_name = "NAME")]
     pub(crate) array: Option<String>,
+
+    /// The most memory a table may take to be read, such as 500M or 4G; a larger one is refused
+    /// before it fills the machine. Three quarters of the machine's memory if not given.
+    #[arg(long, verbatim_doc_comment, value_name = "SIZE", value_parser = crate::memory::size)]
+    pub(crate) max_memory: Option<u64>,
 }
 
 /// Which columns take part.

@@ -64,11 +64,12 @@ impl Failure {
     /// Says it on standard error; a closed standard error changes nothing.
     pub(crate) fn report(&self) -> ExitCode {
         let mut err = std::io::stderr().lock();
-        let _ = match self {
-            Self::Call(why) => writeln!(err, "covary: {why}\n\nFor more information, try '--help'."),
-            Self::Work { about, why } | Self::Unfit { about, why } => writeln!(err, "covary: {about}: {why}"),
-            Self::Interrupted => writeln!(err, "covary: interrupted; nothing was written"),
+        let words = match self {
+            Self::Call(why) => format!("{why}\n\nFor more information, try '--help'."),
+            Self::Work { about, why } | Self::Unfit { about, why } => format!("{about}: {why}"),
+            Self::Interrupted => "interrupted; nothing was written".to_owned(),
         };
+        let _ = writeln!(err, "covary: {}", crate::voice::harmless(&words));
         ExitCode::from(match self {
             Self::Call(_) => 2,
             Self::Work { .. } | Self::Unfit { .. } => 1,

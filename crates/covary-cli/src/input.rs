@@ -2,8 +2,9 @@
 
 use crate::args::{Reading, Selecting};
 use crate::failure::Failure;
+use crate::memory;
 use covary::io::model_file::{self, Opened, Saved};
-use covary::io::{self, ColumnChoice, Columns, Error, Format, Input, ReadOptions, Table};
+use covary::io::{self, ColumnChoice, Columns, Error, Format, Gaps, Input, ReadOptions, Table};
 use std::fs::File;
 use std::path::Path;
 
@@ -12,6 +13,8 @@ pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) format: Format,
     pub(crate) table: Table,
+    /// What means a gap, in columns of every kind.
+    pub(crate) gaps: Gaps,
 }
 
 /// Standard input or output.
@@ -78,9 +81,10 @@ impl Reading {
             delimiter: self.delimiter,
             decimal_comma: self.decimal_comma,
             array: self.array.clone(),
+            max_memory: Some(self.max_memory.unwrap_or_else(memory::default_limit)),
         };
         let table = io::read(input, format, &options).map_err(|e| Failure::of_file(&name, &e))?;
-        Ok(Source { name, format, table })
+        Ok(Source { name, format, table, gaps: Gaps::new(&self.gaps) })
     }
 }
 

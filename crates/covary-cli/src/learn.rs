@@ -122,7 +122,9 @@ pub(crate) fn learn_placed<'a>(
             2 * n_components
         ));
     }
-    warn_of_trends(voice, &fit.model, &data);
+    if !interrupt::asked() {
+        warn_of_trends(voice, &fit.model, &data);
+    }
     let wide = source.table.dataset();
     let saved = request.keep(fit, &data, (&spec, &method, choice), (&placement, wide)).map_err(failed)?;
     views::tell(voice, &saved);

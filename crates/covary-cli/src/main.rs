@@ -10,6 +10,7 @@ mod ica;
 mod input;
 mod interrupt;
 mod learn;
+mod memory;
 mod mixture;
 mod output;
 mod views;
@@ -17,6 +18,7 @@ mod voice;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 /// Tables are large: pages of memory of 2 MiB, which this allocator asks for, cost the system less to
@@ -58,8 +60,30 @@ enum Verb {
     Man(cmd::man::Man),
 }
 
+/// Help that was asked for and found no place is a failure like any other.
+fn said(error: &clap::Error) -> ExitCode {
+    let outcome = error.print().and_then(|()| std::io::stdout().flush());
+    match outcome {
+        Err(e) if !error.use_stderr() && e.kind() != ErrorKind::BrokenPipe => {
+            Failure::work("standard output", covary::io::Error::Write(e)).report()
+        }
+        _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)),
+    }
+}
+
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().verb {
+    // A decoder that panics on a damaged file is caught, and the file refused in words.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !covary::io::is_decoding() {
+            hook(panic);
+        }
+    }));
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return said(&error),
+    };
+    let outcome = match cli.verb {
         Verb::Fit(fit) => fit.run(),
         Verb::Impute(impute) => impute.run(),
         Verb::Transform(transform) => transform.run(),

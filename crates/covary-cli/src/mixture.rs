@@ -173,10 +173,8 @@ fn labels(source: &Source, target: &str) -> Result<Labels, Failure> {
             format!("there is no column `{target}` to learn classes from"),
         ));
     };
-    let gaps = ["", "NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "null", "None"];
     let texts: Vec<String> = (0..table.n_rows()).map(|i| table.text(i, column).trim().to_owned()).collect();
-    let mut classes: Vec<String> =
-        texts.iter().filter(|text| !gaps.contains(&text.as_str())).cloned().collect();
+    let mut classes: Vec<String> = texts.iter().filter(|text| !source.gaps.is_gap(text)).cloned().collect();
     let numbers = classes.iter().all(|c| c.parse::<f64>().is_ok_and(f64::is_finite));
     let value = |c: &String| c.parse::<f64>().unwrap_or(0.0);
     classes.sort_by(|a, b| if numbers { value(a).total_cmp(&value(b)) } else { a.cmp(b) });

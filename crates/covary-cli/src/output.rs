@@ -3,7 +3,8 @@
 use crate::args::Target;
 use crate::failure::Failure;
 use crate::input::is_pipe;
-use covary::io::{Error, Format};
+use crate::interrupt::Temporary;
+use covary::io::{Error, Format, Layout};
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -25,13 +26,27 @@ impl Output {
         let Some(path) = path.filter(|p| !is_pipe(p)) else {
             return Ok(Self::Stdout);
         };
-        // Through a symbolic link the file it points to is replaced, not the link.
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let failed = |e| Failure::work(&path.display().to_string(), Error::Write(e));
+        // Through a symbolic link the file it points to is replaced, not the link.
+        let target = match fs::canonicalize(path) {
+            Ok(target) => target,
+            Err(_) if fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink()) => {
+                return Err(Failure::work(
+                    &path.display().to_string(),
+                    "is a link that leads to no file; remove it, or name the file itself",
+                ));
+            }
+            Err(_) => path.to_owned(),
+        };
         match fs::metadata(&target) {
             Ok(m) if m.is_dir() => return Err(failed(ErrorKind::IsADirectory.into())),
             Ok(m) if !m.is_file() => return Ok(Self::Device(target)),
             _ => {}
+        }
+        let folder = folder_of(&target);
+        if !folder.is_dir() {
+            let why = format!("cannot be written: there is no folder {}", folder.display());
+            return Err(Failure::work(&path.display().to_string(), why));
         }
         beside(&target).map_err(failed)?;
         Ok(Self::File(target))
@@ -44,12 +59,12 @@ impl Output {
         write: impl FnOnce(&mut dyn Write) -> Result<T, Error>,
     ) -> Result<T, Failure> {
         let outcome = match self {
-            Self::Stdout => write(&mut BufWriter::new(std::io::stdout().lock())),
+            Self::Stdout => flushed(std::io::stdout().lock(), write),
             Self::Device(path) => File::options()
                 .write(true)
                 .open(path)
                 .map_err(Error::Write)
-                .and_then(|file| write(&mut BufWriter::new(file))),
+                .and_then(|file| flushed(file, write)),
             Self::File(target) => whole(target, write),
         };
         match (self, outcome) {
@@ -57,6 +72,7 @@ impl Output {
             (Self::Stdout | Self::Device(_), Err(Error::Write(e))) if e.kind() == ErrorKind::BrokenPipe => {
                 Ok(T::default())
             }
+            (_, Err(Error::Request(covary::Error::Interrupted))) => Err(Failure::Interrupted),
             (_, Err(e)) => Err(Failure::work(&self.name(), e)),
         }
     }
@@ -77,17 +93,31 @@ impl Output {
     }
 }
 
+/// A buffer that is dropped says nothing of bytes that found no place.
+fn flushed<T>(out: impl Write, write: impl FnOnce(&mut dyn Write) -> Result<T, Error>) -> Result<T, Error> {
+    let mut out = BufWriter::new(out);
+    let answer = write(&mut out)?;
+    out.flush().map_err(Error::Write)?;
+    Ok(answer)
+}
+
 fn whole<T>(target: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, Error>) -> Result<T, Error> {
-    let mut file = BufWriter::with_capacity(1 << 18, beside(target).map_err(Error::Write)?);
+    let file = beside(target).map_err(Error::Write)?;
+    let _temporary = Temporary::new(file.path());
+    let mut file = BufWriter::with_capacity(1 << 18, file);
     let answer = write(&mut file)?;
     let file = file.into_inner().map_err(|e| Error::Write(e.into_error()))?;
     file.persist(target).map_err(|e| Error::Write(e.error))?;
     Ok(answer)
 }
 
+fn folder_of(target: &Path) -> &Path {
+    target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// A file to be written beside `target`, with the permissions it will have there.
 fn beside(target: &Path) -> std::io::Result<NamedTempFile> {
-    let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(target);
     let present = fs::metadata(target).ok().map(|m| m.permissions());
     let mut builder = tempfile::Builder::new();
     builder.prefix(".covary-");
@@ -122,8 +152,7 @@ impl Target {
         if let Some(word) = &self.output_format {
             return Format::from_name(word).map_err(|e| Failure::Call(e.to_string()));
         }
-        let name = self.output.as_deref().map(Path::to_string_lossy);
-        Ok(name.and_then(|name| Format::of_file(&name)).unwrap_or(otherwise))
+        format_of(self.output.as_deref(), otherwise, "--output-format names another format for it")
     }
 
     /// Opens it for a format. With `json`, standard output is taken.
@@ -139,6 +168,30 @@ impl Target {
         }
         Ok(output)
     }
+}
+
+/// The format of a file's name. A name without an ending, a device and a pipe have none and take `otherwise`; any
+/// other ending is refused, for it says what the file will not be.
+pub(crate) fn format_of(path: Option<&Path>, otherwise: Format, remedy: &str) -> Result<Format, Failure> {
+    let Some(path) = path.filter(|p| !is_pipe(p)) else { return Ok(otherwise) };
+    if let Some(format) = Format::of_file(&path.to_string_lossy()) {
+        return Ok(format);
+    }
+    if path.extension().is_none() || is_device(path) {
+        return Ok(otherwise);
+    }
+    let known: Vec<String> =
+        Layout::NAMES.iter().flat_map(|(_, words)| *words).map(|word| format!(".{word}")).collect();
+    Err(Failure::Call(format!(
+        "{}: tables are written as {}, text also with .gz behind it; end the name so, or {remedy}",
+        path.display(),
+        known.join(", ")
+    )))
+}
+
+/// What must not be replaced by a file: a device, or a pipe with a name.
+pub(crate) fn is_device(path: &Path) -> bool {
+    path.starts_with("/dev") || fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir())
 }
 
 /// Refuses to write over an input, or two results to one place.

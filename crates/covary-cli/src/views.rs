@@ -109,7 +109,8 @@ pub(crate) fn tell_choice(voice: Voice, choice: &Choice) {
 
 fn p_value(p: f64) -> String {
     match p {
-        0.0 => "< 1e-300".to_owned(),
+        // The smallest numbers are 0 to a computer.
+        p if p < f64::MIN_POSITIVE => "< 1e-300".to_owned(),
         p if p < 1e-4 => format!("= {p:.0e}"),
         p => format!("= {p:.4}"),
     }

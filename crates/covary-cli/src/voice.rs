@@ -4,6 +4,7 @@ use crate::interrupt;
 use covary::infer::{Observer, Step};
 use covary::learn::Watch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::borrow::Cow;
 use std::io::Write;
 use std::ops::ControlFlow;
 
@@ -21,26 +22,36 @@ impl Voice {
 
     pub(crate) fn say(self, line: &str) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr().lock(), "{line}");
+            let _ = writeln!(std::io::stderr().lock(), "{}", harmless(line));
         }
     }
 
     #[allow(clippy::unused_self, reason = "the voice that warns is the one that says")]
     pub(crate) fn warn(self, line: &str) {
-        let _ = writeln!(std::io::stderr().lock(), "warning: {line}");
+        let _ = writeln!(std::io::stderr().lock(), "warning: {}", harmless(line));
     }
 
     /// Shows the steps of a fit as they come: on a terminal only, so that logs stay clean.
     pub(crate) fn steps(self, what: &str) -> Progress {
-        let style =
-            ProgressStyle::with_template("{spinner} {prefix}: step {pos}, objective {msg}, {elapsed}");
+        let style = ProgressStyle::with_template("{spinner} {prefix}{msg}, {elapsed}");
         self.progress(what, None, style.expect("a valid template"))
     }
 
     /// Shows how much of a known amount is done: on a terminal only.
     pub(crate) fn share(self, what: &str) -> Progress {
-        let style = ProgressStyle::with_template("{prefix}: {bar:30} {pos} of {len}, {eta} left");
+        let style = ProgressStyle::with_template("{prefix}{msg}");
         self.progress(what, Some(0), style.expect("a valid template"))
+    }
+
+    /// Shows that work goes on whose end is not known: on a terminal only. After Ctrl-C the words are said anywhere.
+    pub(crate) fn working(self, what: &str) -> Progress {
+        if interrupt::asked() {
+            self.say(&format!("{what}; press Ctrl-C again to give up"));
+        }
+        let style = ProgressStyle::with_template("{spinner} {prefix}, {elapsed}");
+        let progress = self.progress(what, None, style.expect("a valid template"));
+        progress.bar.enable_steady_tick(std::time::Duration::from_millis(200));
+        progress
     }
 
     fn progress(self, what: &str, length: Option<u64>, style: ProgressStyle) -> Progress {
@@ -70,7 +81,11 @@ impl Progress {
 
     /// So many of so many are done.
     pub(crate) fn done(&self, done: usize, total: usize) -> ControlFlow<()> {
-        self.bar.set_length(total as u64);
+        if self.bar.length() != Some(total as u64) {
+            let style = ProgressStyle::with_template("{prefix}: {bar:30} {pos} of {len}, {eta} left");
+            self.bar.set_style(style.expect("a valid template"));
+            self.bar.set_length(total as u64);
+        }
         self.bar.set_position(self.bar.position().max(done as u64));
         interrupt::flow()
     }
@@ -90,7 +105,8 @@ impl Watch for Progress {
     fn fitting(&self, step: &Step) -> ControlFlow<()> {
         if !self.bar.is_hidden() {
             self.bar.set_position(step.iteration as u64);
-            self.bar.set_message(format!("{:.4}", step.objective));
+            // Until the first step there is nothing to say.
+            self.bar.set_message(format!(": step {}, objective {:.4}", step.iteration, step.objective));
         }
         interrupt::flow()
     }
@@ -112,6 +128,18 @@ pub(crate) fn names(names: &[&str]) -> String {
     }
 }
 
+/// Whether a terminal would do anything but show a character: ring, move, or turn the direction of what follows.
+fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// Words whose names, which come from files, do nothing to a terminal. Lines end as they did.
+pub(crate) fn harmless(words: &str) -> Cow<'_, str> {
+    let harms = |c: char| c != '\n' && is_harmful(c);
+    if words.contains(harms) { Cow::Owned(words.replace(harms, "\u{fffd}")) } else { Cow::Borrowed(words) }
+}
+
 /// `1 gap`, `2 gaps`.
 pub(crate) fn count(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
@@ -120,7 +148,7 @@ pub(crate) fn count(n: usize, what: &str) -> String {
 /// A cell that keeps to its line and to a width people can read.
 fn fitting(cell: &str) -> String {
     const WIDEST: usize = 40;
-    let mut out: String = cell.chars().map(|c| if c.is_control() { ' ' } else { c }).take(WIDEST).collect();
+    let mut out: String = cell.chars().map(|c| if is_harmful(c) { ' ' } else { c }).take(WIDEST).collect();
     if cell.chars().nth(WIDEST).is_some() {
         out.push('…');
     }
@@ -143,7 +171,13 @@ pub(crate) fn aligned(rows: &[Vec<String>], left: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::aligned;
+    use super::{aligned, harmless};
+
+    #[test]
+    fn names_do_nothing_to_a_terminal() {
+        let name = "`a\u{7}b\u{202e}c\u{1b}[2Jd\r` größe\n";
+        assert_eq!(harmless(name), "`a\u{fffd}b\u{fffd}c\u{fffd}[2Jd\u{fffd}` größe\n");
+    }
 
     #[test]
     fn columns_line_up() {

@@ -50,12 +50,17 @@ impl Table<'_> {
 }
 
 /// The table of these numbers. To be called on threads of ours: those that the library would find by itself do
-/// not live on in a forked process.
+/// not live on in a forked process. Names that stand for two columns name none: a model file matches by them.
 pub(crate) fn grouped(values: Matrix, names: Option<Vec<String>>) -> Result<Dataset, Error> {
-    match names {
+    match names.filter(|names| are_distinct(names)) {
         Some(names) => Dataset::with_names(values, names),
         None => Dataset::new(values),
     }
+}
+
+pub(crate) fn are_distinct(names: &[String]) -> bool {
+    let mut seen = std::collections::HashSet::new();
+    names.iter().all(|name| seen.insert(name))
 }
 
 /// The memory of a NumPy array, kept alive by a reference to it.

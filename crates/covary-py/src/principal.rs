@@ -283,6 +283,7 @@ impl Principal {
         let names = self
             .names
             .clone()
+            .filter(|names| crate::array::are_distinct(names))
             .unwrap_or_else(|| (1..=self.axes.mean.len()).map(|j| format!("x{j}")).collect());
         let value = self.log_likelihood.unwrap_or(f64::NAN);
         let report = FitReport {

@@ -86,7 +86,7 @@ pub enum Error {
     },
     /// A column whose variance f64 cannot hold with all its digits.
     #[error(
-        "column `{column}` has variance {variance:e}, outside 1e-280 to 1e280 where its digits are kept; multiply the column by a power of ten, or drop it"
+        "column `{column}` has variance {variance:?}, outside 1e-280 to 1e280 where its digits are kept; multiply the column by a power of ten, or drop it"
     )]
     OutOfScale {
         /// Name of the column.

@@ -37,6 +37,7 @@
 //! | [`learn`] | from a table to a model that can be kept, by a model's name |
 //! | [`io`] | tables of several formats, observed cells as they came; model files |
 
+mod checksum;
 pub mod data;
 mod error;
 pub mod ica;

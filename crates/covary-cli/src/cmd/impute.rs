@@ -10,13 +10,13 @@ use crate::ica;
 use crate::input::{self, Select, Source};
 use crate::learn::{self, Learned, learn};
 use crate::mixture;
-use crate::output::{Output, check_places};
+use crate::output::{Output, check_places, format_of, is_device};
 use crate::voice::{Voice, aligned, count, names};
 use clap::{Args, ValueEnum};
 use covary::data::Ledger;
 use covary::ica::NoisyMixing;
 use covary::io::model_file::Opened;
-use covary::io::{self, Format};
+use covary::io::{self, Format, Rounding};
 use covary::learn::{LearnedMixture, LearnedSources};
 use covary::model::{FilledCell, Imputed, Placement, Predictive};
 use covary::select::{SelfCheck, check_filled};
@@ -77,6 +77,10 @@ pub(crate) struct Impute {
     /// pool the answers. They are numbered before the extension: filled-1.csv, filled-2.csv, …
     #[arg(long, verbatim_doc_comment, value_name = "M", value_parser = at_least_one, requires = "output")]
     draws: Option<usize>,
+
+    /// Let --draws write over files that are there already.
+    #[arg(long, verbatim_doc_comment, requires = "draws")]
+    overwrite: bool,
 
     /// Do not check the answer on hidden cells; saves about the time of a fit.
     #[arg(long, verbatim_doc_comment)]
@@ -144,6 +148,7 @@ impl Impute {
             return Err(Failure::Call("--draws writes several tables; name a file with -o".to_owned()));
         }
         let draws = self.draw_paths();
+        self.check_draws(&draws)?;
         let outputs: Vec<&Path> = [&self.target.output, &self.cells]
             .into_iter()
             .flatten()
@@ -237,6 +242,7 @@ impl Impute {
         let outputs = Outputs::open(self, draws)?;
         let asked = ask(model, &self.data, &self.reading)?;
         let ledger = facts::tell(voice, &asked.source);
+        asked.warn_of_constants(voice);
         let failed = |e| Failure::of_table(&asked.source.name, e);
         let data = asked.data()?;
         let fills = Fills::of(&asked.opened, false).map_err(|e| Failure::work(&asked.model, e))?;
@@ -294,14 +300,31 @@ impl Impute {
             facts::left_out(voice, &left, "the result");
         }
         if let Some(cells) = &outputs.cells {
-            cells.write(|out| source.table.no_cells().write(self.cells_format(), out))?;
+            let cells_format = self.cells_format()?;
+            cells.write(|out| source.table.no_cells().write(cells_format, out))?;
         }
         Ok(json!({ "data": facts::as_json(source, &ledger), "n_filled": 0, "n_gaps_left": 0 }))
     }
 
-    fn cells_format(&self) -> Format {
-        let name = self.cells.as_deref().map(Path::to_string_lossy);
-        name.and_then(|name| Format::of_file(&name)).unwrap_or(Format::CSV)
+    fn cells_format(&self) -> Result<Format, Failure> {
+        format_of(self.cells.as_deref(), Format::CSV, "leave the ending out for .csv")
+    }
+
+    /// The names of draws are made here, so that nobody has seen what stands under them.
+    fn check_draws(&self, draws: &[PathBuf]) -> Result<(), Failure> {
+        if let Some(output) = self.target.output.as_deref().filter(|p| !draws.is_empty() && is_device(p)) {
+            return Err(Failure::Call(format!(
+                "--draws writes several tables, and {} is no file; name one with -o",
+                output.display()
+            )));
+        }
+        match draws.iter().find(|path| !self.overwrite && path.symlink_metadata().is_ok()) {
+            Some(path) => Err(Failure::Call(format!(
+                "{} is there already and --draws would write over it; remove it, name another file with -o, or say --overwrite",
+                path.display()
+            ))),
+            None => Ok(()),
+        }
     }
 
     fn write(&self, voice: Voice, filler: &Filler, outputs: &Outputs) -> Result<Value, Failure> {
@@ -314,14 +337,17 @@ impl Impute {
         }
         let data = placement.dataset(wide).map_err(failed)?;
         let fills = Fills::of(opened, *own).map_err(|e| Failure::work(&source.name, e))?;
+        let progress = voice.working(&format!("filling {}", count(data.n_gaps(), "gap")));
         let filled = placement.imputed(fills.impute(&data).map_err(failed)?, wide).map_err(failed)?;
+        drop(progress);
         let target = self.target.output.as_deref().map_or("standard output".to_owned(), input::name_of);
         let left = outputs.table.write(|out| table.write_filled(filled.values(), format, out))?;
         facts::left_out(voice, &left, &target);
         if let Some(cells) = &outputs.cells {
+            let cells_format = self.cells_format()?;
             let sheet =
                 table.cells_sheet(&filled, self.interval).map_err(|e| Failure::work(&source.name, e))?;
-            cells.write(|out| sheet.write(self.cells_format(), out))?;
+            cells.write(|out| sheet.write(cells_format, out))?;
         }
         for (k, output) in outputs.draws.iter().enumerate() {
             let Fills::Density(density) = &fills else {
@@ -333,13 +359,11 @@ impl Impute {
             let values = placement.values(&drawn, wide).map_err(failed)?;
             output.write(|out| table.write_filled(&values, format, out))?;
         }
-        let rounded: Vec<String> = if format.layout.is_text() { Vec::new() } else { table.rounded_columns() };
-        if !rounded.is_empty() {
-            let rounded: Vec<&str> = rounded.iter().map(String::as_str).collect();
-            voice.say(&format!(
-                "columns of whole numbers or decimals keep their type, so filled values are rounded: {}",
-                names(&rounded)
-            ));
+        if !format.layout.is_text() {
+            tell_rounding(
+                voice,
+                &table.rounding(filled.values()).map_err(|e| Failure::work(&source.name, e))?,
+            );
         }
         let left_gaps = ledger.n_gaps - filled.cells().len();
         if left_gaps > 0 {
@@ -389,6 +413,25 @@ impl Impute {
     }
 }
 
+/// Says what became of numbers in columns of whole numbers.
+fn tell_rounding(voice: Voice, rounding: &Rounding) {
+    if rounding.n_cells > 0 {
+        let columns: Vec<&str> = rounding.columns.iter().map(String::as_str).collect();
+        voice.say(&format!(
+            "columns of whole numbers or decimals stay such, so {} rounded: {}",
+            if rounding.n_cells == 1 {
+                "1 filled value is".to_owned()
+            } else {
+                format!("{} filled values are", rounding.n_cells)
+            },
+            names(&columns)
+        ));
+    }
+    for (column, own, wide) in &rounding.widened {
+        voice.say(&format!("`{column}` leaves as {wide}: {own} has no room for its filled values"));
+    }
+}
+
 /// Opened before the work, so that a folder that cannot be written fails at once.
 struct Outputs {
     table: Output,
@@ -398,6 +441,8 @@ struct Outputs {
 
 impl Outputs {
     fn open(impute: &Impute, draws: &[PathBuf]) -> Result<Self, Failure> {
+        impute.target.format(Format::CSV)?;
+        impute.cells_format()?;
         Ok(Self {
             table: impute.target.open(Format::CSV, impute.running.json)?,
             cells: impute.cells.as_deref().map(|path| Output::open(Some(path))).transpose()?,

@@ -6,7 +6,7 @@ use crate::input;
 use crate::learn::check_words;
 use crate::mixture;
 use crate::views;
-use crate::voice::{aligned, count};
+use crate::voice::{aligned, count, harmless};
 use clap::Args;
 use covary::io::model_file::{Opened, Saved, SavedMixture, SavedSources};
 use covary::learn::Family;
@@ -34,12 +34,13 @@ pub(crate) struct Inspect {
 
 impl Inspect {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        super::print(&match input::opened(&self.model)? {
-            opened if self.json => opened.to_json(),
+        let words = match input::opened(&self.model)? {
+            opened if self.json => return super::print(&opened.to_json()),
             Opened::Model(saved) => described(&saved),
             Opened::Mixture(saved) => described_mixture(&saved),
             Opened::Sources(saved) => described_sources(&saved),
-        })
+        };
+        super::print(&harmless(&words))
     }
 }
 
@@ -141,7 +142,9 @@ fn described(saved: &Saved) -> String {
         rows.push(row);
     }
     say(aligned(&rows, &[0]));
-    if let Some(r) = &saved.rotation {
+    // Factors that were rotated together are uncorrelated.
+    let correlated = |phi: &Matrix| (1..phi.n_rows()).any(|i| phi.row(i)[..i].iter().any(|r| r.abs() > 1e-9));
+    if let Some(r) = saved.rotation.as_ref().filter(|r| correlated(&r.rotated.factor_correlations)) {
         say("\ncorrelations of the factors".to_owned());
         say(square(&r.rotated.factor_correlations));
     }

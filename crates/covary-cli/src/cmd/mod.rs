@@ -63,7 +63,8 @@ impl Running {
 
 /// Writes text to standard output; that nobody reads it to its end is success.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    match writeln!(std::io::stdout().lock(), "{text}") {
+    let mut out = std::io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::work("standard output", e)),
         _ => Ok(()),
     }
@@ -115,6 +116,23 @@ impl Asked {
         self.opened.model().map_err(|e| Failure::work(&self.model, e))
     }
 
+    /// Names the columns that never varied where the model learned and that differ here: the model knows nothing of
+    /// what goes with another value.
+    pub(crate) fn warn_of_constants(&self, voice: Voice) {
+        let data = self.source.table.dataset();
+        for &(column, value) in &self.placement.constants {
+            let differs = |i: &usize| !data.row(*i)[column].is_nan() && data.row(*i)[column] != value;
+            if let Some(row) = (0..data.n_rows()).find(differs) {
+                voice.warn(&format!(
+                    "`{}` was always {value} where the model learned and is {} in row {}: the model does not take it into account",
+                    data.column_names()[column],
+                    data.row(row)[column],
+                    row + 1
+                ));
+            }
+        }
+    }
+
     /// The model's columns of the table.
     pub(crate) fn data(&self) -> Result<Cow<'_, Dataset>, Failure> {
         self.placement
@@ -162,6 +180,7 @@ impl Question {
                 Some(view) => ask_without(view, &self.model, &self.data, &self.reading)?,
             };
             let asked = Asked { bare: self.bare, ..asked };
+            asked.warn_of_constants(voice);
             let mut written = |sheet: &Sheet<'_>| {
                 if let Some(name) = sheet.repeated_name() {
                     return Err(Failure::work(

@@ -508,7 +508,7 @@ fn numbers_of(source: &Source, name: &str) -> Result<Vec<f64>, Failure> {
     let number = |i: usize| {
         let text = source.table.text(i, column);
         match text.trim() {
-            "" | "NA" | "N/A" | "NaN" | "null" => Ok(f64::NAN),
+            gap if source.gaps.is_gap(gap) => Ok(f64::NAN),
             word => word.parse::<f64>().map_err(|_| {
                 Failure::work(
                     &source.name,

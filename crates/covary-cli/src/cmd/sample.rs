@@ -5,10 +5,11 @@ use crate::args::{Running, Target, at_least_one};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input;
+use crate::interrupt;
 use crate::output::check_places;
 use clap::Args;
 use covary::io::model_file::{Opened, SavedClasses};
-use covary::io::{Cells, Format, Sheet};
+use covary::io::{Cells, Error, Format, Sheet};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde_json::json;
@@ -41,6 +42,10 @@ pub(crate) struct Sample {
     running: Running,
 }
 
+/// Rows drawn and written at once, and cells of them.
+const ROWS: usize = 1 << 16;
+const CELLS: usize = 1 << 20;
+
 impl Sample {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let outputs: Vec<&Path> = self.target.output.as_deref().into_iter().collect();
@@ -49,41 +54,52 @@ impl Sample {
             let format = self.target.format(Format::CSV)?;
             let output = self.target.open(format, self.running.json)?;
             let opened = input::opened(&self.model)?;
-            if self
-                .rows
-                .checked_mul(opened.columns().len())
-                .is_none_or(|cells| cells > isize::MAX as usize / 64)
-            {
-                return Err(Failure::Call(format!("--rows {} is more than memory can hold", self.rows)));
-            }
+            opened.of_new_rows().map_err(|e| Failure::work(&input::name_of(&self.model), e))?;
             let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-            let (rows, classes) = match &opened {
-                Opened::Model(_) | Opened::Sources(_) => {
-                    let density =
-                        opened.of_new_rows().map_err(|e| Failure::work(&input::name_of(&self.model), e))?;
-                    (density.sample(self.rows, &mut rng), None)
+            let at_once = (CELLS / opened.columns().len()).clamp(1, ROWS);
+            let progress = voice.share("drawing rows");
+            let mut done = 0;
+            // Rows are drawn one after the other, so that it does not matter where a part ends.
+            let mut part = |rows: usize| {
+                if interrupt::asked() {
+                    return Err(covary::Error::Interrupted.into());
                 }
-                Opened::Mixture(saved) => {
-                    let (rows, drawn) = saved.mixture.sample_labelled(self.rows, &mut rng);
-                    let class = |classes: &SavedClasses| {
-                        let names = drawn.iter().map(|&k| classes.names[k].clone()).collect();
-                        (classes.target.clone(), names)
-                    };
-                    (rows, saved.classes.as_ref().map(class))
-                }
+                let sheet = part(&opened, rows, &mut rng)?;
+                done += rows;
+                let _ = progress.done(done, self.rows);
+                Ok(sheet)
             };
-            let mut sheet = Sheet::default();
-            sheet.push_matrix(opened.columns().iter().cloned(), &rows);
-            if let Some((target, names)) = classes {
-                sheet.push(target, Cells::Text(names));
-            }
-            for constant in opened.constants() {
-                sheet.push(constant.name.clone(), Cells::Numbers(vec![constant.value; self.rows]));
-            }
-            let left = output.write(|out| sheet.write(format, out))?;
+            let left = output.write(|out| Sheet::write_parts(self.rows, at_once, format, out, &mut part))?;
+            drop(progress);
             facts::left_out(voice, &left, "the result");
             said_written(voice, &outputs);
             self.running.report(&json!({ "n_rows": self.rows, "seed": self.seed }))
         })
     }
+}
+
+/// The next rows, with the columns that never varied.
+fn part(opened: &Opened, n_rows: usize, rng: &mut ChaCha8Rng) -> Result<Sheet<'static>, Error> {
+    let (rows, classes) = match opened {
+        Opened::Model(_) | Opened::Sources(_) => (opened.of_new_rows()?.sample(n_rows, rng), None),
+        Opened::Mixture(saved) => {
+            let (rows, drawn) = saved.mixture.sample_labelled(n_rows, rng);
+            let class = |classes: &SavedClasses| {
+                let names = drawn.iter().map(|&k| classes.names[k].clone()).collect();
+                (classes.target.clone(), names)
+            };
+            (rows, saved.classes.as_ref().map(class))
+        }
+    };
+    let mut sheet = Sheet::default();
+    for (j, name) in opened.columns().iter().enumerate() {
+        sheet.push(name.clone(), Cells::Numbers(rows.column(j)));
+    }
+    if let Some((target, names)) = classes {
+        sheet.push(target, Cells::Text(names));
+    }
+    for constant in opened.constants() {
+        sheet.push(constant.name.clone(), Cells::Numbers(vec![constant.value; n_rows]));
+    }
+    Ok(sheet)
 }

@@ -120,7 +120,7 @@ impl Select {
                     let facts = facts::as_json(&source, &ledger);
                     self.running.report(&mixtures_as_json(&found, largest, &facts))
                 } else {
-                    super::print(&mixtures_described(&found, largest))
+                    super::print(&crate::voice::harmless(&mixtures_described(&found, largest)))
                 };
             }
             if self.sample && !data.is_complete() {
@@ -146,7 +146,7 @@ impl Select {
             if self.running.json {
                 self.running.report(&as_json(&found, &facts::as_json(&source, &ledger)))
             } else {
-                super::print(&described(&found))
+                super::print(&crate::voice::harmless(&described(&found)))
             }
         })
     }

@@ -39,7 +39,7 @@ fn every_inference_of_bpca_fits_fills_and_keeps_what_it_knows() {
         assert_eq!(saved.report.relevance.len(), q, "{inference}");
         succeed(
             root,
-            "impute -q examples/wine_gaps.csv --model m.covary --cells cells.csv --draws 2 -o filled.csv",
+            "impute -q examples/wine_gaps.csv --model m.covary --cells cells.csv --draws 2 --overwrite -o filled.csv",
         );
         assert_ne!(bytes(root, "filled-1.csv"), bytes(root, "filled-2.csv"));
         succeed(root, "score -q m.covary examples/wine_gaps.csv -o odd.csv");

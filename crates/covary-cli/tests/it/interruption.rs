@@ -46,7 +46,7 @@ fn no_half_written_file_is_seen_after_200_kills() {
     write_table(&root.join("t.csv"));
     let commands = [
         (
-            "impute -q t.csv --components 2 --cells cells.csv --draws 2 -o out.csv",
+            "impute -q t.csv --components 2 --cells cells.csv --draws 2 --overwrite -o out.csv",
             vec!["out.csv", "cells.csv", "out-1.csv", "out-2.csv"],
         ),
         ("fit -q t.csv --components 2 -o out.covary", vec!["out.covary"]),

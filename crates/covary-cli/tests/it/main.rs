@@ -3,6 +3,7 @@
 mod bad_input;
 mod bayes;
 mod documents;
+mod files;
 mod formats;
 mod ica;
 mod impute;

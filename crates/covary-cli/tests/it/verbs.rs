@@ -100,7 +100,7 @@ fn draws_are_joint_seeded_and_keep_observed_cells() {
         succeed(
             root,
             &format!(
-                "impute -q examples/wine_gaps.csv --model wine.covary --draws 10 --seed {seed} -o f.csv"
+                "impute -q examples/wine_gaps.csv --model wine.covary --draws 10 --overwrite --seed {seed} -o f.csv"
             ),
         );
         (1..=10).map(|k| fs::read(root.join(format!("f-{k:02}.csv"))).expect("written")).collect::<Vec<_>>()

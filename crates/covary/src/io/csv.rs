@@ -446,6 +446,15 @@ pub(super) fn push_shortest(value: f64, out: &mut Vec<u8>) {
 
 /// Writes columns as text.
 pub(super) fn write(sheet: &Sheet<'_>, delimiter: u8, out: &mut dyn Write) -> Result<(), Error> {
+    write_sheet(sheet, delimiter, true, out)
+}
+
+/// Writes columns as text below those that are written already.
+pub(super) fn write_rows(sheet: &Sheet<'_>, delimiter: u8, out: &mut dyn Write) -> Result<(), Error> {
+    write_sheet(sheet, delimiter, false, out)
+}
+
+fn write_sheet(sheet: &Sheet<'_>, delimiter: u8, header: bool, out: &mut dyn Write) -> Result<(), Error> {
     for (name, cells) in sheet.names.iter().zip(&sheet.columns) {
         if let Some(kind) = cells.nested_kind() {
             let (column, format, remedy) =
@@ -458,7 +467,9 @@ pub(super) fn write(sheet: &Sheet<'_>, delimiter: u8, out: &mut dyn Write) -> Re
         other => Error::Write(std::io::Error::other(format!("{other:?}"))),
     };
     let mut out = ::csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
-    out.write_record(&sheet.names).map_err(failed)?;
+    if header {
+        out.write_record(&sheet.names).map_err(failed)?;
+    }
     let sources: Vec<usize> = sheet.columns.iter().map(Cells::source).collect();
     let mut field = Vec::new();
     for i in 0..sheet.n_rows() {

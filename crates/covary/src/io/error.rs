@@ -322,7 +322,8 @@ pub enum Error {
     },
     /// A row with more cells than the header.
     #[error(
-        "{place}, after column `{column}`: {got} cells where the header names {expected} columns; quote cells that hold a separator, or name the extra columns"
+        "{place}, after column `{column}`: {got} cells where the header names {expected} column{}; quote cells that hold a separator, or name the extra columns",
+        if *.expected == 1 { "" } else { "s" }
     )]
     LongRow {
         /// The row.
@@ -546,9 +547,28 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// More than memory may be taken for.
+    #[error("takes {} of memory or more, and {} are allowed; {remedy}", amount(*.bytes), amount(*.limit))]
+    OverMemory {
+        /// Bytes it takes.
+        bytes: u64,
+        /// Bytes it may take.
+        limit: u64,
+        /// The way out.
+        remedy: &'static str,
+    },
     /// A request the model refused.
     #[error(transparent)]
     Request(#[from] crate::Error),
+}
+
+/// Bytes in words.
+fn amount(bytes: u64) -> String {
+    match bytes as f64 {
+        b if b >= 1e9 => format!("{:.1} GB", b / 1e9),
+        b if b >= 1e6 => format!("{:.1} MB", b / 1e6),
+        _ => format!("{bytes} bytes"),
+    }
 }
 
 impl Error {
@@ -570,6 +590,10 @@ impl Error {
         use std::io::ErrorKind as Kind;
         match error.kind() {
             Kind::UnexpectedEof => Self::Gzip { why: "it ends early".to_owned() },
+            // What follows a whole stream must be another one.
+            Kind::InvalidInput if error.to_string().contains("header") => {
+                Self::Gzip { why: "other bytes stand before it or behind it".to_owned() }
+            }
             Kind::InvalidInput | Kind::InvalidData => Self::Gzip { why: error.to_string() },
             _ => Self::Read(error),
         }

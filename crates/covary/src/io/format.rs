@@ -42,7 +42,7 @@ impl Layout {
         (Self::Csv, &["csv", "txt"]),
         (Self::Tsv, &["tsv", "tab"]),
         (Self::Parquet, &["parquet", "pq"]),
-        (Self::Arrow, &["arrow", "feather", "ipc"]),
+        (Self::Arrow, &["arrow", "feather", "ipc", "arrows"]),
         (Self::Npy, &["npy"]),
         (Self::Npz, &["npz"]),
     ];

@@ -1,17 +1,29 @@
 //! What counts as a gap.
 
-/// Texts and numbers that mean "not known" besides the usual ones.
+/// Texts and numbers that mean "not known", besides the usual ones.
+///
+/// ```
+/// let gaps = covary::io::Gaps::new(&["?".to_owned(), "-99".to_owned()]);
+/// assert!(["", "na", " None ", "?", "-99.0"].iter().all(|cell| gaps.is_gap(cell)));
+/// assert!(!gaps.is_gap("none at all"));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Gaps {
+pub struct Gaps {
     words: Vec<String>,
     numbers: Vec<f64>,
 }
 
 impl Gaps {
     /// Each word in any case; one that reads as a number means that number, however it is written.
-    pub(super) fn new(words: &[String]) -> Self {
+    pub fn new(words: &[String]) -> Self {
         let numbers = words.iter().filter_map(|w| w.trim().parse().ok()).collect();
         Self { words: words.iter().map(|w| w.trim().to_owned()).collect(), numbers }
+    }
+
+    /// Whether a cell of any column means a gap.
+    pub fn is_gap(&self, cell: &str) -> bool {
+        let cell = cell.trim();
+        self.holds(cell.as_bytes()) || cell.parse().is_ok_and(|value| self.number(value).is_nan())
     }
 
     /// Whether a cell, without quotes and surrounding spaces, is a gap.

@@ -21,11 +21,23 @@ mod tests;
 pub use columns::{ColumnChoice, Columns, columns_named};
 pub use error::{Error, Place};
 pub use format::{Format, Layout};
+pub use gaps::Gaps;
 pub use sheet::{Cells, Sheet};
-pub use table::{ColumnKind, Table};
+pub use table::{ColumnKind, Rounding, Table};
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Decoders at work whose panics are caught.
+static DECODING: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a table is being decoded whose decoder may panic on damaged bytes. Such a panic is caught and becomes an
+/// [`Error`]; a program that does not want to see its text sets a panic hook that is silent meanwhile. Decoders use
+/// several threads, so that this holds for the process and not for a thread.
+pub fn is_decoding() -> bool {
+    DECODING.load(Ordering::SeqCst) > 0
+}
 
 /// How to read a table. The default suits most files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -43,6 +55,22 @@ pub struct ReadOptions {
     pub decimal_comma: bool,
     /// Which array of an `.npz` file; needed only if several could be meant.
     pub array: Option<String>,
+    /// The most bytes of memory the table may take, with the text or the bytes it is read from; any number of them if
+    /// none is given.
+    pub max_memory: Option<u64>,
+}
+
+impl ReadOptions {
+    /// Refuses what takes more memory than it may.
+    fn allow(&self, bytes: u64) -> Result<(), Error> {
+        match self.max_memory {
+            Some(limit) if bytes > limit => {
+                let remedy = "raise --max-memory if the machine has more, or read fewer rows or columns";
+                Err(Error::OverMemory { bytes, limit, remedy })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Where bytes come from.
@@ -72,7 +100,11 @@ pub enum Input<R> {
 /// options, with its place and the way out.
 pub fn read<R: Read>(input: Input<R>, format: Format, options: &ReadOptions) -> Result<Table, Error> {
     match format.layout {
-        Layout::Csv | Layout::Tsv => csv::parse(bytes(input, format.gzip)?, format.layout, options),
+        Layout::Csv | Layout::Tsv => {
+            // Text is read into numbers of about its own size, and grouping the rows takes as much again.
+            let text = bytes(input, format.gzip, options.max_memory.map(|limit| limit / 3))?;
+            csv::parse(text, format.layout, options)
+        }
         #[cfg(feature = "parquet")]
         Layout::Parquet => columnar::parquet::read(input, format.gzip, options),
         #[cfg(feature = "arrow")]
@@ -86,16 +118,28 @@ pub fn read<R: Read>(input: Input<R>, format: Format, options: &ReadOptions) -> 
     }
 }
 
-/// All bytes of the input, decompressed: once in memory.
-fn bytes<R: Read>(input: Input<R>, gzip: bool) -> Result<Vec<u8>, Error> {
-    fn all(mut from: impl Read, size: usize, gzip: bool) -> Result<Vec<u8>, Error> {
+/// All bytes of the input, decompressed: once in memory, and at most so many.
+fn bytes<R: Read>(input: Input<R>, gzip: bool, most: Option<u64>) -> Result<Vec<u8>, Error> {
+    fn all(from: impl Read, size: usize, gzip: bool, most: Option<u64>) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
+        let limit = most.unwrap_or(u64::MAX - 1);
+        let too_large = |bytes: u64| Error::OverMemory {
+            bytes,
+            limit,
+            remedy: "raise --max-memory if the machine has more (text takes three times its bytes), or read fewer rows",
+        };
         if gzip {
-            let mut from = flate2::read::MultiGzDecoder::new(from);
-            from.read_to_end(&mut bytes).map_err(Error::gzip)?;
+            let from = flate2::read::MultiGzDecoder::new(from);
+            from.take(limit + 1).read_to_end(&mut bytes).map_err(Error::gzip)?;
         } else {
+            if size as u64 > limit + 1 {
+                return Err(too_large(size as u64 - 1));
+            }
             bytes.try_reserve_exact(size).map_err(|e| Error::Read(e.into()))?;
-            from.read_to_end(&mut bytes).map_err(Error::Read)?;
+            from.take(limit + 1).read_to_end(&mut bytes).map_err(Error::Read)?;
+        }
+        if bytes.len() as u64 > limit {
+            return Err(too_large(bytes.len() as u64));
         }
         Ok(bytes)
     }
@@ -103,9 +147,9 @@ fn bytes<R: Read>(input: Input<R>, gzip: bool) -> Result<Vec<u8>, Error> {
         Input::File(file) => {
             // One byte more lets `read_to_end` see the end without growing.
             let size = file.metadata().map_or(0, |m| m.len() as usize + 1);
-            all(file, size, gzip)
+            all(file, size, gzip, most)
         }
-        Input::Stream(stream) => all(stream, 0, gzip),
+        Input::Stream(stream) => all(stream, 0, gzip, most),
     }
 }
 

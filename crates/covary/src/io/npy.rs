@@ -346,6 +346,8 @@ pub(super) fn read_items(
     let size = rows.checked_mul(columns).and_then(|cells| cells.checked_mul(item.size() as u64));
     let size = size.filter(|size| source.size.is_none_or(|got| *size <= got));
     let Some(size) = size else { return Err(cut(source.size.unwrap_or(0))) };
+    // The numbers, and grouping the rows takes about as much again.
+    options.allow(rows.saturating_mul(columns).saturating_mul(16))?;
     // Without a size to hold it against, a claim gets memory only as bytes arrive.
     if source.size.is_none() && (header.fortran_order || columns > MANY) {
         let mut bytes = Vec::new();
@@ -593,6 +595,32 @@ pub(super) fn write(sheet: &Sheet<'_>, out: &mut dyn Write) -> Result<Vec<String
         }
         Ok(())
     })?;
+    Ok(left_out)
+}
+
+/// Writes the columns of numbers of a table that comes in parts; returns the names of the others.
+pub(super) fn write_parts<'a>(
+    n_rows: usize,
+    first: &Sheet<'a>,
+    others: &mut dyn Iterator<Item = Result<Sheet<'a>, Error>>,
+    out: &mut dyn Write,
+) -> Result<Vec<String>, Error> {
+    let (kept, left_out) = numbers_of(first)?;
+    out.write_all(&header(Item::F8.code(), &[n_rows, kept.len()])).map_err(Error::Write)?;
+    let mut bytes = Vec::new();
+    let mut write = |part: &Sheet<'_>| {
+        bytes.clear();
+        for i in 0..part.n_rows() {
+            for &j in &kept {
+                Item::F8.write(part.columns[j].number(i).expect("a column of numbers"), &mut bytes);
+            }
+        }
+        out.write_all(&bytes).map_err(Error::Write)
+    };
+    write(first)?;
+    for part in others {
+        write(&part?)?;
+    }
     Ok(left_out)
 }
 

@@ -33,7 +33,7 @@ pub(super) fn read<R: Read>(input: Input<R>, gzip: bool, options: &ReadOptions) 
         Input::File(file) if !gzip && file.metadata().is_ok_and(|m| m.is_file()) => {
             read_archive(BufReader::new(file), options)
         }
-        input => read_archive(Cursor::new(super::bytes(input, gzip)?), options),
+        input => read_archive(Cursor::new(super::bytes(input, gzip, options.max_memory)?), options),
     }
 }
 
@@ -181,6 +181,22 @@ pub(super) fn write(sheet: &Sheet<'_>, out: &mut dyn Write) -> Result<Vec<String
         start(zip, TABLE, CompressionMethod::Stored, sheet.n_rows() * kept.len())?;
         npy::write(sheet, zip)?;
         write_names(&kept.iter().map(|&j| &sheet.names[j]).collect::<Vec<_>>(), zip)
+    })?;
+    Ok(left_out)
+}
+
+/// The same of a table that comes in parts.
+pub(super) fn write_parts<'a>(
+    n_rows: usize,
+    first: &Sheet<'a>,
+    others: &mut dyn Iterator<Item = Result<Sheet<'a>, Error>>,
+    out: &mut dyn Write,
+) -> Result<Vec<String>, Error> {
+    let (kept, left_out) = npy::numbers_of(first)?;
+    write_archive(out, |zip| {
+        start(zip, TABLE, CompressionMethod::Stored, n_rows * kept.len())?;
+        npy::write_parts(n_rows, first, others, zip)?;
+        write_names(&kept.iter().map(|&j| &first.names[j]).collect::<Vec<_>>(), zip)
     })?;
     Ok(left_out)
 }

@@ -171,4 +171,69 @@ impl<'a> Sheet<'a> {
             Ok(Vec::new())
         })
     }
+
+    /// Writes a table of `n_rows` rows that comes in parts of at most `at_once`, so that one part is in memory and not
+    /// all of them: `part` gives the next so many rows, always with the same columns. NumPy's archives, which are
+    /// put together in memory, must fit into [`LARGEST_ARCHIVE`](Self::LARGEST_ARCHIVE). Otherwise as
+    /// [`write`](Self::write).
+    ///
+    /// ```
+    /// use covary::io::{Cells, Format, Sheet};
+    /// let mut next = 0..5;
+    /// let mut out = Vec::new();
+    /// Sheet::write_parts(5, 2, Format::CSV, &mut out, |rows| {
+    ///     let mut sheet = Sheet::default();
+    ///     sheet.push("x", Cells::Integers(next.by_ref().take(rows).collect()));
+    ///     Ok(sheet)
+    /// })?;
+    /// assert_eq!(out, b"x\n0\n1\n2\n3\n4\n");
+    /// # Ok::<(), covary::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`write`](Self::write), those of `part`, and [`Error::OverMemory`] for an archive.
+    pub fn write_parts(
+        n_rows: usize,
+        at_once: usize,
+        format: Format,
+        mut out: impl Write,
+        mut part: impl FnMut(usize) -> Result<Sheet<'a>, Error>,
+    ) -> Result<Vec<String>, Error> {
+        let at_once = at_once.max(1);
+        let first = part(n_rows.min(at_once))?;
+        let starts = (at_once.min(n_rows)..n_rows).step_by(at_once);
+        let mut others = starts.map(|start| part((n_rows - start).min(at_once)));
+        super::compressed(format.gzip, &mut out, |out| {
+            match format.layout {
+                Layout::Csv | Layout::Tsv => {
+                    let delimiter = if format.layout == Layout::Csv { b',' } else { b'\t' };
+                    csv::write(&first, delimiter, out)?;
+                    others.try_for_each(|part| csv::write_rows(&part?, delimiter, out))?;
+                }
+                #[cfg(feature = "arrow")]
+                layout if columnar::holds(layout) => {
+                    columnar::write_parts(&first, &mut others, layout, out)?;
+                }
+                #[cfg(feature = "npy")]
+                Layout::Npy => return npy::write_parts(n_rows, &first, &mut others, out),
+                #[cfg(feature = "npy")]
+                Layout::Npz => {
+                    let bytes = n_rows.saturating_mul(8 * first.columns.len()) as u64;
+                    if bytes > Self::LARGEST_ARCHIVE {
+                        return Err(Error::OverMemory {
+                            bytes,
+                            limit: Self::LARGEST_ARCHIVE,
+                            remedy: "write .npy, .parquet or .csv, which need no room for it",
+                        });
+                    }
+                    return npz::write_parts(n_rows, &first, &mut others, out);
+                }
+                other => return Err(Error::NotBuilt { format: other.name() }),
+            }
+            Ok(Vec::new())
+        })
+    }
+
+    /// Bytes of the largest archive that is put together in memory.
+    pub const LARGEST_ARCHIVE: u64 = 1 << 30;
 }

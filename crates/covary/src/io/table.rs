@@ -55,6 +55,17 @@ pub enum ColumnKind {
     Excluded,
 }
 
+/// What became of numbers filled into columns of whole numbers or decimals.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rounding {
+    /// Cells that were rounded to the type of their column.
+    pub n_cells: usize,
+    /// The columns they are in.
+    pub columns: Vec<String>,
+    /// Columns whose type had no room for a filled number: name, type, and the wider type it leaves as.
+    pub widened: Vec<(String, String, String)>,
+}
+
 impl Table {
     /// Number of rows, the header not counted.
     pub fn n_rows(&self) -> usize {
@@ -159,21 +170,32 @@ impl Table {
         }
     }
 
-    /// The columns of integers or decimals that have gaps: filled numbers are rounded to their type
-    /// where it is kept, in Parquet and Arrow.
-    pub fn rounded_columns(&self) -> Vec<String> {
-        match &self.body {
-            Body::Text(_) => Vec::new(),
-            #[cfg(feature = "npy")]
-            Body::Numpy(_) => Vec::new(),
-            #[cfg(feature = "arrow")]
-            Body::Columnar(frame) => {
-                let gaps = |k: usize| self.data.n_observed_by_column()[k] < self.n_rows();
-                let columns = self.numeric_columns().into_iter().enumerate();
-                let rounded = columns.filter(|&(k, j)| gaps(k) && frame.rounds(j));
-                rounded.map(|(_, j)| self.names[j].clone()).collect()
+    /// What becomes of `values`, filled into columns of integers or decimals, where types are kept: in Parquet and
+    /// Arrow.
+    ///
+    /// # Errors
+    /// [`Error::OtherTable`] unless `values` has the shape of the table's numbers.
+    pub fn rounding(&self, values: &Matrix) -> Result<Rounding, Error> {
+        self.check_own(values)?;
+        #[allow(unused_mut, reason = "without typed formats nothing is rounded")]
+        let mut rounding = Rounding::default();
+        #[cfg(feature = "arrow")]
+        if let Body::Columnar(frame) = &self.body {
+            for (k, j) in self.numeric_columns().into_iter().enumerate().filter(|&(_, j)| frame.rounds(j)) {
+                let filled = |i: &usize| self.data.row(*i)[k].is_nan() && !values[(*i, k)].is_nan();
+                let n_cells = (0..self.n_rows()).filter(filled).count();
+                let (own, wide) = (frame.type_of(j), frame.filled_type(j, &self.data, values));
+                if wide.as_ref() != Some(own) {
+                    let wide = wide.map_or_else(|| "Float64".to_owned(), |wide| wide.to_string());
+                    rounding.widened.push((self.names[j].clone(), own.to_string(), wide));
+                }
+                if n_cells > 0 {
+                    rounding.n_cells += n_cells;
+                    rounding.columns.push(self.names[j].clone());
+                }
             }
         }
+        Ok(rounding)
     }
 
     /// Writes the table with `values` (the numbers of [`dataset`](Self::dataset), gaps filled) in the

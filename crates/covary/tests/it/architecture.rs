@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The rooms from the bottom up; a room may enter only rooms on lower floors.
 const FLOORS: [&[&str]; 9] = [
-    &["error", "parallel"],
+    &["error", "checksum", "parallel"],
     &["linalg"],
     &["data"],
     &["model", "spec"],

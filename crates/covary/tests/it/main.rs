@@ -6,6 +6,7 @@ mod calibration;
 mod cca;
 mod common;
 mod contract;
+mod damage;
 mod dense;
 mod diagnostics;
 mod errors;

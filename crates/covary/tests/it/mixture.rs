@@ -2,6 +2,7 @@
 
 use crate::common::{Golden, assert_close, dataset, flat, matrix, noise, shared_data};
 use crate::contract::on_threads;
+use crate::damage::sealed;
 use crate::dense::Gaussian;
 use covary::data::{Shape, simulate};
 use covary::infer::{
@@ -708,7 +709,7 @@ fn flows_of_oil_are_told_apart() {
     assert!(share(&simulate::hide(&test, 0.2, 1)) > 0.9, "{}", share(&simulate::hide(&test, 0.2, 1)));
 }
 
-fn bytes(saved: &SavedMixture) -> Vec<u8> {
+pub(crate) fn bytes(saved: &SavedMixture) -> Vec<u8> {
     let mut bytes = Vec::new();
     model_file::write_mixture(saved, &mut bytes).expect("parts that fit together");
     bytes
@@ -754,7 +755,8 @@ fn damaged_files_of_mixtures_are_refused() {
         for at in 0..written.len().min(6000) {
             let mut changed = written.clone();
             changed[at] ^= 1 << (at % 8);
-            if let Ok(Opened::Mixture(saved)) = model_file::open(changed.as_slice()) {
+            assert!(model_file::open(changed.as_slice()).is_err(), "the checksum tells");
+            if let Ok(Opened::Mixture(saved)) = model_file::open(sealed(changed).as_slice()) {
                 bytes(&saved);
                 read += 1;
             }
@@ -765,8 +767,8 @@ fn damaged_files_of_mixtures_are_refused() {
     }
 }
 
-/// A file of every field, its numbers written out: what `golden_mixture` holds.
-fn everything_mixed() -> SavedMixture {
+/// A file of every field, its numbers written out: what `golden_mixture` has.
+pub(crate) fn everything_mixed() -> SavedMixture {
     let model = |shift: f64| {
         let w = Matrix::from_rows(&[[1.5 + shift], [-0.25], [0.0]]);
         LinearGaussian::new(w, vec![shift, -0.0, 1e-300], Noise::Diagonal(vec![0.5, 2.0, 1e-6])).unwrap()
@@ -815,24 +817,28 @@ fn everything_mixed() -> SavedMixture {
     }
 }
 
-fn golden_mixture() -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/model_files/mixture_version_2.covary")
+fn golden_mixture(version: u64) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("tests/golden/model_files/mixture_version_{version}.covary"))
 }
 
 #[test]
 fn the_golden_file_of_a_mixture_still_opens() {
-    let file = std::fs::File::open(golden_mixture()).expect("golden files are part of the project");
-    let Opened::Mixture(read) = model_file::open(file).expect("a model file") else {
-        panic!("a mixture was written")
-    };
-    assert_eq!(*read, everything_mixed());
-    assert_eq!(read.mixture.components()[0].mean()[1].to_bits(), (-0.0_f64).to_bits());
+    for version in [2, 3] {
+        let file =
+            std::fs::File::open(golden_mixture(version)).expect("golden files are part of the project");
+        let Opened::Mixture(read) = model_file::open(file).expect("a model file") else {
+            panic!("a mixture was written")
+        };
+        assert_eq!(*read, everything_mixed());
+        assert_eq!(read.mixture.components()[0].mean()[1].to_bits(), (-0.0_f64).to_bits());
+    }
 }
 
 #[test]
 #[ignore = "writes the golden file: `cargo test --release -p covary --test it write_the_golden -- --ignored`"]
 fn write_the_golden_file_of_a_mixture() {
-    std::fs::write(golden_mixture(), bytes(&everything_mixed())).expect("a folder to write to");
+    std::fs::write(golden_mixture(3), bytes(&everything_mixed())).expect("a folder to write to");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Where the chains stand and what they have kept: all that a run needs to go on, as bytes.
 
 use super::table::Parameters;
+use crate::checksum::Checksum;
 use crate::{Dataset, Matrix, Spec};
 use std::io::{self, Read, Write};
 
@@ -49,8 +50,9 @@ pub(super) struct Draw {
     pub(super) log_likelihood: f64,
 }
 
-/// What the bytes begin with; the digit is the version of what follows.
-const MAGIC: &[u8; 16] = b"covary gibbs 1\r\n";
+/// What the bytes begin with; the digit is the version of what follows. Version 1 had no checksum.
+const MAGIC: &[u8; 16] = b"covary gibbs 2\r\n";
+const MAGIC_1: &[u8; 16] = b"covary gibbs 1\r\n";
 
 impl GibbsState {
     /// Sweeps made by each chain.
@@ -65,12 +67,14 @@ impl GibbsState {
 
     /// Writes the state: after 16 bytes that name the format, little-endian u64 (the fingerprint of
     /// table and request, sweeps, columns, components, chains, then per chain its number of draws) and
-    /// f64 (W, μ, σ², α of the chain; then, per draw, the same and its log-likelihood).
+    /// f64 (W, μ, σ², α of the chain; then, per draw, the same and its log-likelihood); at the end the CRC-64
+    /// of all bytes before it.
     ///
     /// # Errors
     /// Those of `to`.
-    pub fn write(&self, mut to: impl Write) -> io::Result<()> {
+    pub fn write(&self, to: impl Write) -> io::Result<()> {
         let (d, q) = self.shape();
+        let mut to = Summed { to, checksum: Checksum::new() };
         to.write_all(MAGIC)?;
         to.write_all(&self.fingerprint.to_le_bytes())?;
         for count in [self.sweeps, d, q, self.chains.len()] {
@@ -84,7 +88,9 @@ impl GibbsState {
                 to.write_all(&draw.log_likelihood.to_le_bytes())?;
             }
         }
-        Ok(())
+        let checksum = to.checksum.value();
+        to.write_all(&checksum.to_le_bytes())?;
+        to.flush()
     }
 
     /// Reads what [`write`](Self::write) wrote, to the end.
@@ -94,9 +100,22 @@ impl GibbsState {
     pub fn read(mut from: impl Read) -> io::Result<Self> {
         let mut bytes = Vec::new();
         from.read_to_end(&mut bytes)?;
-        let rest =
-            bytes.strip_prefix(MAGIC).ok_or_else(|| damaged("it does not begin as one of this version"))?;
-        let mut reader = Reader { rest };
+        let begins = |magic: &[u8]| bytes.starts_with(magic);
+        let end = match bytes.len().checked_sub(8) {
+            _ if begins(MAGIC_1) => bytes.len(),
+            Some(end) if begins(MAGIC) && end >= MAGIC.len() => {
+                let mut checksum = Checksum::new();
+                checksum.add(&bytes[..end]);
+                if checksum.value().to_le_bytes() != bytes[end..] {
+                    return Err(damaged(
+                        "its bytes are not those of its checksum: some have changed or are missing",
+                    ));
+                }
+                end
+            }
+            _ => return Err(damaged("it does not begin as one that this covary reads")),
+        };
+        let mut reader = Reader { rest: &bytes[MAGIC.len()..end] };
         let fingerprint = reader.word()?;
         let [sweeps, d, q, n_chains] = [reader.count()?, reader.count()?, reader.count()?, reader.count()?];
         // Every number is there before room is made for it.
@@ -132,6 +151,24 @@ impl GibbsState {
     /// Columns and components.
     fn shape(&self) -> (usize, usize) {
         self.chains.first().map_or((0, 0), |chain| (chain.at.w.n_rows(), chain.at.w.n_columns()))
+    }
+}
+
+/// Bytes on their way, and their checksum.
+struct Summed<W> {
+    to: W,
+    checksum: Checksum,
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = self.to.write(bytes)?;
+        self.checksum.add(&bytes[..n]);
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
     }
 }
 

@@ -44,9 +44,10 @@ pub(in crate::io) fn read<R: Read>(
 
 fn read_stream(from: impl Read, gzip: bool, options: &ReadOptions) -> Result<Table, Error> {
     if gzip {
-        read_from(flate2::read::MultiGzDecoder::new(from), options, Source::in_memory)
+        let from = flate2::read::MultiGzDecoder::new(from);
+        read_from(from, options, |ahead, from| Source::in_memory(ahead, from, options))
     } else {
-        read_from(from, options, Source::in_memory)
+        read_from(from, options, |ahead, from| Source::in_memory(ahead, from, options))
     }
 }
 
@@ -81,9 +82,11 @@ enum Source {
 }
 
 impl Source {
-    fn in_memory(ahead: Vec<u8>, mut from: impl Read) -> Result<Self, Error> {
+    fn in_memory(ahead: Vec<u8>, from: impl Read, options: &ReadOptions) -> Result<Self, Error> {
         let mut bytes = ahead;
-        from.read_to_end(&mut bytes).map_err(Error::Read)?;
+        let most = options.max_memory.unwrap_or(u64::MAX - 1);
+        from.take(most + 1).read_to_end(&mut bytes).map_err(Error::Read)?;
+        options.allow(bytes.len() as u64)?;
         Ok(Self::Memory(Buffer::from(bytes)))
     }
 
@@ -127,7 +130,7 @@ impl Source {
             return Err(Error::Unsupported { format: FORMAT, what });
         }
         let schema = Arc::new(try_fb_to_schema(schema).map_err(|e| damaged(FORMAT, e))?);
-        let mut gathered = Gathered::new(Plan::new(&schema, options)?);
+        let mut gathered = Gathered::new(Plan::new(&schema, options)?, options);
         let mut decoder = FileDecoder::new(schema, index.version());
         let mut blocks = Blocks { source: self, within: OPENING..start, left: start - OPENING };
         let mut known = HashSet::new();
@@ -234,7 +237,7 @@ impl<R: Read> Messages<R> {
 
     fn table(mut self, options: &ReadOptions) -> Result<Table, Error> {
         let mut decoder = StreamDecoder::new();
-        let mut gathered: Option<Gathered> = None;
+        let mut gathered: Option<Gathered<'_>> = None;
         loop {
             let mut message = self.next()?;
             let end = message.is_empty();
@@ -246,7 +249,7 @@ impl<R: Read> Messages<R> {
             while !message.is_empty() {
                 let batch = decoder.decode(&mut message).map_err(|e| damaged(FORMAT, e))?;
                 if let Some(schema) = decoder.schema().filter(|_| gathered.is_none()) {
-                    gathered = Some(Gathered::new(Plan::new(&schema, options)?));
+                    gathered = Some(Gathered::new(Plan::new(&schema, options)?, options));
                 }
                 if let (Some(batch), Some(gathered)) = (batch, &mut gathered) {
                     gathered.add(&batch)?;
@@ -261,17 +264,18 @@ impl<R: Read> Messages<R> {
 }
 
 /// What was read so far.
-struct Gathered {
+struct Gathered<'a> {
+    options: &'a ReadOptions,
     plan: Plan,
     values: Vec<f64>,
     ends: Vec<usize>,
     parts: Vec<Vec<Part>>,
 }
 
-impl Gathered {
-    fn new(plan: Plan) -> Self {
+impl<'a> Gathered<'a> {
+    fn new(plan: Plan, options: &'a ReadOptions) -> Self {
         let parts = vec![Vec::new(); plan.names.len()];
-        Self { plan, values: Vec::new(), ends: Vec::new(), parts }
+        Self { options, plan, values: Vec::new(), ends: Vec::new(), parts }
     }
 
     fn add(&mut self, batch: &RecordBatch) -> Result<(), Error> {
@@ -283,6 +287,7 @@ impl Gathered {
         let before = self.ends.last().copied().unwrap_or(0);
         let too_large = |_| Error::TooLarge { rows: before + rows, columns: d };
         let more = rows.saturating_mul(d);
+        self.options.allow((start.saturating_add(more) as u64).saturating_mul(16))?;
         self.values.try_reserve(more).map_err(too_large)?;
         self.values.resize(start + more, 0.0);
         let columns: Vec<Column> =

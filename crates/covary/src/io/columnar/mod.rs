@@ -2,7 +2,8 @@
 //!
 //! Integers, floats and decimals are **numbers**; a null or NaN is a **gap**. Columns of any other
 //! type are kept aside and leave as they came. A filled column keeps its type: a gap in a column of
-//! integers is filled by the nearest integer.
+//! integers is filled by the nearest integer. Where the type has no room for one, the column leaves as the next
+//! wider type of integers that has.
 
 pub(super) mod arrow;
 #[cfg(feature = "parquet")]
@@ -37,6 +38,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Rows written at once; few in tests, whose tables are small.
 const BATCH: usize = if cfg!(test) { 16 } else { 1 << 16 };
@@ -254,14 +256,45 @@ impl Frame {
         is_nested(data_type).then(|| kind_of(data_type))
     }
 
+    /// The type of a column.
+    pub(super) fn type_of(&self, column: usize) -> &DataType {
+        self.schema.field(column).data_type()
+    }
+
     /// Whether filled gaps of a column are rounded.
     pub(super) fn rounds(&self, column: usize) -> bool {
         number::rounds(self.schema.field(column).data_type())
     }
 
-    /// Some rows of a column in its own type, gaps filled by the column of `after`.
-    fn rows(&self, column: usize, rows: Range<usize>, data: &Dataset, after: &Matrix) -> ArrayRef {
-        let data_type = self.schema.field(column).data_type();
+    /// The type a column leaves as when its gaps are filled by the column of `after`: its own, or a wider one if it
+    /// has no room for the whole numbers that are filled in. `None` if no type of integers has.
+    pub(super) fn filled_type(&self, column: usize, data: &Dataset, after: &Matrix) -> Option<DataType> {
+        let own = self.schema.field(column).data_type();
+        let (Some(k), true) = (self.slots[column], own.is_integer()) else { return Some(own.clone()) };
+        let all = (0..data.n_rows()).map(|i| (data.row(i)[k], after[(i, k)]));
+        let filled = all.clone().filter(|(before, after)| before.is_nan() && !after.is_nan());
+        let (least, most) = filled.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), (_, after)| {
+            (least.min(after.round()), most.max(after.round()))
+        });
+        if least > most || number::with_room(own, least, most).as_ref() == Some(own) {
+            return Some(own.clone());
+        }
+        // What was observed must have room in the wider type too.
+        let observed = all.map(|(before, _)| before).filter(|v| !v.is_nan());
+        let (least, most) = observed.fold((least, most), |(least, most), v| (least.min(v), most.max(v)));
+        number::with_room(own, least, most)
+    }
+
+    /// Some rows of a column, gaps filled by the column of `after`, as its own type or as a wider one.
+    fn rows(
+        &self,
+        column: usize,
+        rows: Range<usize>,
+        data: &Dataset,
+        after: &Matrix,
+        data_type: &DataType,
+    ) -> ArrayRef {
+        let own = self.schema.field(column).data_type();
         let first = self.ends.partition_point(|&end| end <= rows.start);
         let mut pieces = Vec::new();
         for batch in first..self.ends.len() {
@@ -271,7 +304,10 @@ impl Frame {
                 break;
             }
             let part = match &self.parts[column][batch] {
-                Part::Array(array) => Part::Array(array.slice(start - self.start(batch), end - start)),
+                Part::Array(array) => {
+                    let array = array.slice(start - self.start(batch), end - start);
+                    Part::Array(if own == data_type { array } else { number::widened(&array, data_type) })
+                }
                 numbers @ Part::Numbers { .. } => numbers.clone(),
             };
             pieces.push(match (part, self.slots[column]) {
@@ -300,10 +336,13 @@ fn joined(pieces: &[ArrayRef], data_type: &DataType) -> ArrayRef {
 
 /// Runs a decoder on bytes that nobody vouches for. The crates return errors for nearly all damage
 /// and assert the rest: their panic is a damaged file like any other. (A panic hook, which is the
-/// program's to set, still hears of it.)
+/// program's to set, still hears of it; [`is_decoding`](super::is_decoding) tells it to be silent.)
 fn guarded<T>(format: &'static str, decode: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let contradiction = || Error::Damaged { format, why: "its parts contradict each other".to_owned() };
-    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| Err(contradiction()))
+    super::DECODING.fetch_add(1, Ordering::SeqCst);
+    let outcome = catch_unwind(AssertUnwindSafe(decode));
+    super::DECODING.fetch_sub(1, Ordering::SeqCst);
+    outcome.unwrap_or_else(|_| Err(contradiction()))
 }
 
 /// Whether files of this layout have typed columns.
@@ -337,6 +376,36 @@ pub(super) fn write(
     }
 }
 
+/// Writes columns that come in parts.
+pub(super) fn write_parts<'a>(
+    first: &Sheet<'a>,
+    others: &mut dyn Iterator<Item = Result<Sheet<'a>, Error>>,
+    layout: Layout,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let format = if layout == Layout::Parquet { "Parquet" } else { "Arrow" };
+    let columns = |sheet: &'_ Sheet<'a>| -> Result<Vec<(Field, ArrayRef)>, Error> {
+        let columns = sheet.names.par_iter().zip(&sheet.columns).map(|(name, cells)| {
+            let column = Writable::new(name, cells);
+            let rows = column.rows(0..cells.len(), format)?;
+            Ok((column.field, rows))
+        });
+        columns.collect()
+    };
+    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns(first)?.into_iter().unzip();
+    let schema = Arc::new(Schema::new(fields));
+    let batch = |arrays| {
+        RecordBatch::try_new(schema.clone(), arrays).expect("columns of one length and their own types")
+    };
+    let others = others.map(|part| Ok(batch(columns(&part?)?.into_iter().map(|(_, rows)| rows).collect())));
+    let batches = std::iter::once(Ok(batch(arrays))).chain(others);
+    match layout {
+        #[cfg(feature = "parquet")]
+        Layout::Parquet => parquet::write(&schema, batches, out),
+        _ => arrow::write(&schema, batches, out),
+    }
+}
+
 /// A column of a sheet with its type.
 struct Writable<'a> {
     field: Field,
@@ -357,8 +426,15 @@ impl<'a> Writable<'a> {
                 _ if cells.is_numbers() => field(DataType::Float64, true),
                 _ => field(DataType::Utf8, true),
             },
-            Cells::Filled { table, .. } => match &table.body {
-                Body::Columnar(frame) => frame.schema.field(cells.source()).clone().with_name(name),
+            Cells::Filled { table, values, .. } => match &table.body {
+                Body::Columnar(frame) => {
+                    let column = frame.schema.field(cells.source()).clone().with_name(name);
+                    match frame.filled_type(cells.source(), &table.data, values) {
+                        Some(data_type) => column.with_data_type(data_type),
+                        // No integer has room: a float64 has.
+                        None => column.with_data_type(DataType::Float64),
+                    }
+                }
                 _ => field(DataType::Float64, true),
             },
         };
@@ -378,7 +454,10 @@ impl<'a> Writable<'a> {
             Cells::Integers(values) => Arc::new(Int64Array::from(values[rows].to_vec())),
             Cells::Text(values) => Arc::new(StringArray::from_iter_values(&values[rows])),
             Cells::Carried { table, column } => match &table.body {
-                Body::Columnar(frame) => frame.rows(*column, rows, &table.data, table.data.values()),
+                Body::Columnar(frame) => {
+                    let data_type = frame.schema.field(*column).data_type();
+                    frame.rows(*column, rows, &table.data, table.data.values(), data_type)
+                }
                 _ if *self.field.data_type() == DataType::Float64 => self.numbers(rows),
                 _ => {
                     let mut texts = StringBuilder::new();
@@ -395,8 +474,24 @@ impl<'a> Writable<'a> {
                     Arc::new(texts.finish())
                 }
             },
+            Cells::Filled { table: Table { body: Body::Columnar(frame), .. }, .. }
+                if *self.field.data_type() == DataType::Float64
+                    && *frame.schema.field(self.cells.source()).data_type() != DataType::Float64 =>
+            {
+                if frame.parts[self.cells.source()].iter().any(|part| matches!(part, Part::Array(_))) {
+                    return Err(Error::CannotHold {
+                        column: self.field.name().clone(),
+                        kind:
+                            "integers of more digits than a float64 has, and filled values beyond 38 digits"
+                                .to_owned(),
+                        format,
+                        remedy: "write .csv, or set the column aside with --exclude",
+                    });
+                }
+                self.numbers(rows)
+            }
             Cells::Filled { table: table @ Table { body: Body::Columnar(frame), .. }, values, .. } => {
-                frame.rows(self.cells.source(), rows, &table.data, values)
+                frame.rows(self.cells.source(), rows, &table.data, values, self.field.data_type())
             }
             _ => self.numbers(rows),
         })

@@ -30,6 +30,72 @@ pub(super) fn rounds(data_type: &DataType) -> bool {
     data_type.is_integer() || data_type.is_decimal()
 }
 
+/// The smallest type of integers, at least as wide as that of the column, that has room for whole numbers from
+/// `least` to `most`, or a decimal of 38 digits; none if neither has.
+pub(super) fn with_room(data_type: &DataType, least: f64, most: f64) -> Option<DataType> {
+    use DataType::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
+    const TWO: f64 = 2.0;
+    let unsigned = [(UInt8, 8), (UInt16, 16), (UInt32, 32), (UInt64, 64)];
+    let signed = [(Int8, 8), (Int16, 16), (Int32, 32), (Int64, 64)];
+    let holds = |(wide, bits): &(DataType, i32)| {
+        let (low, end) = if wide.is_signed_integer() {
+            (-TWO.powi(bits - 1), TWO.powi(bits - 1))
+        } else {
+            (0.0, TWO.powi(*bits))
+        };
+        low <= least && most < end
+    };
+    let own = |(wide, _): &&(DataType, i32)| wide == data_type;
+    let bits = unsigned.iter().chain(&signed).find(own)?.1;
+    // Values keep their sign if they can; an unsigned column with a value below 0 becomes a signed one.
+    let sorted = if data_type.is_signed_integer() { vec![signed] } else { vec![unsigned, signed] };
+    let mut wider = sorted.into_iter().flatten().filter(|(_, b)| *b >= bits);
+    let decimal = || (-1e37 < least && most < 1e37).then_some(DataType::Decimal128(38, 0));
+    wider.find(holds).map(|(wide, _)| wide).or_else(decimal)
+}
+
+/// An array of integers as one of a wider type.
+pub(super) fn widened(array: &ArrayRef, to: &DataType) -> ArrayRef {
+    fn wide<T: ArrowPrimitiveType>(array: &ArrayRef) -> Vec<Option<i128>>
+    where
+        T::Native: Into<i128>,
+    {
+        array.as_primitive::<T>().iter().map(|cell| cell.map(Into::into)).collect()
+    }
+    fn narrow<T: ArrowPrimitiveType>(cells: Vec<Option<i128>>) -> ArrayRef
+    where
+        T::Native: TryFrom<i128>,
+    {
+        let fits = |cell: i128| T::Native::try_from(cell).ok();
+        Arc::new(cells.into_iter().map(|cell| cell.and_then(fits)).collect::<PrimitiveArray<T>>())
+    }
+    let cells = match array.data_type() {
+        DataType::Int8 => wide::<Int8Type>(array),
+        DataType::Int16 => wide::<Int16Type>(array),
+        DataType::Int32 => wide::<Int32Type>(array),
+        DataType::Int64 => wide::<Int64Type>(array),
+        DataType::UInt8 => wide::<UInt8Type>(array),
+        DataType::UInt16 => wide::<UInt16Type>(array),
+        DataType::UInt32 => wide::<UInt32Type>(array),
+        DataType::UInt64 => wide::<UInt64Type>(array),
+        other => unreachable!("{other} is no type of integers"),
+    };
+    match to {
+        DataType::Int8 => narrow::<Int8Type>(cells),
+        DataType::Int16 => narrow::<Int16Type>(cells),
+        DataType::Int32 => narrow::<Int32Type>(cells),
+        DataType::Int64 => narrow::<Int64Type>(cells),
+        DataType::UInt16 => narrow::<UInt16Type>(cells),
+        DataType::UInt32 => narrow::<UInt32Type>(cells),
+        DataType::UInt64 => narrow::<UInt64Type>(cells),
+        DataType::Decimal128(..) => {
+            let decimals: PrimitiveArray<Decimal128Type> = cells.into_iter().collect();
+            Arc::new(decimals.with_data_type(to.clone()))
+        }
+        other => unreachable!("{other} is no wider type of integers"),
+    }
+}
+
 /// Calls a function that is generic in the type of numbers.
 macro_rules! of_type {
     ($data_type:expr, $f:ident($($argument:expr),*)) => {

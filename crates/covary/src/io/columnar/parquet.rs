@@ -43,7 +43,7 @@ pub(in crate::io) fn read<R: Read>(
             guarded(FORMAT, || read_from(&file, options))
         }
         other => {
-            let bytes = Bytes::from(crate::io::bytes(other, gzip)?);
+            let bytes = Bytes::from(crate::io::bytes(other, gzip, options.max_memory)?);
             guarded(FORMAT, || read_from(&bytes, options))
         }
     }
@@ -59,6 +59,7 @@ fn read_from<S: Source>(source: &S, options: &ReadOptions) -> Result<Table, Erro
     let n = claimed.ok_or_else(|| wrong("it claims less than no rows"))?;
     let pages = pages::walk(source, metadata.metadata())?;
     let d = plan.n_numbers();
+    options.allow((n as u64).saturating_mul(16 * d as u64))?;
     let mut values = zeros(n, d)?;
     let ends: Vec<usize> = (1..=n.div_ceil(ROWS)).map(|batch| n.min(batch * ROWS)).collect();
     let mut parts: Vec<Vec<Part>> = vec![Vec::new(); plan.names.len()];

@@ -1,4 +1,5 @@
 use super::arrow;
+use crate::io::Rounding;
 use crate::io::{
     self, Cells, ColumnChoice, ColumnKind, Columns, Error, Format, Input, Layout, ReadOptions, Sheet, Table,
     csv,
@@ -143,7 +144,7 @@ fn numbers_are_numbers_and_all_else_is_kept_aside() {
     assert_eq!(t.dataset().n_observed_by_column(), [3, 2, 3, 2, 3, 4, 3, 3, 3]);
     assert_eq!(t.dataset().values()[(0, 8)], 1.2345);
     assert_eq!(*t.kind(9), ColumnKind::Typed { name: "Utf8".to_owned() });
-    assert_eq!(t.rounded_columns(), ["i8", "i64", "u64", "decimal"]);
+    assert_eq!(t.rounding(t.data.values()).unwrap(), Rounding::default(), "nothing is filled yet");
 }
 
 #[test]
@@ -177,12 +178,31 @@ fn filled_gaps_take_the_type_of_their_column() {
     );
     assert_eq!(text(&content, "u64"), [&u64::MAX.to_string(), "1", "3", "2"]);
     assert_eq!(text(&content, "decimal"), ["1.2345", "2.7000", "10000000000000000000000000.0001", "-0.0007"]);
-    // Beyond the range of a type is its end.
-    let content = fill(-1e200);
-    assert_eq!(text(&content, "i8")[1], "-128");
-    assert_eq!(text(&content, "u64")[2], "0");
-    assert_eq!(text(&content, "f32")[1], format!("{:?}", f32::MIN));
-    assert_eq!(text(&content, "decimal")[1], format!("-{}.9999", "9".repeat(26)));
+    // Integers beyond the range of a type make the column one of a wider type, and observed cells keep every digit.
+    let content = fill(-300.0);
+    let kind = |name: &str| content.column_by_name(name).expect("a column").data_type().clone();
+    assert_eq!((kind("i8"), kind("i64")), (DataType::Int16, DataType::Int64));
+    assert_eq!(text(&content, "i8"), ["-128", "-300", "127", "0"]);
+    assert_eq!(kind("u64"), DataType::Decimal128(38, 0));
+    assert_eq!(text(&content, "u64"), [&u64::MAX.to_string(), "1", "-300", "2"]);
+    let rounding = t.rounding(&filled(t.dataset(), -300.0)).expect("values of this table");
+    assert_eq!((rounding.n_cells, rounding.columns.len()), (4, 4));
+    let widened = [("i8", "Int8", "Int16"), ("u64", "UInt64", "Decimal128(38, 0)")];
+    assert_eq!(rounding.widened, widened.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned())));
+    // Beyond 38 digits nothing is exact any more.
+    let refused = t.write_filled(&filled(t.dataset(), -1e200), ARROW, Vec::new());
+    assert!(matches!(refused, Err(Error::CannotHold { .. })), "{refused:?}");
+    let narrow = table(&batch(vec![("i8", Arc::new(Int8Array::from(vec![Some(1), None, Some(5)])))]));
+    let content = arrow_content(&written(&narrow, &filled(narrow.dataset(), 1e200), ARROW));
+    assert_eq!(*content.column(0).data_type(), DataType::Float64);
+    // Floats and decimals stay within their range.
+    let floats = table(&batch(vec![("f32", Arc::new(Float32Array::from(vec![Some(0.1), None])))]));
+    let content = arrow_content(&written(&floats, &filled(floats.dataset(), -1e200), ARROW));
+    assert_eq!(text_of(&content, 1), format!("{:?}", f32::MIN));
+}
+
+fn text_of(content: &RecordBatch, row: usize) -> String {
+    super::text::cell(content.column(0), row)
 }
 
 #[test]

@@ -5,12 +5,16 @@
 //! index: {"__metadata__": {key: text}, name: {"dtype": "F64", "shape": [..], "data_offsets": [start, end]}, ..}
 //! ```
 //!
+//! The first of the keys is `checksum`: sixteen hexadecimal digits of the CRC-64 of the whole file, taken with
+//! zeros in the place of these digits.
+//!
 //! The crate of that name reads what is written here (a test sees to it). It is not used to read: a
 //! file cut short and one with bytes too many are one error to it, its sums of offsets overflow on
 //! hostile files in builds that check, and it needs the whole file before it looks at any of it.
 
 use super::Error;
 use crate::Matrix;
+use crate::checksum::Checksum;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -18,6 +22,10 @@ use std::io::{Read, Write};
 /// Longest index believed: far beyond any model, far below what text or another format says here.
 const LONGEST_INDEX: u64 = 1 << 40;
 const METADATA_KEY: &str = "covary";
+const CHECKSUM_KEY: &str = "checksum";
+/// What an index with a checksum begins with, and what stands in the place of its digits while it is taken.
+const BEFORE_CHECKSUM: &[u8] = br#"{"__metadata__":{"checksum":""#;
+const NO_CHECKSUM: [u8; 16] = *b"0000000000000000";
 
 #[derive(Serialize, Deserialize)]
 struct Index {
@@ -42,8 +50,9 @@ pub(super) fn write(header: String, arrays: &Arrays, mut out: impl Write) -> Res
         end += 8 * array.values.len();
         Entry { dtype: "F64".to_owned(), shape: array.shape.clone(), data_offsets: (start, end) }
     };
+    let unknown = String::from_utf8_lossy(&NO_CHECKSUM).into_owned();
     let index = Index {
-        metadata: BTreeMap::from([(METADATA_KEY.to_owned(), header)]),
+        metadata: BTreeMap::from([(CHECKSUM_KEY.to_owned(), unknown), (METADATA_KEY.to_owned(), header)]),
         arrays: arrays.0.iter().map(|(name, array)| (name.clone(), entry(array))).collect(),
     };
     let mut index = serde_json::to_string(&index).expect("text and numbers are JSON");
@@ -51,11 +60,23 @@ pub(super) fn write(header: String, arrays: &Arrays, mut out: impl Write) -> Res
     let mut bytes = (index.len() as u64).to_le_bytes().to_vec();
     bytes.extend_from_slice(index.as_bytes());
     bytes.extend(arrays.0.values().flat_map(|array| &array.values).flat_map(|v| v.to_le_bytes()));
+    let mut checksum = Checksum::new();
+    checksum.add(&bytes);
+    let at = 8 + BEFORE_CHECKSUM.len();
+    debug_assert!(bytes[8..].starts_with(BEFORE_CHECKSUM) && bytes[at..].starts_with(&NO_CHECKSUM));
+    bytes[at..at + NO_CHECKSUM.len()].copy_from_slice(digits(&checksum).as_bytes());
     out.write_all(&bytes).and_then(|()| out.flush()).map_err(Error::Write)
+}
+
+fn digits(checksum: &Checksum) -> String {
+    format!("{:016x}", checksum.value())
 }
 
 /// A file whose index has been read and whose numbers have not.
 pub(super) struct Opened<R> {
+    /// The checksum as it was written, none in a file of version 1 or 2, and that of what was read.
+    claimed: Option<Vec<u8>>,
+    checksum: Checksum,
     /// What stands under our key.
     pub(super) header: String,
     arrays: BTreeMap<String, Entry>,
@@ -77,16 +98,31 @@ pub(super) fn open<R: Read>(mut input: R) -> Result<Opened<R>, Error> {
     if (index.len() as u64) < length {
         return Err(Error::Truncated { expected: 8 + length, got: 8 + index.len() as u64 });
     }
+    let mut checksum = Checksum::new();
+    checksum.add(&length.to_le_bytes());
+    let behind =
+        index.strip_prefix(BEFORE_CHECKSUM).and_then(|rest| rest.split_at_checked(NO_CHECKSUM.len()));
+    let claimed = behind.map(|(claimed, rest)| {
+        for part in [BEFORE_CHECKSUM, &NO_CHECKSUM, rest] {
+            checksum.add(part);
+        }
+        claimed.to_vec()
+    });
     let mut index: Index =
         serde_json::from_slice(&index).map_err(|e| Error::broken("index", e.to_string()))?;
     let header = index
         .metadata
         .remove(METADATA_KEY)
         .ok_or(Error::NotAModel { looks_like: "safetensors written by another program" })?;
-    Ok(Opened { header, arrays: index.arrays, start: 8 + length, rest: input })
+    Ok(Opened { claimed, checksum, header, arrays: index.arrays, start: 8 + length, rest: input })
 }
 
 impl<R: Read> Opened<R> {
+    /// Whether the file says what its checksum is.
+    pub(super) fn has_checksum(&self) -> bool {
+        self.claimed.is_some()
+    }
+
     /// Reads the numbers. They must lie side by side and end with the file.
     pub(super) fn arrays(mut self) -> Result<Arrays, Error> {
         let mut entries: Vec<(String, Entry)> = self.arrays.into_iter().collect();
@@ -112,6 +148,10 @@ impl<R: Read> Opened<R> {
         }
         if got > expected {
             return Err(Error::broken("file", format!("goes on after its {expected} bytes")));
+        }
+        self.checksum.add(&data);
+        if self.claimed.is_some_and(|claimed| claimed != digits(&self.checksum).as_bytes()) {
+            return Err(Error::broken("checksum", "is not that of its bytes, some of which have changed"));
         }
         let number = |bytes: &[u8]| f64::from_le_bytes(bytes.try_into().expect("eight bytes"));
         let array = |entry: Entry| Array {

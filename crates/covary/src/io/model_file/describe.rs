@@ -92,7 +92,7 @@ impl Saved {
             ("choice", json!(self.choice.as_ref().map(stored))),
             ("check", json!(self.check.as_ref().map(stored))),
             ("created_by", json!(self.created_by)),
-            ("format_version", json!(self.version())),
+            ("format_version", json!(FORMAT_VERSION)),
         ]);
         serde_json::to_string_pretty(&object).expect("text and numbers are JSON")
     }

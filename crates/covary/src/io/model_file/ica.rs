@@ -116,6 +116,7 @@ impl SavedSources {
 /// As [`write`](super::write).
 pub fn write_sources(saved: &SavedSources, out: impl Write) -> Result<(), Error> {
     saved.check()?;
+    super::check_table(&saved.columns, &saved.constants, &saved.training)?;
     let Found { model, kurtosis, n_iterations, termination, trace, kinds, warnings } = &saved.found;
     let mut arrays = Arrays::default();
     arrays.put("mean", model.mean().to_vec());
@@ -203,5 +204,6 @@ pub(super) fn sources<R: Read>(
         created_by,
     };
     saved.check().map_err(invalid)?;
+    super::check_table_read(header.format_version, &saved.columns, &saved.constants, &saved.training)?;
     Ok(saved)
 }

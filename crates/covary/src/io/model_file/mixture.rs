@@ -243,6 +243,7 @@ fn shape(model: &LinearGaussian) -> (usize, bool) {
 /// As [`write`](super::write).
 pub fn write_mixture(saved: &SavedMixture, out: impl Write) -> Result<(), Error> {
     saved.check()?;
+    super::check_table(&saved.columns, &saved.constants, &saved.training)?;
     let components = saved.mixture.components();
     let mut arrays = Arrays::default();
     put_models(&mut arrays, "models", components);
@@ -294,7 +295,7 @@ pub fn write_mixture(saved: &SavedMixture, out: impl Write) -> Result<(), Error>
 /// As [`read`](super::read), but that it takes mixtures and independent components too.
 pub fn open(input: impl Read) -> Result<Opened, Error> {
     let opened = container::open(input)?;
-    let Label { kind, created_by, .. } = super::label(&opened.header)?;
+    let Label { kind, created_by, .. } = super::label(&opened)?;
     match kind.as_str() {
         super::KIND => super::linear(opened, created_by).map(|saved| Opened::Model(Box::new(saved))),
         KIND => mixture(opened, created_by).map(|saved| Opened::Mixture(Box::new(saved))),
@@ -350,5 +351,6 @@ fn mixture<R: Read>(opened: container::Opened<R>, created_by: String) -> Result<
         created_by,
     };
     saved.check().map_err(invalid)?;
+    super::check_table_read(header.format_version, &saved.columns, &saved.constants, &saved.training)?;
     Ok(saved)
 }

@@ -44,9 +44,10 @@ use std::ops::Range;
 /// ignore do not count. Then keep what reads the last version, and its golden file
 /// (`tests/golden/model_files`), and add one of the new.
 ///
-/// Version 2 has the uncertainty of the parameters, or draws of them. A model without either is still
-/// written as version 1, which earlier programs read.
-const FORMAT_VERSION: u64 = 2;
+/// Version 2 has the uncertainty of the parameters, or draws of them; version 3 a checksum.
+const FORMAT_VERSION: u64 = 3;
+/// From this version on a file without a checksum is a damaged one.
+const WITH_CHECKSUM: u64 = 3;
 /// What the file holds; mixtures are another kind.
 const KIND: &str = "linear-gaussian";
 
@@ -144,8 +145,23 @@ impl Training {
         if let Some(&n) = self.n_observed_by_column.iter().find(|n| **n > self.n_rows) {
             return range("a count of observed cells", n as f64, "at most the number of rows");
         }
+        if let Some(&mean) = self.column_means.iter().find(|m| !m.is_finite()) {
+            return range("the mean of a column", mean, "finite");
+        }
+        if let Some(&sd) = self.column_sds.iter().find(|s| !(s.is_finite() && **s >= 0.0)) {
+            return range("the standard deviation of a column", sd, "finite and not negative");
+        }
         if self.n_rows.checked_mul(d).is_none() {
             return range("the number of rows", self.n_rows as f64, "such that its cells can be counted");
+        }
+        Ok(())
+    }
+
+    /// Whether every column was observed. Files before version 3 were not held to it.
+    fn check_observed(&self) -> Result<(), crate::Error> {
+        if self.n_observed_by_column.contains(&0) {
+            let (name, bound) = ("a count of observed cells", "1 or more");
+            return Err(crate::Error::OutOfRange { name, value: 0.0, bound });
         }
         Ok(())
     }
@@ -176,6 +192,32 @@ fn check_scale(model: &LinearGaussian, spec: &Spec) -> Result<(), crate::Error> 
     let (expected, got) = (usize::from(spec.standardize), usize::from(model.scale().is_some()));
     let what = "scales of a model by what was asked";
     if expected == got { Ok(()) } else { Err(crate::Error::WrongLength { what, expected, got }) }
+}
+
+/// Columns are matched by name, so that every name stands for one of them.
+fn check_names(columns: &[String], constants: &[Constant]) -> Result<(), Error> {
+    let names: Vec<String> = columns.iter().chain(constants.iter().map(|c| &c.name)).cloned().collect();
+    super::columns::check_names(&names)
+}
+
+/// What is asked of the table behind a model of any kind when its file is written.
+fn check_table(columns: &[String], constants: &[Constant], training: &Training) -> Result<(), Error> {
+    check_names(columns, constants)?;
+    Ok(training.check_observed()?)
+}
+
+/// The same of a file that was read.
+fn check_table_read(
+    version: u64,
+    columns: &[String],
+    constants: &[Constant],
+    training: &Training,
+) -> Result<(), Error> {
+    check_names(columns, constants).map_err(|e| Error::broken("columns", format!("are not valid ({e})")))?;
+    if version < WITH_CHECKSUM {
+        return Ok(());
+    }
+    training.check_observed().map_err(|e| Error::broken("model", format!("is not valid ({e})")))
 }
 
 fn noise_of(model: &LinearGaussian) -> NoiseFamily {
@@ -275,10 +317,6 @@ impl Saved {
         self.draws.as_ref().and_then(Mixture::loading_sds).or_else(|| self.model.loading_sds())
     }
 
-    fn version(&self) -> u64 {
-        if self.draws.is_some() || self.model.uncertainty().is_some() { FORMAT_VERSION } else { 1 }
-    }
-
     /// Whether the parts fit together.
     fn check(&self) -> Result<(), crate::Error> {
         let length = |what, expected, got| {
@@ -347,6 +385,7 @@ impl Saved {
 /// destination fails.
 pub fn write(saved: &Saved, out: impl Write) -> Result<(), Error> {
     saved.check()?;
+    check_table(&saved.columns, &saved.constants, &saved.training)?;
     let mut arrays = Arrays::default();
     arrays.put("mean", saved.model.mean().to_vec());
     arrays.put_matrix("loadings", saved.model.loadings());
@@ -369,7 +408,7 @@ pub fn write(saved: &Saved, out: impl Write) -> Result<(), Error> {
     }
     let MethodRecord { name, options } = saved.method.clone();
     let header = Header {
-        format_version: saved.version(),
+        format_version: FORMAT_VERSION,
         kind: KIND.to_owned(),
         created_by: saved.created_by.clone(),
         family: saved.family.clone(),
@@ -413,11 +452,15 @@ pub fn read(input: impl Read) -> Result<Saved, Error> {
 }
 
 /// What is read first, if this version reads the rest.
-fn label(header: &str) -> Result<Label, Error> {
-    let label: Label = serde_json::from_str(header).map_err(|e| Error::broken("header", e.to_string()))?;
+fn label<R: Read>(opened: &container::Opened<R>) -> Result<Label, Error> {
+    let label: Label =
+        serde_json::from_str(&opened.header).map_err(|e| Error::broken("header", e.to_string()))?;
     if label.format_version > FORMAT_VERSION {
         let Label { created_by, format_version: version, .. } = label;
         return Err(Error::NewerModel { created_by, version, supported: FORMAT_VERSION });
+    }
+    if label.format_version >= WITH_CHECKSUM && !opened.has_checksum() {
+        return Err(Error::broken("checksum", "is missing"));
     }
     Ok(label)
 }
@@ -500,6 +543,7 @@ fn linear<R: Read>(opened: container::Opened<R>, created_by: String) -> Result<S
         created_by,
     };
     saved.check().map_err(invalid)?;
+    check_table_read(header.format_version, &saved.columns, &saved.constants, &saved.training)?;
     Ok(saved)
 }
 
