@@ -89,9 +89,9 @@ fn leave(code: i32) -> ! {
 
 #[cfg(unix)]
 mod ends {
-    use std::fs;
     use signal_hook::consts::{SIGHUP, SIGTERM};
     use signal_hook::low_level::pipe;
+    use std::fs;
     use std::io::Read;
     use std::os::unix::net::UnixStream;
 

@@ -4,7 +4,7 @@ use super::Estimator;
 use super::factor_problem::rise_to_come;
 use super::options::options;
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
-use crate::linalg::{Leading, canonical_signs, leading_eigenpairs, rows::center, thin_svd};
+use crate::linalg::{Leading, leading_eigenpairs, rows::center, thin_svd};
 use crate::model::{LinearGaussian, Noise};
 use crate::spec::NoiseFamily;
 use crate::{CentralMoments, Dataset, Density, Error, Matrix, Spec};
@@ -259,10 +259,10 @@ impl<'a> Problem<'a> {
         warnings.extend(Warning::of_unidentified(&Spec::factor_analysis(self.n_components), psi.len()));
         // Wᵀ Ψ⁻¹ W is diagonal and falling as it comes.
         w.scale_rows(&self.scale);
-        canonical_signs(&mut w);
         let psi = psi.iter().zip(&self.scale).map(|(p, s)| p * s * s).collect();
         let model = LinearGaussian::new(w, self.mean.clone(), Noise::Diagonal(psi))?
-            .with_scale(self.standardized.then(|| self.scale.clone()))?;
+            .with_scale(self.standardized.then(|| self.scale.clone()))?
+            .signed();
         let value = match trace.last() {
             Some(&value) if known => value,
             _ => model.log_likelihood(self.data)?,

@@ -8,7 +8,7 @@ use super::em::unseen_pairs;
 use super::options::options;
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 use super::{Estimator, FullCovariance, Init, extrapolated};
-use crate::linalg::{Cholesky, canonical_signs, dot, eigen, rows::center_observed, thin_svd};
+use crate::linalg::{Cholesky, dot, eigen, rows::center_observed, thin_svd};
 use crate::spec::NoiseFamily;
 use crate::views::{Canonical, CanonicalCorrelation};
 use crate::{Dataset, Error, LinearGaussian, Matrix, Noise, Spec};
@@ -477,12 +477,11 @@ impl Layout {
             turned.scale_columns(&svd.s);
             turned.scale_rows(&sd);
             turned.scale_rows(&frame.scale[rows.clone()]);
-            canonical_signs(&mut turned);
             for j in rows.clone() {
                 w.row_mut(j)[columns.clone()].copy_from_slice(turned.row(j - rows.start));
             }
         }
         let noise = psi.iter().zip(&frame.scale).map(|(v, s)| v * s * s).collect();
-        LinearGaussian::new(w, mean, Noise::Diagonal(noise))?.with_scale(frame.of_fit(spec))
+        Ok(LinearGaussian::new(w, mean, Noise::Diagonal(noise))?.with_scale(frame.of_fit(spec))?.signed())
     }
 }

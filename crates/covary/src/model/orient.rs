@@ -7,7 +7,7 @@ use crate::linalg::{Svd, canonical_signs, thin_svd};
 impl LinearGaussian {
     /// The same density with loadings in canonical form (spec §1.3): columns orthogonal and falling
     /// in length for isotropic noise, `Wᵀ Ψ⁻¹ W` diagonal and falling for diagonal noise; in each
-    /// column the entry of largest absolute value is positive (ties: the first).
+    /// column the entry of largest absolute value is positive in the [`scale`](Self::scale) of the fit (ties: the first).
     #[must_use]
     pub fn canonical(&self) -> Self {
         self.canonical_with_rotation().0
@@ -25,10 +25,27 @@ impl LinearGaussian {
         let Svd { mut u, s, v } = svd(&whitened);
         u.scale_columns(&s);
         u.scale_rows(&deviation);
-        let flips = canonical_signs(&mut u);
+        let flips = self.flips(&u);
+        u.scale_columns(&flips);
         let mut rotation = v;
         rotation.scale_columns(&flips);
         (self.with_loadings(u, &rotation), rotation)
+    }
+
+    /// The same density with only the signs of the canonical form.
+    pub(crate) fn signed(&self) -> Self {
+        let flips = self.flips(self.loadings());
+        let mut w = self.loadings().clone();
+        w.scale_columns(&flips);
+        let rotation = Matrix::from_fn(flips.len(), flips.len(), |i, k| if i == k { flips[k] } else { 0.0 });
+        self.with_loadings(w, &rotation)
+    }
+
+    /// The signs that make the entry of largest absolute value positive in each column of `w`, in the scale of the fit.
+    fn flips(&self, w: &Matrix) -> Vec<f64> {
+        let mut scaled = w.clone();
+        scaled.scale_rows(&self.inverse_scale());
+        canonical_signs(&mut scaled)
     }
 
     /// Orthonormal principal axes of the signal in the [`scale`](Self::scale) of the fit, q × d, by falling variance,

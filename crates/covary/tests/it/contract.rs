@@ -282,7 +282,14 @@ fn assert_same_model(got: &LinearGaussian, want: &LinearGaussian, tolerance: f64
 fn moved(model: &LinearGaussian, a: &Matrix, b: &[f64], noise: Noise) -> LinearGaussian {
     let mean = Matrix::from_vec(model.mean().len(), 1, model.mean().to_vec()).expect("one column");
     let mean = a.dot(&mean).into_vec().iter().zip(b).map(|(m, b)| m + b).collect();
-    LinearGaussian::new(a.dot(model.loadings()), mean, noise).expect("valid parameters").canonical()
+    // Where columns were standardized, A only stretches and reorders them.
+    let stretched = |scale: &[f64]| -> Vec<f64> {
+        a.rows().map(|a| a.iter().zip(scale).map(|(a, s)| a.abs() * s).sum()).collect()
+    };
+    LinearGaussian::new(a.dot(model.loadings()), mean, noise)
+        .and_then(|moved| moved.with_scale(model.scale().map(stretched)))
+        .expect("valid parameters")
+        .canonical()
 }
 
 /// Bits of everything a fit returns.
@@ -859,12 +866,13 @@ mod law {
         let shrunk = model.reconstruct(&data, Reconstruction::PosteriorMean).unwrap();
         assert_close("μ + W x̂", model.decode(&scores).unwrap().as_slice(), shrunk.as_slice(), 1e-12);
         // The orthogonal reconstruction is a projection: a second one changes nothing, and what is
-        // left is at right angles to the axes.
+        // left is at right angles to the axes, in the scale of the fit.
         let once = model.reconstruct(&data, Reconstruction::Orthogonal).unwrap();
         let twice = model.reconstruct(&dataset(once.clone()), Reconstruction::Orthogonal).unwrap();
         assert_close("twice", twice.as_slice(), once.as_slice(), 1e-10);
         let whole = model.impute(&data).unwrap();
-        let left = Matrix::from_fn(60, 9, |i, j| whole.values()[(i, j)] - once[(i, j)]);
+        let unit = |j: usize| model.scale().map_or(1.0, |scale| scale[j]);
+        let left = Matrix::from_fn(60, 9, |i, j| (whole.values()[(i, j)] - once[(i, j)]) / unit(j));
         let residual = left.dot_t(&model.components()).into_vec();
         assert_close("residual", &residual, &vec![0.0; residual.len()], 1e-10);
         // Bartlett scores decode to the least-squares fit, which for isotropic noise and complete

@@ -771,7 +771,9 @@ fn damaged_files_of_mixtures_are_refused() {
 pub(crate) fn everything_mixed() -> SavedMixture {
     let model = |shift: f64| {
         let w = Matrix::from_rows(&[[1.5 + shift], [-0.25], [0.0]]);
-        LinearGaussian::new(w, vec![shift, -0.0, 1e-300], Noise::Diagonal(vec![0.5, 2.0, 1e-6])).unwrap()
+        LinearGaussian::new(w, vec![shift, -0.0, 1e-300], Noise::Diagonal(vec![0.5, 2.0, 1e-6]))
+            .and_then(|model| model.with_scale(Some(vec![2.0, 1.5, 0.125])))
+            .unwrap()
     };
     let mut options = std::collections::BTreeMap::new();
     options.insert("init".to_owned(), "k-means".to_owned());

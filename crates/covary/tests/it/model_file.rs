@@ -37,6 +37,9 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|&n| n.to_owned()).collect()
 }
 
+/// The standard deviations of `everything`, 1 for the column that has none.
+const SCALE: [f64; 3] = [0.5, 1.0, 1e-3];
+
 /// Every field filled, with awkward numbers and names, by hand: no fit and no machine has a say.
 pub(crate) fn everything() -> Saved {
     let loadings = Matrix::from_rows(&[[0.1 + 0.2, -0.0], [1e-310, 3.5], [-2.0, 1.0 / 3.0]]);
@@ -57,7 +60,8 @@ pub(crate) fn everything() -> Saved {
     };
     let columns = || names(&["größe", "\"quoted\", with a comma", ""]);
     Saved {
-        model: model.expect("valid parameters"),
+        // The scale of a standardized fit: in files of the first two versions it is that of `column_sds`.
+        model: model.and_then(|m| m.with_scale(Some(SCALE.to_vec()))).expect("valid parameters"),
         draws: None,
         columns: columns(),
         constants: vec![Constant { name: "unit\n".to_owned(), value: 0.1 }],
@@ -513,7 +517,8 @@ pub(crate) fn everything_uncertain() -> Saved {
         Uncertainty { relative: vec![e.clone(), e.clone(), e], shape: vec![2.5, 3.0, 1e9], coupled: true };
     let draw = |shift: f64| {
         let w = Matrix::from_fn(3, 2, |i, j| shift + (2 * i + j) as f64);
-        LinearGaussian::new(w, vec![shift; 3], Noise::Diagonal(vec![0.1 + shift, 2.0, 3.0])).unwrap()
+        let noise = Noise::Diagonal(vec![0.1 + shift, 2.0, 3.0]);
+        LinearGaussian::new(w, vec![shift; 3], noise).unwrap().with_scale(Some(SCALE.to_vec())).unwrap()
     };
     saved.draws = Some(Mixture::equal(vec![draw(0.0), draw(0.25)]).unwrap());
     saved.model = saved.model.with_uncertainty(uncertainty).unwrap();

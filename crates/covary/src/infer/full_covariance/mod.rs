@@ -11,7 +11,7 @@ use super::em::parameters::Frame;
 use super::em::unseen_pairs;
 use super::options::options;
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Warning};
-use crate::linalg::{canonical_signs, eigen};
+use crate::linalg::eigen;
 use crate::model::{LinearGaussian, Noise};
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, Matrix, Spec};
@@ -139,13 +139,12 @@ fn model(
     let mut w = axes.first_columns(q);
     w.scale_columns(&values[..q].iter().map(|v| (v - smallest).max(0.0).sqrt()).collect::<Vec<_>>());
     w.scale_rows(&frame.scale);
-    canonical_signs(&mut w);
     let noise = if spec.standardize {
         Noise::Diagonal(frame.scale.iter().map(|s| s * s * smallest).collect())
     } else {
         Noise::Isotropic(frame.scale[0] * frame.scale[0] * smallest)
     };
-    LinearGaussian::new(w, mean, noise)?.with_scale(frame.of_fit(spec))
+    Ok(LinearGaussian::new(w, mean, noise)?.with_scale(frame.of_fit(spec))?.signed())
 }
 
 /// Where a climb stands: the mean in the user's units, the rest in those of the frame.

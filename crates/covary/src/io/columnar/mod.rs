@@ -304,11 +304,17 @@ impl Frame {
                 break;
             }
             let part = match &self.parts[column][batch] {
-                Part::Array(array) => {
-                    let array = array.slice(start - self.start(batch), end - start);
-                    Part::Array(if own == data_type { array } else { number::widened(&array, data_type) })
-                }
+                Part::Array(array) => Part::Array(array.slice(start - self.start(batch), end - start)),
                 numbers @ Part::Numbers { .. } => numbers.clone(),
+            };
+            let part = match (part, self.slots[column]) {
+                (part, _) if own == data_type => part,
+                // Observed cells are integers of their own type first: 2⁶⁴ − 1 is 2⁶⁴ to a float.
+                (part, Some(k)) => {
+                    let observed = (start..end).map(|i| (data.row(i)[k], f64::NAN));
+                    Part::Array(number::widened(&number::fill(&part, own, observed), data_type))
+                }
+                (part, None) => part,
             };
             pieces.push(match (part, self.slots[column]) {
                 (Part::Array(array), None) => array,

@@ -6,13 +6,13 @@
 use arrow_array::cast::AsArray;
 use arrow_array::temporal_conversions as time;
 use arrow_array::types::{
-    ArrowPrimitiveType, ArrowTemporalType, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type,
-    Decimal256Type, DecimalType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
-    DurationSecondType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    IntervalDayTimeType, IntervalMonthDayNanoType, IntervalYearMonthType, Time32MillisecondType,
-    Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
+    ArrowPrimitiveType, ArrowTemporalType, Date32Type, Date64Type, Decimal32Type, Decimal64Type,
+    Decimal128Type, Decimal256Type, DecimalType, DurationMicrosecondType, DurationMillisecondType,
+    DurationNanosecondType, DurationSecondType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, IntervalDayTimeType, IntervalMonthDayNanoType, IntervalYearMonthType,
+    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
@@ -25,6 +25,7 @@ pub(super) fn cell(array: &ArrayRef, row: usize) -> String {
         return String::new();
     }
     match array.data_type() {
+        DataType::Null => String::new(),
         DataType::Boolean => array.as_boolean().value(row).to_string(),
         DataType::Int8 => plain::<Int8Type>(array, row),
         DataType::Int16 => plain::<Int16Type>(array, row),
@@ -68,7 +69,10 @@ pub(super) fn cell(array: &ArrayRef, row: usize) -> String {
         DataType::Interval(unit) => interval(array, row, *unit),
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
-            dictionary.normalized_keys().get(row).map_or_else(String::new, |&key| cell(dictionary.values(), key))
+            dictionary
+                .normalized_keys()
+                .get(row)
+                .map_or_else(String::new, |&key| cell(dictionary.values(), key))
         }
         // Nested columns are told of by their type.
         other => other.to_string(),
@@ -115,14 +119,16 @@ fn duration(array: &ArrayRef, row: usize, unit: TimeUnit) -> String {
         TimeUnit::Second => {
             shown(time::try_duration_s_to_duration(array.as_primitive::<DurationSecondType>().value(row)))
         }
-        TimeUnit::Millisecond => {
-            shown(time::try_duration_ms_to_duration(array.as_primitive::<DurationMillisecondType>().value(row)))
-        }
+        TimeUnit::Millisecond => shown(time::try_duration_ms_to_duration(
+            array.as_primitive::<DurationMillisecondType>().value(row),
+        )),
         TimeUnit::Microsecond => {
-            time::duration_us_to_duration(array.as_primitive::<DurationMicrosecondType>().value(row)).to_string()
+            time::duration_us_to_duration(array.as_primitive::<DurationMicrosecondType>().value(row))
+                .to_string()
         }
         TimeUnit::Nanosecond => {
-            time::duration_ns_to_duration(array.as_primitive::<DurationNanosecondType>().value(row)).to_string()
+            time::duration_ns_to_duration(array.as_primitive::<DurationNanosecondType>().value(row))
+                .to_string()
         }
     }
 }
