@@ -178,14 +178,15 @@ fn maximum_likelihood(
     };
     // One factor less than columns reaches every covariance: what is asked for beyond is zero.
     let kept = asked.min(d.saturating_sub(1));
-    let spec = Spec { allow_unidentified: true, ..request.spec_for(&data, kept) };
+    // Factors are the same whatever the units; their shares of variance are those of the columns as they came.
+    let spec = Spec { allow_unidentified: true, standardize: false, ..request.spec_for(&data, kept) };
     let mut fit = method.fit_observed(&data, &spec, observer)?;
     if kept < asked {
         let w = fit.model.loadings();
         let padded = Matrix::from_fn(d, asked, |j, i| if i < kept { w[(j, i)] } else { 0.0 });
         fit.model = LinearGaussian::new(padded, fit.model.mean().to_vec(), fit.model.noise().clone())?;
     }
-    let choice = Choice { n_components: asked, scores: None, correlations: Vec::new(), shuffled: false };
+    let choice = Choice { n_components: asked, scores: None, correlations: Vec::new(), n_permutations: None };
     let saved = request.keep(fit, &data, (&spec, &method, choice), (&placement, table))?;
     drop(data);
     Ok(Learned { saved, placement })

@@ -108,8 +108,10 @@ def test_one_row(cls):
 def test_too_many_components(cls, wine, wine_gaps):
     with pytest.raises(ComponentsError, match="n_components=13 must be below n_features=13"):
         cls(13).fit(wine)
-    with pytest.raises(ComponentsError, match="cannot be identified"):
+    with pytest.warns(CovaryWarning, match="10 factors are more than the 8 that 13 columns can determine"):
         covary.FactorAnalysis(10).fit(wine_gaps)
+    with pytest.raises(ComponentsError, match="14 components are too many"):
+        covary.FactorAnalysis(14).fit(wine_gaps)
 
 
 @every_class

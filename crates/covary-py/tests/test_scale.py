@@ -79,7 +79,7 @@ def test_command_and_loaded_models_are_numpy_s(name, standardize, command, tmp_p
     want = Dense(table, standardize)
     data, model = tmp_path / "table.csv", tmp_path / "pca.covary"
     header = ",".join(f"x{j}" for j in range(table.shape[1]))
-    np.savetxt(data, table, delimiter=",", header=header, comments="", fmt="%r")
+    np.savetxt(data, table, delimiter=",", header=header, comments="", fmt="%.17g")
     asked = [f"--standardize={str(standardize).lower()}", "--components", Q, "--quiet"]
     run(command, "fit", data, "--model", "pca", *asked, "-o", model)
 
