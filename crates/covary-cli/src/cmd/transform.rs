@@ -27,7 +27,8 @@ pub(crate) struct Transform {
     #[command(flatten)]
     question: Question,
 
-    /// Which scores. If not given: projection for pca, posterior otherwise.
+    /// Which scores. If not given: projection for pca, posterior otherwise, and for pca with a rotation, which
+    /// rotates posterior scores with the loadings.
     #[arg(long, verbatim_doc_comment, value_enum)]
     coordinates: Option<CoordinatesName>,
 
@@ -75,7 +76,7 @@ impl Transform {
             }
             let saved = asked.saved()?;
             let coordinates = match self.coordinates {
-                None if saved.family == "pca" => CoordinatesName::Projection,
+                None if saved.family == "pca" && saved.rotation.is_none() => CoordinatesName::Projection,
                 None => CoordinatesName::Posterior,
                 Some(name) => name,
             };

@@ -156,6 +156,33 @@ fn rotated_factors_come_with_their_scores() {
 }
 
 #[test]
+fn rotated_principal_components_come_with_rotated_scores() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    succeed(
+        root,
+        "fit -q examples/wine.csv --model pca --standardize --components 3 --rotation varimax -o wine.covary",
+    );
+    succeed(root, "transform -q wine.covary examples/wine.csv -o scores.csv");
+    let (saved, data, scores) = (saved(root), read(root, "examples/wine.csv"), read(root, "scores.csv"));
+    let rotated = &saved.rotation.as_ref().expect("a rotation").rotated;
+    let plain = saved.model.transform(data.dataset(), Coordinates::Posterior).expect("same columns");
+    // Varimax is orthogonal: scores rotate as x̂ R, and L (x̂ R) is the same part of a row as W x̂.
+    for i in 0..data.n_rows() {
+        let got = scores.dataset().row(i);
+        for k in 0..3 {
+            let want: f64 = (0..3).map(|l| plain[(i, l)] * rotated.transform[(l, k)]).sum();
+            assert!((got[k] - want).abs() < 1e-10, "row {i}: {} instead of {want}", got[k]);
+        }
+        for j in 0..13 {
+            let part = |w: &covary::Matrix, x: &[f64]| (0..3).map(|k| w[(j, k)] * x[k]).sum::<f64>();
+            let (a, b) = (part(&rotated.loadings, got), part(saved.model.loadings(), plain.row(i)));
+            assert!((a - b).abs() < 1e-9 * (1.0 + b.abs()), "row {i}, column {j}: {a} instead of {b}");
+        }
+    }
+}
+
+#[test]
 fn pca_gives_projections() {
     let folder = folder_with_examples();
     let root = folder.path();
