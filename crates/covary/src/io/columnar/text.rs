@@ -88,7 +88,8 @@ fn decimal<T: DecimalType + ArrowPrimitiveType>(array: &ArrayRef, row: usize) ->
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).expect("four bits");
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// ISO 8601; nothing for a value beyond the calendar.
