@@ -4,6 +4,7 @@
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 use std::fs;
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +44,8 @@ pub(crate) fn without_steps<T>(work: impl FnOnce() -> T) -> T {
         let listener = scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 if asked() {
-                    eprintln!("covary: interrupted during a closed form, which has no part to keep: nothing was written");
+                    let told = "covary: interrupted during a closed form, which has no part to keep: nothing was written";
+                    let _ = writeln!(std::io::stderr(), "{told}");
                     leave(i32::from(crate::Failure::INTERRUPTED));
                 }
                 thread::park_timeout(Duration::from_millis(50));

@@ -318,13 +318,12 @@ impl Principal {
         let Training { n_observed_by_column, column_means, column_sds, .. } = own.training.clone();
         let state = (
             (*n_rows, own.training.n_rows, own.method.to_owned(), own.names.clone(), n_observed_by_column),
-            (column_means, column_sds, own.trace.clone()),
+            (column_means, column_sds, own.trace.clone(), scale.clone()),
             array1(py, mean.clone()),
             array2(py, components.clone())?,
             array1(py, explained_variance.clone()),
             array1(py, variances.clone()),
             (*total_variance, *noise_variance, own.log_likelihood),
-            scale.clone(),
         );
         Ok((slf.get_type().getattr("_unpickle")?, state))
     }
@@ -333,17 +332,16 @@ impl Principal {
     #[pyo3(name = "_unpickle")]
     fn unpickle(
         counts: (usize, usize, String, Option<Vec<String>>, Vec<usize>),
-        columns: (Vec<f64>, Vec<f64>, Vec<f64>),
+        columns: Columns,
         mean: PyReadonlyArray1<'_, f64>,
         components: PyReadonlyArray2<'_, f64>,
         explained_variance: PyReadonlyArray1<'_, f64>,
         variances: PyReadonlyArray1<'_, f64>,
         numbers: (f64, f64, Option<f64>),
-        scale: Option<Vec<f64>>,
     ) -> PyResult<Self> {
         let list = |array: &PyReadonlyArray1<'_, f64>| array.as_array().iter().copied().collect::<Vec<f64>>();
         let (n_rows, of_table, method, names, n_observed_by_column) = counts;
-        let (column_means, column_sds, trace) = columns;
+        let (column_means, column_sds, trace, scale) = columns;
         let (total_variance, noise_variance, log_likelihood) = numbers;
         let axes = Components {
             n_rows,
@@ -371,15 +369,17 @@ impl Principal {
     }
 }
 
+/// Means and standard deviations of the columns, the trace, and the scale of the fit.
+type Columns = (Vec<f64>, Vec<f64>, Vec<f64>, Option<Vec<f64>>);
+
 type State<'py> = (
     (usize, usize, String, Option<Vec<String>>, Vec<usize>),
-    (Vec<f64>, Vec<f64>, Vec<f64>),
+    Columns,
     Bound<'py, PyArray1<f64>>,
     Bound<'py, PyArray2<f64>>,
     Bound<'py, PyArray1<f64>>,
     Bound<'py, PyArray1<f64>>,
     (f64, f64, Option<f64>),
-    Option<Vec<f64>>,
 );
 
 /// Principal components of a stream of batches.

@@ -209,7 +209,7 @@ fn the_ledger_of_a_large_table_takes_moments() {
 
 #[test]
 fn a_wild_cell_is_named_with_its_row_and_value() {
-    let mut values: Vec<f64> = (0..54).map(|i| 3.0 * (i as f64 * 0.7).sin()).collect();
+    let mut values: Vec<f64> = (0..54).map(|i| 3.0 * (f64::from(i) * 0.7).sin()).collect();
     assert_eq!(Ledger::of(&column(&values)).wild, []);
     values[17] = 1e6;
     let data = column(&values);
