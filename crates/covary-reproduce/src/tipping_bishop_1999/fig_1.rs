@@ -128,7 +128,8 @@ impl Road {
 
 /// Orthonormal axes of the first two components, 2 × d; zeros for one that was dropped.
 fn plane_of(model: &LinearGaussian) -> Matrix {
-    let axes = model.components();
+    // Planes are compared in the units of the counts, whatever the scale of the fit.
+    let axes = model.clone().with_scale(None).expect("no scale suits every model").components();
     Matrix::from_fn(2, model.loadings().n_rows(), |k, j| if k < axes.n_rows() { axes[(k, j)] } else { 0.0 })
 }
 

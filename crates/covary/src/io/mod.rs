@@ -62,6 +62,7 @@ pub struct ReadOptions {
 
 impl ReadOptions {
     /// Refuses what takes more memory than it may.
+    #[cfg(any(feature = "arrow", feature = "npy"))]
     fn allow(&self, bytes: u64) -> Result<(), Error> {
         match self.max_memory {
             Some(limit) if bytes > limit => {
