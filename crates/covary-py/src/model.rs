@@ -3,7 +3,7 @@
 use crate::array::{Table, array1, array2, grouped, numbers, option_text};
 use crate::error::{of, of_file, raise};
 use crate::place::{Filled, Place};
-use crate::work::run;
+use crate::work::{run, run_or_leave};
 use covary::infer::{Em, FixedPoint, Newton, ObjectiveKind, Observer, Step, Termination};
 use covary::io::model_file::{self, Saved, SavedRotation};
 use covary::learn::{Choice, Components, Family, Learned, Request, Watch};
@@ -33,6 +33,8 @@ pub(crate) struct Model {
     place: Place,
     /// Principal axes and the variance along them, found when first asked for.
     axes: OnceLock<(Matrix, Vec<f64>)>,
+    /// The variance each component explains, likewise.
+    explained: OnceLock<Vec<f64>>,
 }
 
 /// Learns the model of a table.
@@ -81,7 +83,7 @@ pub(crate) fn fit(
         seed,
     };
     let values = x.matrix()?;
-    run(py, threads, progress.as_ref(), |watched| {
+    run_or_leave(py, threads, progress.as_ref(), move |watched| {
         let data = grouped(values, names)?;
         Ok(Model::new(request.learn_observed(&data, watched)?, &data))
     })
@@ -203,22 +205,26 @@ fn named_rotation(name: String) -> PyResult<(String, Rotation)> {
 impl Model {
     pub(crate) fn new(learned: Learned, data: &Dataset) -> Self {
         let Learned { saved, placement } = learned;
-        Self { saved, place: Place::new(placement, data), axes: OnceLock::new() }
+        Self { saved, place: Place::new(placement, data), axes: OnceLock::new(), explained: OnceLock::new() }
     }
 
     /// A model whose columns are the table's.
     pub(crate) fn whole(saved: Saved) -> Self {
         let place = Place::whole(saved.columns.clone());
-        Self { saved, place, axes: OnceLock::new() }
+        Self { saved, place, axes: OnceLock::new(), explained: OnceLock::new() }
     }
 
     pub(crate) fn of_file(saved: Saved) -> Self {
         let place = Place::of_file(&saved.columns, &saved.constants);
-        Self { saved, place, axes: OnceLock::new() }
+        Self { saved, place, axes: OnceLock::new(), explained: OnceLock::new() }
     }
 
     fn axes(&self) -> &(Matrix, Vec<f64>) {
         self.axes.get_or_init(|| self.saved.model.principal_axes())
+    }
+
+    fn explained(&self) -> &[f64] {
+        self.explained.get_or_init(|| self.saved.model.explained_variance())
     }
 }
 
@@ -274,7 +280,7 @@ impl Model {
     ) -> PyResult<Self> {
         let saved = model_file::read(bytes).map_err(of_file)?;
         let place = Place::unpickled((names, columns, constants, singles), saved.columns.len())?;
-        Ok(Self { saved, place, axes: OnceLock::new() })
+        Ok(Self { saved, place, axes: OnceLock::new(), explained: OnceLock::new() })
     }
 
     /// `pca`, `ppca`, `fa`, `bpca` or `gaussian`.
@@ -354,19 +360,20 @@ impl Model {
 
     #[getter]
     fn explained_variance<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        array1(py, self.saved.model.explained_variance())
+        array1(py, self.explained().to_vec())
     }
 
     #[getter]
     fn explained_variance_ratio<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        array1(py, self.saved.model.explained_variance_ratio())
+        let total = self.saved.model.total_variance();
+        array1(py, self.explained().iter().map(|v| v / total).collect())
     }
 
     /// √(n λ): those of the centred table in the scale of the fit, if it is complete.
     #[getter]
     fn singular_values<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         let n = self.saved.training.n_rows as f64;
-        array1(py, self.saved.model.explained_variance().iter().map(|v| (n * v).sqrt()).collect())
+        array1(py, self.explained().iter().map(|v| (n * v).sqrt()).collect())
     }
 
     /// Share of the total variance that is signal of each component, noise subtracted.

@@ -62,8 +62,7 @@ impl Observer for Stages<'_> {
     }
 
     fn decomposing(&mut self, begins: bool) -> ControlFlow<()> {
-        let (from, to) = if begins { (READS, DECOMPOSES) } else { (DECOMPOSES, READS) };
-        if self.0.pass(from, to) { self.0.flow() } else { ControlFlow::Break(()) }
+        self.0.decomposing(begins)
     }
 }
 
@@ -74,6 +73,11 @@ impl Watch for Watched {
 
     fn fitting(&self, step: &Step) -> ControlFlow<()> {
         self.tell(News::Fitting(*step))
+    }
+
+    fn decomposing(&self, begins: bool) -> ControlFlow<()> {
+        let (from, to) = if begins { (READS, DECOMPOSES) } else { (DECOMPOSES, READS) };
+        if self.pass(from, to) { self.flow() } else { ControlFlow::Break(()) }
     }
 }
 

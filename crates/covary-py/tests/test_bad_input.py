@@ -230,16 +230,17 @@ def test_what_to_doubt_is_warned_of(wine_gaps):
         assert covary.Imputer().fit_transform(rows).shape == (178, 12)
 
 
-def test_ctrl_c_leaves_a_decomposition():
+@pytest.mark.parametrize("model", ['covary.PCA(svd_solver="full")', "covary.PPCA(2990)"])
+def test_ctrl_c_leaves_a_decomposition(model):
     """It has no step to stop at; whoever waits for it need not, and the table is theirs again."""
-    code = """
+    code = f"""
 import numpy as np, os, signal, threading, time
 import covary
 X = np.random.default_rng(0).normal(size=(4000, 3000))
 late = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT))
 late.start()
 try:
-    covary.PCA(svd_solver="full").fit(X)
+    {model}.fit(X)
     raise SystemExit("was not interrupted")
 except KeyboardInterrupt:
     X[:] = 0.0

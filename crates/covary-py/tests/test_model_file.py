@@ -27,6 +27,7 @@ def numbers(path, columns=None):
 
 KINDS = {
     "pca": ["--model", "pca", "--components", "2"],
+    "rotated pca": ["--model", "pca", "--components", "2", "--rotation", "varimax"],
     "ppca": ["--model", "ppca", "--components", "3"],
     "fa": ["--model", "fa", "--components", "2", "--rotation", "promax"],
     "bpca": ["--model", "bpca"],

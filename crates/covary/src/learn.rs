@@ -207,13 +207,31 @@ impl Choice {
 /// Canonical correlations count as shared while their test has a p-value of at most this.
 pub const SIGNIFICANT: f64 = 0.05;
 
-/// Watches [`Request::learn_observed`]. Both say whether to go on.
+/// Watches [`Request::learn_observed`]. All say whether to go on.
 pub trait Watch: Sync {
     /// So many of so many fits are done to choose the number of components.
     fn choosing(&self, done: usize, total: usize) -> ControlFlow<()>;
 
     /// A step of the fit.
     fn fitting(&self, step: &Step) -> ControlFlow<()>;
+
+    /// As [`Observer::decomposing`].
+    fn decomposing(&self, _begins: bool) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// The fit, as who watches the whole sees it.
+struct Fitting<'a>(&'a dyn Watch);
+
+impl Observer for Fitting<'_> {
+    fn step(&mut self, step: &Step) -> ControlFlow<()> {
+        self.0.fitting(step)
+    }
+
+    fn decomposing(&mut self, begins: bool) -> ControlFlow<()> {
+        self.0.decomposing(begins)
+    }
 }
 
 impl Watch for () {
@@ -521,8 +539,7 @@ impl Request {
         let method = self.method(&data)?;
         let choice = self.choose(&data, &method, &|done, total| watch.choosing(done, total))?;
         let spec = self.spec_for(&data, choice.n_components);
-        let mut observer = |step: &Step| watch.fitting(step);
-        let fit = method.fit_observed(&data, &spec, &mut observer as &mut dyn Observer)?;
+        let fit = method.fit_observed(&data, &spec, &mut Fitting(watch))?;
         let saved = self.keep(fit, &data, (&spec, &method, choice), (&placement, table))?;
         drop(data);
         Ok(Learned { saved, placement })
@@ -719,8 +736,7 @@ impl MixtureRequest {
         let (n_mixtures, n_components) =
             tried.recommended().map_or(sizes[0], |at| (at.n_mixtures, at.n_components));
         let (road, spec) = (MixtureEm { n_mixtures, ..road }, Spec { n_components, ..spec });
-        let mut observer = |step: &Step| watch.fitting(step);
-        let fit = road.fit_observed(&data, &spec, &mut observer as &mut dyn Observer)?;
+        let fit = road.fit_observed(&data, &spec, &mut Fitting(watch))?;
         let mut saved = SavedMixture::new(fit, &data, &spec, (&road).into());
         self.family.name().clone_into(&mut saved.family);
         saved.constants = constants(&placement, table);
@@ -762,8 +778,7 @@ pub fn learn_classes(
     let choice = request.choose(&data, &method, &|done, total| watch.choosing(done, total))?;
     let spec = Spec { n_components: choice.n_components, ..request.spec() };
     let road = ClassConditional { method: Some(method.clone()), priors: None };
-    let mut observer = |step: &Step| watch.fitting(step);
-    let fit = road.fit_observed(&data, (labels, classes), &spec, &mut observer as &mut dyn Observer)?;
+    let fit = road.fit_observed(&data, (labels, classes), &spec, &mut Fitting(watch))?;
     let mut saved = SavedMixture::of_classes(fit, target, &data, &spec, (&method).into());
     request.family.name().clone_into(&mut saved.family);
     saved.constants = constants(&placement, table);

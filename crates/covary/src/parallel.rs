@@ -3,6 +3,7 @@
 
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 /// Most pieces that work is cut into.
 const MAX_PIECES: usize = 16;
@@ -30,7 +31,21 @@ pub(crate) fn pieces<T: Send>(n: usize, step: usize, work: impl Fn(Range<usize>)
         // Waking a thread takes longer than many a small table.
         return vec![work(0..n)];
     }
-    (0..n.div_ceil(piece)).into_par_iter().map(|p| work(range(p))).collect()
+    map(n.div_ceil(piece), |p| work(range(p)))
+}
+
+/// `work` of 0 to n − 1, in parallel; what it returns comes in order, and of several errors the first.
+///
+/// Rayon's own `map` and `collect` are compiled anew for every caller: they were a sixth of the code of this crate.
+pub(crate) fn map<T: Send>(n: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let places: Vec<Mutex<Option<T>>> = (0..n).map(|_| Mutex::new(None)).collect();
+    each(n, &|i| *places[i].lock().unwrap_or_else(PoisonError::into_inner) = Some(work(i)));
+    let found = |place: Mutex<Option<T>>| place.into_inner().unwrap_or_else(PoisonError::into_inner);
+    places.into_iter().map(|place| found(place).expect("each is worked on")).collect()
+}
+
+fn each(n: usize, work: &(dyn Fn(usize) + Sync)) {
+    (0..n).into_par_iter().for_each(work);
 }
 
 /// A copy of a table, made by all threads: most of the time goes into new pages.

@@ -74,6 +74,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     estimator : PCA, PPCA, FactorAnalysis, BayesianPCA, Gaussian, MixturePPCA, GaussianMixture, \
 PPCAClassifier, GroupFactorAnalysis, FastICA, InfomaxICA or NoisyICA
         The fitted estimator. Options that leave no trace in the model, such as `tol`, are the defaults.
+        Rotated principal components open as PPCA, whose scores rotate with the loadings.
 
     Examples
     --------

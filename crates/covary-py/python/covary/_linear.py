@@ -334,7 +334,9 @@ FAMILIES: dict[str, type[LinearGaussian]] = {}
 
 
 def _opened(model: _covary.Model) -> LinearGaussian:
-    cls = FAMILIES.get(model.family)
+    # Rotated components have posterior scores, which rotate with the loadings; projections do not.
+    rotated = model.family == "pca" and model.rotation is not None
+    cls = FAMILIES.get("ppca" if rotated else model.family)
     if cls is None:
         raise ModelFileError(f"holds a model of kind {model.family!r}, which Python does not open: ask it by the command")
     estimator = cls(**cls()._options_of(model))

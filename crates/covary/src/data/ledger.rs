@@ -1,5 +1,5 @@
 use super::Dataset;
-use rayon::prelude::*;
+use crate::parallel;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
@@ -470,5 +470,5 @@ fn wild(data: &Dataset, codes: &[SuspectedCode]) -> Vec<WildCell> {
             .map(|(row, value)| WildCell { row, column: j, value, median, next })
             .collect::<Vec<_>>()
     };
-    (0..data.n_columns()).into_par_iter().flat_map_iter(of_column).collect()
+    parallel::map(data.n_columns(), of_column).into_iter().flatten().collect()
 }

@@ -24,11 +24,13 @@ impl Pattern<'_> {
     }
 
     /// How many columns are present.
+    #[inline]
     pub fn n_observed(&self) -> usize {
         self.n_columns - self.gaps.len()
     }
 
     /// Columns of the table.
+    #[inline]
     pub(crate) fn n_columns(&self) -> usize {
         self.n_columns
     }
@@ -115,10 +117,12 @@ impl Patterns {
         Some(Self { n_columns, rows, row_end: next, gaps, gap_end })
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.row_end.len()
     }
 
+    #[inline]
     pub(crate) fn get(&self, p: usize) -> Pattern<'_> {
         let start = |ends: &[usize]| if p == 0 { 0 } else { ends[p - 1] };
         Pattern {

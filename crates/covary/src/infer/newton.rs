@@ -5,10 +5,10 @@ use super::factor_problem::{FactorProblem, Profile};
 use super::options::options;
 use super::report::{Fit, Observer, Step, Termination};
 use crate::linalg::{Cholesky, add_product_lower};
+use crate::parallel;
 use crate::{CentralMoments, Dataset, Error, Matrix, Spec};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 
 /// Factor analysis of complete data by Newton steps on ρ = ln ψ, the loadings maximised out.
 ///
@@ -102,13 +102,12 @@ impl Newton {
             None if best.is_doubtful(problem) => self.restarts,
             None => self.restarts.min(FEW),
         };
-        let others: Vec<Climb> = (0..restarts)
-            .into_par_iter()
-            .map(|k| {
-                let start = random_start(d, problem.floor, self.seed, k as u64);
-                self.climb(problem, start, Some(&best.psi), &mut ())
-            })
-            .collect::<Result<_, Error>>()?;
+        let restarted = |k| {
+            let start = random_start(d, problem.floor, self.seed, k as u64);
+            self.climb(problem, start, Some(&best.psi), &mut ())
+        };
+        let others: Vec<Climb> =
+            parallel::map(restarts, restarted).into_iter().collect::<Result<_, Error>>()?;
         // An end counts as better only beyond rounding, so that ties stay with the first.
         for other in others {
             if other.profile.value < best.profile.value - 1e-10 * (1.0 + best.profile.value.abs()) {

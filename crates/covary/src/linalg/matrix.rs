@@ -126,21 +126,25 @@ impl Matrix {
     }
 
     /// Number of rows.
+    #[inline]
     pub fn n_rows(&self) -> usize {
         self.n_rows
     }
 
     /// Number of columns.
+    #[inline]
     pub fn n_columns(&self) -> usize {
         self.n_columns
     }
 
     /// Row `i`.
+    #[inline]
     pub fn row(&self, i: usize) -> &[f64] {
         &self.values[i * self.n_columns..][..self.n_columns]
     }
 
     /// Row `i`, to write.
+    #[inline]
     pub fn row_mut(&mut self, i: usize) -> &mut [f64] {
         &mut self.values[i * self.n_columns..][..self.n_columns]
     }
@@ -156,11 +160,13 @@ impl Matrix {
     }
 
     /// All numbers, row by row.
+    #[inline]
     pub fn as_slice(&self) -> &[f64] {
         &self.values
     }
 
     /// All numbers, row by row, to write.
+    #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [f64] {
         &mut self.values
     }
@@ -267,10 +273,12 @@ impl Matrix {
         })
     }
 
+    #[inline]
     pub(crate) fn view(&self) -> faer::MatRef<'_, f64> {
         faer::MatRef::from_row_major_slice(&self.values, self.n_rows, self.n_columns)
     }
 
+    #[inline]
     pub(crate) fn view_mut(&mut self) -> faer::MatMut<'_, f64> {
         faer::MatMut::from_row_major_slice_mut(&mut self.values, self.n_rows, self.n_columns)
     }
@@ -301,12 +309,14 @@ impl fmt::Debug for Matrix {
 
 impl Index<(usize, usize)> for Matrix {
     type Output = f64;
+    #[inline]
     fn index(&self, (i, j): (usize, usize)) -> &f64 {
         &self.values[i * self.n_columns + j]
     }
 }
 
 impl IndexMut<(usize, usize)> for Matrix {
+    #[inline]
     fn index_mut(&mut self, (i, j): (usize, usize)) -> &mut f64 {
         &mut self.values[i * self.n_columns + j]
     }

@@ -4,11 +4,13 @@ use super::lanes::LANES;
 use super::{Matrix, dot};
 
 /// Numbers in the triangle of a `k × k` matrix.
+#[inline]
 pub(crate) const fn len(k: usize) -> usize {
     k * (k + 1) / 2
 }
 
 /// [`len`] rounded up to whole vector registers: loops over padded triangles have no remainder.
+#[inline]
 pub(crate) const fn padded_len(k: usize) -> usize {
     len(k).next_multiple_of(LANES)
 }

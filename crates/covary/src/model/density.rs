@@ -1,9 +1,8 @@
 use crate::data::Pattern;
-use crate::parallel::copied;
+use crate::parallel::{self, copied};
 use crate::{Dataset, Error, Matrix};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// A distribution over rows that any of their gaps can be integrated out of.
@@ -137,8 +136,7 @@ pub(crate) fn rows_by_pattern<T: Send>(
     data: &Dataset,
     answer: impl Fn(Pattern<'_>) -> Vec<T> + Sync,
 ) -> Vec<T> {
-    let answers: Vec<Vec<T>> =
-        (0..data.n_patterns()).into_par_iter().map(|p| answer(data.pattern(p))).collect();
+    let answers: Vec<Vec<T>> = parallel::map(data.n_patterns(), |p| answer(data.pattern(p)));
     let mut out: Vec<Option<T>> = (0..data.n_rows()).map(|_| None).collect();
     for (pattern, answers) in data.patterns().zip(answers) {
         for (&i, answer) in pattern.rows.iter().zip(answers) {

@@ -4,11 +4,11 @@
 use super::uncertainty::{Estimate, Uncertainty, log_mean};
 use super::{Density, LinearGaussian};
 use crate::linalg::{Cholesky, dot};
+use crate::parallel;
 use crate::{Dataset, Matrix};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
-use rayon::prelude::*;
 use statrs::function::gamma::ln_gamma;
 use std::f64::consts::PI;
 
@@ -96,15 +96,15 @@ impl<'a> Student<'a> {
                 .collect();
             log_mean(&terms)
         };
-        let by_pattern: Vec<Vec<(usize, Estimate)>> = (0..data.n_patterns())
-            .into_par_iter()
-            .map(|p| {
-                let pattern = data.pattern(p);
-                let observed = pattern.observed();
-                let (factor, weights) = of_pattern(&observed);
-                pattern.rows.par_iter().map(|&i| (i, of_row(i, &observed, &factor, &weights))).collect()
+        let by_pattern: Vec<Vec<(usize, Estimate)>> = parallel::map(data.n_patterns(), |p| {
+            let pattern = data.pattern(p);
+            let observed = pattern.observed();
+            let (factor, weights) = of_pattern(&observed);
+            parallel::map(pattern.rows.len(), |k| {
+                let i = pattern.rows[k];
+                (i, of_row(i, &observed, &factor, &weights))
             })
-            .collect();
+        });
         let mut out = vec![Estimate { value: 0.0, standard_error: 0.0 }; data.n_rows()];
         by_pattern.into_iter().flatten().for_each(|(i, estimate)| out[i] = estimate);
         out

@@ -1,11 +1,10 @@
 use crate::infer::{Step, Termination};
 use crate::model::{Density, check_columns};
-use crate::parallel::add;
+use crate::parallel::{self, add};
 use crate::{Dataset, Error, Estimator, Spec};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use std::f64::consts::PI;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -276,17 +275,16 @@ pub fn held_out_cells_observed<E: Estimator + Sync + ?Sized>(
         (0..sizes.len()).flat_map(|s| (0..folds.len()).map(move |f| (s, f))).collect();
     let done = AtomicUsize::new(0);
     let tell = |finished| watch(done.fetch_add(finished, Ordering::Relaxed) + finished, jobs.len());
-    let scores = jobs
-        .par_iter()
-        .map(|&(s, f)| {
-            let fit = estimator.fit_observed(&folds[f], &with(sizes[s]), &mut |_: &Step| tell(0))?;
-            let rows = hold_out_at(&*fit.of_training_rows(), data, &folds[f])?;
-            if fit.report.termination == Termination::Interrupted || tell(1).is_break() {
-                return Err(Error::Interrupted);
-            }
-            Ok(rows)
-        })
-        .collect::<Result<Vec<HeldOutRows>, Error>>()?;
+    let fold = |job: usize| {
+        let (s, f) = jobs[job];
+        let fit = estimator.fit_observed(&folds[f], &with(sizes[s]), &mut |_: &Step| tell(0))?;
+        let rows = hold_out_at(&*fit.of_training_rows(), data, &folds[f])?;
+        if fit.report.termination == Termination::Interrupted || tell(1).is_break() {
+            return Err(Error::Interrupted);
+        }
+        Ok(rows)
+    };
+    let scores = parallel::map(jobs.len(), fold).into_iter().collect::<Result<Vec<HeldOutRows>, Error>>()?;
     let totals: Vec<HeldOutRows> = scores
         .chunks(folds.len())
         .map(|by_fold| {

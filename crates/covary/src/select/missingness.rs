@@ -1,5 +1,6 @@
 use crate::linalg::{Cholesky, dot};
 use crate::model::check_columns;
+use crate::parallel;
 use crate::{Dataset, Error, LinearGaussian, Matrix};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -229,7 +230,7 @@ fn largest_by_chance(n: usize, columns: &[(usize, Vec<f64>)], gaps: &[Vec<u32>])
         rows.shuffle(&mut rng);
         rows
     };
-    let permutations: Vec<Vec<u32>> = (0..PERMUTATIONS).into_par_iter().map(permutation).collect();
+    let permutations: Vec<Vec<u32>> = parallel::map(PERMUTATIONS, permutation);
     let nothing = || vec![0.0_f64; PERMUTATIONS];
     let larger = |mut a: Vec<f64>, b: Vec<f64>| {
         a.iter_mut().zip(b).for_each(|(a, b)| *a = a.max(b));
@@ -297,7 +298,7 @@ impl<'a> Scores<'a> {
             let v = Cholesky::new(&precision).map_or_else(|| Matrix::identity(q), |chol| chol.inverse());
             ((0..q).map(|a| dot(v.row(a), &x)).collect(), v)
         };
-        let posterior = rows.par_iter().map(posterior).collect();
+        let posterior = parallel::map(rows.len(), |k| posterior(&rows[k]));
         Self { data, rows, mean, w, psi, posterior }
     }
 

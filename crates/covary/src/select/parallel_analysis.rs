@@ -1,9 +1,9 @@
 use crate::linalg::{add_gram_lower, eigenvalues, leading_eigenpairs};
+use crate::parallel;
 use crate::{Dataset, Error, Matrix, Spec};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 
 /// Parallel analysis (Horn 1965; permutations after Buja & Eyuboglu 1992): which leading
 /// eigenvalues exceed those of columns that have nothing to do with each other (spec §8.4).
@@ -126,14 +126,12 @@ impl ParallelAnalysis {
     /// Eigenvalues of every copy. Each copy has a random stream of its own, so that the number of
     /// threads cannot matter.
     fn shuffled_eigenvalues(&self, table: &Columns, round: usize) -> Result<Vec<Vec<f64>>, Error> {
-        (0..self.n_copies)
-            .into_par_iter()
-            .map(|copy| {
-                let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-                rng.set_stream((round * self.n_copies + copy) as u64);
-                table.eigenvalues(&table.shuffled(&mut rng))
-            })
-            .collect()
+        let of_copy = |copy| {
+            let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+            rng.set_stream((round * self.n_copies + copy) as u64);
+            table.eigenvalues(&table.shuffled(&mut rng))
+        };
+        parallel::map(self.n_copies, of_copy).into_iter().collect()
     }
 }
 
@@ -164,16 +162,15 @@ impl ParallelAnalysis {
             let bound = "from 2 to half the number of rows";
             return Err(Error::OutOfRange { name: "n_groups", value: n_groups as f64, bound });
         }
-        let logs: Vec<Vec<f64>> = (0..n_groups)
-            .into_par_iter()
-            .map(|group| {
-                let kept: Vec<usize> = (0..data.n_rows()).filter(|i| i % n_groups != group).collect();
-                let rest = data.of_rows(&kept)?;
-                Spec::ppca(0).check(&rest)?;
-                let columns = Columns::new(&rest, self.standardize);
-                Ok(columns.eigenvalues(&columns.values)?.iter().map(|l| l.ln()).collect())
-            })
-            .collect::<Result<_, Error>>()?;
+        let without = |group| {
+            let kept: Vec<usize> = (0..data.n_rows()).filter(|i| i % n_groups != group).collect();
+            let rest = data.of_rows(&kept)?;
+            Spec::ppca(0).check(&rest)?;
+            let columns = Columns::new(&rest, self.standardize);
+            Ok(columns.eigenvalues(&columns.values)?.iter().map(|l| l.ln()).collect())
+        };
+        let logs: Vec<Vec<f64>> =
+            parallel::map(n_groups, without).into_iter().collect::<Result<_, Error>>()?;
         let g = n_groups as f64;
         let error = |k: usize| {
             let mean = logs.iter().map(|l| l[k]).sum::<f64>() / g;

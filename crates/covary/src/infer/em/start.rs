@@ -6,13 +6,12 @@ use crate::infer::report::Warning;
 use crate::infer::scatter::{scatter_times, sum_matrices};
 use crate::linalg::rows::{center_observed, count_clear_in_both};
 use crate::linalg::{Eigen, add_gram_lower, dot, krylov, leading_eigenpairs, normal, top_eigenpairs};
-use crate::parallel::BLOCK_CELLS;
+use crate::parallel::{self, BLOCK_CELLS};
 use crate::{Dataset, Error, Matrix, Spec};
 use faer::{MatMut, MatRef};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
-use rayon::prelude::*;
 
 /// Share of a mean variance below which a starting loading or noise is not taken.
 const LEAST_SIGNAL: f64 = 1e-2;
@@ -190,16 +189,13 @@ impl Pairs {
                 }
             }
         }
-        let rows: Vec<Vec<f64>> = (0..d)
-            .into_par_iter()
-            .map(|j| {
-                let of = |k: usize| &gaps[k * words..][..words];
-                // Bits beyond the last row are no gaps either.
-                let beyond = (64 * words - n) as u32;
-                let count = |k: usize| f64::from(count_clear_in_both(of(j), of(k)) - beyond);
-                (0..d).map(|k| if k <= j { count(k) } else { 0.0 }).collect()
-            })
-            .collect();
+        let rows: Vec<Vec<f64>> = parallel::map(d, |j| {
+            let of = |k: usize| &gaps[k * words..][..words];
+            // Bits beyond the last row are no gaps either.
+            let beyond = (64 * words - n) as u32;
+            let count = |k: usize| f64::from(count_clear_in_both(of(j), of(k)) - beyond);
+            (0..d).map(|k| if k <= j { count(k) } else { 0.0 }).collect()
+        });
         Matrix::from_rows(&rows)
     }
 

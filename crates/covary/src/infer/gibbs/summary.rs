@@ -8,8 +8,8 @@ use crate::infer::diagnostics::ChainSummary;
 use crate::infer::report::{Fit, FitReport, Monitored, Objective, ObjectiveKind, Termination, Warning};
 use crate::linalg::{Svd, dot, thin_svd};
 use crate::model::Mixture;
+use crate::parallel;
 use crate::{Error, Matrix};
-use rayon::prelude::*;
 use statrs::function::gamma::ln_gamma;
 use std::f64::consts::PI;
 
@@ -164,7 +164,7 @@ fn monitored(chains: &[Vec<&Draw>], table: &Table, loadings: &Matrix) -> (Vec<Mo
         )
     };
     let overall = if table.isotropic { 3 } else { 2 }.min(scalars.len());
-    let mut judged: Vec<_> = scalars.par_iter().map(judge).collect();
+    let mut judged: Vec<_> = parallel::map(scalars.len(), |k| judge(&scalars[k]));
     judged[overall..].sort_by(|a, b| b.0.total_cmp(&a.0));
     judged.truncate(overall + LEAST_KNOWN);
     let worst = judged.iter().max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(miss, ..)| *miss > 1.0);

@@ -11,8 +11,8 @@ use super::maximize::{covariance, from_eigenpairs};
 use crate::infer::em::parameters::{Frame, Parameters};
 use crate::infer::full_covariance::{Gaussian, Moments};
 use crate::linalg::{eigen, positive_inverse};
+use crate::parallel;
 use crate::{Dataset, Error, Matrix};
-use rayon::prelude::*;
 
 /// ε: what a model without rows is divided by, as in scikit-learn.
 const EPSILON: f64 = 10.0 * f64::EPSILON;
@@ -52,10 +52,12 @@ impl Regularized<'_> {
         weights: &[Vec<f64>],
     ) -> Result<(Vec<Parameters>, Vec<f64>), Error> {
         let counts = weights.iter().map(|weights| weights.iter().sum::<f64>() + EPSILON).collect();
-        let moment = |(at, weights): (&Parameters, &Vec<f64>)| {
+        let moment = |k: usize| {
+            let (at, weights) = (&at[k], &weights[k]);
             if self.n_components == 0 { Ok(self.by_cells(at, weights)) } else { self.by_rows(at, weights) }
         };
-        let moments: Vec<Moment> = at.par_iter().zip(weights).map(moment).collect::<Result<_, Error>>()?;
+        let moments: Vec<Moment> =
+            parallel::map(at.len(), moment).into_iter().collect::<Result<_, Error>>()?;
         let parameters = if self.shared {
             let means: Vec<Vec<f64>> = moments.iter().map(|m| m.mean.clone()).collect();
             let one = self.parameters(pooled(&moments), Vec::new())?;

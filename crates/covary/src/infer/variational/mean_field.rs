@@ -7,9 +7,9 @@ use crate::infer::options::options;
 use crate::infer::report::{Fit, Observer};
 use crate::infer::{Estimator, em::parameters::Frame};
 use crate::linalg::{Cholesky, dot};
+use crate::parallel;
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, Matrix, Spec};
-use rayon::prelude::*;
 
 /// Bayesian PCA, factor analysis and group factor analysis by a posterior whose factors are independent:
 /// `q(X) q(W) q(μ) q(α) q(τ)`.
@@ -148,26 +148,25 @@ fn update(prior: &Prior, statistics: &Statistics, state: &mut State) -> Result<V
     let first: Vec<usize> =
         (0..own).map(|k| (0..d).find(|&j| state.place(own, j) == k).expect("views have columns")).collect();
     // The covariance of each, and its factor.
-    let known: Vec<(Cholesky, Matrix, f64)> = first
-        .into_par_iter()
-        .map(|j| {
-            let alpha = alpha.row(state.view[j]);
-            let (a, tau) = (statistics.normal(j), state.tau(j));
-            let unit = if prior.in_noise_units { tau } else { 1.0 };
-            let precision =
-                Matrix::from_fn(q, q, |r, c| tau * a[(r, c)] + if r == c { unit * alpha[r] } else { 0.0 });
-            let factor = super::factorized(&precision)?;
-            let mean_variance = 1.0 / (unit * prior.mean_precision + tau * statistics.counts[j]);
-            let inverse = factor.inverse();
-            let covariance = Matrix::from_fn(q + 1, q + 1, |r, c| match (r < q, c < q) {
-                (true, true) => inverse[(r, c)],
-                (false, false) => mean_variance,
-                _ => 0.0,
-            });
-            let ln_det = mean_variance.ln() - factor.ln_det();
-            Ok((factor, covariance, ln_det))
-        })
-        .collect::<Result<_, Error>>()?;
+    let of_column = |j: usize| {
+        let alpha = alpha.row(state.view[j]);
+        let (a, tau) = (statistics.normal(j), state.tau(j));
+        let unit = if prior.in_noise_units { tau } else { 1.0 };
+        let precision =
+            Matrix::from_fn(q, q, |r, c| tau * a[(r, c)] + if r == c { unit * alpha[r] } else { 0.0 });
+        let factor = super::factorized(&precision)?;
+        let mean_variance = 1.0 / (unit * prior.mean_precision + tau * statistics.counts[j]);
+        let inverse = factor.inverse();
+        let covariance = Matrix::from_fn(q + 1, q + 1, |r, c| match (r < q, c < q) {
+            (true, true) => inverse[(r, c)],
+            (false, false) => mean_variance,
+            _ => 0.0,
+        });
+        let ln_det = mean_variance.ln() - factor.ln_det();
+        Ok((factor, covariance, ln_det))
+    };
+    let known: Vec<(Cholesky, Matrix, f64)> =
+        parallel::map(own, |k| of_column(first[k])).into_iter().collect::<Result<_, Error>>()?;
     for j in 0..d {
         let (factor, covariance, _) = &known[state.place(own, j)];
         let (a, b, tau) = (statistics.normal(j), statistics.cross.row(j), state.tau(j));

@@ -7,9 +7,9 @@ use crate::infer::options::options;
 use crate::infer::report::{Fit, Observer};
 use crate::infer::{Estimator, em::parameters::Frame};
 use crate::linalg::Cholesky;
+use crate::parallel;
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, Matrix, Spec};
-use rayon::prelude::*;
 
 /// Bayesian PCA by a posterior that keeps loadings, mean and noise together:
 /// `q(X) q(μ, W, τ) q(α)` (Agarwal & Bishop 2003), with any gaps.
@@ -149,16 +149,15 @@ fn update(prior: &Prior, statistics: &Statistics, state: &mut State) -> Result<V
         beta * direction(r) * direction(c) + if r == c && r < q { relevance[r] } else { 0.0 }
     });
     let own = statistics.normal.len();
-    let known: Vec<(Cholesky, Matrix)> = (0..own)
-        .into_par_iter()
-        .map(|j| {
-            let a = statistics.normal(j);
-            let lambda = Matrix::from_fn(q + 1, q + 1, |r, c| precision[(r, c)] + a[(r, c)]);
-            let factor = super::factorized(&lambda)?;
-            let inverse = factor.inverse();
-            Ok((factor, inverse))
-        })
-        .collect::<Result<_, Error>>()?;
+    let of_column = |j| {
+        let a = statistics.normal(j);
+        let lambda = Matrix::from_fn(q + 1, q + 1, |r, c| precision[(r, c)] + a[(r, c)]);
+        let factor = super::factorized(&lambda)?;
+        let inverse = factor.inverse();
+        Ok((factor, inverse))
+    };
+    let known: Vec<(Cholesky, Matrix)> =
+        parallel::map(own, of_column).into_iter().collect::<Result<_, Error>>()?;
     for j in 0..d {
         let row = state.v.row_mut(j);
         // Relative to the mean of the pass, around which y was taken.
