@@ -3,8 +3,7 @@
 //!
 //! Every kind of figure is a module of [`plot`] with a struct of numbers, which goes to and from JSON, a
 //! function `numbers` that asks the library for them, and a function `draw` that makes an [`Svg`] of
-//! them. The same numbers give the same bytes. With the feature `png` an SVG becomes pixels, by a font
-//! that is shipped, so that these bytes do not depend on the machine either.
+//! them. The same numbers give the same bytes.
 //!
 //! ```
 //! use covary::{data::{simulate, Shape}, io::model_file::Saved, Estimator, Method, Spec};
@@ -24,8 +23,6 @@ pub mod chart;
 mod layout;
 pub mod page;
 pub mod plot;
-#[cfg(feature = "png")]
-mod png;
 pub mod scale;
 pub mod svg;
 pub mod text;
@@ -100,14 +97,4 @@ pub enum Error {
     /// No row can be put on the map.
     #[error("no row has a latitude from -90 to 90, a longitude from -180 to 360, and a value")]
     NoPlaces,
-    /// The picture is too large or has no area.
-    #[error("a picture of {width:.0} x {height:.0} pixels cannot be made; sides are from 1 to {most}")]
-    Picture {
-        /// Width in pixels.
-        width: f64,
-        /// Height in pixels.
-        height: f64,
-        /// Longest side.
-        most: usize,
-    },
 }

@@ -14,7 +14,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let record: Record = serde_json::from_str(&text)?;
         for (name, chart) in record.figure_names().iter().zip(&record.charts) {
-            let png = chart.draw(&Style::default()).to_png(1.0)?;
+            let svg = chart.draw(&Style::default());
+            let png = covary_png::png(svg.as_str(), svg.size(), 1.0)?;
             std::fs::write(folder.join(name).with_extension("png"), png)?;
         }
     }

@@ -155,7 +155,8 @@ impl Plot {
             }
             let (found, svg) = self.drawn(voice, &files)?;
             let bytes = if png {
-                svg.to_png(PNG_SCALE).map_err(|e| Failure::work("the figure", e))?
+                covary_png::png(svg.as_str(), svg.size(), PNG_SCALE)
+                    .map_err(|e| Failure::work("the figure", e))?
             } else {
                 svg.as_str().as_bytes().to_vec()
             };

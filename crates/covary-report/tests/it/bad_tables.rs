@@ -41,8 +41,7 @@ fn check(svg: &Svg) {
             assert!((-1.0..=most + 1.0).contains(&at), "{at} of {most}: {}", &piece[..60.min(piece.len())]);
         }
     }
-    #[cfg(feature = "png")]
-    svg.to_png(1.0).expect("pixels");
+    covary_png::png(svg.as_str(), svg.size(), 1.0).expect("pixels");
 }
 
 fn named(names: &[&str], rows: usize) -> Dataset {

@@ -63,7 +63,7 @@ fn every_content_has_the_bytes_that_were_looked_at() {
         std::fs::write(&path, svg.as_str()).expect("writable");
     }
     if let Some(folder) = std::env::var_os("COVARY_FIGURES") {
-        let png = svg.to_png(1.0).expect("of an ordinary size");
+        let png = covary_png::png(svg.as_str(), svg.size(), 1.0).expect("of an ordinary size");
         std::fs::write(Path::new(&folder).join("chart.png"), png).expect("writable");
     }
     let golden = std::fs::read_to_string(&path).expect("a golden figure");
@@ -79,7 +79,7 @@ fn charts_go_to_json_and_back_and_keep_to_any_size() {
         let style = Style { theme: Theme::Dark, width: Some(width), height: Some(height) };
         let svg = chart.draw(&style);
         assert_eq!(svg.size(), (width, height));
-        assert!(!svg.as_str().contains("NaN") && svg.to_png(1.0).is_ok());
+        assert!(!svg.as_str().contains("NaN") && covary_png::png(svg.as_str(), svg.size(), 1.0).is_ok());
     }
 }
 

@@ -66,14 +66,13 @@ fn every_kind_has_the_bytes_that_were_looked_at() {
     }
 }
 
-#[cfg(feature = "png")]
 #[test]
 fn every_kind_becomes_pixels_in_both_themes_and_any_size() {
     let pictures = std::env::var_os("COVARY_FIGURES").map(PathBuf::from);
     for kind in Kind::ALL {
         for (theme, word) in [(Theme::Light, "light"), (Theme::Dark, "dark")] {
-            let png =
-                drawn(kind, &Style { theme, ..Style::default() }).to_png(2.0).expect("of an ordinary size");
+            let svg = drawn(kind, &Style { theme, ..Style::default() });
+            let png = covary_png::png(svg.as_str(), svg.size(), 2.0).expect("of an ordinary size");
             assert!(png.starts_with(b"\x89PNG"));
             if let Some(folder) = &pictures {
                 fs::write(folder.join(format!("{}-{word}.png", kind.name())), png).expect("writable");
@@ -83,7 +82,11 @@ fn every_kind_becomes_pixels_in_both_themes_and_any_size() {
             let style = Style { width: Some(width), height: Some(height), ..Style::default() };
             let svg = drawn(kind, &style);
             assert_eq!(svg.size(), (width, height));
-            assert!(!svg.as_str().contains("NaN") && svg.to_png(1.0).is_ok(), "{}", kind.name());
+            assert!(
+                !svg.as_str().contains("NaN") && covary_png::png(svg.as_str(), svg.size(), 1.0).is_ok(),
+                "{}",
+                kind.name()
+            );
         }
     }
 }

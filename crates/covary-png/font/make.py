@@ -3,7 +3,7 @@
     pip install fonttools && python3 make.py /usr/share/fonts/truetype/dejavu
 
 Kept are the letters of Latin, Greek, Cyrillic, Hebrew and Arabic, punctuation, arrows and the signs of
-mathematics that figures use; hinting is dropped. The widths go to ../src/widths.rs.
+mathematics that figures use; hinting is dropped. The widths go to ../../covary-report/src/widths.rs.
 """
 
 import subprocess
@@ -33,5 +33,5 @@ for weight, name in [("", "REGULAR"), ("-Bold", "BOLD")]:
         run = [round(1000 * widths[cmap[c]][0] / unit) if c in cmap else 600 for c in range(first, last + 1)]
         lines.append(f"    (0x{first:04x}, &{run}),")
     lines += ["];", ""]
-with open("../src/widths.rs", "w") as file:
+with open("../../covary-report/src/widths.rs", "w") as file:
     file.write("\n".join(lines))
