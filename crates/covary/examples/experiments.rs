@@ -1,5 +1,5 @@
 //! The dimension studies of the literature on variational Bayesian PCA, beside the reference figures they are
-//! held against (spec II §12); `covary reproduce chen-2018-fig-12` has that of imputation:
+//! held against [M 2.12]; `covary reproduce chen-2018-fig-12` has that of imputation:
 //!
 //!     cargo run --release -p covary --example experiments
 //!

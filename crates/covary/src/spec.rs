@@ -12,7 +12,7 @@ pub enum NoiseFamily {
     Diagonal,
 }
 
-/// Priors that keep weakly determined fits stable (spec §5.6). The default is none: maximum
+/// Priors that keep weakly determined fits stable [M 1.5.6]. The default is none: maximum
 /// likelihood. Scales are relative to the observed variance (of each column for diagonal noise or a
 /// standardised fit, the mean over columns otherwise), so that units do not matter.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -195,7 +195,7 @@ impl Spec {
 
     /// The most components that so many columns can determine: one less than the columns for
     /// isotropic noise; for diagonal noise as many as leave `((d − q)² − (d + q)) / 2 ≥ 0` degrees
-    /// of freedom (spec §6.1).
+    /// of freedom [M 1.6.1].
     pub fn max_components(&self, n_columns: usize) -> usize {
         let identified = |&q: &usize| match self.noise {
             NoiseFamily::Isotropic => true,
@@ -205,7 +205,7 @@ impl Spec {
     }
 
     /// Free parameters of mean and covariance, as they are fitted: a standardised model has one isotropic
-    /// noise variance although it comes back with one for each column (spec §3.7).
+    /// noise variance although it comes back with one for each column [M 1.3.7].
     pub fn n_parameters(&self, n_columns: usize) -> usize {
         let (d, q) = (n_columns, self.n_components);
         let noise = match self.noise {

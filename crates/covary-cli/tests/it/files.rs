@@ -314,3 +314,60 @@ fn a_damaged_arrow_file_is_refused_without_the_text_of_a_panic() {
         assert!(matches!(said.code, Some(0 | 1)), "byte {at}: {:?} {}", said.code, said.err);
     }
 }
+
+#[test]
+fn tables_of_numbers_beyond_the_memory_allowed_are_refused_with_the_figure() {
+    let folder = fitted();
+    let root = folder.path();
+    for (name, takes) in
+        [("s.parquet", "41.6 MB"), ("s.arrow", "MB"), ("s.npz", "41.6 MB"), ("s.npy", "41.6 MB")]
+    {
+        succeed(root, &format!("sample wine.covary --rows 200000 -o {name}"));
+        let said = run_in(root, &["score", "wine.covary", name, "--max-memory", "10M", "-o", "out.csv"], b"");
+        assert_eq!(said.code, Some(1), "{name}: {}", said.err);
+        let figure = format!("{name}: takes ");
+        assert!(said.err.contains(&figure) && said.err.contains(takes), "{name}: {}", said.err);
+        assert!(said.err.contains("10.0 MB are allowed; raise --max-memory"), "{name}: {}", said.err);
+        assert!(!root.join("out.csv").exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_gzip_file_with_other_bytes_behind_it_is_refused() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    let text = fs::read(root.join("examples/wine_gaps.csv")).expect("an example");
+    let mut zip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let whole = zip.write_all(&text).and_then(|()| zip.finish()).expect("memory takes all");
+    fs::write(root.join("whole.csv.gz"), &whole).expect("writable");
+    succeed(root, "impute whole.csv.gz --no-check -o whole.csv");
+    for behind in [b"garbage".to_vec(), vec![b'x'; 500], vec![0; 500]] {
+        fs::write(root.join("x.csv.gz"), [whole.as_slice(), &behind].concat()).expect("writable");
+        let said = run_in(root, &["impute", "x.csv.gz", "-o", "out.csv"], b"");
+        assert_eq!(said.code, Some(1), "{}", said.err);
+        assert!(said.err.contains("x.csv.gz: is not a whole gzip file"), "{}", said.err);
+        assert!(!root.join("out.csv").exists());
+    }
+}
+
+#[test]
+fn a_constant_column_with_another_value_is_said_by_every_verb_and_left_as_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path();
+    fs::write(root.join("a.csv"), "a,b,c\n1,2,7\n2,1,7\n3,5,7\n4,3,7\n5,8,7\n6,2,7\n").expect("writable");
+    fs::write(root.join("b.csv"), "a,b,c\n1,2,9\n2,,7\n").expect("writable");
+    succeed(root, "fit a.csv --components 1 -o m.covary");
+    for call in [
+        "impute b.csv --model m.covary",
+        "transform m.covary b.csv",
+        "score m.covary b.csv",
+        "reconstruct m.covary b.csv",
+    ] {
+        let said = succeed(root, call);
+        let words = "`c` was always 7 where the model learned and is 9 in row 1";
+        assert!(said.err.contains(words), "{call}: {}", said.err);
+        if call.starts_with("impute") {
+            assert!(said.out.starts_with("a,b,c\n1,2,9\n2,"), "{}", said.out);
+        }
+    }
+}

@@ -8,7 +8,7 @@ use std::ops::Range;
 ///
 /// ```text
 /// δ = m_b − m_a     n = n_a + n_b     m = m_a + δ n_b/n
-/// M = M_a + M_b + δ δᵀ n_a n_b / n                                  (spec §4.4)
+/// M = M_a + M_b + δ δᵀ n_a n_b / n                                  [M 1.4.4]
 /// ```
 ///
 /// ```

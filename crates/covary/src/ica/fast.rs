@@ -286,7 +286,7 @@ impl FastIca {
         Ok(Turned { b, ..turned })
     }
 
-    /// `1/N g(Y)ᵀ Z − diag(mean g′(Y)) B`, `Y = Z Bᵀ` (spec §8.2).
+    /// `1/N g(Y)ᵀ Z − diag(mean g′(Y)) B`, `Y = Z Bᵀ` [M 2.8.2].
     fn step(&self, white: &Whitened, b: &Matrix) -> Matrix {
         let (n, q, p) = (white.rows.n_rows() as f64, white.n_components(), b.n_rows());
         let origin = vec![0.0; p];

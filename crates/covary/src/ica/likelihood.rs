@@ -83,7 +83,7 @@ impl Kind {
     }
 }
 
-/// Maximum likelihood of a square mixing without noise, on the whitened table (spec §8.3).
+/// Maximum likelihood of a square mixing without noise, on the whitened table [M 2.8.3].
 ///
 /// ```text
 /// ℓ(B) = N ln |det B| + Σₙ Σᵢ ln pᵢ(bᵢᵀ zₙ)

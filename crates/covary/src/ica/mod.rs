@@ -158,7 +158,7 @@ fn listed(sources: &[usize]) -> String {
     sources.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A whitened table: `Z = (T − t̄) K`, `Zᵀ Z / N = I` (spec §8.1).
+/// A whitened table: `Z = (T − t̄) K`, `Zᵀ Z / N = I` [M 2.8.1].
 struct Whitened {
     mean: Vec<f64>,
     /// Kᵀ, q × d.
@@ -365,7 +365,7 @@ pub fn looks_gaussian(kurtosis: f64) -> bool {
     kurtosis.abs() < GAUSSIAN
 }
 
-/// The warning of Gaussian sources, where it is due (spec §8.3).
+/// The warning of Gaussian sources, where it is due [M 2.8.3].
 fn gaussian(kurtosis: &[f64]) -> Option<Warning> {
     let sources: Vec<usize> =
         kurtosis.iter().enumerate().filter(|(_, k)| looks_gaussian(**k)).map(|(i, _)| i + 1).collect();

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::f64::consts::{LN_2, PI, SQRT_2};
 use std::ops::Range;
 
-/// Independent components behind noise, with gaps: Laplace sources, fewer than columns or not (spec §8.4).
+/// Independent components behind noise, with gaps: Laplace sources, fewer than columns or not [M 2.8.4].
 ///
 /// ```text
 /// t = W s + μ + ε      ε ~ N(0, diag ψ)      p(s) = exp(−√2 |s|) / √2

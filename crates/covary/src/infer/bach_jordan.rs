@@ -1,4 +1,4 @@
-//! Probabilistic canonical correlation in closed form (spec §7.2).
+//! Probabilistic canonical correlation in closed form [M 2.7.2].
 
 use super::Estimator;
 use super::options::options;

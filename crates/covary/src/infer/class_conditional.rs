@@ -1,4 +1,4 @@
-//! One model for each class of rows (spec §9.6).
+//! One model for each class of rows [M 1.9.6].
 
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination};
 use super::{Estimator, Method};

@@ -1,4 +1,4 @@
-//! Maximum-likelihood factor analysis of complete data by conditional maximisation (spec §6.2).
+//! Maximum-likelihood factor analysis of complete data by conditional maximisation [M 1.6.2].
 
 use super::Estimator;
 use super::factor_problem::{FactorProblem, Profile};

@@ -1,4 +1,4 @@
-//! Factor analysis of complete data as a function of the noise variances alone (spec §6).
+//! Factor analysis of complete data as a function of the noise variances alone [M 1.6].
 //!
 //! Everything here is on the correlation scale: factor analysis follows any rescaling of the columns
 //! exactly, and unit variances keep the eigenproblem well conditioned. [`FactorProblem::finish`]
@@ -209,7 +209,7 @@ fn kept(leading: &[f64]) -> usize {
     leading.iter().take_while(|t| **t > 1.0).count()
 }
 
-/// The likelihood as a function of ρ = ln ψ, loadings maximised out (spec §6.3). With θ, v the
+/// The likelihood as a function of ρ = ln ψ, loadings maximised out [M 1.6.3]. With θ, v the
 /// eigenpairs of `Ψ^-½ R Ψ^-½` and `kept` the number of θ > 1 among the first q:
 ///
 /// ```text

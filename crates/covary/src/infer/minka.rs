@@ -1,4 +1,4 @@
-//! How probable a number of components is, from the spectrum alone (Minka 2000; spec §8.2).
+//! How probable a number of components is, from the spectrum alone (Minka 2000; [M 1.8.2]).
 
 use super::Spectrum;
 use crate::Error;

@@ -154,7 +154,7 @@ roads! {
 }
 
 impl Method {
-    /// The road the spec recommends (§12): closed form where there is one, Newton for factor
+    /// The road the spec recommends [M 1.12]: closed form where there is one, Newton for factor
     /// analysis of a complete table, EM otherwise.
     pub fn recommended(data: &Dataset, spec: &Spec) -> Self {
         let unpenalised = data.is_complete() && spec.prior.is_flat();

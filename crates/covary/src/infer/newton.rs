@@ -1,4 +1,4 @@
-//! Maximum-likelihood factor analysis of complete data by bounded Newton steps (spec §6.3).
+//! Maximum-likelihood factor analysis of complete data by bounded Newton steps [M 1.6.3].
 
 use super::Estimator;
 use super::factor_problem::{FactorProblem, Profile};
@@ -227,7 +227,7 @@ fn projection(profile: &Profile, free: &[usize]) -> Matrix {
 }
 
 /// Second derivatives by ρ, lower triangle over the free columns; l runs over the kept eigenpairs
-/// and m over the rest (spec §6.3):
+/// and m over the rest [M 1.6.3]:
 ///
 /// ```text
 /// Hᵢⱼ = (Σₘ θₘ vᵢₘ vⱼₘ) Pᵢⱼ + Σₗ vᵢₗ vⱼₗ Σₘ (1 − θₘ) (θₗ + θₘ)/(θₗ − θₘ) vᵢₘ vⱼₘ

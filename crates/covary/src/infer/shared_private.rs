@@ -1,4 +1,4 @@
-//! Probabilistic CCA with shared and private components, any number of views, any gaps (spec §7.3).
+//! Probabilistic CCA with shared and private components, any number of views, any gaps [M 2.7.3].
 
 use super::em::moments::{LatentMoments, quadratic, solve_spd};
 use super::em::parameters::{Frame, Parameters};
@@ -431,7 +431,7 @@ impl Layout {
             });
             let found = eigen(&left)?;
             let rest = found.values[columns.len()..].iter().map(|v| v.max(0.0)).sum::<f64>();
-            // Small noise: what starts as noise is hard to win back (spec §2.5).
+            // Small noise: what starts as noise is hard to win back [M 2.2.5].
             let noise = (rest / (rows.len() - columns.len()) as f64).max(0.01);
             for (k, i) in columns.clone().enumerate() {
                 let length = (found.values[k] - noise).max(0.01).sqrt();

@@ -1,4 +1,4 @@
-//! Exact maximum likelihood of probabilistic PCA on complete tables (spec §2 and §3.4).
+//! Exact maximum likelihood of probabilistic PCA on complete tables ([M 1.2] and [M 1.3.4]).
 //!
 //! ```text
 //! σ² = 1/(d−q) Σ_{i>q} λᵢ        W = U_q (Λ_q − σ² I)^½        λ, U: eigenpairs of S (divisor N)

@@ -1,6 +1,6 @@
 use super::Matrix;
 
-/// Sign rule (spec §1.3): in each column the first entry whose size is within 1e-6 of the largest
+/// Sign rule [M 1.1.3]: in each column the first entry whose size is within 1e-6 of the largest
 /// is positive. The slack makes exact ties deterministic. Returns the flips, one ±1 per column.
 pub(crate) fn canonical_signs(columns: &mut Matrix) -> Vec<f64> {
     let (n, k) = (columns.n_rows(), columns.n_columns());

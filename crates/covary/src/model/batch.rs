@@ -93,7 +93,7 @@ impl LinearGaussian {
         in_row_order(&parts)
     }
 
-    /// Log-density of every row, gaps integrated out (spec §3.2):
+    /// Log-density of every row, gaps integrated out [M 1.3.2]:
     /// ```text
     /// −2 ln p = Σ_O ln 2πψ + ln |G| + (y − W x̂)ᵀ Ψ⁻¹ (y − W x̂) + ‖x̂‖²       free of cancellation
     /// ```
@@ -326,7 +326,7 @@ impl pulp::WithSimd for Fill<'_> {
     }
 }
 
-/// What uncertain parameters add to the variance of a cell, with ẑ = (x̂, 1) (spec II §2.8, §3.6):
+/// What uncertain parameters add to the variance of a cell, with ẑ = (x̂, 1) ([M 2.2.8], [M 2.3.6]):
 /// `ẑᵀ cov(v) ẑ + tr cov(w) V`, and to its noise: `⟨σ²⟩ − ψ`.
 pub(super) fn added_variance(
     u: &Uncertainty,

@@ -1,7 +1,7 @@
 use super::Mixture;
 use crate::{Dataset, Error, Matrix};
 
-/// Classes with a density each: a mixture whose components have names (spec §9.6).
+/// Classes with a density each: a mixture whose components have names [M 1.9.6].
 ///
 /// ```text
 /// p(c | t_O) = π_c N(t_O | c) / Σ_k π_k N(t_O | k)

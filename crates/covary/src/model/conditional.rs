@@ -10,8 +10,8 @@ use rand_distr::{Distribution, StandardNormal};
 /// factorised once, then asked row by row.
 ///
 /// ```text
-/// x | t_O ~ N(x̂, V)        V = G⁻¹      x̂ = V W_Oᵀ Ψ_O⁻¹ (t_O − μ_O)            (spec §5.1)
-/// t_m | t_O ~ N(μ_m + W_m x̂,  W_m V W_mᵀ + Ψ_m)                                 (spec §5.4)
+/// x | t_O ~ N(x̂, V)        V = G⁻¹      x̂ = V W_Oᵀ Ψ_O⁻¹ (t_O − μ_O)            [M 1.5.1]
+/// t_m | t_O ~ N(μ_m + W_m x̂,  W_m V W_mᵀ + Ψ_m)                                 [M 1.5.4]
 /// ```
 #[derive(Debug, Clone)]
 pub struct Conditional<'a> {
@@ -80,7 +80,7 @@ impl<'a> Conditional<'a> {
         c
     }
 
-    /// Squared Mahalanobis distance of the observed part, free of cancellation (spec §3.2):
+    /// Squared Mahalanobis distance of the observed part, free of cancellation [M 1.3.2]:
     /// `Δ = (y − W x̂)ᵀ Ψ⁻¹ (y − W x̂) + ‖x̂‖²`.
     pub fn mahalanobis(&self, row: &[f64]) -> f64 {
         let x = self.posterior_mean(row);

@@ -77,7 +77,7 @@ pub trait Density: Sync {
         Ok(Imputed::new(data, self.gap_cells(data)?))
     }
 
-    /// The table completed by draw `k`: its gaps filled by one joint draw (spec §5.4). Row `i` of
+    /// The table completed by draw `k`: its gaps filled by one joint draw [M 1.5.4]. Row `i` of
     /// draw `k` has its own random stream, so that neither threads nor other rows reach it.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What the observed cells of rows say of their scores, block by block (spec §5.1): the part that
+//! What the observed cells of rows say of their scores, block by block [M 1.5.1]: the part that
 //! the E-step and all questions to a whole table share.
 //!
 //! Rows are walked in the order of their patterns. For a block of them:

@@ -307,7 +307,7 @@ impl LinearGaussian {
             + self.scaled_noise().iter().sum::<f64>()
     }
 
-    /// Free parameters of the covariance; the mean adds `n_columns` more (spec §3.7).
+    /// Free parameters of the covariance; the mean adds `n_columns` more [M 1.3.7].
     pub fn n_covariance_parameters(&self) -> usize {
         let (d, q) = (self.mean.len(), self.n_components());
         let noise = match self.noise {

@@ -121,7 +121,7 @@ impl Mixture {
         Ok(self.responsibilities(data)?.rows().map(largest).collect())
     }
 
-    /// Free parameters: those of the components and all weights but one (spec §9.7). A standardised fit has
+    /// Free parameters: those of the components and all weights but one [M 1.9.7]. A standardised fit has
     /// fewer: `Spec::n_parameters` of each.
     pub fn n_parameters(&self) -> usize {
         self.components.iter().map(LinearGaussian::n_parameters).sum::<usize>() + self.components.len() - 1

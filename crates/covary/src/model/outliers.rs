@@ -7,7 +7,7 @@ use crate::linalg::dot;
 use crate::{Dataset, Error};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-/// Distances of one row from the model (spec §3.5), over its observed cells.
+/// Distances of one row from the model [M 1.3.5], over its observed cells.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlyingness {
     /// Hotelling's T²: squared distance inside the plane of the components, in standard deviations

@@ -1,4 +1,4 @@
-//! Rotations of loadings towards a simple structure (spec §6.5).
+//! Rotations of loadings towards a simple structure [M 1.6.5].
 //!
 //! `W` and `W R` describe the same density as long as the scores move along, so a rotation is chosen
 //! for the reader: each column should load on few factors.

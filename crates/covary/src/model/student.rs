@@ -1,4 +1,4 @@
-//! The predictive density of structured variational Bayes (spec II §3.6): given x, a row is multivariate
+//! The predictive density of structured variational Bayes [M 2.3.6]: given x, a row is multivariate
 //! Student, loadings, mean and noise integrated out exactly; x is integrated out by importance sampling.
 
 use super::uncertainty::{Estimate, Uncertainty, log_mean};
@@ -112,7 +112,7 @@ impl<'a> Student<'a> {
 }
 
 impl LinearGaussian {
-    /// Covariance of a new row with the parameters' uncertainty counted (spec II §2.8, §3.6):
+    /// Covariance of a new row with the parameters' uncertainty counted ([M 2.2.8], [M 2.3.6]):
     /// `W Wᵀ + diag(⟨σ²⟩ + tr cov(v_j))`; [`covariance`](Self::covariance) where they are known.
     pub fn predictive_covariance(&self) -> Matrix {
         let mut c = self.covariance();

@@ -248,7 +248,7 @@ impl LinearGaussian {
     /// Monte-Carlo standard error: 0 where the parameters are taken as known.
     ///
     /// Where loadings and mean are coupled to one noise, x is drawn and the rest integrated exactly (a
-    /// Student density, spec II §3.6); else the parameters are drawn and x is integrated exactly. 2000
+    /// Student density, [M 2.3.6]); else the parameters are drawn and x is integrated exactly. 2000
     /// draws leave about 0.01 nats.
     ///
     /// ```

@@ -266,8 +266,8 @@ impl Compare {
             posterior = Some(found);
         }
 
-        // The evidence where there is one and rows suffice (spec II §12.3); else what predicts (spec §8.5),
-        // rather than structured variational Bayes, which §12.3 takes and itself calls a lower estimate.
+        // The evidence where there is one and rows suffice [M 2.12.3]; else what predicts [M 1.8.5],
+        // rather than structured variational Bayes, which [M 2.12.3] takes and itself calls a lower estimate.
         // Dividing columns by their deviations makes equal noise unequal, which the evidence takes for
         // components: of 80 × 8 standardised cells of 3 components it found 5.
         let preferred = if complete.is_some() && rows > d && !self.standardize {

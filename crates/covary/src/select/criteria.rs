@@ -16,7 +16,7 @@ pub struct InformationCriteria {
     pub bic: f64,
 }
 
-/// AIC, AICc and BIC of any fit by maximum likelihood (spec §8.1).
+/// AIC, AICc and BIC of any fit by maximum likelihood [M 1.8.1].
 ///
 /// `n_rows` counts the rows with at least one observed cell
 /// ([`Dataset::n_informative_rows`](crate::Dataset::n_informative_rows)).
@@ -137,7 +137,7 @@ impl Criteria {
     }
 }
 
-/// Mean, noise, and W up to rotation (spec §3.7).
+/// Mean, noise, and W up to rotation [M 1.3.7].
 pub(super) fn ppca_parameters(d: usize, q: usize) -> usize {
     d + 1 + d * q - q * q.saturating_sub(1) / 2
 }

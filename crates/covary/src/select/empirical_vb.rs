@@ -1,5 +1,5 @@
 //! Variational Bayesian PCA with empirical precisions, in closed form (Nakajima et al. 2013, 2015;
-//! spec part 2, §4).
+//! [M 2.4]).
 
 use crate::infer::{Spectrum, edge_of};
 use crate::{Error, Matrix};

@@ -140,7 +140,7 @@ impl HeldOutRows {
     }
 }
 
-/// Scores given parameters on the cells of `full` that are gaps in `visible` (spec §8.3).
+/// Scores given parameters on the cells of `full` that are gaps in `visible` [M 1.8.3].
 ///
 /// ```text
 /// ln p(t_H | t_O) = ℓ(O ∪ H) − ℓ(O)                  row by row; O visible, H hidden

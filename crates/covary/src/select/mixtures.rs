@@ -82,7 +82,7 @@ impl std::fmt::Display for MixtureComparison {
     }
 }
 
-/// BIC, and the log-density of held-out rows, over numbers of models and of components (spec §9.7).
+/// BIC, and the log-density of held-out rows, over numbers of models and of components [M 1.9.7].
 ///
 /// `folds` parts of the rows are held out in turn; 0 leaves that out, which takes one fit for each size
 /// instead of `folds` + 1. `watch` hears of fits done, of all, and may stop.

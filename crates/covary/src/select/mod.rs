@@ -1,4 +1,4 @@
-//! How many components, and how honest the answers are (spec §8).
+//! How many components, and how honest the answers are [M 1.8].
 //!
 //! The likelihood of the training data never falls when a component is added, so it cannot choose.
 //!

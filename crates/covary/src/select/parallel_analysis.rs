@@ -6,7 +6,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 /// Parallel analysis (Horn 1965; permutations after Buja & Eyuboglu 1992): which leading
-/// eigenvalues exceed those of columns that have nothing to do with each other (spec §8.4).
+/// eigenvalues exceed those of columns that have nothing to do with each other [M 1.8.4].
 ///
 /// Shuffling every column on its own keeps its values and destroys every relation; the `quantile`
 /// of each eigenvalue over many such copies is its threshold, and counting stops at the first

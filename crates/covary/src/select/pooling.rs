@@ -18,7 +18,7 @@ pub struct Pooled {
 /// Pools a scalar estimated from each of `m` imputed tables by Rubin's (1987) rules.
 ///
 /// ```text
-/// T = Ū + (1 + 1/m) B        ν = (m − 1) (1 + Ū / ((1 + 1/m) B))²                   (spec §5.4)
+/// T = Ū + (1 + 1/m) B        ν = (m − 1) (1 + Ū / ((1 + 1/m) B))²                   [M 1.5.4]
 /// ```
 ///
 /// ```

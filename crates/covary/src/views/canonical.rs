@@ -228,7 +228,7 @@ impl Canonical {
     /// from the other: leave the view to predict empty.
     ///
     /// The full Ψ of a view is `λ I` plus a part of lower rank, in units of its columns; the part becomes
-    /// components of its own, after the k shared ones (spec §7.3). So q = k + dx + dy − 2.
+    /// components of its own, after the k shared ones [M 2.7.3]. So q = k + dx + dy − 2.
     ///
     /// ```
     /// use covary::{Dataset, Density, Matrix, views::CanonicalCorrelation};

@@ -1,4 +1,4 @@
-//! Does *every* road behave? One list of estimators × one list of laws (spec §11).
+//! Does *every* road behave? One list of estimators × one list of laws [M 1.11].
 //!
 //! A new estimator is one line in [`roads`]; a new law is one function and one line in [`laws`].
 
@@ -45,7 +45,7 @@ enum TinyNoise {
     Exact,
     /// The order of magnitude: asked to square the table, it loses the digits squaring loses.
     Squared,
-    /// Finite numbers that never fall, but not the limit: plain EM crawls (spec §4.3), and a prior or
+    /// Finite numbers that never fall, but not the limit: plain EM crawls [M 1.4.3], and a prior or
     /// a floor holds the noise up.
     Stable,
 }
@@ -157,7 +157,7 @@ impl Road {
     fn to_the_end(&self) -> Self {
         let method = match self.method.clone() {
             Method::Em(em) => {
-                // Plain EM crawls, most of all with diagonal noise (spec §12).
+                // Plain EM crawls, most of all with diagonal noise [M 1.12].
                 let crawls = !em.parameter_expansion && !self.is_isotropic();
                 let max_iterations = if crawls { 8000 } else { 1500 };
                 Method::Em(Em { tolerance: 0.0, max_iterations, ..em })
@@ -350,7 +350,7 @@ mod law {
         }
     }
 
-    /// Of ℓ, of ℓ + ln p(W, σ²) with the weak prior of spec §5.6, or of ℓ + ln p(W | α) at the α found.
+    /// Of ℓ, of ℓ + ln p(W, σ²) with the weak prior of [M 1.5.6], or of ℓ + ln p(W | α) at the α found.
     pub(super) fn the_gradient_vanishes_at_the_limit(road: &Road) {
         if !road.maximizes() {
             return;

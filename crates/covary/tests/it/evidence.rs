@@ -114,7 +114,7 @@ fn dimensions(rows: usize) -> [Vec<usize>; 4] {
 }
 
 /// The reference has, of 50 tables with 15, 20, 30, 50 and 100 rows: type-II 17, 30, 34, 49, 50;
-/// closed-form variational Bayes 0, 4, 11, 41, 50; Minka 19, 34, 38, 49, 48 (spec part 2, §12.1). A
+/// closed-form variational Bayes 0, 4, 11, 41, 50; Minka 19, 34, 38, 49, 48 [M 2.12.1]. A
 /// count near 35 has a standard error of 3.
 #[test]
 fn four_of_ten_components_are_found() {

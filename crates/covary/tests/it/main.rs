@@ -4,6 +4,7 @@ mod agreement;
 mod architecture;
 mod calibration;
 mod cca;
+mod citations;
 mod common;
 mod contract;
 mod damage;

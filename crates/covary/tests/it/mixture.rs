@@ -1,4 +1,4 @@
-//! Mixtures of linear-Gaussian models: golden cases and laws (spec §9, §11).
+//! Mixtures of linear-Gaussian models: golden cases and laws ([M 1.9], [M 1.11]).
 
 use crate::common::{Golden, assert_close, dataset, flat, matrix, noise, shared_data};
 use crate::contract::on_threads;

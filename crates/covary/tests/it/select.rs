@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 const SEEDS: u64 = 20;
 
-/// The second setting of the guidance (spec §8.5), where every method does well.
+/// The second setting of the guidance [M 1.8.5], where every method does well.
 fn guidance_table(seed: u64) -> Dataset {
     simulate::ppca(Shape { rows: 200, columns: 8, n_components: 2 }, seed).0
 }

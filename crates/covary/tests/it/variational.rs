@@ -243,7 +243,7 @@ fn standardised_fits_follow_the_units_of_columns() {
     }
 }
 
-/// Vanishing hyper-parameters and a centred table: the optimum is known in closed form (spec II §4).
+/// Vanishing hyper-parameters and a centred table: the optimum is known in closed form [M 2.4].
 #[test]
 fn mean_field_meets_the_closed_form() {
     let (data, _) = simulate::rotated(60, &[5.0, 4.0, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0], 3);

@@ -1,4 +1,4 @@
-//! The E-step over blocks of rows (spec §5.1, §5.2).
+//! The E-step over blocks of rows ([M 1.5.1], [M 1.5.2]).
 //!
 //! `V` and `x̂` of a block of rows are those of [`Latent`]; then:
 //! ```text

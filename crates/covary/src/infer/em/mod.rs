@@ -1,4 +1,4 @@
-//! Exact EM, complete or with gaps, mean estimated too (spec §4 and §5).
+//! Exact EM, complete or with gaps, mean estimated too ([M 1.4] and [M 1.5]).
 
 mod expectation;
 pub(super) mod moments;
@@ -34,7 +34,7 @@ use stop::Aitken;
 pub struct Em {
     /// Most iterations. The default, 2000, is far beyond what PX-EM needs on well-posed tables.
     pub max_iterations: usize,
-    /// Stop when the estimated remaining gain is below this many nats in total (spec §4.5). A
+    /// Stop when the estimated remaining gain is below this many nats in total [M 1.4.5]. A
     /// remaining gain g leaves the parameters about √(2g) standard errors from the optimum. 0 runs
     /// all iterations.
     pub tolerance: f64,
@@ -83,7 +83,7 @@ pub enum Acceleration {
 /// Where EM starts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Init {
-    /// Leading eigenpairs of the available-case covariance (spec §5.3).
+    /// Leading eigenpairs of the available-case covariance [M 1.5.3].
     Spectral,
     /// Small random loadings.
     Random,

@@ -1,4 +1,4 @@
-//! What the E-step leaves behind: a mergeable value, and all the M-step sees (spec §5.2).
+//! What the E-step leaves behind: a mergeable value, and all the M-step sees [M 1.5.2].
 
 use super::expectation::Expectation;
 use super::parameters::{Frame, Parameters};
@@ -186,7 +186,7 @@ impl LatentMoments {
         self.scores_squared += other.scores_squared;
     }
 
-    /// Stepwise (online) EM (spec §4.4): replaces the per-row averages by
+    /// Stepwise (online) EM [M 1.4.4]: replaces the per-row averages by
     /// `(1 − γ) self + γ batch`, where `batch` was taken at newer loadings and noise but the same
     /// mean. The number of rows becomes the batch's.
     ///
@@ -263,7 +263,7 @@ impl LatentMoments {
         -0.5 * sum
     }
 
-    /// Gradient of the log-likelihood at the model of the E-step (spec §5.1).
+    /// Gradient of the log-likelihood at the model of the E-step [M 1.5.1].
     ///
     /// ```text
     /// ∂ℓ/∂w̃_j = (b_j − A_j w̃_j)/ψ_j      ∂ℓ/∂ψ_j = −N_j/2ψ_j + e_j/2ψ_j²
@@ -450,7 +450,7 @@ impl Maximize<'_> {
     fn noise(&self, m: &LatentMoments, w: &Matrix, change: &[f64]) -> Vec<f64> {
         let (d, q) = (w.n_rows(), w.n_columns() as f64);
         let squares = |j: usize| dot(w.row(j), w.row(j));
-        // Pseudo-squares and pseudo-cells of the prior (spec §5.6), given ‖W‖² and its size.
+        // Pseudo-squares and pseudo-cells of the prior [M 1.5.6], given ‖W‖² and its size.
         let prior = |norm: f64, entries: f64| {
             let (mut extra, mut cells) = (0.0, 0.0);
             if let LoadingsPrior::Scaled { kappa } = self.prior.loadings {
@@ -477,7 +477,7 @@ impl Maximize<'_> {
     }
 
     /// PX fold: with the latent mean ν and covariance Σ_x = L Lᵀ that the rows ask for,
-    /// `μ ← μ + W ν`, `W ← W L` (spec §4.3, §5.2).
+    /// `μ ← μ + W ν`, `W ← W L` ([M 1.4.3], [M 1.5.2]).
     fn fold(&self, m: &LatentMoments, w: &mut Matrix, shift: &mut [f64]) {
         let q = w.n_columns();
         let n = m.n_rows();

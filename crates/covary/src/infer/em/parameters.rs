@@ -72,7 +72,7 @@ pub(in crate::infer) struct Parameters {
 }
 
 impl Parameters {
-    /// `ln p(W, μ, ψ)` with every constant, as a density in the user's units (spec §5.6).
+    /// `ln p(W, μ, ψ)` with every constant, as a density in the user's units [M 1.5.6].
     pub(in crate::infer) fn log_prior(&self, prior: &Prior, frame: &Frame) -> f64 {
         let q = self.w.n_columns() as f64;
         let ln_scale: Vec<f64> = frame.scale.iter().map(|s| s.ln()).collect();

@@ -1,4 +1,4 @@
-//! Where EM starts (spec §5.3).
+//! Where EM starts [M 1.5.3].
 
 use super::Init;
 use super::parameters::{Frame, Parameters};
@@ -120,7 +120,7 @@ pub(in crate::infer) fn mean_filled(data: &Dataset, q: usize, frame: &Frame) -> 
     Ok(top_eigenpairs(apply, d, q, krylov::START_ANGLE, 0)?.map(|found| found.eigen))
 }
 
-/// A few rounds of `W = Ψ^½ V_q (Θ_q − I)₊^½`, `ψ = diag(S − W Wᵀ)` (spec §6.2) from ψ = s/2: each
+/// A few rounds of `W = Ψ^½ V_q (Θ_q − I)₊^½`, `ψ = diag(S − W Wᵀ)` [M 1.6.2] from ψ = s/2: each
 /// costs one small eigenproblem, and at 20000×50, q = 5, 20 % gaps they save 5 of 27 passes over
 /// the data.
 fn principal_factors(s: &Matrix, q: usize, frame: &Frame, floor: f64) -> Result<Parameters, Error> {

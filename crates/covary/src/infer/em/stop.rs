@@ -1,4 +1,4 @@
-//! The stopping rule of all EM-type fits (spec §4.5).
+//! The stopping rule of all EM-type fits [M 1.4.5].
 
 /// Rates beyond this are plateaus on the way, not the rate at the end.
 const SLOWEST: f64 = 0.999;

@@ -1,7 +1,7 @@
-//! The climb with gaps (spec §7.6): MAP-EM for W, μ and σ², α after every step, components dropped on
+//! The climb with gaps [M 1.7.6]: MAP-EM for W, μ and σ², α after every step, components dropped on
 //! the way.
 //!
-//! Two moves make it as fast as parameter-expanded EM. Both leave J no lower, though spec §5.6 has
+//! Two moves make it as fast as parameter-expanded EM. Both leave J no lower, though [M 1.5.6] has
 //! neither: a precision that is re-estimated is no fixed prior.
 //!
 //! **Turning.** ℓ depends on `W Wᵀ` alone, so W may be turned for the prior's sake. The best turn
@@ -155,7 +155,7 @@ impl Evidence {
         gamma.iter().map(|g| g.max(f64::EPSILON)).collect()
     }
 
-    /// Columns that stay (spec §7.4). By the simple rule no column rests between 0 and √(d/(N+d)) σ²;
+    /// Columns that stay [M 1.7.4]. By the simple rule no column rests between 0 and √(d/(N+d)) σ²;
     /// with gaps N counts rows' worth of cells.
     fn n_kept(&self, data: &Dataset, at: &Parameters) -> usize {
         let d = data.n_columns() as f64;

@@ -1,5 +1,5 @@
 //! Bayesian PCA by type-II maximum likelihood: components that the data do not ask for are dropped
-//! (spec §7).
+//! [M 1.7].
 
 mod ascent;
 mod scalar;
@@ -47,7 +47,7 @@ pub struct Evidence {
     /// Most steps of a fit with gaps, counted over all prunings. The default, 2000, is that of
     /// [`Em`](super::Em).
     pub max_iterations: usize,
-    /// With gaps: stop when J is estimated to move by less than this many nats (spec §4.5). 0 makes
+    /// With gaps: stop when J is estimated to move by less than this many nats [M 1.4.5]. 0 makes
     /// all steps.
     pub tolerance: f64,
 }
@@ -62,7 +62,7 @@ impl Default for Evidence {
     }
 }
 
-/// How the precisions follow from the loadings (spec §7.2).
+/// How the precisions follow from the loadings [M 1.7.2].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlphaRule {
     /// `αᵢ = d / ‖W_·i‖²`: the joint maximum over W and ln α.
@@ -146,7 +146,7 @@ impl Evidence {
 
 /// Candidates to begin with: as asked, but no more than half the rows of a complete table, or a
 /// third of the rows' worth of cells of one with gaps. Where σ² begins near 0 it stays there and
-/// everything is kept (spec §7.3, §7.6).
+/// everything is kept ([M 1.7.3], [M 1.7.6]).
 ///
 /// Nor, below [`AMPLE`] such rows per column, more than a row has cells: as many components
 /// explain every row without noise. Of 100 × 10 tables with four signals and 40 % gaps (6 cells a

@@ -1,4 +1,4 @@
-//! The type-II maximum of a complete table from its spectrum (spec §7.3).
+//! The type-II maximum of a complete table from its spectrum [M 1.7.3].
 //!
 //! At a stationary point the columns of W are eigenvectors of S, so that only their lengths and the
 //! noise are unknown. With `vᵢ = σ² + ‖W_·i‖²` and `γᵢ = αᵢ ‖W_·i‖²` (d for the simple rule):
@@ -191,7 +191,7 @@ impl RelevantComponents {
     }
 
     /// Laplace's approximation of `ln p(table | α, σ²)`, W integrated out around its maximum
-    /// (spec §7.5), c² = v − σ²:
+    /// [M 1.7.5], c² = v − σ²:
     ///
     /// ```text
     /// ln p ≈ ℓ + ln p(W | α) + dk/2 ln 2π − ½ ln|H|        H block diagonal in the eigenbasis:

@@ -1,4 +1,4 @@
-//! Draws turned towards each other (spec §5.5): without ARD the posterior does not change when the
+//! Draws turned towards each other [M 2.5.5]: without ARD the posterior does not change when the
 //! loadings are turned, with ARD when components change places and signs.
 
 use super::table::Parameters;

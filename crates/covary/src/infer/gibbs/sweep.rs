@@ -1,4 +1,4 @@
-//! One sweep of the sampler: every conditional in turn (spec §5.2), and moves along the directions in
+//! One sweep of the sampler: every conditional in turn [M 2.5.2], and moves along the directions in
 //! which the likelihood does not change.
 
 use super::random::{drawn_relevance, scaled_inverse_chi_squared, standard_normal};

@@ -317,7 +317,7 @@ impl<'a> Climb<'a> {
     }
 
     /// Puts each lost model at the least likely row, with the covariance of the others; once as many
-    /// have been moved as there are models, it is removed (spec §9.4).
+    /// have been moved as there are models, it is removed [M 1.9.4].
     fn replace(&mut self, lost: &[usize], log_totals: &[f64]) -> Result<(), Error> {
         if lost.is_empty() {
             return Ok(());

@@ -32,8 +32,8 @@ impl MStep<'_> {
         Ok(maximize.step(&LatentMoments::of_weighted(self.data, self.frame, at, weights)))
     }
 
-    /// `μ ← μ + δ`, `S = 1/N Σ r ⟨yyᵀ⟩ − δδᵀ` with `δ = 1/N Σ r ⟨y⟩`, then the closed form (spec §9.3,
-    /// and completion EM, §5.2, for the gaps).
+    /// `μ ← μ + δ`, `S = 1/N Σ r ⟨yyᵀ⟩ − δδᵀ` with `δ = 1/N Σ r ⟨y⟩`, then the closed form ([M 1.9.3],
+    /// and completion EM, [M 1.5.2], for the gaps).
     fn completed(&self, at: &Parameters, weights: &[f64]) -> Result<Parameters, Error> {
         let covariance = covariance(at);
         let (precision, ln_det) = positive_inverse(&covariance)
@@ -69,7 +69,7 @@ pub(super) fn covariance(at: &Parameters) -> Matrix {
     c
 }
 
-/// `σ² = 1/(d−q) Σ_{i>q} λᵢ`, no less than the floor, and `W = U (Λ − σ²)₊^½` (spec §3.4).
+/// `σ² = 1/(d−q) Σ_{i>q} λᵢ`, no less than the floor, and `W = U (Λ − σ²)₊^½` [M 1.3.4].
 pub(super) fn closed_form(s: &Matrix, q: usize, mean: Vec<f64>, floor: f64) -> Result<Parameters, Error> {
     let d = s.n_rows();
     let found = leading_eigenpairs(s, q, MAX_ANGLE, 0)?;

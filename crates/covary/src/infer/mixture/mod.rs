@@ -1,4 +1,4 @@
-//! Mixtures of linear-Gaussian models by EM, complete or with gaps (spec §9).
+//! Mixtures of linear-Gaussian models by EM, complete or with gaps [M 1.9].
 
 mod climb;
 mod maximize;
@@ -40,7 +40,7 @@ pub struct MixtureEm {
     pub n_mixtures: usize,
     /// Most iterations.
     pub max_iterations: usize,
-    /// Stop when the estimated remaining gain is below this many nats in total (spec §4.5). The default,
+    /// Stop when the estimated remaining gain is below this many nats in total [M 1.4.5]. The default,
     /// 1e-3, leaves all parameters together 0.045 standard errors from the optimum; where components
     /// overlap, the digits beyond take most of the steps. 0 runs all iterations.
     pub tolerance: f64,
@@ -191,7 +191,7 @@ impl Setting for MixtureInit {
 }
 
 /// Smallest noise variance as a share of the observed one, unless the spec says otherwise: without a
-/// floor the likelihood has no maximum (spec §9.4).
+/// floor the likelihood has no maximum [M 1.9.4].
 const FLOOR: f64 = 1e-6;
 /// Steps of each start before a third of them is taken, and of these before the best is.
 const SHORT: [usize; 2] = [5, 20];
@@ -415,7 +415,7 @@ impl MixtureEm {
     }
 }
 
-/// Rows below which a model of a mixture is lost (spec §9.4): as many as its axes and mean take, and one.
+/// Rows below which a model of a mixture is lost [M 1.9.4]: as many as its axes and mean take, and one.
 fn fewest_rows(spec: &Spec) -> usize {
     spec.n_components + 2
 }

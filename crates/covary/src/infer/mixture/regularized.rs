@@ -69,7 +69,7 @@ impl Regularized<'_> {
         Ok((parameters, counts))
     }
 
-    /// Gaps filled by their expectation (completion EM, spec §5.2).
+    /// Gaps filled by their expectation (completion EM, [M 1.5.2]).
     fn by_rows(&self, at: &Parameters, weights: &[f64]) -> Result<Moment, Error> {
         let (d, n) = (self.data.n_columns(), weights.iter().sum::<f64>() + EPSILON);
         let gaussian = if self.data.is_complete() {

@@ -1,4 +1,4 @@
-//! Clusters to start from, gaps allowed: k-means++ seeds and a few rounds of k-means (spec §9.4), or
+//! Clusters to start from, gaps allowed: k-means++ seeds and a few rounds of k-means [M 1.9.4], or
 //! rows at random, each with those around it.
 //!
 //! ```text

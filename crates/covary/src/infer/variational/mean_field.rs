@@ -1,4 +1,4 @@
-//! Mean-field variational Bayes (spec II §2): every factor apart.
+//! Mean-field variational Bayes [M 2.2]: every factor apart.
 
 use super::bound::{Parts, bound, rotate, translate_mean_field};
 use super::state::{Gamma, Prior, State, Statistics};
@@ -41,7 +41,7 @@ pub struct MeanField {
     /// Stop when two sweeps in a row each raise the bound by less than this many nats per observed cell.
     /// (A share of the bound, as the spec has it, would depend on the units of the table.)
     pub tolerance: f64,
-    /// Move along the directions that leave the model alone after each sweep (spec II §2.4): tens of
+    /// Move along the directions that leave the model alone after each sweep [M 2.2.4]: tens of
     /// sweeps instead of thousands, to the same bound.
     pub expansion: bool,
     /// Drop components that hold no signal while iterating.
@@ -124,7 +124,7 @@ impl Scheme for MeanField {
         true
     }
 
-    /// X, μ, W, α, τ, then the two moves (spec II §2.2).
+    /// X, μ, W, α, τ, then the two moves [M 2.2.2].
     fn sweep(&self, data: &Dataset, frame: &Frame, prior: &Prior, state: &mut State) -> Result<f64, Error> {
         let statistics = Statistics::of(data, frame, state);
         let ln_covariance = update(prior, &statistics, state)?;

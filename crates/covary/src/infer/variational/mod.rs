@@ -1,4 +1,4 @@
-//! Variational Bayes (spec II §1–3): a distribution over everything unknown, raised towards the posterior.
+//! Variational Bayes ([M 2.1] to [M 2.3]): a distribution over everything unknown, raised towards the posterior.
 //!
 //! Both roads sweep the same way: rows are passed once for the moments of q(X) ([`state`]), the other
 //! factors follow from these ([`mean_field`], [`structured`]), and the bound comes from what is at hand
@@ -27,7 +27,7 @@ use state::{Gamma, Prior, State};
 use std::ops::Range;
 
 /// The customary vague hyper-parameter; harmless only on data of unit scale, which is why fits divide by
-/// the mean observed standard deviation (spec II §1.2).
+/// the mean observed standard deviation [M 2.1.2].
 const BROAD: f64 = 1e-3;
 const MAX_ITERATIONS: usize = 500;
 const TOLERANCE: f64 = 1e-7;
@@ -78,7 +78,7 @@ trait Scheme {
     fn sweep(&self, data: &Dataset, frame: &Frame, prior: &Prior, state: &mut State) -> Result<f64, Error>;
 }
 
-/// Sweeps before components are dropped, and from one look at them to the next (spec II §2.7).
+/// Sweeps before components are dropped, and from one look at them to the next [M 2.2.7].
 const SETTLING: usize = 20;
 const LOOK_EVERY: usize = 10;
 /// A component with less signal than this share of its second moment is dropped on the way …
@@ -314,7 +314,7 @@ impl<'a> Climb<'a> {
     }
 }
 
-/// Leading eigenpairs of the mean-filled table, and little noise (spec II §2.5): a start with too much
+/// Leading eigenpairs of the mean-filled table, and little noise [M 2.2.5]: a start with too much
 /// noise prunes components that are there, and cannot bring them back.
 fn start(data: &Dataset, spec: &Spec, frame: &Frame, prior: &Prior, coupled: bool) -> Result<State, Error> {
     const LEAST_NOISE: f64 = 0.01;
@@ -378,12 +378,12 @@ fn strength_of_noise(n: f64, d: f64) -> f64 {
     shrunk(0.5 * (sum + (sum * sum - 4.0 * ratio).sqrt()), ratio)
 }
 
-/// What the factors shrink a component of strength t to, η = d/n (spec II §4).
+/// What the factors shrink a component of strength t to, η = d/n [M 2.4].
 fn shrunk(t: f64, ratio: f64) -> f64 {
     t * t / (t + ratio)
 }
 
-/// The strength below which the bound of a complete table is largest without the component (spec II §4):
+/// The strength below which the bound of a complete table is largest without the component [M 2.4]:
 /// the zero of `ln(1+t)/t + ln(1+t/η)/(t/η) − 1`, which falls in t; 2.5129 at η = 1.
 pub(crate) fn edge_of(eta: f64) -> f64 {
     let share = |t: f64| t.ln_1p() / t;
@@ -402,7 +402,7 @@ pub(crate) fn edge_of(eta: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// The Cholesky factor, the diagonal lifted a little if rounding made that necessary (spec II §1.3).
+/// The Cholesky factor, the diagonal lifted a little if rounding made that necessary [M 2.1.3].
 fn factorized(a: &Matrix) -> Result<Cholesky, Error> {
     let n = a.n_rows();
     let mut lifted = a.clone();

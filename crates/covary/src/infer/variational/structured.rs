@@ -1,4 +1,4 @@
-//! Structured variational Bayes (spec II §3): loadings, mean and noise together.
+//! Structured variational Bayes [M 2.3]: loadings, mean and noise together.
 
 use super::bound::{Parts, bound, rotate, translation};
 use super::state::{Gamma, Prior, State, Statistics};
@@ -42,7 +42,7 @@ pub struct Structured {
     /// Stop when two sweeps in a row each raise the bound by less than this many nats per observed cell.
     /// (A share of the bound, as the spec has it, would depend on the units of the table.)
     pub tolerance: f64,
-    /// Move along the directions that leave the model alone after each sweep (spec II §3.3).
+    /// Move along the directions that leave the model alone after each sweep [M 2.3.3].
     pub expansion: bool,
     /// Drop components that hold no signal while iterating.
     pub pruning: bool,
@@ -119,7 +119,7 @@ impl Scheme for Structured {
         family == NoiseFamily::Isotropic
     }
 
-    /// X, the translation, (μ, W, τ), α, the rotation (spec II §3.4).
+    /// X, the translation, (μ, W, τ), α, the rotation [M 2.3.4].
     fn sweep(&self, data: &Dataset, frame: &Frame, prior: &Prior, state: &mut State) -> Result<f64, Error> {
         let mut statistics = Statistics::of(data, frame, state);
         if self.expansion

@@ -117,7 +117,7 @@ fn views(saved: &Saved) -> Value {
     saved.view_columns().into_iter().map(view).collect()
 }
 
-/// R² by view and component of group factor analysis (spec §7.5); null for other models.
+/// R² by view and component of group factor analysis [M 2.7.5]; null for other models.
 fn explained_by_view(saved: &Saved) -> Value {
     match saved.activity() {
         Ok(Some(activity)) if saved.family == "gfa" => rows(&activity.explained_variance),

@@ -179,7 +179,7 @@ impl SavedMixture {
         Some(Classifier::new(names, self.mixture.clone()).expect("a name for each component was checked"))
     }
 
-    /// Free parameters, as they were fitted: those of the models and all weights but one (spec §9.7).
+    /// Free parameters, as they were fitted: those of the models and all weights but one [M 1.9.7].
     pub fn n_parameters(&self) -> usize {
         let models = self.mixture.components();
         let spec = Spec { n_components: models[0].n_components(), ..self.spec.clone() };

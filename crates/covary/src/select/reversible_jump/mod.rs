@@ -1,4 +1,4 @@
-//! The posterior of the number of components, by a sampler that changes it (spec 2, §6).
+//! The posterior of the number of components, by a sampler that changes it [M 2.6].
 
 mod chain;
 mod directions;
