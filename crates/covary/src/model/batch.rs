@@ -11,7 +11,7 @@ use super::{LinearGaussian, Noise, Uncertainty};
 use crate::data::Pattern;
 use crate::linalg::lanes::{LANES, Lane};
 use crate::linalg::rows::center;
-use crate::linalg::{Cholesky, dot, gemm, packed, positive_inverse};
+use crate::linalg::{Cholesky, dot, eigenvalues, gemm, packed, positive_inverse};
 use crate::parallel::{BLOCK_CELLS, pieces};
 use crate::{Dataset, Matrix};
 use faer::{MatMut, MatRef};
@@ -165,8 +165,16 @@ struct DenseUnits {
 
 /// Patterns of gaps from which on inverting the covariance pays.
 const FEWEST_PATTERNS: usize = 8;
-/// Bound on the condition of the correlations up to which answers keep ten digits.
+/// Condition of the correlations up to which answers keep ten digits.
 const WELL_CONDITIONED: f64 = 1e6;
+
+/// Whether it is, given the trace of the inverse. The largest eigenvalue is at most d, the smallest at least 1 / tr P; where
+/// components are strong this bound is far from the condition, and the eigenvalues cost less than a few patterns do.
+fn is_well_conditioned(correlation: &Matrix, inverse_trace: f64) -> bool {
+    inverse_trace * (correlation.n_rows() as f64) < WELL_CONDITIONED
+        || eigenvalues(correlation)
+            .is_ok_and(|values| values.iter().all(|v| v * WELL_CONDITIONED > values[0]))
+}
 
 impl DenseUnits {
     /// `None` where q × q matrices serve better.
@@ -186,8 +194,7 @@ impl DenseUnits {
         let mut correlation = model.covariance();
         correlation.scale_both(&inverse);
         let (precision, _) = positive_inverse(&correlation)?;
-        // The largest eigenvalue is at most d, the smallest at least 1 / tr P.
-        (precision.trace() * (d as f64) < WELL_CONDITIONED).then_some(Self { precision, scale, inverse })
+        is_well_conditioned(&correlation, precision.trace()).then_some(Self { precision, scale, inverse })
     }
 
     fn fill_gaps(&self, mean: &[f64], data: &Dataset) -> Vec<FilledCell> {
@@ -251,10 +258,10 @@ impl Whitening {
         let cholesky = Cholesky::new(&correlation)?;
         let mut factor = Matrix::identity(d);
         (0..d).for_each(|j| cholesky.solve_lower(factor.row_mut(j)));
-        // As for the precision above, of which this is a root.
+        // The precision is its square.
         let trace: f64 = factor.as_slice().iter().map(|v| v * v).sum();
         let units: f64 = scale.iter().map(|s| (2.0 * PI).ln() + 2.0 * s.ln()).sum();
-        (trace * (d as f64) < WELL_CONDITIONED).then(|| Self {
+        is_well_conditioned(&correlation, trace).then(|| Self {
             ln_volume: units + cholesky.ln_det(),
             factor,
             inverse,
