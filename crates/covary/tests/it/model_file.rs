@@ -8,7 +8,7 @@ use covary::infer::{
     Newton, Objective, ObjectiveKind, Solver, Spectral, Termination, Warning,
 };
 use covary::io::Error;
-use covary::io::model_file::{self, Constant, Saved, SavedRotation, Training};
+use covary::io::model_file::{self, Constant, Opened, Saved, SavedRotation, Training};
 use covary::model::{Mixture, Rotation, RotationSearch, Uncertainty, rotate};
 use covary::select::{Coverage, SelfCheck};
 use covary::select::{HeldOut, HeldOutAt};
@@ -16,7 +16,8 @@ use covary::spec::{LoadingsPrior, MeanPrior, NoisePrior, Prior};
 use covary::{Dataset, Density, Estimator, LinearGaussian, Matrix, Method, Noise, Spec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn bytes(saved: &Saved) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -623,4 +624,43 @@ fn version_1_still_opens() {
 #[ignore = "writes the golden file of a new version: `cargo test --release -p covary --test it write_the_golden -- --ignored`"]
 fn write_the_golden_file() {
     std::fs::write(golden(3), bytes(&everything_uncertain())).expect("a folder to write to");
+}
+
+/// Found by fuzzing: files of earlier versions that opened and could not be written again.
+#[test]
+fn every_file_that_opens_can_be_written_and_then_is_the_same_bytes_for_ever() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/model_files");
+    let mut n_files = 0;
+    for path in std::fs::read_dir(folder).expect("golden files").map(|entry| entry.expect("an entry").path())
+    {
+        if path.extension().is_none_or(|ending| ending != "covary") {
+            continue;
+        }
+        n_files += 1;
+        let once = written(&model_file::open(File::open(&path).expect("a file")).expect("a model"));
+        assert_eq!(
+            written(&model_file::open(&once[..]).expect("what was written")),
+            once,
+            "{}",
+            path.display()
+        );
+    }
+    assert_eq!(n_files, 9);
+    // A column of which nothing was observed.
+    let mut saved = everything();
+    saved.training.n_observed_by_column[0] = 0;
+    let mut once = Vec::new();
+    model_file::write(&saved, &mut once).expect("memory takes all");
+    assert_eq!(model_file::read(&once[..]).expect("what was written").training, saved.training);
+}
+
+fn written(opened: &Opened) -> Vec<u8> {
+    let mut out = Vec::new();
+    match opened {
+        Opened::Model(saved) => model_file::write(saved, &mut out),
+        Opened::Mixture(saved) => model_file::write_mixture(saved, &mut out),
+        Opened::Sources(saved) => model_file::write_sources(saved, &mut out),
+    }
+    .expect("memory takes all");
+    out
 }

@@ -490,7 +490,7 @@ impl Loaded {
                     at.checked_add(W * present).and_then(|end| self.bytes[..self.length].get(*at..end));
                 let bytes = bytes.ok_or_else(too_short)?;
                 for (cell, bytes) in cells.iter_mut().zip(bytes.as_chunks::<W>().0) {
-                    *cell = T::widen(*bytes);
+                    *cell = T::to_f64(*bytes);
                     inexact |= !T::is_exact(*bytes);
                 }
                 *at += W * present;
@@ -503,7 +503,7 @@ impl Loaded {
                     outside |= word.is_none();
                     let word = word.unwrap_or([0; W]);
                     inexact |= !T::is_exact(word);
-                    T::widen(word)
+                    T::to_f64(word)
                 };
                 let bits = runs.bits;
                 runs.advance(&self.bytes, present, |run, n| {
@@ -537,7 +537,7 @@ impl Loaded {
 /// A type of numbers in pages.
 trait Cell<const W: usize> {
     const FLOATS: bool;
-    fn widen(bytes: [u8; W]) -> f64;
+    fn to_f64(bytes: [u8; W]) -> f64;
     /// Whether f64 holds it.
     fn is_exact(_: [u8; W]) -> bool {
         true
@@ -546,32 +546,32 @@ trait Cell<const W: usize> {
 
 impl Cell<8> for f64 {
     const FLOATS: bool = true;
-    fn widen(bytes: [u8; 8]) -> f64 {
+    fn to_f64(bytes: [u8; 8]) -> f64 {
         Self::from_le_bytes(bytes)
     }
 }
 
 impl Cell<4> for f32 {
     const FLOATS: bool = true;
-    fn widen(bytes: [u8; 4]) -> f64 {
+    fn to_f64(bytes: [u8; 4]) -> f64 {
         Self::from_le_bytes(bytes).into()
     }
 }
 
 impl Cell<4> for i32 {
     const FLOATS: bool = false;
-    fn widen(bytes: [u8; 4]) -> f64 {
+    fn to_f64(bytes: [u8; 4]) -> f64 {
         Self::from_le_bytes(bytes).into()
     }
 }
 
 impl Cell<8> for i64 {
     const FLOATS: bool = false;
-    fn widen(bytes: [u8; 8]) -> f64 {
+    fn to_f64(bytes: [u8; 8]) -> f64 {
         Self::from_le_bytes(bytes) as f64
     }
     fn is_exact(bytes: [u8; 8]) -> bool {
-        Self::widen(bytes) as Self == Self::from_le_bytes(bytes)
+        Self::to_f64(bytes) as Self == Self::from_le_bytes(bytes)
     }
 }
 

@@ -116,7 +116,7 @@ impl SavedSources {
 /// As [`write`](super::write).
 pub fn write_sources(saved: &SavedSources, out: impl Write) -> Result<(), Error> {
     saved.check()?;
-    super::check_table(&saved.columns, &saved.constants, &saved.training)?;
+    super::check_names(&saved.columns, &saved.constants)?;
     let Found { model, kurtosis, n_iterations, termination, trace, kinds, warnings } = &saved.found;
     let mut arrays = Arrays::default();
     arrays.put("mean", model.mean().to_vec());
@@ -204,6 +204,6 @@ pub(super) fn sources<R: Read>(
         created_by,
     };
     saved.check().map_err(invalid)?;
-    super::check_table_read(header.format_version, &saved.columns, &saved.constants, &saved.training)?;
+    super::check_names_read(&saved.columns, &saved.constants)?;
     Ok(saved)
 }

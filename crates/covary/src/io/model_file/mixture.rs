@@ -243,7 +243,7 @@ fn shape(model: &LinearGaussian) -> (usize, bool) {
 /// As [`write`](super::write).
 pub fn write_mixture(saved: &SavedMixture, out: impl Write) -> Result<(), Error> {
     saved.check()?;
-    super::check_table(&saved.columns, &saved.constants, &saved.training)?;
+    super::check_names(&saved.columns, &saved.constants)?;
     let components = saved.mixture.components();
     let mut arrays = Arrays::default();
     put_models(&mut arrays, "models", components);
@@ -351,6 +351,6 @@ fn mixture<R: Read>(opened: container::Opened<R>, created_by: String) -> Result<
         created_by,
     };
     saved.check().map_err(invalid)?;
-    super::check_table_read(header.format_version, &saved.columns, &saved.constants, &saved.training)?;
+    super::check_names_read(&saved.columns, &saved.constants)?;
     Ok(saved)
 }

@@ -157,15 +157,6 @@ impl Training {
         Ok(())
     }
 
-    /// Whether every column was observed. Files before version 3 were not held to it.
-    fn check_observed(&self) -> Result<(), crate::Error> {
-        if self.n_observed_by_column.contains(&0) {
-            let (name, bound) = ("a count of observed cells", "1 or more");
-            return Err(crate::Error::OutOfRange { name, value: 0.0, bound });
-        }
-        Ok(())
-    }
-
     fn put(&self, arrays: &mut Arrays) {
         let Self { n_rows: _, n_observed_by_column, column_means, column_sds } = self;
         arrays.put("n_observed_by_column", n_observed_by_column.iter().map(|&n| n as f64).collect());
@@ -200,24 +191,9 @@ fn check_names(columns: &[String], constants: &[Constant]) -> Result<(), Error> 
     super::columns::check_names(&names)
 }
 
-/// What is asked of the table behind a model of any kind when its file is written.
-fn check_table(columns: &[String], constants: &[Constant], training: &Training) -> Result<(), Error> {
-    check_names(columns, constants)?;
-    Ok(training.check_observed()?)
-}
-
 /// The same of a file that was read.
-fn check_table_read(
-    version: u64,
-    columns: &[String],
-    constants: &[Constant],
-    training: &Training,
-) -> Result<(), Error> {
-    check_names(columns, constants).map_err(|e| Error::broken("columns", format!("are not valid ({e})")))?;
-    if version < WITH_CHECKSUM {
-        return Ok(());
-    }
-    training.check_observed().map_err(|e| Error::broken("model", format!("is not valid ({e})")))
+fn check_names_read(columns: &[String], constants: &[Constant]) -> Result<(), Error> {
+    check_names(columns, constants).map_err(|e| Error::broken("columns", format!("are not valid ({e})")))
 }
 
 fn noise_of(model: &LinearGaussian) -> NoiseFamily {
@@ -385,7 +361,7 @@ impl Saved {
 /// destination fails.
 pub fn write(saved: &Saved, out: impl Write) -> Result<(), Error> {
     saved.check()?;
-    check_table(&saved.columns, &saved.constants, &saved.training)?;
+    check_names(&saved.columns, &saved.constants)?;
     let mut arrays = Arrays::default();
     arrays.put("mean", saved.model.mean().to_vec());
     arrays.put_matrix("loadings", saved.model.loadings());
@@ -543,7 +519,7 @@ fn linear<R: Read>(opened: container::Opened<R>, created_by: String) -> Result<S
         created_by,
     };
     saved.check().map_err(invalid)?;
-    check_table_read(header.format_version, &saved.columns, &saved.constants, &saved.training)?;
+    check_names_read(&saved.columns, &saved.constants)?;
     Ok(saved)
 }
 
