@@ -84,7 +84,8 @@ impl LinearGaussian {
     /// ```
     ///
     /// # Errors
-    /// [`Error::WrongLength`] unless there is a number per column, [`Error::OutOfRange`] unless all are finite and above 0.
+    /// [`Error::WrongLength`] unless there is a number per column, [`Error::OutOfRange`] unless all are finite, above 0,
+    /// and not so small that loadings or noise overflow when they are divided by them.
     pub fn with_scale(mut self, scale: Option<Vec<f64>>) -> Result<Self, Error> {
         if let Some(scale) = &scale {
             let (expected, got) = (self.mean.len(), scale.len());
@@ -94,6 +95,15 @@ impl LinearGaussian {
             if let Some(&value) = scale.iter().find(|s| !(s.is_finite() && **s > 0.0)) {
                 let name = "the scale of a column";
                 return Err(Error::OutOfRange { name, value, bound: "finite and above 0" });
+            }
+            let finite = |j: usize| {
+                let s = 1.0 / scale[j];
+                let noise = self.noise.variance(j) * s * s;
+                noise.is_finite() && self.loadings.row(j).iter().all(|w| (w * s).is_finite())
+            };
+            if let Some(j) = (0..expected).find(|&j| !finite(j)) {
+                let (name, bound) = ("the scale of a column", "large enough for its loadings and noise");
+                return Err(Error::OutOfRange { name, value: scale[j], bound });
             }
         }
         self.scale = scale;

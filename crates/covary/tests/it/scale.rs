@@ -9,7 +9,7 @@ use covary::data::{Shape, simulate};
 use covary::infer::{ClassConditional, MixtureEm, Spectral};
 use covary::io::model_file::{self, Opened, SavedMixture};
 use covary::{
-    Coordinates, Dataset, Density, Estimator, LinearGaussian, Matrix, Method, Reconstruction, Spec,
+    Coordinates, Dataset, Density, Estimator, LinearGaussian, Matrix, Method, Noise, Reconstruction, Spec,
 };
 
 /// The columns in units from 1e-3 to 1e4 and away from zero; raw and standardized, complete and, if asked, with gaps.
@@ -381,4 +381,17 @@ fn principal_components_of_real_tables_are_those_of_the_dense_eigenvectors() {
             }
         }
     }
+}
+
+/// Found by fuzzing: a scale by which loadings or noise leave the range of numbers made the axes panic.
+#[test]
+fn a_scale_by_which_a_model_overflows_is_refused() {
+    let model = |w: f64, noise: f64| {
+        LinearGaussian::new(Matrix::from_rows(&[[w], [1.0]]), vec![0.0; 2], Noise::Diagonal(vec![noise, 1.0]))
+            .unwrap()
+    };
+    assert!(model(1e300, 1.0).with_scale(Some(vec![1e-20, 1.0])).is_err());
+    assert!(model(1.0, 1.0).with_scale(Some(vec![1e-200, 1.0])).is_err());
+    let largest = model(1e300, 1.0).with_scale(Some(vec![1.0, 1.0])).unwrap();
+    assert!((largest.components()[(0, 0)] - 1.0).abs() < 1e-12);
 }
