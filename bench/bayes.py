@@ -5,7 +5,7 @@
 
 Every solver runs in a process of its own on one thread. A peer with iterations to count gets the fewest, doubled
 from 5, whose root-mean-square error on the hidden cells is at most 0.1 % above ours; its time is that of the last
-run, and its ratio is to our structured road with the fewest sweeps that do the same. `vbpca_py-own-stop` runs to its own
+run, and its ratio is to our structured method with the fewest sweeps that do the same. `vbpca_py-own-stop` runs to its own
 rules, and its ratio is to structured by its own. `≥` says that the budget ended first.
 """
 
@@ -158,7 +158,7 @@ def main():
     if args.peer:
         return peer(args.peer, args.case, int(args.sweeps))
     subprocess.run(["cargo", "build", "--release", "-q", "-p", "covary", "--example", "fit_timing"], cwd=ROOT, check=True)
-    print("| table | road or peer | processor s | sweeps | RMSE | ratio to structured |")
+    print("| table | method or peer | processor s | sweeps | RMSE | ratio to structured |")
     print("|---|---|---:|---:|---:|---:|")
     for case in args.only or CASES:
         found = {method: ours(method, case, args.repeats) for method in OURS}

@@ -69,15 +69,15 @@ def posterior(x, w, mu, psi):
     """Per row: posterior mean and covariance of the latents, and the log-density of what is seen."""
     q = w.shape[1]
     seen = ~np.isnan(x)
-    centred = np.where(seen, x - mu, 0.0)
+    centered = np.where(seen, x - mu, 0.0)
     outer = (w[:, :, None] * w[:, None, :]).reshape(len(w), q * q) / psi[:, None]
     precision = (seen.astype(float) @ outer).reshape(-1, q, q) + np.eye(q)
-    b = (centred / psi) @ w
+    b = (centered / psi) @ w
     factor = np.linalg.cholesky(precision)
     covariance = np.linalg.inv(precision)
     mean = np.einsum("nij,nj->ni", covariance, b)
     # ‖x−mu−Wz‖²_psi + ‖z‖² instead of a difference of large numbers.
-    rest = np.where(seen, centred - mean @ w.T, 0.0)
+    rest = np.where(seen, centered - mean @ w.T, 0.0)
     quadratic = (rest**2 / psi).sum(1) + (mean**2).sum(1)
     logdet = 2.0 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(1) + seen @ np.log(psi)
     return mean, covariance, -0.5 * (seen.sum(1) * math.log(2 * math.pi) + logdet + quadratic)

@@ -228,7 +228,7 @@ pub(crate) enum Family {
     Gfa,
     /// A mixture of probabilistic PCAs: groups of rows, each with its own plane.
     Mppca,
-    /// A mixture of factor analysers.
+    /// A mixture of factor analyzers.
     Mfa,
     /// A mixture of Gaussians with full covariances.
     Gmm,
@@ -277,7 +277,7 @@ fn mixtures(s: &str) -> Result<Mixtures, String> {
 /// Rotations by name, each with its usual parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RotationName {
-    /// As fitted: uncorrelated, by falling weight.
+    /// As fitted: uncorrelated, by decreasing weight.
     None,
     /// Orthogonal: each factor on few columns.
     Varimax,

@@ -1,8 +1,8 @@
 //! Long runs of the sampler that survive an interruption.
 
+use crate::console::{Console, count};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::voice::{Voice, count};
 use covary::infer::{Fit, Gibbs, GibbsState, Observer, Step, Termination};
 use covary::{Dataset, Error, Spec};
 use std::fs::File;
@@ -16,7 +16,7 @@ const EVERY: Duration = Duration::from_secs(30);
 
 /// Samples from where `path` says the chains stand, keeping it up to date.
 pub(crate) fn fit(
-    voice: Voice,
+    console: Console,
     gibbs: &Gibbs,
     name: &str,
     data: &Dataset,
@@ -32,7 +32,7 @@ pub(crate) fn fit(
             let state = GibbsState::read(BufReader::new(file)).map_err(|e| Failure::work(&place, e))?;
             let most = gibbs.chains * gibbs.draws;
             if state.n_draws() > most {
-                voice.warn(&format!(
+                console.warn(&format!(
                     "{place} holds {}, more than the {most} asked for; all are used",
                     count(state.n_draws(), "draw")
                 ));
@@ -59,7 +59,7 @@ pub(crate) fn fit(
         output.write(|out| state.write(out).map_err(covary::io::Error::Write))?;
         if !over || fit.report.termination != Termination::Interrupted {
             if fit.report.termination == Termination::Interrupted {
-                voice.say(&format!("{place} has the chains: the same command goes on from there"));
+                console.say(&format!("{place} has the chains: the same command goes on from there"));
             }
             return Ok(fit);
         }

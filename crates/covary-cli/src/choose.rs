@@ -1,23 +1,23 @@
 //! `--components auto`.
 
+use crate::console::{Console, count};
 use crate::views;
-use crate::voice::{Voice, count};
 use covary::learn::{Choice, MOST_TRIED, Request};
 use covary::{Dataset, Error, Method};
 
 /// The number of components, said aloud where it was chosen.
 pub(crate) fn n_components(
-    voice: Voice,
+    console: Console,
     request: &Request,
     data: &Dataset,
     method: &Method,
 ) -> Result<Choice, Error> {
-    let progress = voice.share("choosing the number of components");
+    let progress = console.share("choosing the number of components");
     let choice = request.choose(data, method, &|done, total| progress.done(done, total))?;
     drop(progress);
-    views::tell_choice(voice, &choice);
+    views::tell_choice(console, &choice);
     match &choice.scores {
-        None if request.searches(method) => voice
+        None if request.searches(method) => console
             .say("no room for a component: gaps take the mean of their column (--components N fits anyway)"),
         None => {}
         Some(scores) => {
@@ -28,7 +28,7 @@ pub(crate) fn n_components(
                 0 => "; gaps take the mean of their column (--components 1 fits anyway)".to_owned(),
                 _ => String::new(),
             };
-            voice.say(&format!(
+            console.say(&format!(
                 "chose {}: the fewest of 0 to {} that predict {} as well as the best{more}",
                 count(choice.n_components, "component"),
                 scores.by_n_components.len() - 1,

@@ -1,18 +1,18 @@
 //! What came in: the ledger of a table, in words and as JSON.
 
+use crate::console::{Console, count, names};
 use crate::input::Source;
-use crate::voice::{Voice, count, names};
 use covary::data::{Ledger, Oddity};
 use covary::io::model_file::Saved;
 use covary::io::{ColumnKind, Table};
 use serde_json::{Value, json};
 
 /// Says what came in and what is odd about it.
-pub(crate) fn tell(voice: Voice, source: &Source) -> Ledger {
+pub(crate) fn tell(console: Console, source: &Source) -> Ledger {
     let (table, data) = (&source.table, source.table.dataset());
     let ledger = Ledger::of(data);
     let cells = (ledger.n_rows * ledger.n_columns) as f64;
-    voice.say(&format!(
+    console.say(&format!(
         "{}: {}, {} of numbers, {} ({:.1} %)",
         source.name,
         count(ledger.n_rows, "row"),
@@ -24,7 +24,7 @@ pub(crate) fn tell(voice: Voice, source: &Source) -> Ledger {
         let with_gaps = ledger.gaps_by_column.iter().filter(|&&n| n > 0).count();
         let fullest = (0..ledger.n_columns).rev().max_by_key(|&j| ledger.gaps_by_column[j]);
         let fullest = fullest.expect("a table has columns");
-        voice.say(&format!(
+        console.say(&format!(
             "gaps in {} of {} and {} of {}; most in `{}` ({})",
             ledger.n_rows - ledger.n_complete_rows,
             count(ledger.n_rows, "row"),
@@ -36,19 +36,19 @@ pub(crate) fn tell(voice: Voice, source: &Source) -> Ledger {
     }
     let aside = aside(table);
     if !aside.is_empty() {
-        voice.say(&format!("not in the model, passed through: {}", aside.join(", ")));
+        console.say(&format!("not in the model, passed through: {}", aside.join(", ")));
     }
     if table.n_blank_lines() > 0 {
-        voice.say(&format!("passed over: {}", count(table.n_blank_lines(), "blank line")));
+        console.say(&format!("passed over: {}", count(table.n_blank_lines(), "blank line")));
     }
     if table.column_names().iter().all(|n| n.parse::<f64>().is_ok()) {
-        voice.warn("the first line holds only numbers and was read as the names of the columns");
+        console.warn("the first line holds only numbers and was read as the names of the columns");
     }
     for oddity in ledger.oddities(data) {
-        // What cannot be modelled is spoken of where it is set aside.
+        // What cannot be modeled is spoken of where it is set aside.
         use Oddity::{ConstantColumns, EmptyColumns, SingleColumns};
         if !matches!(oddity, ConstantColumns { .. } | SingleColumns { .. } | EmptyColumns { .. }) {
-            voice.warn(&oddity.to_string());
+            console.warn(&oddity.to_string());
         }
     }
     ledger
@@ -115,9 +115,9 @@ pub(crate) fn parsed(json: &str) -> Value {
 }
 
 /// Says that columns could not go into a file of numbers.
-pub(crate) fn left_out(voice: Voice, left: &[String], target: &str) {
+pub(crate) fn left_out(console: Console, left: &[String], target: &str) {
     if !left.is_empty() {
         let left: Vec<&str> = left.iter().map(String::as_str).collect();
-        voice.warn(&format!("left out of {target}, which holds only numbers: {}", names(&left)));
+        console.warn(&format!("left out of {target}, which holds only numbers: {}", names(&left)));
     }
 }

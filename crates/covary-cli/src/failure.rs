@@ -14,7 +14,7 @@ pub(crate) enum Failure {
         /// What happened.
         why: String,
     },
-    /// The table can be read and not be modelled: exit 1.
+    /// The table can be read and not be modeled: exit 1.
     Unfit {
         /// The table.
         about: String,
@@ -69,7 +69,7 @@ impl Failure {
             Self::Work { about, why } | Self::Unfit { about, why } => format!("{about}: {why}"),
             Self::Interrupted => "interrupted; nothing was written".to_owned(),
         };
-        let _ = writeln!(err, "covary: {}", crate::voice::harmless(&words));
+        let _ = writeln!(err, "covary: {}", crate::console::harmless(&words));
         ExitCode::from(match self {
             Self::Call(_) => 2,
             Self::Work { .. } | Self::Unfit { .. } => 1,

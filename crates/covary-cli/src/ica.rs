@@ -1,13 +1,13 @@
 //! Independent components: from a table to sources that can be kept.
 
 use crate::args::Fitting;
+use crate::console::{Console, count};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::Source;
 use crate::learn::{call, placed};
-use crate::voice::{Voice, count};
 use covary::data::Ledger;
-use covary::ica::Found;
+use covary::ica::Fit;
 use covary::infer::Termination;
 use covary::io::model_file::SavedSources;
 use covary::learn::{IcaRequest, LearnedSources};
@@ -41,36 +41,36 @@ impl Fitting {
 
 /// Separates the sources of a table, saying how it went.
 pub(crate) fn learn(
-    voice: Voice,
+    console: Console,
     source: &Source,
     fitting: &Fitting,
 ) -> Result<(LearnedSources, Ledger), Failure> {
     let request = fitting.sources()?;
-    request.road().map_err(call)?;
-    let ledger = facts::tell(voice, source);
-    placed(voice, source, &ledger)?;
-    let progress = voice.steps("separating");
+    request.method().map_err(call)?;
+    let ledger = facts::tell(console, source);
+    placed(console, source, &ledger)?;
+    let progress = console.steps("separating");
     let learned =
         request.learn(source.table.dataset(), &progress).map_err(|e| Failure::of_table(&source.name, e))?;
     drop(progress);
     let saved = &learned.saved;
-    voice.say(&format!(
+    console.say(&format!(
         "separated {}, by {}: {}",
         count(saved.model().n_components(), "source"),
         saved.method.name,
         how_it_ended(&saved.found)
     ));
     for warning in &saved.found.warnings {
-        voice.warn(&warning.to_string());
+        console.warn(&warning.to_string());
     }
     if saved.found.termination == Termination::Interrupted {
-        voice.warn("interrupted: going on with the sources as they are; press Ctrl-C again to give up");
+        console.warn("interrupted: going on with the sources as they are; press Ctrl-C again to give up");
     }
     Ok((learned, ledger))
 }
 
-/// How it ended, and what was reached where something was maximised.
-pub(crate) fn how_it_ended(found: &Found) -> String {
+/// How it ended, and what was reached where something was maximized.
+pub(crate) fn how_it_ended(found: &Fit) -> String {
     let ended = ended(found.termination, &count(found.n_iterations, "step"));
     match found.objective() {
         Some(reached) => format!("{ended}, {} {:.4}", objective(reached.kind), reached.value),

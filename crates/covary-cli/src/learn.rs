@@ -3,17 +3,17 @@
 use crate::args::{Fitting, RotationName};
 use crate::checkpoint;
 use crate::choose;
+use crate::console::{Console, count, names};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::Source;
 use crate::interrupt;
 use crate::views;
-use crate::voice::{Voice, count, names};
 use covary::data::Ledger;
 use covary::infer::{Em, FitReport, Init, Observer, SharedPrivate, Termination};
 use covary::io::model_file::Saved;
 use covary::learn::{Components, Family, Request};
-use covary::model::Placement;
+use covary::model::ColumnMap;
 use covary::select::{CheckedCell, GapTrend, SelfCheck, SelfCheckOptions, gap_tests, self_check_by_cell};
 use covary::{Dataset, Error, Estimator, LinearGaussian, Method, Spec};
 use covary_report::words::{ending, objective};
@@ -23,82 +23,82 @@ use std::borrow::Cow;
 pub(crate) struct Learned<'a> {
     pub(crate) saved: Saved,
     /// Where the model's columns stand among the table's.
-    pub(crate) placement: Placement,
+    pub(crate) column_map: ColumnMap,
     /// The model's columns of the table.
     pub(crate) data: Cow<'a, Dataset>,
     /// What was asked for.
     request: Request,
 }
 
-/// The columns that can be modelled, and the constants beside them.
-pub(crate) fn placed(voice: Voice, source: &Source, ledger: &Ledger) -> Result<Placement, Failure> {
-    let placement =
-        Placement::of_varying(source.table.dataset()).map_err(|e| Failure::of_table(&source.name, e))?;
-    tell_placed(voice, source, ledger, &placement);
-    Ok(placement)
+/// The columns that can be modeled, and the constants beside them.
+pub(crate) fn placed(console: Console, source: &Source, ledger: &Ledger) -> Result<ColumnMap, Failure> {
+    let column_map =
+        ColumnMap::of_varying(source.table.dataset()).map_err(|e| Failure::of_table(&source.name, e))?;
+    tell_placed(console, source, ledger, &column_map);
+    Ok(column_map)
 }
 
 /// Says which columns are not in the model.
-pub(crate) fn tell_placed(voice: Voice, source: &Source, ledger: &Ledger, placement: &Placement) {
+pub(crate) fn tell_placed(console: Console, source: &Source, ledger: &Ledger, column_map: &ColumnMap) {
     let data = source.table.dataset();
-    let constants = &placement.constants;
+    let constants = &column_map.constants;
     let single: Vec<usize> = ledger.single_columns.iter().map(|c| c.0).collect();
     let name = |j: usize| data.column_names()[j].as_str();
     if !constants.is_empty() {
         let said: Vec<&str> = constants.iter().map(|c| name(c.0)).collect();
-        voice.say(&format!("constant, so not in the model; gaps take the constant: {}", names(&said)));
+        console.say(&format!("constant, so not in the model; gaps take the constant: {}", names(&said)));
     }
     if !single.is_empty() {
         let said: Vec<&str> = single.iter().map(|&j| name(j)).collect();
-        voice.say(&format!("observed once, so not in the model; gaps stay: {}", names(&said)));
+        console.say(&format!("observed once, so not in the model; gaps stay: {}", names(&said)));
     }
 }
 
 /// Fits what was asked for, saying how it went.
 pub(crate) fn learn<'a>(
-    voice: Voice,
+    console: Console,
     source: &'a Source,
     family: Family,
     fitting: &Fitting,
     rotation: RotationName,
 ) -> Result<(Learned<'a>, Ledger), Failure> {
-    let ledger = facts::tell(voice, source);
+    let ledger = facts::tell(console, source);
     let request = Request { views: fitting.views(source)?, ..fitting.request(family, rotation) };
-    let placement =
-        request.placement(source.table.dataset()).map_err(|e| Failure::of_table(&source.name, e))?;
-    tell_placed(voice, source, &ledger, &placement);
-    Ok((learn_placed(voice, source, placement, request, fitting)?, ledger))
+    let column_map =
+        request.column_map(source.table.dataset()).map_err(|e| Failure::of_table(&source.name, e))?;
+    tell_placed(console, source, &ledger, &column_map);
+    Ok((learn_placed(console, source, column_map, request, fitting)?, ledger))
 }
 
 /// Fits the columns that were placed.
 pub(crate) fn learn_placed<'a>(
-    voice: Voice,
+    console: Console,
     source: &'a Source,
-    placement: Placement,
+    column_map: ColumnMap,
     request: Request,
     fitting: &Fitting,
 ) -> Result<Learned<'a>, Failure> {
     let failed = |e| views::refused(&source.name, e, &request.views);
-    let data = placement.dataset(source.table.dataset()).map_err(failed)?;
+    let data = column_map.dataset(source.table.dataset()).map_err(failed)?;
     let method = request.method(&data).map_err(call)?;
     let prunes = Request::prunes(&method);
-    let choice = choose::n_components(voice, &request, &data, &method).map_err(failed)?;
+    let choice = choose::n_components(console, &request, &data, &method).map_err(failed)?;
     let spec = request.spec_for(&data, choice.n_components);
     let (n_components, standardize) = (spec.n_components, spec.standardize);
-    let mut progress = voice.steps("fitting");
+    let mut progress = console.steps("fitting");
     let fit = match (&method, &fitting.checkpoint) {
         (Method::Spectral(_) | Method::BachJordan(_), None) => {
             interrupt::without_steps(|| method.fit(&data, &spec)).map_err(failed)?
         }
         (_, None) => method.fit_observed(&data, &spec, &mut progress).map_err(failed)?,
         (Method::Gibbs(gibbs), Some(path)) => {
-            checkpoint::fit(voice, gibbs, &source.name, &data, &spec, path, &mut progress)?
+            checkpoint::fit(console, gibbs, &source.name, &data, &spec, path, &mut progress)?
         }
         _ => return Err(Failure::Call("--checkpoint goes with --inference gibbs".to_owned())),
     };
     drop(progress);
     describe(
-        voice,
+        console,
         &fit.report,
         &format!(
             "fitted {}, {}{}{}, by {}",
@@ -117,22 +117,22 @@ pub(crate) fn learn_placed<'a>(
         && fit.model.n_components() == n_components
         && n_components < spec.max_components(data.n_columns())
     {
-        voice.say(&format!(
+        console.say(&format!(
             "all that were offered are used; more may be there: --components {}",
             2 * n_components
         ));
     }
     if !interrupt::asked() {
-        warn_of_trends(voice, &fit.model, &data);
+        warn_of_trends(console, &fit.model, &data);
     }
     let wide = source.table.dataset();
-    let saved = request.keep(fit, &data, (&spec, &method, choice), (&placement, wide)).map_err(failed)?;
-    views::tell(voice, &saved);
-    Ok(Learned { saved, placement, data, request })
+    let saved = request.keep(fit, &data, (&spec, &method, choice), (&column_map, wide)).map_err(failed)?;
+    views::tell(console, &saved);
+    Ok(Learned { saved, column_map, data, request })
 }
 
 /// Names the columns whose gaps follow the first component: a courtesy, which never stops the work.
-pub(crate) fn warn_of_trends(voice: Voice, model: &LinearGaussian, data: &Dataset) {
+pub(crate) fn warn_of_trends(console: Console, model: &LinearGaussian, data: &Dataset) {
     const SHOWN: usize = 5;
     let Ok(tests) = gap_tests(model, data) else { return };
     let trends: Vec<&GapTrend> = tests.trends().collect();
@@ -155,7 +155,7 @@ pub(crate) fn warn_of_trends(voice: Voice, model: &LinearGaussian, data: &Datase
         }
     };
     let part = tests.sampled().map_or_else(String::new, |part| format!(" (judged by {part})"));
-    voice.warn(&format!("{said}{part}"));
+    console.warn(&format!("{said}{part}"));
 }
 
 /// A method or an option of it that cannot be meant is a wrong call.
@@ -193,7 +193,7 @@ impl Learned<'_> {
     /// Checks the model on hidden cells of its own table, fitted again without them; returns them.
     pub(crate) fn check(
         &mut self,
-        voice: Voice,
+        console: Console,
         name: &str,
         fitting: &Fitting,
     ) -> Result<Vec<CheckedCell>, Failure> {
@@ -211,7 +211,7 @@ impl Learned<'_> {
             cells = by_cell;
             Ok(found)
         };
-        self.saved.check = check(voice, fitting.seed, refit).map_err(failed)?;
+        self.saved.check = check(console, fitting.seed, refit).map_err(failed)?;
         Ok(cells)
     }
 }
@@ -225,28 +225,28 @@ pub(crate) fn judge(saved: &Saved, request: &Request) -> Result<Method, Error> {
         // The parameters, all together, end √(2 · 0.01) = 0.14 standard errors from their optimum: what is
         // left of the start, which has seen the hidden cells, does not show in what is said.
         Method::Em(em) => Method::Em(Em { tolerance: em.tolerance.max(1e-2), ..em.from_model(&saved.model) }),
-        Method::SharedPrivate(road) if road.private.is_none() => Method::SharedPrivate(SharedPrivate {
-            tolerance: road.tolerance.max(1e-2),
+        Method::SharedPrivate(method) if method.private.is_none() => Method::SharedPrivate(SharedPrivate {
+            tolerance: method.tolerance.max(1e-2),
             init: Init::Given(Box::new(saved.model.clone())),
-            ..road
+            ..method
         }),
         other => other,
     })
 }
 
 /// Says how a fit ended, and its warnings.
-pub(crate) fn describe(voice: Voice, report: &FitReport, what: &str) {
-    voice.say(&format!(
+pub(crate) fn describe(console: Console, report: &FitReport, what: &str) {
+    console.say(&format!(
         "{what}: {}, {} {:.2}",
         ending(report),
         objective(report.objective.kind),
         report.objective.value
     ));
     for warning in &report.warnings {
-        voice.warn(&warning.to_string());
+        console.warn(&warning.to_string());
     }
     if report.termination == Termination::Interrupted {
-        voice.warn("interrupted: going on with the fit as it is; press Ctrl-C again to give up");
+        console.warn("interrupted: going on with the fit as it is; press Ctrl-C again to give up");
     }
 }
 
@@ -256,24 +256,24 @@ const FEWEST: usize = 20;
 /// Says what came of the check on hidden cells that `check` makes. None if the table has no cell to
 /// spare or Ctrl-C came.
 pub(crate) fn check(
-    voice: Voice,
+    console: Console,
     seed: u64,
     check: impl FnOnce(&SelfCheckOptions, &mut dyn Observer) -> Result<SelfCheck, Error>,
 ) -> Result<Option<SelfCheck>, Error> {
     let options = SelfCheckOptions { seed, ..SelfCheckOptions::default() };
-    let mut progress = voice.steps("checking on hidden cells");
+    let mut progress = console.steps("checking on hidden cells");
     let check = match check(&options, &mut progress) {
         Err(Error::TooFewToHide { .. } | Error::Interrupted) => return Ok(None),
         other => other?,
     };
     drop(progress);
     if check.n_hidden < FEWEST {
-        voice.say(&format!("not checked: only {} could be hidden", count(check.n_hidden, "cell")));
+        console.say(&format!("not checked: only {} could be hidden", count(check.n_hidden, "cell")));
         return Ok(None);
     }
-    voice.say(&check_words(&check));
+    console.say(&check_words(&check));
     if check.skill <= 0.0 {
-        voice.warn(
+        console.warn(
             "the model does not beat the mean: hidden cells were predicted no better than by the mean of their column, so filled values say no more than that",
         );
     }

@@ -4,6 +4,7 @@ mod args;
 mod checkpoint;
 mod choose;
 mod cmd;
+mod console;
 mod facts;
 mod failure;
 mod ica;
@@ -14,7 +15,6 @@ mod memory;
 mod mixture;
 mod output;
 mod views;
-mod voice;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;

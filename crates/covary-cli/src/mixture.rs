@@ -1,12 +1,12 @@
 //! Mixtures and classes: from a table to a fitted one, and what questions to it have in common.
 
 use crate::args::Fitting;
+use crate::console::{Console, count};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::Source;
 use crate::interrupt;
 use crate::learn::{describe, placed};
-use crate::voice::{Voice, count};
 use covary::data::Ledger;
 use covary::infer::{MixtureEm, MixtureInit, Observer, Termination};
 use covary::io::model_file::SavedMixture;
@@ -49,29 +49,29 @@ impl Fitting {
 
 /// Fits a mixture, saying how it went.
 pub(crate) fn learn(
-    voice: Voice,
+    console: Console,
     source: &Source,
     family: MixtureFamily,
     fitting: &Fitting,
 ) -> Result<(LearnedMixture, Ledger), Failure> {
     let request = fitting.mixture(family)?;
-    request.road().map_err(|e| Failure::Call(format!("--prior: {e}")))?;
-    let ledger = facts::tell(voice, source);
-    placed(voice, source, &ledger)?;
-    let progress = voice.steps("fitting");
+    request.method().map_err(|e| Failure::Call(format!("--prior: {e}")))?;
+    let ledger = facts::tell(console, source);
+    placed(console, source, &ledger)?;
+    let progress = console.steps("fitting");
     let learned =
         request.learn(source.table.dataset(), &progress).map_err(|e| Failure::of_table(&source.name, e))?;
     drop(progress);
     if !learned.tried.is_empty() {
-        voice.say(&format!("chose the size of least BIC among {} that were tried", learned.tried.len()));
+        console.say(&format!("chose the size of least BIC among {} that were tried", learned.tried.len()));
     }
-    tell(voice, &learned.saved);
+    tell(console, &learned.saved);
     Ok((learned, ledger))
 }
 
 /// Fits a model for each class that the column `target` names, saying how it went.
 pub(crate) fn learn_by_class(
-    voice: Voice,
+    console: Console,
     source: &Source,
     (family, target): (Family, &str),
     request: &covary::learn::Request,
@@ -83,27 +83,27 @@ pub(crate) fn learn_by_class(
         )));
     }
     let Labels { target, of_rows, classes } = labels(source, target)?;
-    let ledger = facts::tell(voice, source);
-    placed(voice, source, &ledger)?;
-    let unlabelled = of_rows.iter().filter(|label| label.is_none()).count();
-    if unlabelled > 0 {
-        voice.say(&format!("without a class, so not learned from: {}", count(unlabelled, "row")));
+    let ledger = facts::tell(console, source);
+    placed(console, source, &ledger)?;
+    let unlabeled = of_rows.iter().filter(|label| label.is_none()).count();
+    if unlabeled > 0 {
+        console.say(&format!("without a class, so not learned from: {}", count(unlabeled, "row")));
     }
-    let progress = voice.steps("fitting");
+    let progress = console.steps("fitting");
     let learned = learn_classes(request, source.table.dataset(), &target, (&of_rows, &classes), &progress);
     drop(progress);
     let learned = learned.map_err(|e| match e {
         e @ (Error::NoSuchMethod { .. } | Error::WrongMethod { .. }) => Failure::Call(e.to_string()),
         e => Failure::of_table(&source.name, e),
     })?;
-    tell(voice, &learned.saved);
+    tell(console, &learned.saved);
     Ok((learned, ledger))
 }
 
 /// Checks a mixture on hidden cells of its own table: fitted again without them, from where it stands.
 /// What was found is kept with it.
 pub(crate) fn check(
-    voice: Voice,
+    console: Console,
     source: &Source,
     learned: &mut LearnedMixture,
     seed: u64,
@@ -112,30 +112,30 @@ pub(crate) fn check(
         return Ok(());
     }
     let failed = |e| Failure::of_table(&source.name, e);
-    let LearnedMixture { saved, placement, .. } = learned;
-    let data = placement.dataset(source.table.dataset()).map_err(failed)?;
-    let n_components = saved.mixture.components()[0].n_components();
-    let road = MixtureEm {
+    let LearnedMixture { saved, column_map, .. } = learned;
+    let data = column_map.dataset(source.table.dataset()).map_err(failed)?;
+    let n_components = saved.mixture.models()[0].n_components();
+    let method = MixtureEm {
         init: MixtureInit::Given(Box::new(saved.mixture.clone())),
         tolerance: 1e-2,
-        ..MixtureEm::of(saved.mixture.components().len())
+        ..MixtureEm::of(saved.mixture.models().len())
     };
     let refit = |options: &SelfCheckOptions, observer: &mut dyn Observer| {
         self_check_by(&data, n_components, options, |visible| {
-            let fit = road.fit_observed(visible, &saved.spec, observer)?;
+            let fit = method.fit_observed(visible, &saved.spec, observer)?;
             if fit.report.termination == Termination::Interrupted {
                 return Err(Error::Interrupted);
             }
             Ok(fit.model)
         })
     };
-    let found = crate::learn::check(voice, seed, refit).map_err(failed)?;
+    let found = crate::learn::check(console, seed, refit).map_err(failed)?;
     learned.saved.check = found;
     Ok(())
 }
 
-fn tell(voice: Voice, saved: &SavedMixture) {
-    let components = saved.mixture.components();
+fn tell(console: Console, saved: &SavedMixture) {
+    let components = saved.mixture.models();
     let what = match &saved.classes {
         Some(classes) => format!(
             "fitted {} for each of {} of `{}`",
@@ -149,7 +149,7 @@ fn tell(voice: Voice, saved: &SavedMixture) {
     };
     let q = count(components[0].n_components(), "component");
     let standardized = if saved.spec.standardize { ", columns standardized" } else { "" };
-    describe(voice, &saved.report, &format!("{what}, {q} each{standardized}, by {}", saved.method.name));
+    describe(console, &saved.report, &format!("{what}, {q} each{standardized}, by {}", saved.method.name));
 }
 
 /// Classes that a column names.
@@ -187,7 +187,7 @@ fn labels(source: &Source, target: &str) -> Result<Labels, Failure> {
 pub(crate) fn names(saved: &SavedMixture) -> Vec<String> {
     match &saved.classes {
         Some(classes) => classes.names.clone(),
-        None => (1..=saved.mixture.components().len()).map(|k| k.to_string()).collect(),
+        None => (1..=saved.mixture.models().len()).map(|k| k.to_string()).collect(),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Models of several views: which columns are whose, and what is said of them.
 
 use crate::args::{Fitting, Selecting};
+use crate::console::{Console, count};
 use crate::failure::Failure;
 use crate::input::Source;
-use crate::voice::{Voice, count};
 use covary::Error;
 use covary::io::columns_named;
 use covary::io::model_file::Saved;
@@ -83,7 +83,7 @@ impl Fitting {
 }
 
 /// Says by what correlations the number of components was chosen.
-pub(crate) fn tell_choice(voice: Voice, choice: &Choice) {
+pub(crate) fn tell_choice(console: Console, choice: &Choice) {
     if choice.correlations.is_empty() {
         return;
     }
@@ -93,7 +93,7 @@ pub(crate) fn tell_choice(voice: Voice, choice: &Choice) {
         .take(choice.n_components + 1)
         .map(|test| format!("{:.3} (p {})", test.correlation, p_value(test.p_value)))
         .collect();
-    voice.say(&format!(
+    console.say(&format!(
         "chose {}: canonical correlations before the first that may be chance (p > {SIGNIFICANT}), by {}:\n{}",
         count(choice.n_components, "component"),
         match choice.n_permutations {
@@ -103,7 +103,7 @@ pub(crate) fn tell_choice(voice: Voice, choice: &Choice) {
         shown.join(", "),
     ));
     if choice.n_components == 0 {
-        voice.warn("the views share nothing that could not be chance: predictions are means (--components 1 fits anyway)");
+        console.warn("the views share nothing that could not be chance: predictions are means (--components 1 fits anyway)");
     }
 }
 
@@ -137,17 +137,17 @@ pub(crate) fn refused(table: &str, error: Error, views: &[View]) -> Failure {
 }
 
 /// Says what a fitted model found in its views.
-pub(crate) fn tell(voice: Voice, saved: &Saved) {
+pub(crate) fn tell(console: Console, saved: &Saved) {
     if saved.family == Family::Pcca.name()
         && let Some(correlations) = correlations(saved)
         && !correlations.is_empty()
     {
         let listed: Vec<String> = correlations.iter().map(|r| format!("{r:.3}")).collect();
-        voice.say(&format!("canonical correlations {}", listed.join(", ")));
+        console.say(&format!("canonical correlations {}", listed.join(", ")));
     }
     if let Some(activity) = activity(saved) {
         let shared = (0..activity.n_components()).filter(|&i| activity.is_shared(i)).count();
-        voice.say(&format!(
+        console.say(&format!(
             "{} shared by views, {} private to one",
             count(shared, "component"),
             activity.n_components() - shared

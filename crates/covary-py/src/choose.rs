@@ -4,7 +4,7 @@ use crate::array::{Table, array1};
 use crate::error::{of, raise};
 use crate::work::run;
 use covary::learn::{MixtureFamily, MixtureRequest, Watch};
-use covary::model::{FilledCell, Placement};
+use covary::model::{ColumnMap, FilledCell};
 use covary::select::{Compare, ComparisonAt, MixtureSize, ParallelAnalysis};
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ pub(crate) fn compare<'py>(
     let table = x.dataset(py, threads, names)?;
     let asked = Compare { max_components, standardize, sample: None, seed };
     let found = run(py, threads, progress.as_ref(), |watched| {
-        let data = Placement::of_varying(&table)?.dataset(&table)?.into_owned();
+        let data = ColumnMap::of_varying(&table)?.dataset(&table)?.into_owned();
         asked.run_observed(&data, &|_, done, total| watched.choosing(done, total))
     })?;
     let column = |of: &dyn Fn(&ComparisonAt) -> Option<f64>| {
@@ -80,7 +80,7 @@ pub(crate) fn compare_mixtures<'py>(
     let max_components = max_components.unwrap_or(defaults.max_components);
     let asked = MixtureRequest { max_mixtures, max_components, standardize, seed, ..defaults };
     let found = run(py, threads, progress.as_ref(), |watched| {
-        let data = Placement::of_varying(&table)?.dataset(&table)?.into_owned();
+        let data = ColumnMap::of_varying(&table)?.dataset(&table)?.into_owned();
         asked.compare(&data, 5.min(data.n_rows()), &|done, total| watched.choosing(done, total))
     })?;
     let counts = |of: &dyn Fn(&MixtureSize) -> usize| found.0.iter().map(of).collect::<Vec<_>>();
@@ -115,7 +115,7 @@ pub(crate) fn parallel_analysis<'py>(
 ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, usize)> {
     let table = x.dataset(py, threads, None)?;
     let asked = ParallelAnalysis { standardize, n_copies, seed, ..ParallelAnalysis::default() };
-    let found = run(py, threads, None, |_| asked.run(&*Placement::of_varying(&table)?.dataset(&table)?))?;
+    let found = run(py, threads, None, |_| asked.run(&*ColumnMap::of_varying(&table)?.dataset(&table)?))?;
     Ok((array1(py, found.eigenvalues), array1(py, found.thresholds), found.n_components))
 }
 

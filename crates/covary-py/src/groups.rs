@@ -7,7 +7,7 @@ use crate::work::run;
 use covary::infer::Step;
 use covary::io::model_file::Saved;
 use covary::learn::{Learned, MOST_OFFERED, Watch};
-use covary::model::Placement;
+use covary::model::ColumnMap;
 use covary::spec::NoiseFamily;
 use covary::{Error, Estimator, Method, Spec};
 use pyo3::prelude::*;
@@ -50,7 +50,7 @@ pub(crate) fn fit_groups(
     let values = x.matrix()?;
     run(py, threads, progress.as_ref(), |watched| {
         let data = grouped(values, names)?;
-        let Placement { columns: varying, constants } = Placement::of_varying(&data)?;
+        let ColumnMap { columns: varying, constants } = ColumnMap::of_varying(&data)?;
         let (mut columns, mut sizes) = (Vec::new(), Vec::new());
         for (v, (_, view)) in views.iter().enumerate() {
             let start = columns.len();
@@ -60,8 +60,8 @@ pub(crate) fn fit_groups(
             }
             sizes.push(columns.len() - start);
         }
-        let placement = Placement { columns, constants };
-        let table = placement.dataset(&data)?;
+        let column_map = ColumnMap { columns, constants };
+        let table = column_map.dataset(&data)?;
         let room = table.n_columns().min(table.n_informative_rows()).saturating_sub(1);
         let q = n_components.unwrap_or(MOST_OFFERED.min(room));
         let spec = Spec { noise, standardize, allow_unidentified: true, ..Spec::of_views(q, sizes) };
@@ -69,6 +69,6 @@ pub(crate) fn fit_groups(
         let mut saved = Saved::new(fit, &table, &spec, &method);
         "gfa".clone_into(&mut saved.family);
         saved.views = views.into_iter().map(|(name, _)| name).collect();
-        Ok(Model::new(Learned { saved, placement }, &data))
+        Ok(Model::new(Learned { saved, column_map }, &data))
     })
 }

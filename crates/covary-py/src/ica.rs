@@ -4,11 +4,11 @@ use crate::array::{Table, array1, array2, grouped, numbers};
 use crate::error::{of, of_file, raise};
 use crate::place::{Filled, Pickled, Place};
 use crate::work::run;
-use covary::ica::{Mixing, Road, Unmixing, Warning};
+use covary::ica::{Method, Mixing, Unmixing, Warning};
 use covary::infer::{Step, Termination};
 use covary::io::model_file::{self, Opened, SavedSources};
 use covary::learn::{Components, IcaRequest, LearnedSources, Watch};
-use covary::model::Placement;
+use covary::model::ColumnMap;
 use covary::{Dataset, Error, Matrix};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -55,19 +55,19 @@ pub(crate) fn separate(
     let found = run(py, threads, None, |watched| {
         let table = grouped(values, names)?;
         if !as_is {
-            let LearnedSources { saved, placement } = request.learn(&table, watched)?;
-            return Ok(Sources { saved, place: Place::new(placement, &table) });
+            let LearnedSources { saved, column_map } = request.learn(&table, watched)?;
+            return Ok(Sources { saved, place: Place::new(column_map, &table) });
         }
-        let mut road = request.road()?;
+        let mut method = request.method()?;
         if let Some(n) = n_components {
-            road.set("n_components", &n.to_string())?;
+            method.set("n_components", &n.to_string())?;
         }
-        if let Road::Fast(fast) = &mut road {
+        if let Method::Fast(fast) = &mut method {
             fast.start = start;
         }
         let mut observer = |step: &Step| watched.fitting(step);
-        let found = match (&road, &own) {
-            (Road::Fast(fast), Some(own)) => {
+        let found = match (&method, &own) {
+            (Method::Fast(fast), Some(own)) => {
                 let mut contrast = |y: &Matrix| {
                     Python::attach(|py| called(py, own, y)).map_err(|error| {
                         *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -76,9 +76,9 @@ pub(crate) fn separate(
                 };
                 fast.fit_by(&table, &mut contrast, &mut observer)?.into()
             }
-            _ => road.fit_observed(&table, &mut observer)?,
+            _ => method.fit_observed(&table, &mut observer)?,
         };
-        let mut saved = SavedSources { seed, ..SavedSources::new(found, &table, &road) };
+        let mut saved = SavedSources { seed, ..SavedSources::new(found, &table, &method) };
         if own.is_some() {
             saved.method.options.insert("contrast".to_owned(), OWN.to_owned());
         }
@@ -119,7 +119,7 @@ impl Sources {
 
 #[pymethods]
 impl Sources {
-    /// The name of the road.
+    /// The name of the method.
     #[getter]
     fn method(&self) -> &str {
         &self.saved.method.name
@@ -187,7 +187,7 @@ impl Sources {
         self.saved.found.kinds.iter().map(|kind| kind.name()).collect()
     }
 
-    /// The log-likelihood or the bound, where one was maximised.
+    /// The log-likelihood or the bound, where one was maximized.
     #[getter]
     fn objective(&self) -> Option<f64> {
         self.saved.found.objective().map(|objective| objective.value)
@@ -219,8 +219,8 @@ impl Sources {
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let table = self.table(py, x, threads)?;
-        let placement = &self.place.placement;
-        let transform = || self.saved.model().transform(&*placement.dataset(&table)?);
+        let column_map = &self.place.column_map;
+        let transform = || self.saved.model().transform(&*column_map.dataset(&table)?);
         array2(py, run(py, threads, None, |_| transform())?)
     }
 
@@ -239,9 +239,9 @@ impl Sources {
     fn impute<'py>(&self, py: Python<'py>, x: Table<'_>, threads: usize) -> PyResult<Filled<'py>> {
         let model = self.saved.noisy().map_err(of_file)?;
         let table = self.table(py, x, threads)?;
-        let placement = &self.place.placement;
+        let column_map = &self.place.column_map;
         let filled = run(py, threads, None, |_| {
-            placement.imputed(model.impute(&*placement.dataset(&table)?)?, &table)
+            column_map.imputed(model.impute(&*column_map.dataset(&table)?)?, &table)
         })?;
         self.place.filled(py, filled, &table)
     }
@@ -258,7 +258,7 @@ impl Sources {
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Pickled))> {
         let sources = slf.get();
-        let Place { placement: Placement { columns, constants }, names, singles } = sources.place.clone();
+        let Place { column_map: ColumnMap { columns, constants }, names, singles } = sources.place.clone();
         let state = (sources.write(slf.py())?, (names, columns, constants, singles));
         Ok((slf.get_type().getattr("_unpickle")?, state))
     }

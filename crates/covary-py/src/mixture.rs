@@ -9,7 +9,7 @@ use crate::work::run;
 use covary::infer::{ClassConditional, Method, MethodRecord, MixtureEm, MixtureInit, Observer, Step, Stop};
 use covary::io::model_file::{self, Constant, Opened, SavedMixture};
 use covary::learn::Watch;
-use covary::model::Placement;
+use covary::model::ColumnMap;
 use covary::spec::NoiseFamily;
 use covary::{Coordinates, Dataset, Density, Error, LinearGaussian, Matrix, Noise, Spec};
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray3};
@@ -41,11 +41,11 @@ fn components(spec: &Spec, asked: Option<usize>, most: Option<usize>, table: &Da
 }
 
 /// The columns that vary, and the constants beside them by name.
-fn varying(data: &Dataset) -> Result<(Placement, Vec<Constant>), Error> {
-    let placement = Placement::of_varying(data)?;
+fn varying(data: &Dataset) -> Result<(ColumnMap, Vec<Constant>), Error> {
+    let column_map = ColumnMap::of_varying(data)?;
     let named = |&(j, value): &(usize, f64)| Constant { name: data.column_names()[j].clone(), value };
-    let constants = placement.constants.iter().map(named).collect();
-    Ok((placement, constants))
+    let constants = column_map.constants.iter().map(named).collect();
+    Ok((column_map, constants))
 }
 
 /// Columns of a matrix that the model has.
@@ -64,7 +64,7 @@ struct Start {
 impl Start {
     fn init(&self, columns: &[usize], spec: &Spec) -> Result<MixtureInit, Error> {
         let means = narrow(&self.means, columns);
-        let Some(covariances) = &self.covariances else { return Ok(MixtureInit::Centres(Box::new(means))) };
+        let Some(covariances) = &self.covariances else { return Ok(MixtureInit::Centers(Box::new(means))) };
         let model = |k: usize| {
             let own = narrow(&narrow(&covariances[k], columns).transpose(), columns);
             let variances: Vec<f64> = (0..columns.len()).map(|j| own[(j, j)]).collect();
@@ -143,7 +143,7 @@ pub(crate) fn fit_mixture(
     let of_rows = responsibilities.as_ref().map(crate::array::numbers).transpose()?;
     let asked = spec(noise, 0, standardize)?;
     let defaults = MixtureEm::of(n_mixtures);
-    let mut road = MixtureEm {
+    let mut method = MixtureEm {
         max_iterations: max_iterations.unwrap_or(defaults.max_iterations),
         tolerance: tolerance.unwrap_or(defaults.tolerance),
         restarts: restarts.unwrap_or(defaults.restarts),
@@ -154,37 +154,37 @@ pub(crate) fn fit_mixture(
         ..defaults
     };
     if let Some(init) = init {
-        road.set("init", init).map_err(of)?;
+        method.set("init", init).map_err(of)?;
     }
     if let Some(start) = of_rows {
-        road.init = MixtureInit::Responsibilities(Box::new(start));
+        method.init = MixtureInit::Responsibilities(Box::new(start));
     }
     if let Some(last) = last {
-        road.init = MixtureInit::Given(Box::new(last));
+        method.init = MixtureInit::Given(Box::new(last));
     }
     run(py, threads, progress.as_ref(), |watched| {
         let data = crate::array::grouped(values, names)?;
-        let (placement, constants) = varying(&data)?;
+        let (column_map, constants) = varying(&data)?;
         // A ridge is the variance of columns that never varied.
         let whole = ridge.is_some_and(|ridge| ridge > 0.0);
-        let (placement, constants) = if whole {
-            (Placement { columns: (0..data.n_columns()).collect(), constants: Vec::new() }, Vec::new())
+        let (column_map, constants) = if whole {
+            (ColumnMap { columns: (0..data.n_columns()).collect(), constants: Vec::new() }, Vec::new())
         } else {
-            (placement, constants)
+            (column_map, constants)
         };
-        let table = placement.dataset(&data)?;
+        let table = column_map.dataset(&data)?;
         let n_components = components(&asked, n_components, most, &table);
         let spec = Spec { n_components, noise_floor, ..asked };
-        let road = match &start {
-            Some(start) => MixtureEm { init: start.init(&placement.columns, &spec)?, ..road },
-            None => road,
+        let method = match &start {
+            Some(start) => MixtureEm { init: start.init(&column_map.columns, &spec)?, ..method },
+            None => method,
         };
         let mut observer = |step: &Step| watched.fitting(step);
-        let fit = road.fit_observed(&table, &spec, &mut observer as &mut dyn Observer)?;
-        let mut saved = SavedMixture::new(fit, &table, &spec, (&road).into());
+        let fit = method.fit_observed(&table, &spec, &mut observer as &mut dyn Observer)?;
+        let mut saved = SavedMixture::new(fit, &table, &spec, (&method).into());
         (saved.family, saved.constants, saved.seed) = (family, constants, seed);
         drop(table);
-        let place = if whole { Place::whole(saved.columns.clone()) } else { Place::new(placement, &data) };
+        let place = if whole { Place::whole(saved.columns.clone()) } else { Place::new(column_map, &data) };
         Ok(Mixture { saved, place })
     })
 }
@@ -211,19 +211,19 @@ pub(crate) fn fit_classes(
     let asked = spec(noise, 0, standardize)?;
     run(py, threads, progress.as_ref(), |watched| {
         let data = crate::array::grouped(values, names)?;
-        let (placement, constants) = varying(&data)?;
-        let table = placement.dataset(&data)?;
+        let (column_map, constants) = varying(&data)?;
+        let table = column_map.dataset(&data)?;
         let asked = Spec { n_components: components(&asked, n_components, most, &table), ..asked };
         let labels: Vec<Option<usize>> = labels.into_iter().map(Some).collect();
-        let road = ClassConditional { method: None, priors };
+        let method = ClassConditional { method: None, priors };
         let mut observer = |step: &Step| watched.fitting(step);
         let observer = &mut observer as &mut dyn Observer;
-        let fit = road.fit_observed(&table, (&labels, &classes), &asked, observer)?;
+        let fit = method.fit_observed(&table, (&labels, &classes), &asked, observer)?;
         let method = MethodRecord::from(&Method::recommended(&table, &asked));
         let mut saved = SavedMixture::of_classes(fit, "class", &table, &asked, method);
         saved.constants = constants;
         drop(table);
-        Ok(Mixture { saved, place: Place::new(placement, &data) })
+        Ok(Mixture { saved, place: Place::new(column_map, &data) })
     })
 }
 
@@ -234,7 +234,7 @@ impl Mixture {
     }
 
     fn components(&self) -> &[LinearGaussian] {
-        self.saved.mixture.components()
+        self.saved.mixture.models()
     }
 
     /// K matrices of one shape as one array.
@@ -253,7 +253,7 @@ impl Mixture {
         ask: impl FnOnce(&covary::model::Mixture, &Dataset) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         let table = self.place.dataset(py, x, threads)?;
-        run(py, threads, None, |_| ask(&self.saved.mixture, &*self.place.placement.dataset(&table)?))
+        run(py, threads, None, |_| ask(&self.saved.mixture, &*self.place.column_map.dataset(&table)?))
     }
 }
 
@@ -281,7 +281,7 @@ impl Mixture {
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Pickled))> {
         let mixture = slf.get();
-        let Place { placement: Placement { columns, constants }, names, singles } = mixture.place.clone();
+        let Place { column_map: ColumnMap { columns, constants }, names, singles } = mixture.place.clone();
         let state = (mixture.write(slf.py())?, (names, columns, constants, singles));
         Ok((slf.get_type().getattr("_unpickle")?, state))
     }
@@ -321,7 +321,7 @@ impl Mixture {
     /// Places of the columns that are in the models.
     #[getter]
     fn columns(&self) -> Vec<usize> {
-        self.place.placement.columns.clone()
+        self.place.column_map.columns.clone()
     }
 
     /// Components of each model.
@@ -487,7 +487,7 @@ impl Mixture {
         let (k, q) = (self.components().len(), self.n_components());
         let by_model = self.asked(py, x, threads, |mixture, data| {
             let scores = |c: &LinearGaussian| c.transform(data, Coordinates::Posterior);
-            mixture.components().iter().map(scores).collect::<Result<Vec<_>, _>>()
+            mixture.models().iter().map(scores).collect::<Result<Vec<_>, _>>()
         })?;
         let n = by_model[0].n_rows();
         let values = (0..n).flat_map(|i| by_model.iter().flat_map(move |m| m.row(i).iter().copied()));
@@ -502,7 +502,7 @@ impl Mixture {
         seed: u64,
     ) -> PyResult<(Bound<'py, PyArray2<f64>>, Vec<usize>)> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let (rows, labels) = py.detach(|| self.saved.mixture.sample_labelled(n_rows, &mut rng));
+        let (rows, labels) = py.detach(|| self.saved.mixture.sample_labeled(n_rows, &mut rng));
         Ok((array2(py, self.place.widen_rows(&rows, |v| v))?, labels))
     }
 
@@ -510,9 +510,9 @@ impl Mixture {
     #[pyo3(signature = (x, threads=0))]
     fn impute<'py>(&self, py: Python<'py>, x: Table<'_>, threads: usize) -> PyResult<Filled<'py>> {
         let table = self.place.dataset(py, x, threads)?;
-        let placement = &self.place.placement;
+        let column_map = &self.place.column_map;
         let filled = run(py, threads, None, |_| {
-            placement.imputed(self.saved.mixture.impute(&*placement.dataset(&table)?)?, &table)
+            column_map.imputed(self.saved.mixture.impute(&*column_map.dataset(&table)?)?, &table)
         })?;
         self.place.filled(py, filled, &table)
     }
@@ -528,10 +528,10 @@ impl Mixture {
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let table = self.place.dataset(py, x, threads)?;
-        let placement = &self.place.placement;
+        let column_map = &self.place.column_map;
         let drawn = run(py, threads, None, |_| {
-            let drawn = self.saved.mixture.draw_gaps(&*placement.dataset(&table)?, k, seed)?;
-            placement.values(&drawn, &table)
+            let drawn = self.saved.mixture.draw_gaps(&*column_map.dataset(&table)?, k, seed)?;
+            column_map.values(&drawn, &table)
         })?;
         array2(py, self.place.with_singles(drawn))
     }

@@ -7,7 +7,7 @@ use crate::work::{run, run_or_leave};
 use covary::infer::{Em, FixedPoint, Newton, ObjectiveKind, Observer, Step, Termination};
 use covary::io::model_file::{self, Saved, SavedRotation};
 use covary::learn::{Choice, Components, Family, Learned, Request, Watch};
-use covary::model::{Placement, Rotation, RotationSearch, rotate_in_steps, rotate_model};
+use covary::model::{ColumnMap, Rotation, RotationSearch, rotate_in_steps, rotate_model};
 use covary::select::{SelfCheckOptions, gap_trends, self_check};
 use covary::spec::NoiseFamily;
 use covary::views::Activity;
@@ -126,7 +126,7 @@ pub(crate) fn fit_factors(
             let columns = (0..data.n_columns()).collect();
             Learned {
                 saved: Saved::new(fit, &data, &spec, &method),
-                placement: Placement { columns, constants: Vec::new() },
+                column_map: ColumnMap { columns, constants: Vec::new() },
             }
         } else {
             let limits = FactorLimits { n_components, tolerance, max_iterations, start, seed };
@@ -163,8 +163,8 @@ fn maximum_likelihood(
 ) -> Result<Learned, Error> {
     let &FactorLimits { n_components, tolerance, max_iterations, seed, .. } = limits;
     let request = Request { seed, ..Request::new(Family::Fa) };
-    let placement = request.placement(table)?;
-    let data = placement.dataset(table)?;
+    let column_map = request.column_map(table)?;
+    let data = column_map.dataset(table)?;
     let (d, wide) = (data.n_columns(), table.n_columns());
     let asked = n_components.unwrap_or_else(|| request.spec().max_components(d));
     if asked > wide {
@@ -172,7 +172,7 @@ fn maximum_likelihood(
         return Err(Error::TooManyComponents { asked, rows, columns: wide, max: wide });
     }
     let method = if data.is_complete() {
-        let of_model = |start: &Vec<f64>| placement.columns.iter().map(|&j| start[j]).collect();
+        let of_model = |start: &Vec<f64>| column_map.columns.iter().map(|&j| start[j]).collect();
         let start = limits.start.as_ref().map(of_model);
         Method::Newton(Newton { max_iterations, start, seed, ..Newton::default() })
     } else {
@@ -189,9 +189,9 @@ fn maximum_likelihood(
         fit.model = LinearGaussian::new(padded, fit.model.mean().to_vec(), fit.model.noise().clone())?;
     }
     let choice = Choice { n_components: asked, scores: None, correlations: Vec::new(), n_permutations: None };
-    let saved = request.keep(fit, &data, (&spec, &method, choice), (&placement, table))?;
+    let saved = request.keep(fit, &data, (&spec, &method, choice), (&column_map, table))?;
     drop(data);
-    Ok(Learned { saved, placement })
+    Ok(Learned { saved, column_map })
 }
 
 fn named_rotation(name: String) -> PyResult<(String, Rotation)> {
@@ -204,8 +204,8 @@ fn named_rotation(name: String) -> PyResult<(String, Rotation)> {
 
 impl Model {
     pub(crate) fn new(learned: Learned, data: &Dataset) -> Self {
-        let Learned { saved, placement } = learned;
-        Self { saved, place: Place::new(placement, data), axes: OnceLock::new(), explained: OnceLock::new() }
+        let Learned { saved, column_map } = learned;
+        Self { saved, place: Place::new(column_map, data), axes: OnceLock::new(), explained: OnceLock::new() }
     }
 
     /// A model whose columns are the table's.
@@ -264,7 +264,7 @@ impl Model {
         (Bound<'py, PyBytes>, Vec<String>, Vec<usize>, Vec<(usize, f64)>, Vec<(usize, f64)>),
     )> {
         let model = slf.get();
-        let Place { placement: Placement { columns, constants }, names, singles } = model.place.clone();
+        let Place { column_map: ColumnMap { columns, constants }, names, singles } = model.place.clone();
         let state = (model.write(slf.py())?, names, columns, constants, singles);
         Ok((slf.get_type().getattr("_unpickle")?, state))
     }
@@ -304,7 +304,7 @@ impl Model {
     /// Columns that never varied.
     #[getter]
     fn constants(&self) -> Vec<(usize, f64)> {
-        self.place.placement.constants.clone()
+        self.place.column_map.constants.clone()
     }
 
     /// Columns observed once.
@@ -369,7 +369,7 @@ impl Model {
         array1(py, self.explained().iter().map(|v| v / total).collect())
     }
 
-    /// √(n λ): those of the centred table in the scale of the fit, if it is complete.
+    /// √(n λ): those of the centered table in the scale of the fit, if it is complete.
     #[getter]
     fn singular_values<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         let n = self.saved.training.n_rows as f64;
@@ -388,7 +388,7 @@ impl Model {
         array1(py, self.place.widen(&self.saved.model.variances(), |_| 0.0))
     }
 
-    /// What was maximised, and its value.
+    /// What was maximized, and its value.
     #[getter]
     fn objective(&self) -> (&'static str, f64) {
         let objective = &self.saved.report.objective;
@@ -436,7 +436,7 @@ impl Model {
     /// Names of the views, and the places of their columns in the table.
     #[getter]
     fn views(&self) -> Vec<(String, Vec<usize>)> {
-        let columns = &self.place.placement.columns;
+        let columns = &self.place.column_map.columns;
         let places = |(name, view): (&str, std::ops::Range<usize>)| (name.to_owned(), columns[view].to_vec());
         self.saved.view_columns().into_iter().map(places).collect()
     }
@@ -498,7 +498,7 @@ impl Model {
         let how = self::coordinates(coordinates)?;
         let table = self.place.dataset(py, x, threads)?;
         let scores = run(py, threads, None, |_| {
-            let scores = self.saved.model.transform(&*self.place.placement.dataset(&table)?, how)?;
+            let scores = self.saved.model.transform(&*self.place.column_map.dataset(&table)?, how)?;
             match &self.saved.rotation {
                 Some(r) if matches!(how, Coordinates::Posterior | Coordinates::Bartlett) => {
                     r.rotated.scores(&scores)
@@ -519,7 +519,7 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let table = self.place.dataset(py, x, threads)?;
         let posterior =
-            run(py, threads, None, |_| self.saved.model.posterior(&*self.place.placement.dataset(&table)?))?;
+            run(py, threads, None, |_| self.saved.model.posterior(&*self.place.column_map.dataset(&table)?))?;
         let q = self.saved.model.n_components();
         let turned = |c: &Matrix| match &self.saved.rotation {
             Some(r) => r.rotated.score_covariance(c),
@@ -542,7 +542,7 @@ impl Model {
         let (table, axes) = (self.place.dataset(py, x, threads)?, numbers(&axes)?);
         let n = table.n_rows();
         let (of_row, found) = run(py, threads, None, |_| {
-            self.saved.model.projection_covariances(&*self.place.placement.dataset(&table)?, &axes)
+            self.saved.model.projection_covariances(&*self.place.column_map.dataset(&table)?, &axes)
         })?;
         let rows = of_row.iter().flat_map(|&p| found[p].as_slice());
         rows.copied().collect::<Vec<f64>>().into_pyarray(py).reshape([n, axes.n_rows(), axes.n_rows()])
@@ -587,7 +587,7 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let table = self.place.dataset(py, x, threads)?;
         let rows = run(py, threads, None, |_| {
-            self.saved.model.reconstruct(&*self.place.placement.dataset(&table)?, Reconstruction::default())
+            self.saved.model.reconstruct(&*self.place.column_map.dataset(&table)?, Reconstruction::default())
         })?;
         array2(py, self.place.widen_rows(&rows, |v| v))
     }
@@ -602,7 +602,7 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let table = self.place.dataset(py, x, threads)?;
         let density = run(py, threads, None, |_| {
-            self.saved.of_new_rows().log_density(&*self.place.placement.dataset(&table)?)
+            self.saved.of_new_rows().log_density(&*self.place.column_map.dataset(&table)?)
         })?;
         Ok(array1(py, density))
     }
@@ -619,7 +619,7 @@ impl Model {
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
         let table = self.place.dataset(py, x, threads)?;
         let found = run(py, threads, None, |_| {
-            let data = self.place.placement.dataset(&table)?;
+            let data = self.place.column_map.dataset(&table)?;
             if let Some(draws) = &self.saved.draws {
                 // The draws at hand are the posterior; there is nothing further to draw.
                 let values = draws.log_density(&data)?;
@@ -643,7 +643,7 @@ impl Model {
     ) -> PyResult<Bound<'py, PyDict>> {
         let table = self.place.dataset(py, x, threads)?;
         let rows = run(py, threads, None, |_| {
-            self.saved.model.outlyingness(&*self.place.placement.dataset(&table)?)
+            self.saved.model.outlyingness(&*self.place.column_map.dataset(&table)?)
         })?;
         let out = PyDict::new(py);
         out.set_item("t2", array1(py, rows.iter().map(|r| r.t_squared).collect()))?;
@@ -678,7 +678,7 @@ impl Model {
         let table = self.place.dataset(py, x, threads)?;
         let filled = run(py, threads, None, |_| {
             let density = if own { self.saved.of_training_rows() } else { self.saved.of_new_rows() };
-            self.place.placement.imputed(density.impute(&*self.place.placement.dataset(&table)?)?, &table)
+            self.place.column_map.imputed(density.impute(&*self.place.column_map.dataset(&table)?)?, &table)
         })?;
         self.place.filled(py, filled, &table)
     }
@@ -697,8 +697,8 @@ impl Model {
         let table = self.place.dataset(py, x, threads)?;
         let values = run(py, threads, None, |_| {
             let density = if own { self.saved.of_training_rows() } else { self.saved.of_new_rows() };
-            let drawn = density.draw_gaps(&*self.place.placement.dataset(&table)?, k, seed)?;
-            self.place.placement.values(&drawn, &table)
+            let drawn = density.draw_gaps(&*self.place.column_map.dataset(&table)?, k, seed)?;
+            self.place.column_map.values(&drawn, &table)
         })?;
         array2(py, self.place.with_singles(values))
     }
@@ -713,7 +713,7 @@ impl Model {
     ) -> PyResult<Vec<(String, f64, String)>> {
         let table = self.place.dataset(py, x, threads)?;
         let trends = run(py, threads, None, |_| {
-            gap_trends(&self.saved.model, &*self.place.placement.dataset(&table)?)
+            gap_trends(&self.saved.model, &*self.place.column_map.dataset(&table)?)
         })?;
         Ok(trends.iter().map(|t| (t.name.clone(), t.correlation, t.to_string())).collect())
     }
@@ -731,7 +731,7 @@ impl Model {
     ) -> PyResult<Bound<'py, PyDict>> {
         let table = self.place.dataset(py, x, threads)?;
         let check = run(py, threads, progress.as_ref(), |watched| {
-            let data = self.place.placement.dataset(&table)?;
+            let data = self.place.column_map.dataset(&table)?;
             let n_components = self.saved.model.n_components();
             let spec = Spec { n_components, ..self.saved.spec.clone() };
             let own = self.saved.method.to_method()?;

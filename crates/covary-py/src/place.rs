@@ -3,7 +3,7 @@
 use crate::array::{Table, array2};
 use crate::error::raise;
 use covary::io::model_file::Constant;
-use covary::model::{Imputed, Placement};
+use covary::model::{ColumnMap, Imputed};
 use covary::{Dataset, Matrix};
 use numpy::{IntoPyArray, PyArray1, PyArray2};
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 /// The place of a model's columns among the table's, and what is known of the others.
 #[derive(Clone)]
 pub(crate) struct Place {
-    pub(crate) placement: Placement,
+    pub(crate) column_map: ColumnMap,
     /// Names of the table's columns.
     pub(crate) names: Vec<String>,
     /// Value of each column observed once: nothing else is known of it.
@@ -31,17 +31,17 @@ pub(crate) type Filled<'py> = (
 );
 
 impl Place {
-    pub(crate) fn new(placement: Placement, data: &Dataset) -> Self {
+    pub(crate) fn new(column_map: ColumnMap, data: &Dataset) -> Self {
         let single = |j: &usize| data.n_observed_by_column()[*j] == 1;
         let value = |j: usize| Some((j, data.constant(j)?));
         let singles = (0..data.n_columns()).filter(single).filter_map(value).collect();
-        Self { placement, names: data.column_names().to_vec(), singles }
+        Self { column_map, names: data.column_names().to_vec(), singles }
     }
 
     /// Of a model whose columns are the table's.
     pub(crate) fn whole(names: Vec<String>) -> Self {
         let columns = (0..names.len()).collect();
-        Self { placement: Placement { columns, constants: Vec::new() }, names, singles: Vec::new() }
+        Self { column_map: ColumnMap { columns, constants: Vec::new() }, names, singles: Vec::new() }
     }
 
     /// Of a model file, its columns in the order of their default names if they have such, else first the
@@ -56,11 +56,11 @@ impl Place {
             names.sort_unstable_by_key(number);
         }
         let place = |name: &String| names.iter().position(|n| n == name).expect("listed above");
-        let placement = Placement {
+        let column_map = ColumnMap {
             columns: columns.iter().map(place).collect(),
             constants: constants.iter().map(|c| (place(&c.name), c.value)).collect(),
         };
-        Self { placement, names, singles: Vec::new() }
+        Self { column_map, names, singles: Vec::new() }
     }
 
     /// Of a pickled model of so many columns.
@@ -71,7 +71,7 @@ impl Place {
         if columns.len() != in_model || places.clone().count() != d || places.max() >= Some(d) {
             return Err(raise("ModelFileError", "the pickled model is damaged"));
         }
-        Ok(Self { placement: Placement { columns, constants }, names, singles })
+        Ok(Self { column_map: ColumnMap { columns, constants }, names, singles })
     }
 
     pub(crate) fn dataset(&self, py: Python<'_>, x: Table<'_>, threads: usize) -> PyResult<Dataset> {
@@ -95,20 +95,20 @@ impl Place {
 
     /// Columns outside the model, with the one value they had.
     pub(crate) fn aside(&self) -> impl Iterator<Item = (usize, f64)> {
-        self.placement.constants.iter().chain(&self.singles).copied()
+        self.column_map.constants.iter().chain(&self.singles).copied()
     }
 
     /// Numbers per column of the model as numbers per column of the table.
     pub(crate) fn widen(&self, narrow: &[f64], aside: impl Fn(f64) -> f64) -> Vec<f64> {
         let mut wide = vec![0.0; self.names.len()];
-        self.placement.columns.iter().zip(narrow).for_each(|(&j, v)| wide[j] = *v);
+        self.column_map.columns.iter().zip(narrow).for_each(|(&j, v)| wide[j] = *v);
         self.aside().for_each(|(j, v)| wide[j] = aside(v));
         wide
     }
 
     /// Rows over the model's columns as rows over the table's.
     pub(crate) fn widen_rows(&self, narrow: &Matrix, aside: impl Fn(f64) -> f64) -> Matrix {
-        if narrow.n_columns() == self.names.len() && self.placement.columns.is_sorted() {
+        if narrow.n_columns() == self.names.len() && self.column_map.columns.is_sorted() {
             return narrow.clone();
         }
         let rows: Vec<Vec<f64>> = narrow.rows().map(|row| self.widen(row, &aside)).collect();

@@ -93,7 +93,7 @@ def test_other_columns_than_fitted(cls, wine_gaps, wine_names):
     with pytest.raises(ValueError, match="same order"):
         model.transform(frame[wine_names[::-1]])
     with pytest.raises(ValueError, match="unseen at fit time"):
-        model.transform(frame.rename(columns={"hue": "colour"}))
+        model.transform(frame.rename(columns={"hue": "color"}))
     with pytest.warns(UserWarning, match="valid feature names"):
         model.transform(wine_gaps)
 

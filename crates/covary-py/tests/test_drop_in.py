@@ -33,7 +33,7 @@ def close(ours, theirs_, dtype=np.float64, scale=None, what="", rounding=0.0):
 
 
 def determined(pca, n_rows, dtype):
-    """Axes that the table determines: their variances stand apart from their neighbours' and from 0."""
+    """Axes that the table determines: their variances stand apart from their neighbors' and from 0."""
     v = pca.explained_variance_.astype(float)
     beyond = np.r_[np.inf, v, pca.noise_variance_ if len(v) < min(n_rows, pca.n_features_in_) else 0.0]
     gap = np.minimum(beyond[:-2] - v, v - beyond[2:]) / v[0]
@@ -280,8 +280,8 @@ MAXIMA = [("breast_cancer", 2), ("wine", 2), ("wine", 4), ("iris", 1), ("diabete
 def dense_log_likelihood(fa, X):
     """Of the loadings and noise that are reported, by the textbook."""
     C = fa.loadings_ @ fa.loadings_.T + np.diag(fa.noise_variance_)
-    centred = X - fa.mean_
-    distance = np.einsum("ij,ij->", centred @ np.linalg.inv(C), centred)
+    centered = X - fa.mean_
+    distance = np.einsum("ij,ij->", centered @ np.linalg.inv(C), centered)
     return -0.5 * (len(X) * (X.shape[1] * np.log(2 * np.pi) + np.linalg.slogdet(C)[1]) + distance)
 
 

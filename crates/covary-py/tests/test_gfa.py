@@ -186,8 +186,8 @@ def test_views_that_do_not_fit_are_named(views, joined, fitted):
         fit(views, n_components=30)
     with pytest.raises(OptionError, match="'noise' parameter"):
         fit(views, noise="loud")
-    with pytest.raises(OptionError, match="no option `colour`"):
-        fit(views, prior={"colour": 1})
+    with pytest.raises(OptionError, match="no option `color`"):
+        fit(views, prior={"color": 1})
     for asked, says in (
         ({"sounds": views["genes"]}, "no view 'sounds'"),
         ({"genes": views["images"]}, "view 'genes' has 8 columns; it had 10"),

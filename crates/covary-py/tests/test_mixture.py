@@ -341,7 +341,7 @@ def test_oil_flow_beside_quadratic_discriminants():
         pytest.skip(f"SKIPPED: {folder} is absent")
     train, test = (np.genfromtxt(folder / f"oil_{part}.csv", delimiter=",", skip_header=1) for part in ("train", "test"))
     ours = covary.PPCAClassifier(6, standardize=False).fit(train[:, :12], train[:, 12].astype(int))
-    # One class has no full rank: without some regularisation theirs refuses it.
+    # One class has no full rank: without some regularization theirs refuses it.
     theirs = QuadraticDiscriminantAnalysis(reg_param=1e-4).fit(train[:, :12], train[:, 12])
     accuracy = [m.score(test[:, :12], test[:, 12].astype(int)) for m in (ours, theirs)]
     assert accuracy[0] >= accuracy[1] - 0.01, accuracy

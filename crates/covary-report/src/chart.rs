@@ -7,7 +7,7 @@ use crate::plot::scores::{self, ScoresNumbers};
 use crate::scale::{Scale, Tick, number};
 use crate::svg::{Anchor, Canvas, Font, Rect, Stroke};
 use crate::text::{Weight, shorten, width};
-use crate::theme::{Colour, Palette};
+use crate::theme::{Color, Palette};
 use crate::{Style, Svg};
 use serde::{Deserialize, Serialize};
 
@@ -48,17 +48,17 @@ pub struct Panel {
 pub enum Content {
     /// Numbers against numbers.
     Curves(Curves),
-    /// A matrix as squares, a Hinton diagram: area by size, colour by sign.
+    /// A matrix as squares, a Hinton diagram: area by size, color by sign.
     Squares(Cells),
     /// A matrix as shades, zero in the middle.
     Shades(Cells),
-    /// Little pictures in a line, in shades of grey.
+    /// Little pictures in a line, in shades of gray.
     Pictures(Pictures),
     /// Values on the globe.
     Map {
         /// The values.
         numbers: MapNumbers,
-        /// The value at the end of the colours, for panels to compare; the largest of these if none.
+        /// The value at the end of the colors, for panels to compare; the largest of these if none.
         full: Option<f64>,
     },
     /// Rows along two components, all such panels of a chart over the same range.
@@ -175,8 +175,8 @@ pub struct Series {
     pub name: String,
     /// How they are drawn.
     pub look: Look,
-    /// Which colour of the palette.
-    pub colour: usize,
+    /// Which color of the palette.
+    pub color: usize,
     /// The places.
     pub points: Vec<(f64, f64)>,
     /// Lengths of error bars, up and down; none if empty.
@@ -205,15 +205,15 @@ pub enum Look {
 }
 
 impl Series {
-    /// A series of the first colour.
+    /// A series of the first color.
     pub fn new(name: &str, look: Look, points: Vec<(f64, f64)>) -> Self {
-        Self { name: name.to_owned(), look, colour: 0, points, errors: Vec::new(), words: Vec::new() }
+        Self { name: name.to_owned(), look, color: 0, points, errors: Vec::new(), words: Vec::new() }
     }
 
-    /// In colour `k` of the palette.
+    /// In color `k` of the palette.
     #[must_use]
-    pub fn colour(self, k: usize) -> Self {
-        Self { colour: k, ..self }
+    pub fn color(self, k: usize) -> Self {
+        Self { color: k, ..self }
     }
 
     /// With error bars.
@@ -228,15 +228,15 @@ impl Series {
         Self { words: words.iter().map(S::to_string).collect(), ..self }
     }
 
-    fn in_legend(&self, p: &Palette) -> (Colour, LegendLook) {
+    fn in_legend(&self, p: &Palette) -> (Color, LegendLook) {
         let look = match self.look {
             Look::Line => LegendLook::Line { dash: 0.0 },
             Look::Dashed => LegendLook::Line { dash: 4.0 },
-            Look::Points | Look::Joined => LegendLook::Mark { kind: self.colour, hollow: false },
-            Look::Hollow => LegendLook::Mark { kind: self.colour, hollow: true },
+            Look::Points | Look::Joined => LegendLook::Mark { kind: self.color, hollow: false },
+            Look::Hollow => LegendLook::Mark { kind: self.color, hollow: true },
             Look::Bars | Look::Words => LegendLook::Box,
         };
-        (p.group(self.colour), look)
+        (p.group(self.color), look)
     }
 }
 
@@ -258,7 +258,7 @@ impl Panel {
         Self { title: title.to_owned(), content: Content::Shades(cells) }
     }
 
-    /// A map below a title, its colours up to `full`.
+    /// A map below a title, its colors up to `full`.
     pub fn map(title: &str, numbers: MapNumbers, full: Option<f64>) -> Self {
         Self { title: title.to_owned(), content: Content::Map { numbers, full } }
     }
@@ -363,13 +363,13 @@ impl Chart {
             let Content::Curves(curves) = &panel.content else { continue };
             for s in curves.series.iter().filter(|s| !s.name.is_empty()) {
                 if !entries.iter().any(|e| e.text == s.name) {
-                    let (colour, look) = s.in_legend(p);
-                    entries.push(Entry { text: &s.name, colour, look });
+                    let (color, look) = s.in_legend(p);
+                    entries.push(Entry { text: &s.name, color, look });
                 }
             }
         }
         if self.panels.iter().any(|p| matches!(p.content, Content::Squares(_) | Content::Shades(_))) {
-            let sign = |text, colour| Entry { text, colour, look: LegendLook::Box };
+            let sign = |text, color| Entry { text, color, look: LegendLook::Box };
             entries.extend([sign("positive", p.positive), sign("negative", p.negative)]);
         }
         entries
@@ -391,7 +391,7 @@ fn broken<'a>(entries: &[Entry<'a>], room: f64) -> Vec<Vec<Entry<'a>>> {
         }
         used += wide;
         let last = lines.last_mut().expect("a line was just begun");
-        last.push(Entry { text: entry.text, colour: entry.colour, look: entry.look });
+        last.push(Entry { text: entry.text, color: entry.color, look: entry.look });
     }
     lines
 }
@@ -447,7 +447,7 @@ impl Curves {
         let clip = Rect { x: area.x - 6.0, y: area.y - 6.0, w: area.w + 12.0, h: area.h + 12.0 };
         canvas.clipped(clip, |canvas| {
             for s in &self.series {
-                s.draw(canvas, &panel, (bar, bars.max(1)), p.group(s.colour));
+                s.draw(canvas, &panel, (bar, bars.max(1)), p.group(s.color));
                 bar += usize::from(s.look == Look::Bars);
             }
         });
@@ -455,7 +455,7 @@ impl Curves {
 }
 
 impl Series {
-    fn draw(&self, canvas: &mut Canvas, panel: &Area, (bar, bars): (usize, usize), colour: Colour) {
+    fn draw(&self, canvas: &mut Canvas, panel: &Area, (bar, bars): (usize, usize), color: Color) {
         let places: Vec<(f64, f64)> = self.points.iter().map(|&at| panel.at(at)).collect();
         // Bars of several series share 0.8 of the step between places.
         let step = self.points.windows(2).map(|w| w[1].0 - w[0].0).fold(f64::INFINITY, f64::min);
@@ -464,14 +464,14 @@ impl Series {
         let shift =
             if self.look == Look::Bars { (bar as f64 - 0.5 * (bars as f64 - 1.0)) * each } else { 0.0 };
         match self.look {
-            Look::Line => canvas.polyline(places.iter().copied(), Stroke::new(colour, 2.0)),
-            Look::Dashed => canvas.polyline(places.iter().copied(), Stroke::new(colour, 1.6).dashed(5.0)),
-            Look::Joined => canvas.polyline(places.iter().copied(), Stroke::new(colour, 1.6)),
+            Look::Line => canvas.polyline(places.iter().copied(), Stroke::new(color, 2.0)),
+            Look::Dashed => canvas.polyline(places.iter().copied(), Stroke::new(color, 1.6).dashed(5.0)),
+            Look::Joined => canvas.polyline(places.iter().copied(), Stroke::new(color, 1.6)),
             Look::Bars => {
                 for &(x, y) in places.iter().filter(|(x, y)| x.is_finite() && y.is_finite()) {
                     let zero = panel.py(0.0);
                     let x = x + shift - 0.5 * each;
-                    canvas.rect(Rect { x, y: y.min(zero), w: each * 0.94, h: (y - zero).abs() }, colour);
+                    canvas.rect(Rect { x, y: y.min(zero), w: each * 0.94, h: (y - zero).abs() }, color);
                 }
             }
             Look::Points | Look::Hollow | Look::Words => {}
@@ -483,22 +483,21 @@ impl Series {
             }
             let px = panel.px(x) + shift;
             let (low, high) = (panel.py(y - error), panel.py(y + error));
-            let stroke =
-                Stroke::new(if self.look == Look::Bars { canvas.palette().ink } else { colour }, 1.2);
+            let stroke = Stroke::new(if self.look == Look::Bars { canvas.palette().ink } else { color }, 1.2);
             canvas.line((px, low), (px, high), stroke);
         }
         match self.look {
             Look::Points | Look::Joined | Look::Hollow => {
                 let size = if places.len() > 300 { 1.8 } else { 3.6 };
                 for &at in places.iter().filter(|(x, y)| x.is_finite() && y.is_finite()) {
-                    canvas.mark(at, self.colour, size, colour, self.look == Look::Hollow);
+                    canvas.mark(at, self.color, size, color, self.look == Look::Hollow);
                 }
             }
             Look::Words => {
                 let seen =
                     places.iter().zip(&self.words).filter(|((x, y), _)| x.is_finite() && y.is_finite());
                 for (&(x, y), word) in seen {
-                    let font = Font { halo: true, ..Font::label(colour, Anchor::Middle) };
+                    let font = Font { halo: true, ..Font::label(color, Anchor::Middle) };
                     canvas.text((x, y + 4.0), word, font);
                 }
             }
@@ -539,9 +538,9 @@ impl Cells {
                     let s = 0.94 * cell * (v.abs() / full).min(1.0).sqrt();
                     let x = area.x + (k as f64 + 0.5) * cell;
                     let y = area.y + (j as f64 + 0.5) * cell;
-                    let colour = if *v < 0.0 { p.negative } else { p.positive };
+                    let color = if *v < 0.0 { p.negative } else { p.positive };
                     if s >= 0.3 {
-                        canvas.rect(Rect { x: x - 0.5 * s, y: y - 0.5 * s, w: s, h: s }, colour);
+                        canvas.rect(Rect { x: x - 0.5 * s, y: y - 0.5 * s, w: s, h: s }, color);
                     }
                 }
             }
@@ -554,11 +553,11 @@ impl Cells {
 
 impl Pictures {
     fn draw(&self, canvas: &mut Canvas, outer: Rect) {
-        // Few grey levels: neighbours of one shade become one rectangle, and a figure stays small.
+        // Few gray levels: neighbors of one shade become one rectangle, and a figure stays small.
         const LEVELS: f64 = 12.0;
         let p = canvas.palette();
         let (w, h) = self.tile(outer.w);
-        let (dark, light) = (Colour([16, 16, 16]), Colour([248, 248, 248]));
+        let (dark, light) = (Color([16, 16, 16]), Color([248, 248, 248]));
         for (k, (caption, cells)) in self.tiles.iter().enumerate() {
             let area = Rect { x: outer.x + k as f64 * (w + 8.0), y: outer.y, w, h };
             let shade = |v: &f64| {

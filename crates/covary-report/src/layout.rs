@@ -4,7 +4,7 @@ use crate::Style;
 use crate::scale::{Scale, Tick};
 use crate::svg::{Anchor, Canvas, Font, Rect, Stroke, Svg};
 use crate::text::{Weight, shorten, width, wrap};
-use crate::theme::Colour;
+use crate::theme::Color;
 
 /// Size of labels.
 pub(crate) const LABEL: f64 = 11.0;
@@ -49,7 +49,7 @@ impl Sheet {
             y += 20.0;
         }
         for line in &subtitle {
-            let font = Font { size: SUBTITLE, colour: Some(p.muted), ..Font::default() };
+            let font = Font { size: SUBTITLE, color: Some(p.muted), ..Font::default() };
             canvas.text((MARGIN, y), line, font);
             y += 17.0;
         }
@@ -171,7 +171,7 @@ impl Panel {
 /// An entry of a legend.
 pub(crate) struct Entry<'a> {
     pub(crate) text: &'a str,
-    pub(crate) colour: Colour,
+    pub(crate) color: Color,
     pub(crate) look: Look,
 }
 
@@ -196,13 +196,13 @@ pub(crate) fn legend(canvas: &mut Canvas, at: (f64, f64), room: f64, entries: &[
         let y = at.1;
         canvas.key(entry.text, |canvas| {
             match entry.look {
-                Look::Box => canvas.rect(Rect { x, y: y - 9.0, w: 10.0, h: 10.0 }, entry.colour),
+                Look::Box => canvas.rect(Rect { x, y: y - 9.0, w: 10.0, h: 10.0 }, entry.color),
                 Look::Line { dash } => {
-                    let stroke = Stroke::new(entry.colour, 2.0).dashed(dash);
+                    let stroke = Stroke::new(entry.color, 2.0).dashed(dash);
                     canvas.line((x, y - 4.0), (x + 12.0, y - 4.0), stroke);
                 }
                 Look::Mark { kind, hollow } => {
-                    canvas.mark((x + 5.0, y - 4.0), kind, 4.0, entry.colour, hollow);
+                    canvas.mark((x + 5.0, y - 4.0), kind, 4.0, entry.color, hollow);
                 }
             }
             canvas.text((x + 16.0, y), &text, Font::label(muted, Anchor::Start));
@@ -217,13 +217,8 @@ pub(crate) fn names_width<'a>(names: impl IntoIterator<Item = &'a String>, most:
     names.into_iter().map(|n| width(n, LABEL, Weight::Regular)).fold(20.0, f64::max).min(most)
 }
 
-/// An upright bar of colours with its ends named.
-pub(crate) fn colour_bar(
-    canvas: &mut Canvas,
-    bar: Rect,
-    of: impl Fn(f64) -> Colour,
-    ticks: &[(f64, String)],
-) {
+/// An upright bar of colors with its ends named.
+pub(crate) fn color_bar(canvas: &mut Canvas, bar: Rect, of: impl Fn(f64) -> Color, ticks: &[(f64, String)]) {
     const STEPS: usize = 40;
     for k in 0..STEPS {
         let cell = bar.row(STEPS - 1 - k, STEPS, 0.0);

@@ -4,7 +4,7 @@
 //! the same bytes, and no name of a column can become markup.
 
 use crate::text::{Weight, clean, in_tip};
-use crate::theme::{Colour, Palette, Theme};
+use crate::theme::{Color, Palette, Theme};
 use std::fmt::{self, Write};
 
 /// A finished figure.
@@ -100,8 +100,8 @@ impl Rect {
 /// How a line is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stroke {
-    /// Its colour.
-    pub colour: Colour,
+    /// Its color.
+    pub color: Color,
     /// Its width.
     pub width: f64,
     /// Lengths of dash and gap; 0 for a line without.
@@ -112,8 +112,8 @@ pub struct Stroke {
 
 impl Stroke {
     /// A plain line.
-    pub fn new(colour: Colour, width: f64) -> Self {
-        Self { colour, width, dash: 0.0, opacity: 1.0 }
+    pub fn new(color: Color, width: f64) -> Self {
+        Self { color, width, dash: 0.0, opacity: 1.0 }
     }
 
     /// The same, dashed.
@@ -135,7 +135,7 @@ pub enum Anchor {
     /// It begins there.
     #[default]
     Start,
-    /// It is centred there.
+    /// It is centered there.
     Middle,
     /// It ends there.
     End,
@@ -148,8 +148,8 @@ pub struct Font {
     pub size: f64,
     /// Weight.
     pub weight: Weight,
-    /// Colour; that of the ink if none.
-    pub colour: Option<Colour>,
+    /// Color; that of the ink if none.
+    pub color: Option<Color>,
     /// Where it hangs.
     pub anchor: Anchor,
     /// Turned by so many degrees about its place.
@@ -163,7 +163,7 @@ impl Default for Font {
         Self {
             size: 11.0,
             weight: Weight::Regular,
-            colour: None,
+            color: None,
             anchor: Anchor::Start,
             turn: 0.0,
             halo: false,
@@ -172,13 +172,13 @@ impl Default for Font {
 }
 
 impl Font {
-    /// Ordinary text of a colour, hanging so.
-    pub fn label(colour: Colour, anchor: Anchor) -> Self {
-        Self { colour: Some(colour), anchor, ..Self::default() }
+    /// Ordinary text of a color, hanging so.
+    pub fn label(color: Color, anchor: Anchor) -> Self {
+        Self { color: Some(color), anchor, ..Self::default() }
     }
 }
 
-/// Shapes of points: with colours, what tells groups apart in grey.
+/// Shapes of points: with colors, what tells groups apart in gray.
 pub const MARKS: usize = 6;
 
 /// Draws.
@@ -239,19 +239,19 @@ impl Canvas {
         canvas
     }
 
-    /// The colours in use.
+    /// The colors in use.
     pub fn palette(&self) -> &'static Palette {
         self.palette
     }
 
     /// A filled rectangle.
-    pub fn rect(&mut self, r: Rect, fill: Colour) {
+    pub fn rect(&mut self, r: Rect, fill: Color) {
         let [x, y, w, h] = [r.x, r.y, r.w, r.h].map(Number);
         put!(self, "<rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" fill=\"{fill}\"/>\n");
     }
 
     /// A rectangle with a line around it, filled or not.
-    pub fn frame(&mut self, r: Rect, fill: Option<Colour>, stroke: Stroke) {
+    pub fn frame(&mut self, r: Rect, fill: Option<Color>, stroke: Stroke) {
         let [x, y, w, h] = [r.x, r.y, r.w, r.h].map(Number);
         let fill = fill.map_or("none".to_owned(), |c| c.to_string());
         put!(self, "<rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" fill=\"{fill}\"");
@@ -285,7 +285,7 @@ impl Canvas {
     }
 
     /// The filled shape with these corners.
-    pub fn polygon(&mut self, points: &[(f64, f64)], fill: Colour, opacity: f64) {
+    pub fn polygon(&mut self, points: &[(f64, f64)], fill: Color, opacity: f64) {
         let mut path = String::new();
         for (k, &(x, y)) in points.iter().enumerate() {
             write!(path, "{}{} {}", if k == 0 { 'M' } else { 'L' }, Number(x), Number(y))
@@ -294,8 +294,8 @@ impl Canvas {
         put!(self, "<path d=\"{path}Z\" fill=\"{fill}\" fill-opacity=\"{}\"/>\n", Number(opacity));
     }
 
-    /// Filled rectangles of one colour as a single path: what maps and pictures are made of.
-    pub fn cells(&mut self, cells: &[Rect], fill: Colour) {
+    /// Filled rectangles of one color as a single path: what maps and pictures are made of.
+    pub fn cells(&mut self, cells: &[Rect], fill: Color) {
         if cells.is_empty() {
             return;
         }
@@ -318,7 +318,7 @@ impl Canvas {
     }
 
     /// A point: mark `kind`, filled or hollow.
-    pub fn mark(&mut self, (x, y): (f64, f64), kind: usize, size: f64, colour: Colour, hollow: bool) {
+    pub fn mark(&mut self, (x, y): (f64, f64), kind: usize, size: f64, color: Color, hollow: bool) {
         let s = size;
         let corners: &[(f64, f64)] = match kind % MARKS {
             0 => &[],
@@ -353,9 +353,9 @@ impl Canvas {
         }
         if hollow {
             put!(self, " fill=\"{}\" fill-opacity=\"0.5\"", self.palette.paper);
-            self.stroke(Stroke::new(colour, (0.35 * s).max(0.8)));
+            self.stroke(Stroke::new(color, (0.35 * s).max(0.8)));
         } else {
-            put!(self, " fill=\"{colour}\" fill-opacity=\"0.8\"/>\n");
+            put!(self, " fill=\"{color}\" fill-opacity=\"0.8\"/>\n");
         }
     }
 
@@ -365,8 +365,8 @@ impl Canvas {
             return;
         }
         let (x, y, size) = (Number(at.0), Number(at.1), Number(font.size));
-        let colour = font.colour.unwrap_or(self.palette.ink);
-        put!(self, "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{colour}\"");
+        let color = font.color.unwrap_or(self.palette.ink);
+        put!(self, "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{color}\"");
         match font.anchor {
             Anchor::Start => {}
             Anchor::Middle => put!(self, " text-anchor=\"middle\""),
@@ -389,7 +389,7 @@ impl Canvas {
     }
 
     /// Draws what belongs to a `series` of the legend and, pointed at, says `tip`; either may be empty.
-    pub fn labelled(&mut self, series: &str, tip: &str, draw: impl FnOnce(&mut Self)) {
+    pub fn labeled(&mut self, series: &str, tip: &str, draw: impl FnOnce(&mut Self)) {
         put!(self, "<g");
         if !series.is_empty() {
             put!(self, " data-series=\"{}\"", escape(&in_tip(series)));
@@ -423,8 +423,8 @@ impl Canvas {
         put!(self, "</g>\n");
     }
 
-    fn stroke(&mut self, Stroke { colour, width, dash, opacity }: Stroke) {
-        put!(self, " stroke=\"{colour}\" stroke-width=\"{}\"", Number(width));
+    fn stroke(&mut self, Stroke { color, width, dash, opacity }: Stroke) {
+        put!(self, " stroke=\"{color}\" stroke-width=\"{}\"", Number(width));
         if dash > 0.0 {
             put!(self, " stroke-dasharray=\"{0} {0}\"", Number(dash));
         }

@@ -1,21 +1,21 @@
-//! Colours, in one place: the palette of Okabe & Ito (2008), which colour-blind readers tell apart, in
-//! an order whose neighbours also differ in grey.
+//! Colors, in one place: the palette of Okabe & Ito (2008), which color-blind readers tell apart, in
+//! an order whose neighbors also differ in gray.
 
 use std::fmt;
 
-/// A colour as bytes of red, green and blue.
+/// A color as bytes of red, green and blue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Colour(pub [u8; 3]);
+pub struct Color(pub [u8; 3]);
 
-impl fmt::Display for Colour {
+impl fmt::Display for Color {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [r, g, b] = self.0;
         write!(f, "#{r:02x}{g:02x}{b:02x}")
     }
 }
 
-impl Colour {
-    /// The way from this colour to another, `share` of it.
+impl Color {
+    /// The way from this color to another, `share` of it.
     #[must_use]
     pub fn towards(self, other: Self, share: f64) -> Self {
         let mix = |k: usize| {
@@ -25,14 +25,14 @@ impl Colour {
         Self([mix(0), mix(1), mix(2)])
     }
 
-    /// How light it looks in grey, from 0 to 1.
+    /// How light it looks in gray, from 0 to 1.
     ///
     /// ```
     /// use covary_report::theme::Theme;
     /// let light = Theme::Light.palette();
-    /// assert!((light.positive.grey() - light.negative.grey()).abs() > 0.25);   // signs differ in print
+    /// assert!((light.positive.gray() - light.negative.gray()).abs() > 0.25);   // signs differ in print
     /// ```
-    pub fn grey(self) -> f64 {
+    pub fn gray(self) -> f64 {
         let [r, g, b] = self.0.map(|c| f64::from(c) / 255.0);
         0.299 * r + 0.587 * g + 0.114 * b
     }
@@ -48,87 +48,87 @@ pub enum Theme {
     Dark,
 }
 
-/// What each colour is for.
+/// What each color is for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Palette {
     /// Behind everything.
-    pub paper: Colour,
+    pub paper: Color,
     /// Titles and labels.
-    pub ink: Colour,
+    pub ink: Color,
     /// Tick labels and notes.
-    pub muted: Colour,
+    pub muted: Color,
     /// Axes.
-    pub axis: Colour,
+    pub axis: Color,
     /// Grid.
-    pub grid: Colour,
+    pub grid: Color,
     /// The main thing shown.
-    pub main: Colour,
+    pub main: Color,
     /// The same, where it is not in the model.
-    pub soft: Colour,
+    pub soft: Color,
     /// What the main thing is compared with.
-    pub second: Colour,
+    pub second: Color,
     /// Above zero.
-    pub positive: Colour,
+    pub positive: Color,
     /// Below zero.
-    pub negative: Colour,
+    pub negative: Color,
     /// Groups, in order.
-    pub series: [Colour; 7],
+    pub series: [Color; 7],
     /// Steps from little to much.
-    pub ramp: [Colour; 4],
+    pub ramp: [Color; 4],
     /// A cell without a value.
-    pub gap: Colour,
+    pub gap: Color,
 }
 
 const LIGHT: Palette = Palette {
-    paper: Colour([255, 255, 255]),
-    ink: Colour([27, 31, 36]),
-    muted: Colour([87, 96, 106]),
-    axis: Colour([140, 149, 159]),
-    grid: Colour([231, 234, 237]),
-    main: Colour([0, 90, 156]),
-    soft: Colour([176, 200, 220]),
-    second: Colour([213, 94, 0]),
-    positive: Colour([0, 90, 156]),
-    negative: Colour([230, 159, 0]),
+    paper: Color([255, 255, 255]),
+    ink: Color([27, 31, 36]),
+    muted: Color([87, 96, 106]),
+    axis: Color([140, 149, 159]),
+    grid: Color([231, 234, 237]),
+    main: Color([0, 90, 156]),
+    soft: Color([176, 200, 220]),
+    second: Color([213, 94, 0]),
+    positive: Color([0, 90, 156]),
+    negative: Color([230, 159, 0]),
     series: [
-        Colour([0, 114, 178]),
-        Colour([230, 159, 0]),
-        Colour([0, 158, 115]),
-        Colour([204, 121, 167]),
-        Colour([130, 50, 0]),
-        Colour([86, 180, 233]),
-        Colour([110, 110, 110]),
+        Color([0, 114, 178]),
+        Color([230, 159, 0]),
+        Color([0, 158, 115]),
+        Color([204, 121, 167]),
+        Color([130, 50, 0]),
+        Color([86, 180, 233]),
+        Color([110, 110, 110]),
     ],
-    ramp: [Colour([232, 240, 247]), Colour([133, 182, 216]), Colour([20, 106, 170]), Colour([6, 38, 82])],
-    gap: Colour([208, 213, 219]),
+    ramp: [Color([232, 240, 247]), Color([133, 182, 216]), Color([20, 106, 170]), Color([6, 38, 82])],
+    gap: Color([208, 213, 219]),
 };
 
 const DARK: Palette = Palette {
-    paper: Colour([13, 17, 23]),
-    ink: Colour([230, 237, 243]),
-    muted: Colour([154, 164, 175]),
-    axis: Colour([110, 118, 129]),
-    grid: Colour([33, 39, 47]),
-    main: Colour([106, 184, 236]),
-    soft: Colour([44, 68, 92]),
-    second: Colour([240, 136, 62]),
-    positive: Colour([126, 200, 247]),
-    negative: Colour([205, 92, 10]),
+    paper: Color([13, 17, 23]),
+    ink: Color([230, 237, 243]),
+    muted: Color([154, 164, 175]),
+    axis: Color([110, 118, 129]),
+    grid: Color([33, 39, 47]),
+    main: Color([106, 184, 236]),
+    soft: Color([44, 68, 92]),
+    second: Color([240, 136, 62]),
+    positive: Color([126, 200, 247]),
+    negative: Color([205, 92, 10]),
     series: [
-        Colour([86, 170, 230]),
-        Colour([240, 175, 50]),
-        Colour([30, 175, 130]),
-        Colour([214, 140, 180]),
-        Colour([213, 94, 0]),
-        Colour([160, 215, 250]),
-        Colour([150, 150, 150]),
+        Color([86, 170, 230]),
+        Color([240, 175, 50]),
+        Color([30, 175, 130]),
+        Color([214, 140, 180]),
+        Color([213, 94, 0]),
+        Color([160, 215, 250]),
+        Color([150, 150, 150]),
     ],
-    ramp: [Colour([24, 34, 46]), Colour([32, 82, 124]), Colour([88, 164, 216]), Colour([222, 240, 252])],
-    gap: Colour([62, 70, 80]),
+    ramp: [Color([24, 34, 46]), Color([32, 82, 124]), Color([88, 164, 216]), Color([222, 240, 252])],
+    gap: Color([62, 70, 80]),
 };
 
 impl Theme {
-    /// Its colours.
+    /// Its colors.
     pub fn palette(self) -> &'static Palette {
         match self {
             Self::Light => &LIGHT,
@@ -138,23 +138,23 @@ impl Theme {
 }
 
 impl Palette {
-    /// Colour of group `k`; from the seventh on they are all "others".
-    pub fn group(&self, k: usize) -> Colour {
+    /// Color of group `k`; from the seventh on they are all "others".
+    pub fn group(&self, k: usize) -> Color {
         self.series[k.min(self.series.len() - 1)]
     }
 
-    /// Little to much, `share` from 0 to 1: even steps of grey, so that print keeps the order.
-    pub fn sequential(&self, share: f64) -> Colour {
+    /// Little to much, `share` from 0 to 1: even steps of gray, so that print keeps the order.
+    pub fn sequential(&self, share: f64) -> Color {
         let at = share.clamp(0.0, 1.0) * (self.ramp.len() - 1) as f64;
         let k = (at as usize).min(self.ramp.len() - 2);
         self.ramp[k].towards(self.ramp[k + 1], at - k as f64)
     }
 
-    /// Below zero to above, `value` from −1 to 1; the colour of zero is close to the paper.
-    pub fn diverging(&self, value: f64) -> Colour {
+    /// Below zero to above, `value` from −1 to 1; the color of zero is close to the paper.
+    pub fn diverging(&self, value: f64) -> Color {
         let zero = self.paper.towards(self.grid, 0.6);
         let end = if value < 0.0 { self.negative } else { self.positive };
-        let dark = if self.paper.grey() > 0.5 { Colour([0, 20, 50]) } else { Colour([255, 255, 255]) };
+        let dark = if self.paper.gray() > 0.5 { Color([0, 20, 50]) } else { Color([255, 255, 255]) };
         let size = value.abs().min(1.0);
         // The last fifth goes on to a darker shade: strong values stay apart.
         if size < 0.8 { zero.towards(end, size / 0.8) } else { end.towards(dark, (size - 0.8) * 1.5) }

@@ -26,10 +26,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (train, test) = (table(file)?, table(test)?);
     let spec = if family == "fa" { Spec::factor_analysis(q.parse()?) } else { Spec::ppca(q.parse()?) };
-    let mut road = MixtureEm::of(k.parse()?);
+    let mut method = MixtureEm::of(k.parse()?);
     for option in options {
         let (name, value) = option.split_once('=').ok_or("an option has a name and a value")?;
-        road.set(name, value)?;
+        method.set(name, value)?;
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.parse()?).build()?;
     let (mut wall, mut last) = (f64::INFINITY, None);
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let start = Instant::now();
         // The table is grouped by its gaps when it is made, so that belongs to the fit.
         let table = Dataset::new(train.values().clone())?;
-        last = Some(pool.install(|| road.fit(&table, &spec))?);
+        last = Some(pool.install(|| method.fit(&table, &spec))?);
         wall = wall.min(start.elapsed().as_secs_f64());
     }
     let fit = last.ok_or("at least one repeat")?;

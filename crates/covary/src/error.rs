@@ -182,7 +182,7 @@ pub enum Error {
     DegenerateNoise {
         /// Components asked for.
         asked: usize,
-        /// Numerical rank of the centred data.
+        /// Numerical rank of the centered data.
         rank: usize,
     },
     /// More components than the table has directions.
@@ -192,7 +192,7 @@ pub enum Error {
     RankBelow {
         /// Components asked for.
         asked: usize,
-        /// Numerical rank of the centred table.
+        /// Numerical rank of the centered table.
         rank: usize,
     },
     /// A view without columns.
@@ -275,20 +275,20 @@ pub enum Error {
         /// Largest number of factors with non-negative degrees of freedom.
         max: usize,
     },
-    /// A road that needs a complete table met a gap.
+    /// A method that needs a complete table met a gap.
     #[error(
         "{method} needs a complete table and this one has {gaps} gaps; use `em`, which is exact with gaps"
     )]
     HasGaps {
-        /// The road asked for.
+        /// The method asked for.
         method: &'static str,
         /// Missing cells.
         gaps: usize,
     },
-    /// A road that cannot fit what was asked.
+    /// A method that cannot fit what was asked.
     #[error("{method} does not fit {what}; use {instead}")]
     Unsupported {
-        /// The road asked for.
+        /// The method asked for.
         method: &'static str,
         /// What it cannot do.
         what: &'static str,
@@ -305,7 +305,7 @@ pub enum Error {
         /// The range in words.
         bound: &'static str,
     },
-    /// A road that does not exist.
+    /// A method that does not exist.
     #[error("there is no method `{name}`; there are {known}")]
     NoSuchMethod {
         /// The name given.
@@ -313,20 +313,20 @@ pub enum Error {
         /// The names there are.
         known: String,
     },
-    /// A road that leads elsewhere.
+    /// A method that leads elsewhere.
     #[error("method `{method}` does not lead to model `{family}`; give one of {known}")]
     WrongMethod {
-        /// The road asked for.
+        /// The method asked for.
         method: &'static str,
         /// The model asked for.
         family: &'static str,
-        /// The roads that lead to it.
+        /// The methods that lead to it.
         known: String,
     },
-    /// An option the road does not have.
+    /// An option the method does not have.
     #[error("{method} has no option `{option}`; it has {known}")]
     NoSuchOption {
-        /// The road.
+        /// The method.
         method: &'static str,
         /// The name given.
         option: String,

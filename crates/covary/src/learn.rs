@@ -24,7 +24,7 @@ use crate::infer::{
     SharedPrivate, Step,
 };
 use crate::io::model_file::{Constant, Saved, SavedMixture, SavedRotation};
-use crate::model::{Imputed, Placement, Rotation, RotationSearch, rotate_model};
+use crate::model::{ColumnMap, Imputed, Rotation, RotationSearch, rotate_model};
 use crate::select::{
     ChoiceRule, HeldOut, HeldOutOptions, MixtureComparison, MixtureSize, held_out_cells_up_to, mixture_sizes,
 };
@@ -181,7 +181,7 @@ pub struct Learned {
     /// The model and how it came about.
     pub saved: Saved,
     /// Where the model's columns stand among the table's, and the table's constants.
-    pub placement: Placement,
+    pub column_map: ColumnMap,
 }
 
 /// How many components, and on what grounds: no scores if the table has no room for any, or no cell to
@@ -275,7 +275,7 @@ impl Request {
         }
     }
 
-    /// What is fitted to a table whose columns were [placed](Self::placement).
+    /// What is fitted to a table whose columns were [placed](Self::column_map).
     pub fn spec_for(&self, data: &Dataset, n_components: usize) -> Spec {
         let size =
             |view: &View| data.column_names().iter().filter(|name| view.columns.contains(name)).count();
@@ -286,9 +286,9 @@ impl Request {
     /// view.
     ///
     /// # Errors
-    /// As [`Placement::of_varying`]; [`Error::NumberOfViews`], [`Error::ColumnInTwoViews`] and
+    /// As [`ColumnMap::of_varying`]; [`Error::NumberOfViews`], [`Error::ColumnInTwoViews`] and
     /// [`Error::FlatView`] for views that cannot be.
-    pub fn placement(&self, table: &Dataset) -> Result<Placement, Error> {
+    pub fn column_map(&self, table: &Dataset) -> Result<ColumnMap, Error> {
         let (family, got) = (self.family.name(), self.views.len());
         let wrong = |needed| Err(Error::NumberOfViews { family, needed, got });
         match self.family {
@@ -297,9 +297,9 @@ impl Request {
             family if !family.has_views() && got > 0 => return wrong("one table without views"),
             _ => {}
         }
-        let mut placement = Placement::of_varying(table)?;
+        let mut column_map = ColumnMap::of_varying(table)?;
         if got == 0 {
-            return Ok(placement);
+            return Ok(column_map);
         }
         let name = |j: usize| &table.column_names()[j];
         let owner = |j: usize| self.views.iter().find(|view| view.columns.contains(name(j)));
@@ -318,14 +318,14 @@ impl Request {
         let mut columns = Vec::new();
         for view in &self.views {
             let before = columns.len();
-            columns.extend(placement.columns.iter().filter(|&&j| view.columns.contains(name(j))));
+            columns.extend(column_map.columns.iter().filter(|&&j| view.columns.contains(name(j))));
             if columns.len() == before {
                 return Err(Error::FlatView { view: view.name.clone() });
             }
         }
-        placement.columns = columns;
-        placement.constants.retain(|&(j, _)| owner(j).is_some());
-        Ok(placement)
+        column_map.columns = columns;
+        column_map.constants.retain(|&(j, _)| owner(j).is_some());
+        Ok(column_map)
     }
 
     /// The method asked for, or the recommended one, with the limits asked for.
@@ -369,7 +369,7 @@ impl Request {
             ("seed", Some(self.seed.to_string())),
         ];
         for (option, value) in limits {
-            // A road that has no use for a limit keeps it.
+            // A method that has no use for a limit keeps it.
             if let Some(value) = value
                 && method.options().contains_key(option)
             {
@@ -466,19 +466,19 @@ impl Request {
     /// that the rows have by EM, and count as many rows as have two cells of the two views on average.
     fn beyond_chance(&self, data: &Dataset, method: &Method) -> Result<Choice, Error> {
         let dx = self.spec_for(data, 0).views[0];
-        let ridge = if let Method::BachJordan(road) = method { road.ridge } else { 0.0 };
-        let road = CanonicalCorrelation { ridge, ..CanonicalCorrelation::default() };
+        let ridge = if let Method::BachJordan(method) = method { method.ridge } else { 0.0 };
+        let method = CanonicalCorrelation { ridge, ..CanonicalCorrelation::default() };
         let (n, d) = (data.n_rows(), data.n_columns());
         let shuffled = data.is_complete() && (ridge > 0.0 || n < 2 * d);
         let mut n_permutations = None;
         let correlations = if data.is_complete() {
             let [x, y] = [0..dx, dx..d].map(|view| data.of_columns(&view.collect::<Vec<_>>()));
             if shuffled {
-                let found = road.sequential_tests(&x?, &y?, SIGNIFICANT, self.seed)?;
+                let found = method.sequential_tests(&x?, &y?, SIGNIFICANT, self.seed)?;
                 n_permutations = Some(found.n_permutations);
                 found.tests
             } else {
-                road.fit(&x?, &y?)?.bartlett_tests()
+                method.fit(&x?, &y?)?.bartlett_tests()
             }
         } else {
             let spec = Spec { standardize: true, ..Spec::ppca(d - 1) };
@@ -491,13 +491,13 @@ impl Request {
                 p.rows.len() * seen(0..dx) * seen(dx..d)
             };
             let rows = data.patterns().map(pairs).sum::<usize>() / (dx * (d - dx));
-            road.of_covariance(rows.max(2), full.mean(), &full.covariance(), dx)?.bartlett_tests()
+            method.of_covariance(rows.max(2), full.mean(), &full.covariance(), dx)?.bartlett_tests()
         };
         let n_components = correlations.iter().take_while(|test| test.p_value <= SIGNIFICANT).count();
         Ok(Choice { n_components, scores: None, correlations, n_permutations })
     }
 
-    /// A fit of `data`, the columns of `wide` that the placement names, as it is kept.
+    /// A fit of `data`, the columns of `wide` that the column_map names, as it is kept.
     ///
     /// # Errors
     /// As [`rotate_model`].
@@ -506,10 +506,10 @@ impl Request {
         fit: Fit,
         data: &Dataset,
         (spec, method, choice): (&Spec, &Method, Choice),
-        (placement, wide): (&Placement, &Dataset),
+        (column_map, wide): (&ColumnMap, &Dataset),
     ) -> Result<Saved, Error> {
         let mut saved = Saved::new(fit, data, spec, method);
-        saved.constants = constants(placement, wide);
+        saved.constants = constants(column_map, wide);
         self.family.name().clone_into(&mut saved.family);
         saved.views = self.views.iter().map(|view| view.name.clone()).collect();
         (saved.seed, saved.choice) = (self.seed, choice.scores);
@@ -534,22 +534,22 @@ impl Request {
     /// # Errors
     /// As [`learn`](Self::learn), and [`Error::Interrupted`] if stopped before the fit.
     pub fn learn_observed(&self, table: &Dataset, watch: &dyn Watch) -> Result<Learned, Error> {
-        let placement = self.placement(table)?;
-        let data = placement.dataset(table)?;
+        let column_map = self.column_map(table)?;
+        let data = column_map.dataset(table)?;
         let method = self.method(&data)?;
         let choice = self.choose(&data, &method, &|done, total| watch.choosing(done, total))?;
         let spec = self.spec_for(&data, choice.n_components);
         let fit = method.fit_observed(&data, &spec, &mut Fitting(watch))?;
-        let saved = self.keep(fit, &data, (&spec, &method, choice), (&placement, table))?;
+        let saved = self.keep(fit, &data, (&spec, &method, choice), (&column_map, table))?;
         drop(data);
-        Ok(Learned { saved, placement })
+        Ok(Learned { saved, column_map })
     }
 }
 
 /// The constants of a table, by name.
-fn constants(placement: &Placement, wide: &Dataset) -> Vec<Constant> {
+fn constants(column_map: &ColumnMap, wide: &Dataset) -> Vec<Constant> {
     let named = |&(j, value): &(usize, f64)| Constant { name: wide.column_names()[j].clone(), value };
-    placement.constants.iter().map(named).collect()
+    column_map.constants.iter().map(named).collect()
 }
 
 /// The mixtures by name.
@@ -557,7 +557,7 @@ fn constants(placement: &Placement, wide: &Dataset) -> Vec<Constant> {
 pub enum MixtureFamily {
     /// Of probabilistic PCAs.
     Mppca,
-    /// Of factor analysers.
+    /// Of factor analyzers.
     Mfa,
     /// Of Gaussians with full covariances.
     Gmm,
@@ -584,7 +584,7 @@ impl MixtureFamily {
     fn described(self) -> &'static str {
         match self {
             Self::Mppca => "mixture of probabilistic PCAs",
-            Self::Mfa => "mixture of factor analysers",
+            Self::Mfa => "mixture of factor analyzers",
             Self::Gmm => "mixture of Gaussians",
         }
     }
@@ -637,7 +637,7 @@ pub struct LearnedMixture {
     /// The mixture and how it came about.
     pub saved: SavedMixture,
     /// Where its columns stand among the table's, and the table's constants.
-    pub placement: Placement,
+    pub column_map: ColumnMap,
     /// The sizes that it was chosen from; none if it was given.
     pub tried: Vec<MixtureSize>,
 }
@@ -663,12 +663,12 @@ impl MixtureRequest {
     ///
     /// # Errors
     /// As [`Method::set`].
-    pub fn road(&self) -> Result<MixtureEm, Error> {
-        let mut road = MixtureEm { seed: self.seed, ..MixtureEm::default() };
-        road.max_iterations = self.max_iterations.unwrap_or(road.max_iterations);
-        road.tolerance = self.tolerance.unwrap_or(road.tolerance);
-        self.options.iter().try_for_each(|(option, value)| road.set(option, value))?;
-        Ok(road)
+    pub fn method(&self) -> Result<MixtureEm, Error> {
+        let mut method = MixtureEm { seed: self.seed, ..MixtureEm::default() };
+        method.max_iterations = self.max_iterations.unwrap_or(method.max_iterations);
+        method.tolerance = self.tolerance.unwrap_or(method.tolerance);
+        self.options.iter().try_for_each(|(option, value)| method.set(option, value))?;
+        Ok(method)
     }
 
     fn spec(&self) -> Spec {
@@ -715,8 +715,8 @@ impl MixtureRequest {
         // Each must fit what is left when one part is held out.
         let held = if folds == 0 { 0 } else { data.n_rows().div_ceil(folds) };
         let rows = data.n_informative_rows().saturating_sub(held);
-        let (road, sizes) = (self.road()?, self.sizes(data, rows)?);
-        mixture_sizes(data, &self.spec(), &sizes, &road, folds, watch).map(MixtureComparison)
+        let (method, sizes) = (self.method()?, self.sizes(data, rows)?);
+        mixture_sizes(data, &self.spec(), &sizes, &method, folds, watch).map(MixtureComparison)
     }
 
     /// Learns the mixture of a table: sets constant columns aside, decides what was left open, fits.
@@ -724,24 +724,25 @@ impl MixtureRequest {
     /// # Errors
     /// When the table or the request is refused; see the variants of [`Error`].
     pub fn learn(&self, table: &Dataset, watch: &dyn Watch) -> Result<LearnedMixture, Error> {
-        let placement = Placement::of_varying(table)?;
-        let data = placement.dataset(table)?;
-        let (road, spec, sizes) = (self.road()?, self.spec(), self.sizes(&data, data.n_informative_rows())?);
+        let column_map = ColumnMap::of_varying(table)?;
+        let data = column_map.dataset(table)?;
+        let (method, spec, sizes) =
+            (self.method()?, self.spec(), self.sizes(&data, data.n_informative_rows())?);
         let mut tried = Vec::new();
         if sizes.len() > 1 {
             let choosing = |done, total| watch.choosing(done, total);
-            tried = mixture_sizes(&data, &spec, &sizes, &road, 0, &choosing)?;
+            tried = mixture_sizes(&data, &spec, &sizes, &method, 0, &choosing)?;
         }
         let tried = MixtureComparison(tried);
         let (n_mixtures, n_components) =
             tried.recommended().map_or(sizes[0], |at| (at.n_mixtures, at.n_components));
-        let (road, spec) = (MixtureEm { n_mixtures, ..road }, Spec { n_components, ..spec });
-        let fit = road.fit_observed(&data, &spec, &mut Fitting(watch))?;
-        let mut saved = SavedMixture::new(fit, &data, &spec, (&road).into());
+        let (method, spec) = (MixtureEm { n_mixtures, ..method }, Spec { n_components, ..spec });
+        let fit = method.fit_observed(&data, &spec, &mut Fitting(watch))?;
+        let mut saved = SavedMixture::new(fit, &data, &spec, (&method).into());
         self.family.name().clone_into(&mut saved.family);
-        saved.constants = constants(&placement, table);
+        saved.constants = constants(&column_map, table);
         drop(data);
-        Ok(LearnedMixture { saved, placement, tried: tried.0 })
+        Ok(LearnedMixture { saved, column_map, tried: tried.0 })
     }
 }
 
@@ -772,18 +773,18 @@ pub fn learn_classes(
     if classes.len() < 2 {
         return Err(Error::OneClass { class: classes.first().cloned() });
     }
-    let placement = Placement::of_varying(table)?;
-    let data = placement.dataset(table)?;
+    let column_map = ColumnMap::of_varying(table)?;
+    let data = column_map.dataset(table)?;
     let method = request.method(&data)?;
     let choice = request.choose(&data, &method, &|done, total| watch.choosing(done, total))?;
     let spec = Spec { n_components: choice.n_components, ..request.spec() };
-    let road = ClassConditional { method: Some(method.clone()), priors: None };
-    let fit = road.fit_observed(&data, (labels, classes), &spec, &mut Fitting(watch))?;
+    let estimator = ClassConditional { method: Some(method.clone()), priors: None };
+    let fit = estimator.fit_observed(&data, (labels, classes), &spec, &mut Fitting(watch))?;
     let mut saved = SavedMixture::of_classes(fit, target, &data, &spec, (&method).into());
     request.family.name().clone_into(&mut saved.family);
-    saved.constants = constants(&placement, table);
+    saved.constants = constants(&column_map, table);
     drop(data);
-    Ok(LearnedMixture { saved, placement, tried: Vec::new() })
+    Ok(LearnedMixture { saved, column_map, tried: Vec::new() })
 }
 
 /// The fewest principal components that explain more than a share of the variance.
@@ -814,9 +815,9 @@ impl Learned {
     /// The model's columns of a table like the one it was learned from.
     ///
     /// # Errors
-    /// As [`Placement::dataset`].
+    /// As [`ColumnMap::dataset`].
     pub fn data<'a>(&self, table: &'a Dataset) -> Result<Cow<'a, Dataset>, Error> {
-        self.placement.dataset(table)
+        self.column_map.dataset(table)
     }
 
     /// The table it was learned from, its gaps filled.
@@ -825,6 +826,6 @@ impl Learned {
     /// As [`Density::impute`](crate::Density::impute).
     pub fn impute(&self, table: &Dataset) -> Result<Imputed, Error> {
         let filled = self.saved.of_training_rows().impute(&*self.data(table)?)?;
-        self.placement.imputed(filled, table)
+        self.column_map.imputed(filled, table)
     }
 }

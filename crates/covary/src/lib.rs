@@ -6,7 +6,7 @@
 //!
 //! PCA, probabilistic PCA and factor analysis are this one sentence with different Ψ. A [`Spec`]
 //! says *what* to fit, an [`Estimator`] *how*, and a [`LinearGaussian`] is what comes out: scores,
-//! reconstructions, densities, draws and filled gaps are its methods, whichever road led to it.
+//! reconstructions, densities, draws and filled gaps are its methods, whichever method led to it.
 //!
 //! ```
 //! use covary::{data::{simulate, Shape}, infer::Em, Density, Estimator, Spec};
@@ -30,7 +30,7 @@
 //! | [`data`] | [`Dataset`], its [`data::Ledger`] of gaps and oddities, [`CentralMoments`], simulated tables |
 //! | [`model`] | [`LinearGaussian`], the traits [`Density`] and [`model::Given`], rotations |
 //! | [`spec`] | [`Spec`], priors |
-//! | [`infer`] | the roads: [`infer::Spectral`], [`infer::Newton`], [`infer::Em`], … |
+//! | [`infer`] | the methods: [`infer::Spectral`], [`infer::Newton`], [`infer::Em`], … |
 //! | [`ica`] | independent components: FastICA, maximum likelihood |
 //! | [`views`] | several tables about the same rows: canonical correlation |
 //! | [`select`] | how many components, how honest the intervals are, whether gaps come at random |

@@ -14,7 +14,7 @@ pub enum NoiseFamily {
 
 /// Priors that keep weakly determined fits stable [M 1.5.6]. The default is none: maximum
 /// likelihood. Scales are relative to the observed variance (of each column for diagonal noise or a
-/// standardised fit, the mean over columns otherwise), so that units do not matter.
+/// standardized fit, the mean over columns otherwise), so that units do not matter.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Prior {
     /// On W.
@@ -134,7 +134,7 @@ pub struct Spec {
     /// is then meaningful, its loadings are one choice of many.
     pub allow_unidentified: bool,
     /// Columns of each view, which stand side by side in the table; none for a table of one kind of column.
-    /// Isotropic noise then is one variance for each view. Only roads for several views take them.
+    /// Isotropic noise then is one variance for each view. Only methods for several views take them.
     pub views: Vec<usize>,
 }
 
@@ -204,7 +204,7 @@ impl Spec {
         (0..n_columns).rfind(identified).unwrap_or(0)
     }
 
-    /// Free parameters of mean and covariance, as they are fitted: a standardised model has one isotropic
+    /// Free parameters of mean and covariance, as they are fitted: a standardized model has one isotropic
     /// noise variance although it comes back with one for each column [M 1.3.7].
     pub fn n_parameters(&self, n_columns: usize) -> usize {
         let (d, q) = (n_columns, self.n_components);
@@ -227,7 +227,7 @@ impl Spec {
         self.check_views(data)
     }
 
-    /// [`check`](Self::check) for a road that takes views.
+    /// [`check`](Self::check) for a method that takes views.
     pub(crate) fn check_views(&self, data: &Dataset) -> Result<(), Error> {
         let rows = data.n_informative_rows();
         if rows < 2 {
@@ -278,8 +278,8 @@ impl Spec {
         }
     }
 
-    /// Refuses a request that a road for complete tables of one noise family cannot answer.
-    pub(crate) fn check_road(&self, method: &'static str, family: NoiseFamily) -> Result<(), Error> {
+    /// Refuses a request that a method for complete tables of one noise family cannot answer.
+    pub(crate) fn check_method(&self, method: &'static str, family: NoiseFamily) -> Result<(), Error> {
         let what = match self.noise {
             noise if noise == family && self.prior.is_flat() => return Ok(()),
             noise if noise == family => "a prior",

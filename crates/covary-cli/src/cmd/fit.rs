@@ -2,6 +2,7 @@
 
 use super::said_written;
 use crate::args::{Family, Fitting, Kind, Reading, RotationName, Running, Selecting};
+use crate::console::Console;
 use crate::facts;
 use crate::failure::Failure;
 use crate::ica;
@@ -9,7 +10,6 @@ use crate::input::Select;
 use crate::learn::learn;
 use crate::mixture;
 use crate::output::{Output, check_places};
-use crate::voice::Voice;
 use clap::Args;
 use covary::io::model_file;
 use covary::learn::MixtureFamily;
@@ -93,11 +93,11 @@ impl Fit {
                 "--json takes standard output; name a file for the model with -o".to_owned(),
             ));
         }
-        self.running.run(|voice| {
+        self.running.run(|console| {
             let output = Output::open(self.output.as_deref())?;
             output.refuse_terminal("a model")?;
-            let found = self.fit(voice, &output)?;
-            said_written(voice, &outputs);
+            let found = self.fit(console, &output)?;
+            said_written(console, &outputs);
             self.running.report(&found)
         })
     }
@@ -130,7 +130,7 @@ impl Fit {
         Ok(Some(several))
     }
 
-    fn fit_several(&self, voice: Voice, output: &Output, several: Several<'_>) -> Result<Value, Failure> {
+    fn fit_several(&self, console: Console, output: &Output, several: Several<'_>) -> Result<Value, Failure> {
         self.fitting.check_views(None)?;
         let mut selecting = self.selecting.clone();
         if let Several::Classes(_, target) = several {
@@ -139,15 +139,15 @@ impl Fit {
         let source = self.reading.read(&self.data, Select::By(&selecting))?;
         let (learned, ledger) = match several {
             Several::Mixture(family) => {
-                let (mut learned, ledger) = mixture::learn(voice, &source, family, &self.fitting)?;
+                let (mut learned, ledger) = mixture::learn(console, &source, family, &self.fitting)?;
                 if self.check {
-                    mixture::check(voice, &source, &mut learned, self.fitting.seed)?;
+                    mixture::check(console, &source, &mut learned, self.fitting.seed)?;
                 }
                 (learned, ledger)
             }
             Several::Classes(family, target) => {
                 let request = self.fitting.request(family, self.rotation);
-                mixture::learn_by_class(voice, &source, (family, target), &request)?
+                mixture::learn_by_class(console, &source, (family, target), &request)?
             }
         };
         output.write(|out| model_file::write_mixture(&learned.saved, out))?;
@@ -159,7 +159,7 @@ impl Fit {
         }))
     }
 
-    fn fit_sources(&self, voice: Voice, output: &Output) -> Result<Value, Failure> {
+    fn fit_sources(&self, console: Console, output: &Output) -> Result<Value, Failure> {
         self.fitting.check_views(None)?;
         if self.check || self.rotation != RotationName::None {
             return Err(Failure::Call(
@@ -168,7 +168,7 @@ impl Fit {
             ));
         }
         let source = self.reading.read(&self.data, Select::By(&self.selecting))?;
-        let (learned, ledger) = ica::learn(voice, &source, &self.fitting)?;
+        let (learned, ledger) = ica::learn(console, &source, &self.fitting)?;
         output.write(|out| model_file::write_sources(&learned.saved, out))?;
         Ok(self.running.findings(|| {
             json!({
@@ -178,11 +178,11 @@ impl Fit {
         }))
     }
 
-    fn fit(&self, voice: Voice, output: &Output) -> Result<Value, Failure> {
+    fn fit(&self, console: Console, output: &Output) -> Result<Value, Failure> {
         if let Some(several) = self.several()? {
-            return self.fit_several(voice, output, several);
+            return self.fit_several(console, output, several);
         }
-        let Kind::One(family) = self.model.kind() else { return self.fit_sources(voice, output) };
+        let Kind::One(family) = self.model.kind() else { return self.fit_sources(console, output) };
         self.fitting.check_views(Some(family))?;
         if family.has_views() && self.rotation != RotationName::None {
             return Err(Failure::Call(
@@ -190,9 +190,9 @@ impl Fit {
             ));
         }
         let source = self.reading.read(&self.data, Select::By(&*self.fitting.selecting(&self.selecting)?))?;
-        let (mut learned, ledger) = learn(voice, &source, family, &self.fitting, self.rotation)?;
+        let (mut learned, ledger) = learn(console, &source, family, &self.fitting, self.rotation)?;
         if self.check {
-            learned.check(voice, &source.name, &self.fitting)?;
+            learned.check(console, &source.name, &self.fitting)?;
         }
         output.write(|out| model_file::write(&learned.saved, out))?;
         Ok(self.running.findings(|| {

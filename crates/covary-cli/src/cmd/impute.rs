@@ -4,6 +4,7 @@ use super::{Asked, ask, said_written};
 use crate::args::{
     Family, Fitting, Kind, Reading, RotationName, Running, Selecting, Target, at_least_one, probability,
 };
+use crate::console::{Console, aligned, count, names};
 use crate::facts;
 use crate::failure::Failure;
 use crate::ica;
@@ -11,14 +12,13 @@ use crate::input::{self, Select, Source};
 use crate::learn::{self, Learned, learn};
 use crate::mixture;
 use crate::output::{Output, check_places, format_of, is_device};
-use crate::voice::{Voice, aligned, count, names};
 use clap::{Args, ValueEnum};
 use covary::data::Ledger;
 use covary::ica::NoisyMixing;
 use covary::io::model_file::Opened;
 use covary::io::{self, Format, Rounding};
 use covary::learn::{LearnedMixture, LearnedSources};
-use covary::model::{FilledCell, Imputed, Placement, Predictive};
+use covary::model::{ColumnMap, FilledCell, Imputed, Predictive};
 use covary::select::{SelfCheck, check_filled};
 use covary::{Dataset, Error};
 use covary_report::scale::rounded;
@@ -73,7 +73,7 @@ pub(crate) struct Impute {
     #[arg(long, verbatim_doc_comment, value_name = "CELLS.csv")]
     cells: Option<PathBuf>,
 
-    /// Also write this many completed tables whose gaps are joint random draws: analyse each and
+    /// Also write this many completed tables whose gaps are joint random draws: analyze each and
     /// pool the answers. They are numbered before the extension: filled-1.csv, filled-2.csv, …
     #[arg(long, verbatim_doc_comment, value_name = "M", value_parser = at_least_one, requires = "output")]
     draws: Option<usize>,
@@ -108,7 +108,7 @@ struct Filler {
     own: bool,
     source: Source,
     opened: Opened,
-    placement: Placement,
+    column_map: ColumnMap,
     ledger: Ledger,
 }
 
@@ -165,17 +165,17 @@ impl Impute {
         let inputs: Vec<&Path> =
             std::iter::once(self.data.as_path()).chain(family.is_none().then_some(model.as_path())).collect();
         check_places(&inputs, &all)?;
-        self.running.run(|voice| {
+        self.running.run(|console| {
             let filled = match family {
-                Some(family) => self.fill_by_fit(voice, family, &draws),
-                None => self.fill_by_model(voice, &model, &draws),
+                Some(family) => self.fill_by_fit(console, family, &draws),
+                None => self.fill_by_model(console, &model, &draws),
             }?;
-            said_written(voice, &outputs);
+            said_written(console, &outputs);
             self.running.report(&filled)
         })
     }
 
-    fn fill_by_fit(&self, voice: Voice, family: Family, draws: &[PathBuf]) -> Result<Value, Failure> {
+    fn fill_by_fit(&self, console: Console, family: Family, draws: &[PathBuf]) -> Result<Value, Failure> {
         self.fitting.check_views(match family.kind() {
             Kind::One(family) => Some(family),
             Kind::Mixture(_) | Kind::Ica => None,
@@ -184,44 +184,45 @@ impl Impute {
         let source = self.reading.read(&self.data, Select::By(&*self.fitting.selecting(&self.selecting)?))?;
         // A complete table has nothing to fill: any model leaves it as it is.
         if source.table.dataset().is_complete() {
-            return self.pass_through(voice, &source, &outputs);
+            return self.pass_through(console, &source, &outputs);
         }
-        let (opened, placement, ledger) = match family.kind() {
+        let (opened, column_map, ledger) = match family.kind() {
             Kind::One(_) if self.fitting.mixtures.is_some() => {
                 return Err(Failure::Call("--mixtures goes with --model mppca, mfa or gmm".to_owned()));
             }
             Kind::One(family) => {
-                let (mut learned, ledger) = learn(voice, &source, family, &self.fitting, RotationName::None)?;
+                let (mut learned, ledger) =
+                    learn(console, &source, family, &self.fitting, RotationName::None)?;
                 if !self.no_check {
-                    learned.check(voice, &source.name, &self.fitting)?;
+                    learned.check(console, &source.name, &self.fitting)?;
                 }
-                let Learned { saved, placement, .. } = learned;
-                (Opened::Model(Box::new(saved)), placement, ledger)
+                let Learned { saved, column_map, .. } = learned;
+                (Opened::Model(Box::new(saved)), column_map, ledger)
             }
             Kind::Mixture(family) => {
-                let (mut learned, ledger) = mixture::learn(voice, &source, family, &self.fitting)?;
+                let (mut learned, ledger) = mixture::learn(console, &source, family, &self.fitting)?;
                 if !self.no_check {
-                    mixture::check(voice, &source, &mut learned, self.fitting.seed)?;
+                    mixture::check(console, &source, &mut learned, self.fitting.seed)?;
                 }
-                let LearnedMixture { saved, placement, .. } = learned;
-                (Opened::Mixture(Box::new(saved)), placement, ledger)
+                let LearnedMixture { saved, column_map, .. } = learned;
+                (Opened::Mixture(Box::new(saved)), column_map, ledger)
             }
             Kind::Ica => {
-                let (LearnedSources { saved, placement }, ledger) =
-                    ica::learn(voice, &source, &self.fitting)?;
+                let (LearnedSources { saved, column_map }, ledger) =
+                    ica::learn(console, &source, &self.fitting)?;
                 let opened = Opened::Sources(Box::new(saved));
                 let failed = |e| Failure::of_table(&source.name, e);
-                let data = placement.dataset(source.table.dataset()).map_err(failed)?;
+                let data = column_map.dataset(source.table.dataset()).map_err(failed)?;
                 let fills = Fills::of(&opened, true).map_err(|e| Failure::work(&source.name, e))?;
-                self.check_as_it_is(voice, &fills, &data).map_err(failed)?;
+                self.check_as_it_is(console, &fills, &data).map_err(failed)?;
                 drop((fills, data));
-                (opened, placement, ledger)
+                (opened, column_map, ledger)
             }
         };
-        self.write(voice, &Filler { own: true, source, opened, placement, ledger }, &outputs)
+        self.write(console, &Filler { own: true, source, opened, column_map, ledger }, &outputs)
     }
 
-    fn fill_by_model(&self, voice: Voice, model: &Path, draws: &[PathBuf]) -> Result<Value, Failure> {
+    fn fill_by_model(&self, console: Console, model: &Path, draws: &[PathBuf]) -> Result<Value, Failure> {
         if !model.exists() && !input::is_pipe(model) {
             return Err(Failure::Call(format!(
                 "--model `{}` is neither pca, ppca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm or ica nor a model file",
@@ -241,8 +242,8 @@ impl Impute {
         }
         let outputs = Outputs::open(self, draws)?;
         let asked = ask(model, &self.data, &self.reading)?;
-        let ledger = facts::tell(voice, &asked.source);
-        asked.warn_of_constants(voice);
+        let ledger = facts::tell(console, &asked.source);
+        asked.warn_of_constants(console);
         let failed = |e| Failure::of_table(&asked.source.name, e);
         let data = asked.data()?;
         let fills = Fills::of(&asked.opened, false).map_err(|e| Failure::work(&asked.model, e))?;
@@ -251,31 +252,31 @@ impl Impute {
                 (saved.family.as_str(), count(saved.n_shown(), "component"), &saved.training)
             }
             Opened::Mixture(saved) => {
-                (saved.family.as_str(), count(saved.mixture.components().len(), "model"), &saved.training)
+                (saved.family.as_str(), count(saved.mixture.models().len(), "model"), &saved.training)
             }
             Opened::Sources(saved) => ("ica", count(saved.model().n_components(), "source"), &saved.training),
         };
-        voice.say(&format!(
+        console.say(&format!(
             "filling by {}, {size}, learned from {}",
             covary::learn::Family::words(family),
             count(training.n_rows, "row"),
         ));
         if let Opened::Model(saved) = &asked.opened {
-            learn::warn_of_trends(voice, &saved.model, &data);
+            learn::warn_of_trends(console, &saved.model, &data);
         }
-        let check = self.check_as_it_is(voice, &fills, &data).map_err(failed)?;
+        let check = self.check_as_it_is(console, &fills, &data).map_err(failed)?;
         drop((fills, data));
-        let Asked { mut opened, source, placement, .. } = asked;
+        let Asked { mut opened, source, column_map, .. } = asked;
         if let Opened::Model(saved) = &mut opened {
             saved.check = check;
         }
-        self.write(voice, &Filler { own: false, source, opened, placement, ledger }, &outputs)
+        self.write(console, &Filler { own: false, source, opened, column_map, ledger }, &outputs)
     }
 
     /// Hides cells from a model that is not fitted again.
     fn check_as_it_is(
         &self,
-        voice: Voice,
+        console: Console,
         fills: &Fills<'_>,
         data: &Dataset,
     ) -> Result<Option<SelfCheck>, Error> {
@@ -283,21 +284,22 @@ impl Impute {
             return Ok(None);
         }
         let fill = |rows: &Dataset| fills.gap_cells(rows);
-        let check = learn::check(voice, self.fitting.seed, |options, _| check_filled(&fill, data, options))?;
+        let check =
+            learn::check(console, self.fitting.seed, |options, _| check_filled(&fill, data, options))?;
         if check.is_some() {
-            voice.say("(the model was not fitted again: if it has seen these rows, this flatters it)");
+            console.say("(the model was not fitted again: if it has seen these rows, this flatters it)");
         }
         Ok(check)
     }
 
-    fn pass_through(&self, voice: Voice, source: &Source, outputs: &Outputs) -> Result<Value, Failure> {
-        let ledger = facts::tell(voice, source);
-        voice.say("no gaps: the table passes through");
+    fn pass_through(&self, console: Console, source: &Source, outputs: &Outputs) -> Result<Value, Failure> {
+        let ledger = facts::tell(console, source);
+        console.say("no gaps: the table passes through");
         let format = self.target.format(source.format)?;
         for output in std::iter::once(&outputs.table).chain(&outputs.draws) {
             let values = source.table.dataset().values();
             let left = output.write(|out| source.table.write_filled(values, format, out))?;
-            facts::left_out(voice, &left, "the result");
+            facts::left_out(console, &left, "the result");
         }
         if let Some(cells) = &outputs.cells {
             let cells_format = self.cells_format()?;
@@ -327,22 +329,22 @@ impl Impute {
         }
     }
 
-    fn write(&self, voice: Voice, filler: &Filler, outputs: &Outputs) -> Result<Value, Failure> {
-        let Filler { own, source, opened, placement, ledger } = filler;
+    fn write(&self, console: Console, filler: &Filler, outputs: &Outputs) -> Result<Value, Failure> {
+        let Filler { own, source, opened, column_map, ledger } = filler;
         let (table, wide) = (&source.table, source.table.dataset());
         let failed = |e: Error| Failure::of_table(&source.name, e);
         let format = self.target.format(source.format)?;
         if !format.layout.is_text() || format.gzip {
             outputs.table.refuse_terminal(format.layout.name())?;
         }
-        let data = placement.dataset(wide).map_err(failed)?;
+        let data = column_map.dataset(wide).map_err(failed)?;
         let fills = Fills::of(opened, *own).map_err(|e| Failure::work(&source.name, e))?;
-        let progress = voice.working(&format!("filling {}", count(data.n_gaps(), "gap")));
-        let filled = placement.imputed(fills.impute(&data).map_err(failed)?, wide).map_err(failed)?;
+        let progress = console.working(&format!("filling {}", count(data.n_gaps(), "gap")));
+        let filled = column_map.imputed(fills.impute(&data).map_err(failed)?, wide).map_err(failed)?;
         drop(progress);
         let target = self.target.output.as_deref().map_or("standard output".to_owned(), input::name_of);
         let left = outputs.table.write(|out| table.write_filled(filled.values(), format, out))?;
-        facts::left_out(voice, &left, &target);
+        facts::left_out(console, &left, &target);
         if let Some(cells) = &outputs.cells {
             let cells_format = self.cells_format()?;
             let sheet =
@@ -356,21 +358,21 @@ impl Impute {
                 ));
             };
             let drawn = density.draw_gaps(&data, k, self.fitting.seed).map_err(failed)?;
-            let values = placement.values(&drawn, wide).map_err(failed)?;
+            let values = column_map.values(&drawn, wide).map_err(failed)?;
             output.write(|out| table.write_filled(&values, format, out))?;
         }
         if !format.layout.is_text() {
             tell_rounding(
-                voice,
+                console,
                 &table.rounding(filled.values()).map_err(|e| Failure::work(&source.name, e))?,
             );
         }
         let left_gaps = ledger.n_gaps - filled.cells().len();
         if left_gaps > 0 {
-            voice.warn(&format!("{} left, in columns observed once", count(left_gaps, "gap")));
+            console.warn(&format!("{} left, in columns observed once", count(left_gaps, "gap")));
         }
         if !filled.cells().is_empty() {
-            voice.say(&self.listing(wide, &filled).map_err(failed)?);
+            console.say(&self.listing(wide, &filled).map_err(failed)?);
         }
         Ok(self.running.findings(|| {
             json!({
@@ -414,10 +416,10 @@ impl Impute {
 }
 
 /// Says what became of numbers in columns of whole numbers.
-fn tell_rounding(voice: Voice, rounding: &Rounding) {
+fn tell_rounding(console: Console, rounding: &Rounding) {
     if rounding.n_cells > 0 {
         let columns: Vec<&str> = rounding.columns.iter().map(String::as_str).collect();
-        voice.say(&format!(
+        console.say(&format!(
             "columns of whole numbers or decimals stay such, so {} rounded: {}",
             if rounding.n_cells == 1 {
                 "1 filled value is".to_owned()
@@ -428,7 +430,7 @@ fn tell_rounding(voice: Voice, rounding: &Rounding) {
         ));
     }
     for (column, own, wide) in &rounding.widened {
-        voice.say(&format!("`{column}` leaves as {wide}: {own} has no room for its filled values"));
+        console.say(&format!("`{column}` leaves as {wide}: {own} has no room for its filled values"));
     }
 }
 

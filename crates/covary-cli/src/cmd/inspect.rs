@@ -1,12 +1,12 @@
 //! `covary inspect`: everything in a model file.
 
+use crate::console::{aligned, count, harmless};
 use crate::failure::Failure;
 use crate::ica::how_it_ended;
 use crate::input;
 use crate::learn::check_words;
 use crate::mixture;
 use crate::views;
-use crate::voice::{aligned, count, harmless};
 use clap::Args;
 use covary::io::model_file::{Opened, Saved, SavedMixture, SavedSources};
 use covary::learn::Family;
@@ -79,8 +79,8 @@ fn described(saved: &Saved) -> String {
     match saved.parameter_uncertainty() {
         "none" => {}
         "draws" => say(format!(
-            "filled cells, densities and new rows average over {} of the parameters; scores are at their centre",
-            count(saved.draws.as_ref().map_or(0, |d| d.components().len()), "draw")
+            "filled cells, densities and new rows average over {} of the parameters; scores are at their center",
+            count(saved.draws.as_ref().map_or(0, |d| d.models().len()), "draw")
         )),
         _ => say("answers include the uncertainty of loadings, mean and noise".to_owned()),
     }
@@ -187,7 +187,7 @@ fn described(saved: &Saved) -> String {
         say(aligned(&rows, &[0]));
     }
     if !saved.report.monitored.is_empty() {
-        say("\nhow well the chains know what no turn of the components changes, columns centred and scaled"
+        say("\nhow well the chains know what no turn of the components changes, columns centered and scaled"
             .to_owned());
         let mut rows =
             vec![["quantity", "mean", "sd", "R-hat", "effective draws"].map(str::to_owned).to_vec()];
@@ -213,7 +213,7 @@ fn described(saved: &Saved) -> String {
 
 fn described_mixture(saved: &SavedMixture) -> String {
     let (mixture, training) = (&saved.mixture, &saved.training);
-    let (components, q) = (mixture.components(), mixture.components()[0].n_components());
+    let (components, q) = (mixture.models(), mixture.models()[0].n_components());
     let mut out = String::new();
     let mut say = |line: String| writeln!(out, "{line}").expect("memory takes all");
     let words = covary::learn::Family::words(&saved.family);

@@ -15,18 +15,18 @@ pub(crate) mod select;
 pub(crate) mod transform;
 
 use crate::args::{Reading, Running, Target};
+use crate::console::Console;
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::{self, Select, Source};
 use crate::interrupt;
 use crate::output::check_places;
 use crate::views;
-use crate::voice::Voice;
 use clap::Args;
 use covary::Dataset;
 use covary::io::model_file::{Opened, Saved};
 use covary::io::{Format, Sheet};
-use covary::model::Placement;
+use covary::model::ColumnMap;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::Write;
@@ -36,14 +36,14 @@ impl Running {
     /// Runs `work` on the threads asked for, with Ctrl-C heard.
     pub(crate) fn run<T: Send>(
         &self,
-        work: impl FnOnce(Voice) -> Result<T, Failure> + Send,
+        work: impl FnOnce(Console) -> Result<T, Failure> + Send,
     ) -> Result<T, Failure> {
         interrupt::listen();
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.threads.unwrap_or(0))
             .build()
             .map_err(|e| Failure::work("threads", e))?;
-        pool.install(|| work(Voice::new(self.quiet)))
+        pool.install(|| work(Console::new(self.quiet)))
     }
 
     /// The findings of a run, put together only if they were asked for.
@@ -101,7 +101,7 @@ pub(crate) struct Asked {
     pub(crate) model: String,
     pub(crate) opened: Opened,
     pub(crate) source: Source,
-    pub(crate) placement: Placement,
+    pub(crate) column_map: ColumnMap,
     pub(crate) bare: bool,
 }
 
@@ -118,12 +118,12 @@ impl Asked {
 
     /// Names the columns that never varied where the model learned and that differ here: the model knows nothing of
     /// what goes with another value.
-    pub(crate) fn warn_of_constants(&self, voice: Voice) {
+    pub(crate) fn warn_of_constants(&self, console: Console) {
         let data = self.source.table.dataset();
-        for &(column, value) in &self.placement.constants {
+        for &(column, value) in &self.column_map.constants {
             let differs = |i: &usize| !data.row(*i)[column].is_nan() && data.row(*i)[column] != value;
             if let Some(row) = (0..data.n_rows()).find(differs) {
-                voice.warn(&format!(
+                console.warn(&format!(
                     "`{}` was always {value} where the model learned and is {} in row {}: the model does not take it into account",
                     data.column_names()[column],
                     data.row(row)[column],
@@ -135,7 +135,7 @@ impl Asked {
 
     /// The model's columns of the table.
     pub(crate) fn data(&self) -> Result<Cow<'_, Dataset>, Failure> {
-        self.placement
+        self.column_map
             .dataset(self.source.table.dataset())
             .map_err(|e| Failure::of_table(&self.source.name, e))
     }
@@ -147,7 +147,7 @@ impl Question {
     fn answer(
         &self,
         answer: impl FnOnce(
-            Voice,
+            Console,
             &Asked,
             &mut dyn FnMut(&Sheet<'_>) -> Result<(), Failure>,
         ) -> Result<Value, Failure>
@@ -161,7 +161,7 @@ impl Question {
         &self,
         view: Option<&str>,
         answer: impl FnOnce(
-            Voice,
+            Console,
             &Asked,
             &mut dyn FnMut(&Sheet<'_>) -> Result<(), Failure>,
         ) -> Result<Value, Failure>
@@ -172,7 +172,7 @@ impl Question {
         if input::is_pipe(&self.model) && input::is_pipe(&self.data) {
             return Err(Failure::Call("model and data cannot both be standard input".to_owned()));
         }
-        self.running.run(|voice| {
+        self.running.run(|console| {
             let format = self.target.format(Format::CSV)?;
             let output = self.target.open(format, self.running.json)?;
             let asked = match view {
@@ -180,7 +180,7 @@ impl Question {
                 Some(view) => ask_without(view, &self.model, &self.data, &self.reading)?,
             };
             let asked = Asked { bare: self.bare, ..asked };
-            asked.warn_of_constants(voice);
+            asked.warn_of_constants(console);
             let mut written = |sheet: &Sheet<'_>| {
                 if let Some(name) = sheet.repeated_name() {
                     return Err(Failure::work(
@@ -191,11 +191,11 @@ impl Question {
                 let left = output.write(|out| sheet.write(format, out))?;
                 let target =
                     self.target.output.as_deref().map_or("standard output".to_owned(), input::name_of);
-                facts::left_out(voice, &left, &target);
+                facts::left_out(console, &left, &target);
                 Ok(())
             };
-            let found = answer(voice, &asked, &mut written)?;
-            said_written(voice, &outputs);
+            let found = answer(console, &asked, &mut written)?;
+            said_written(console, &outputs);
             self.running.report(&found)
         })
     }
@@ -210,10 +210,10 @@ pub(crate) fn ask(model: &Path, data: &Path, reading: &Reading) -> Result<Asked,
     let columns = opened.columns().iter().map(|n| place(n).expect("the reader found them all")).collect();
     let constants = opened.constants().iter().filter_map(|c| Some((place(&c.name)?, c.value))).collect();
     let model = input::name_of(model);
-    Ok(Asked { model, opened, source, placement: Placement { columns, constants }, bare: false })
+    Ok(Asked { model, opened, source, column_map: ColumnMap { columns, constants }, bare: false })
 }
 
-/// As [`ask`], where the table need not have the columns of a view. The placement has those of the others.
+/// As [`ask`], where the table need not have the columns of a view. The column_map has those of the others.
 fn ask_without(view: &str, model: &Path, data: &Path, reading: &Reading) -> Result<Asked, Failure> {
     let opened = input::opened(model)?;
     let name = input::name_of(model);
@@ -225,14 +225,14 @@ fn ask_without(view: &str, model: &Path, data: &Path, reading: &Reading) -> Resu
     let names = source.table.dataset().column_names();
     let place = |n: &String| names.iter().position(|name| name == n).expect("the reader found them all");
     let columns = needed.iter().map(place).collect();
-    let placement = Placement { columns, constants: Vec::new() };
-    Ok(Asked { model: name, opened, source, placement, bare: false })
+    let column_map = ColumnMap { columns, constants: Vec::new() };
+    Ok(Asked { model: name, opened, source, column_map, bare: false })
 }
 
 /// Says which files were written.
-pub(crate) fn said_written(voice: Voice, paths: &[&Path]) {
+pub(crate) fn said_written(console: Console, paths: &[&Path]) {
     for path in paths.iter().filter(|p| !input::is_pipe(p)) {
-        voice.say(&format!("wrote {}", path.display()));
+        console.say(&format!("wrote {}", path.display()));
     }
 }
 

@@ -2,19 +2,19 @@
 
 use super::{Asked, ask, said_written};
 use crate::args::{Reading, Running, Selecting, at_least_one};
+use crate::console::{Console, count, names};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::{self, Select, Source};
 use crate::learn::{judge, placed};
 use crate::output::{Output, check_places};
-use crate::voice::{Voice, count, names};
 use clap::Args;
 use covary::Dataset;
 use covary::io::model_file::{Opened, Saved};
 use covary::learn::{Family, Request};
 use covary::select::{Compare, SelfCheckOptions, self_check_by_cell};
 use covary_report::plot::map::{Place, place_in_name};
-use covary_report::plot::scores::ColourBy;
+use covary_report::plot::scores::ColorBy;
 use covary_report::plot::{
     Kind, biplot, covariance, hinton, images, intervals, loadings, map, missing, mixture, relevance, samples,
     scores, scree, select, sources, trace, views,
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 ///
 /// Kinds, and the files they take:
 ///   scree       MODEL [DATA]   variance per component; with DATA beside shuffled columns
-///   hinton      MODEL          loadings as squares: area is size, colour is sign
+///   hinton      MODEL          loadings as squares: area is size, color is sign
 ///   loadings    MODEL          loadings as bars, with intervals if the model has them
 ///   relevance   MODEL          which components a prior kept (--model bpca)
 ///   trace       MODEL ...      the objective step by step, several fits together
@@ -76,7 +76,7 @@ pub(crate) struct Plot {
     #[arg(long, verbatim_doc_comment, value_name = "LIST", value_delimiter = ',', value_parser = at_least_one)]
     components: Vec<usize>,
 
-    /// Column that colours the rows (scores, biplot), or is shown (map): text makes groups,
+    /// Column that colors the rows (scores, biplot), or is shown (map): text makes groups,
     /// numbers a scale. It need not be in the model.
     #[arg(long, verbatim_doc_comment, value_name = "COLUMN", alias = "colour")]
     color: Option<String>,
@@ -148,12 +148,12 @@ impl Plot {
         }
         let png = self.is_png()?;
         let files = self.files()?;
-        self.running.run(|voice| {
+        self.running.run(|console| {
             let output = Output::open(self.output.as_deref())?;
             if png {
                 output.refuse_terminal("a PNG")?;
             }
-            let (found, svg) = self.drawn(voice, &files)?;
+            let (found, svg) = self.drawn(console, &files)?;
             let bytes = if png {
                 covary_png::png(svg.as_str(), svg.size(), PNG_SCALE)
                     .map_err(|e| Failure::work("the figure", e))?
@@ -163,7 +163,7 @@ impl Plot {
             if self.output.is_some() || !self.running.json {
                 output.write(|out| out.write_all(&bytes).map_err(covary::io::Error::Write))?;
             }
-            said_written(voice, &outputs);
+            said_written(console, &outputs);
             self.running.report(&found)
         })
     }
@@ -210,7 +210,7 @@ impl Plot {
         }
     }
 
-    fn drawn(&self, voice: Voice, files: &Files<'_>) -> Result<Drawn, Failure> {
+    fn drawn(&self, console: Console, files: &Files<'_>) -> Result<Drawn, Failure> {
         let style = Style { theme: self.theme, width: self.width, height: self.height };
         match *files {
             Files::Models(paths) => {
@@ -226,10 +226,10 @@ impl Plot {
             Files::Model(path) => self
                 .of_model(&input::model(path)?, &style)
                 .map_err(|e| Failure::work(&input::name_of(path), e)),
-            Files::Data(path) => self.of_table(voice, path, &style),
+            Files::Data(path) => self.of_table(console, path, &style),
             Files::Both(model, data) => {
                 let asked = ask(model, data, &self.reading)?;
-                self.of_both(voice, &asked, &style)
+                self.of_both(console, &asked, &style)
             }
         }
     }
@@ -283,7 +283,7 @@ impl Plot {
         })
     }
 
-    fn of_table(&self, voice: Voice, path: &Path, style: &Style) -> Result<Drawn, Failure> {
+    fn of_table(&self, console: Console, path: &Path, style: &Style) -> Result<Drawn, Failure> {
         let source = self.reading.read(path, Select::By(&self.selecting))?;
         let failed = |e: covary_report::Error| Failure::work(&source.name, e);
         match self.kind {
@@ -301,17 +301,17 @@ impl Plot {
                 Ok((json(&numbers), map::draw(&numbers, style)))
             }
             _ => {
-                let ledger = facts::tell(voice, &source);
-                let placement = placed(voice, &source, &ledger)?;
+                let ledger = facts::tell(console, &source);
+                let column_map = placed(console, &source, &ledger)?;
                 let refused = |e| Failure::of_table(&source.name, e);
-                let data = placement.dataset(source.table.dataset()).map_err(refused)?;
+                let data = column_map.dataset(source.table.dataset()).map_err(refused)?;
                 let compare = Compare {
                     max_components: self.max_components,
                     standardize: true,
                     sample: None,
                     seed: self.seed,
                 };
-                let progress = voice.share("comparing numbers of components");
+                let progress = console.share("comparing numbers of components");
                 let found = compare
                     .run_observed(&data, &|what, done, total| progress.stage(what, done, total))
                     .map_err(refused)?;
@@ -322,7 +322,7 @@ impl Plot {
         }
     }
 
-    fn of_both(&self, voice: Voice, asked: &Asked, style: &Style) -> Result<Drawn, Failure> {
+    fn of_both(&self, console: Console, asked: &Asked, style: &Style) -> Result<Drawn, Failure> {
         let data = asked.data()?;
         let failed = |e: covary_report::Error| Failure::work(&asked.source.name, e);
         if self.kind == Kind::Sources {
@@ -347,13 +347,13 @@ impl Plot {
         let saved = asked.saved()?;
         Ok(match self.kind {
             Kind::Scores => {
-                let colour = self.colour_by(&asked.source)?;
-                let numbers = scores::numbers(saved, &data, self.pair()?, colour.as_ref()).map_err(failed)?;
+                let color = self.color_by(&asked.source)?;
+                let numbers = scores::numbers(saved, &data, self.pair()?, color.as_ref()).map_err(failed)?;
                 (json(&numbers), scores::draw(&numbers, style))
             }
             Kind::Biplot => {
-                let colour = self.colour_by(&asked.source)?;
-                let numbers = biplot::numbers(saved, &data, self.pair()?, colour.as_ref()).map_err(failed)?;
+                let color = self.color_by(&asked.source)?;
+                let numbers = biplot::numbers(saved, &data, self.pair()?, color.as_ref()).map_err(failed)?;
                 (json(&numbers), biplot::draw(&numbers, style))
             }
             Kind::Covariance => {
@@ -374,7 +374,7 @@ impl Plot {
                 (json(&numbers), images::draw(&numbers, style))
             }
             Kind::Intervals => {
-                let numbers = self.hidden(voice, asked, &data)?;
+                let numbers = self.hidden(console, asked, &data)?;
                 (json(&numbers), intervals::draw(&numbers, style))
             }
             Kind::Map => {
@@ -391,7 +391,7 @@ impl Plot {
     /// Hides cells, fits again by the model's own method, and compares.
     fn hidden(
         &self,
-        voice: Voice,
+        console: Console,
         asked: &Asked,
         data: &Dataset,
     ) -> Result<intervals::IntervalsNumbers, Failure> {
@@ -400,7 +400,7 @@ impl Plot {
         let method = judge(saved, &Request::new(family)).map_err(|e| Failure::of_table(name, e))?;
         let spec = covary::Spec { n_components: saved.n_shown(), ..saved.spec.clone() };
         let options = SelfCheckOptions { seed: self.seed, ..SelfCheckOptions::default() };
-        let mut progress = voice.steps("fitting without hidden cells");
+        let mut progress = console.steps("fitting without hidden cells");
         let (_, cells) = self_check_by_cell(data, &spec, &method, &options, &mut progress)
             .map_err(|e| Failure::of_table(name, e))?;
         drop(progress);
@@ -463,8 +463,8 @@ impl Plot {
         self.shape.ok_or_else(|| "--kind images needs --shape ROWSxCOLUMNS, such as --shape 28x28".to_owned())
     }
 
-    /// The column that colours: numbers if there are more of them than colours, groups otherwise.
-    fn colour_by(&self, source: &Source) -> Result<Option<ColourBy>, Failure> {
+    /// The column that colors: numbers if there are more of them than colors, groups otherwise.
+    fn color_by(&self, source: &Source) -> Result<Option<ColorBy>, Failure> {
         const MOST_GROUPS: usize = 7;
         let Some(color) = &self.color else { return Ok(None) };
         if let Ok(values) = numbers_of(source, color) {
@@ -472,12 +472,12 @@ impl Plot {
             distinct.sort_by(f64::total_cmp);
             distinct.dedup();
             if distinct.len() > MOST_GROUPS {
-                return Ok(Some(ColourBy::Values { name: color.clone(), values }));
+                return Ok(Some(ColorBy::Values { name: color.clone(), values }));
             }
         }
         let column = column_of(source, color)?;
         let labels = (0..source.table.n_rows()).map(|i| source.table.text(i, column)).collect();
-        Ok(Some(ColourBy::Groups { name: color.clone(), labels }))
+        Ok(Some(ColorBy::Groups { name: color.clone(), labels }))
     }
 }
 

@@ -8,7 +8,7 @@ use clap::Args;
 use covary::io::model_file::Opened;
 use covary::io::{Cells, ColumnKind, Sheet};
 use covary::learn::Family;
-use covary::model::Placement;
+use covary::model::ColumnMap;
 use covary::{Dataset, Matrix, Reconstruction};
 use serde_json::Value;
 
@@ -73,7 +73,7 @@ impl Reconstruct {
                 };
                 saved.model.reconstruct(&data, how).map_err(failed)?
             };
-            let (table, Placement { columns, constants }) = (&asked.source.table, &asked.placement);
+            let (table, ColumnMap { columns, constants }) = (&asked.source.table, &asked.column_map);
             let mut sheet = Sheet::default();
             let mut numbers = 0..;
             for (j, name) in table.column_names().iter().enumerate() {

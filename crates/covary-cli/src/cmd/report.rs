@@ -2,16 +2,16 @@
 
 use super::said_written;
 use crate::args::{Family, Fitting, Kind, Reading, RotationName, Running, Selecting, probability};
+use crate::console::{Console, names};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::{Select, Source};
 use crate::learn::{learn_placed, tell_placed};
 use crate::output::{Output, check_places};
-use crate::voice::{Voice, names};
 use clap::Args;
 use covary::data::Ledger;
 use covary::learn::{self, Components};
-use covary::model::Placement;
+use covary::model::ColumnMap;
 use covary_report::page::{self, Facts, Study, Subject};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// it, print it, keep it beside the data. It says in plain words what was done, how well, what was
 /// not done and what to doubt, with figures to hover, enlarge and switch, and tables to sort.
 ///
-/// A table that cannot be modelled gets a page too: it says what came in and why (exit status 1).
+/// A table that cannot be modeled gets a page too: it says what came in and why (exit status 1).
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\
@@ -85,10 +85,10 @@ impl Report {
             }
         };
         self.fitting.check_views(Some(family))?;
-        self.running.run(|voice| {
+        self.running.run(|console| {
             let output = Output::open(self.output.as_deref())?;
-            let (found, refused) = self.report(voice, &output, family)?;
-            said_written(voice, &outputs);
+            let (found, refused) = self.report(console, &output, family)?;
+            said_written(console, &outputs);
             self.running.report(&found)?;
             refused.map_or(Ok(()), Err)
         })
@@ -97,7 +97,7 @@ impl Report {
     /// Writes the page; returns the facts, and why there is no model if there is none.
     fn report(
         &self,
-        voice: Voice,
+        console: Console,
         output: &Output,
         family: learn::Family,
     ) -> Result<(Value, Option<Failure>), Failure> {
@@ -115,9 +115,9 @@ impl Report {
             Err(unfit @ Failure::Unfit { .. }) => return self.refused(output, subject, unfit),
             Err(other) => return Err(other),
         };
-        let ledger = facts::tell(voice, &source);
+        let ledger = facts::tell(console, &source);
         let subject = Subject { table: Some((&source.table, &ledger)), ..subject };
-        match self.study(voice, output, family, (subject, &source, &ledger)) {
+        match self.study(console, output, family, (subject, &source, &ledger)) {
             Ok(found) => Ok((found, None)),
             Err(unfit @ Failure::Unfit { .. }) => self.refused(output, subject, unfit),
             Err(other) => Err(other),
@@ -126,25 +126,25 @@ impl Report {
 
     fn study(
         &self,
-        voice: Voice,
+        console: Console,
         output: &Output,
         family: learn::Family,
         (subject, source, ledger): (Subject<'_>, &Source, &Ledger),
     ) -> Result<Value, Failure> {
         let wide = source.table.dataset();
-        let placement = Placement::of_observed(wide).map_err(|e| Failure::of_table(&source.name, e))?;
-        tell_placed(voice, source, ledger, &placement);
+        let column_map = ColumnMap::of_observed(wide).map_err(|e| Failure::of_table(&source.name, e))?;
+        tell_placed(console, source, ledger, &column_map);
         let empty: Vec<&str> =
             ledger.empty_columns.iter().map(|&j| wide.column_names()[j].as_str()).collect();
         if !empty.is_empty() {
-            voice.warn(&format!("no value at all, so not in the model; gaps stay: {}", names(&empty)));
+            console.warn(&format!("no value at all, so not in the model; gaps stay: {}", names(&empty)));
         }
         let request = self.fitting.request(family, self.rotation);
-        let mut learned = learn_placed(voice, source, placement, request, &self.fitting)?;
-        let cells = learned.check(voice, &source.name, &self.fitting)?;
+        let mut learned = learn_placed(console, source, column_map, request, &self.fitting)?;
+        let cells = learned.check(console, &source.name, &self.fitting)?;
         let study = Study {
             saved: &learned.saved,
-            placement: &learned.placement,
+            column_map: &learned.column_map,
             data: &learned.data,
             cells: &cells,
             asked: self.fitting.components.unwrap_or(Components::Auto),

@@ -2,10 +2,10 @@
 
 use super::said_written;
 use crate::args::{Running, at_least_one};
+use crate::console::{Console, count};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::Output;
-use crate::voice::{Voice, count};
 use clap::Args;
 use covary::io::Error;
 use covary_reproduce::index::{self, LeftOut};
@@ -64,7 +64,7 @@ impl Reproduce {
                 super::print(&listed())
             };
         }
-        self.running.run(|voice| {
+        self.running.run(|console| {
             let Some(folder) = &self.output else {
                 return Err(Failure::Call("name an exhibit, and a folder with -o DIR".to_owned()));
             };
@@ -86,11 +86,11 @@ impl Reproduce {
                 }
                 if let (true, Some(set)) = (all, exhibit.missing(&data).first()) {
                     let why = format!("its data `{set}` are not there; give their folder with --data FOLDER");
-                    voice.warn(&format!("{} is left out: {why}", exhibit.name));
+                    console.warn(&format!("{} is left out: {why}", exhibit.name));
                     left_out.push(LeftOut { name: exhibit.name.to_owned(), why });
                     continue;
                 }
-                match self.make(voice, exhibit, &data) {
+                match self.make(console, exhibit, &data) {
                     Ok(record) => {
                         write(folder, &record.files())?;
                         made.push(record);
@@ -100,7 +100,7 @@ impl Reproduce {
                 }
                 write(folder, &indexes(folder, &left_out))?;
             }
-            said_written(voice, &[&folder.join("index.html")]);
+            said_written(console, &[&folder.join("index.html")]);
             self.running.report(&json!({
                 "made": made,
                 "left_out": left_out.iter().map(|l| json!({ "name": l.name, "why": l.why })).collect::<Vec<_>>(),
@@ -114,9 +114,9 @@ impl Reproduce {
         folder.or_else(beside).map_or(Data::none(), Data::of)
     }
 
-    fn make(&self, voice: Voice, exhibit: &Exhibit, data: &Data) -> Result<Record, Failure> {
+    fn make(&self, console: Console, exhibit: &Exhibit, data: &Data) -> Result<Record, Failure> {
         let start = Instant::now();
-        let progress = voice.share(exhibit.name);
+        let progress = console.share(exhibit.name);
         let observer =
             |what: &str, done, total| progress.stage(&format!("{}: {what}", exhibit.name), done, total);
         let run = Run { data, seed: self.seed, most_repeats: self.repeats, observer: &observer };
@@ -127,7 +127,7 @@ impl Reproduce {
         drop(progress);
         let (agree, rows) = record.agreement();
         let seconds = start.elapsed().as_secs_f64();
-        voice.say(&format!("{}: {agree} of {} agree, {seconds:.1} s", exhibit.name, count(rows, "row")));
+        console.say(&format!("{}: {agree} of {} agree, {seconds:.1} s", exhibit.name, count(rows, "row")));
         Ok(record)
     }
 }

@@ -50,14 +50,14 @@ impl Sample {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let outputs: Vec<&Path> = self.target.output.as_deref().into_iter().collect();
         check_places(&[&self.model], &outputs)?;
-        self.running.run(|voice| {
+        self.running.run(|console| {
             let format = self.target.format(Format::CSV)?;
             let output = self.target.open(format, self.running.json)?;
             let opened = input::opened(&self.model)?;
             opened.of_new_rows().map_err(|e| Failure::work(&input::name_of(&self.model), e))?;
             let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
             let at_once = (CELLS / opened.columns().len()).clamp(1, ROWS);
-            let progress = voice.share("drawing rows");
+            let progress = console.share("drawing rows");
             let mut done = 0;
             // Rows are drawn one after the other, so that it does not matter where a part ends.
             let mut part = |rows: usize| {
@@ -71,8 +71,8 @@ impl Sample {
             };
             let left = output.write(|out| Sheet::write_parts(self.rows, at_once, format, out, &mut part))?;
             drop(progress);
-            facts::left_out(voice, &left, "the result");
-            said_written(voice, &outputs);
+            facts::left_out(console, &left, "the result");
+            said_written(console, &outputs);
             self.running.report(&json!({ "n_rows": self.rows, "seed": self.seed }))
         })
     }
@@ -83,7 +83,7 @@ fn part(opened: &Opened, n_rows: usize, rng: &mut ChaCha8Rng) -> Result<Sheet<'s
     let (rows, classes) = match opened {
         Opened::Model(_) | Opened::Sources(_) => (opened.of_new_rows()?.sample(n_rows, rng), None),
         Opened::Mixture(saved) => {
-            let (rows, drawn) = saved.mixture.sample_labelled(n_rows, rng);
+            let (rows, drawn) = saved.mixture.sample_labeled(n_rows, rng);
             let class = |classes: &SavedClasses| {
                 let names = drawn.iter().map(|&k| classes.names[k].clone()).collect();
                 (classes.target.clone(), names)

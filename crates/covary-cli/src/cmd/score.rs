@@ -1,9 +1,9 @@
 //! `covary score`: how likely, and how odd, each row is.
 
 use super::{Question, asked_json};
+use crate::console::count;
 use crate::failure::Failure;
 use crate::mixture::push_labels;
-use crate::voice::count;
 use clap::Args;
 use covary::io::Cells;
 use covary::io::model_file::Opened;
@@ -37,7 +37,7 @@ pub(crate) struct Score {
 
 impl Score {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        self.question.answer(|voice, asked, write| {
+        self.question.answer(|console, asked, write| {
             let data = asked.data()?;
             let failed = |e| Failure::of_table(&asked.source.name, e);
             let density = asked.opened.of_new_rows().map_err(|e| Failure::work(&asked.model, e))?;
@@ -60,7 +60,7 @@ impl Score {
             write(&sheet)?;
 
             let per_cell = total / data.n_observed().max(1) as f64;
-            voice.say(&format!(
+            console.say(&format!(
                 "log-likelihood {total:.4} over {}, {per_cell:.4} per observed cell",
                 count(data.n_rows(), "row")
             ));

@@ -1,11 +1,11 @@
 //! `covary select`: how many components, or how many models of a mixture, and why.
 
 use crate::args::{Family, Kind, Reading, Running, Selecting, at_least_one};
+use crate::console::{Console, aligned};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::{Select as Columns, Source};
 use crate::learn::placed;
-use crate::voice::{Voice, aligned};
 use clap::Args;
 use covary::learn::{MOST_COMPONENTS, MixtureFamily, MixtureRequest};
 use covary::select::{Compare, Comparison, ComparisonAt, MixtureComparison, MixtureSize, ReversibleJump};
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 ///
 /// One row for each number of components of probabilistic PCA:
 ///   log-likelihood   of the observed cells, in nats; never falls, so it cannot choose
-///   AIC, BIC         penalised for the number of parameters; smaller is better
+///   AIC, BIC         penalized for the number of parameters; smaller is better
 ///   evidence         Minka's approximation of ln p(data | q), up to a constant; complete tables
 ///   held-out         nats per hidden cell, each fifth of them predicted from the rest, and by
 ///                    how much less than the best, with its standard error; its choice is the
@@ -76,7 +76,7 @@ pub(crate) struct Select {
     sample: bool,
 
     /// Prior of the sampled components: their variance over that of the noise has density
-    /// falling as its power 1 + A1. Small values favour few strong components.
+    /// falling as its power 1 + A1. Small values favor few strong components.
     #[arg(long, verbatim_doc_comment, value_name = "A1", default_value_t = 0.1)]
     a1: f64,
 
@@ -108,23 +108,23 @@ impl Select {
                 return call("select compares models of ppca, mppca, mfa and gmm; give one of these");
             }
         };
-        self.running.run(|voice| {
+        self.running.run(|console| {
             let source = self.reading.read(&self.data, Columns::By(&self.selecting))?;
-            let ledger = facts::tell(voice, &source);
-            let placement = placed(voice, &source, &ledger)?;
+            let ledger = facts::tell(console, &source);
+            let column_map = placed(console, &source, &ledger)?;
             let failed = |e| Failure::of_table(&source.name, e);
-            let data = placement.dataset(source.table.dataset()).map_err(failed)?;
+            let data = column_map.dataset(source.table.dataset()).map_err(failed)?;
             if let Some(family) = mixture {
-                let (found, largest) = self.mixtures(voice, &source, &data, family)?;
+                let (found, largest) = self.mixtures(console, &source, &data, family)?;
                 return if self.running.json {
                     let facts = facts::as_json(&source, &ledger);
                     self.running.report(&mixtures_as_json(&found, largest, &facts))
                 } else {
-                    super::print(&crate::voice::harmless(&mixtures_described(&found, largest)))
+                    super::print(&crate::console::harmless(&mixtures_described(&found, largest)))
                 };
             }
             if self.sample && !data.is_complete() {
-                voice.warn("p(q | data) is sampled of complete tables only: left out");
+                console.warn("p(q | data) is sampled of complete tables only: left out");
             }
             let sample = ReversibleJump { seed: self.seed, a1: self.a1, ..ReversibleJump::default() };
             let sample = self.sample.then_some(sample);
@@ -134,19 +134,19 @@ impl Select {
                 sample,
                 seed: self.seed,
             };
-            let progress = voice.share("comparing numbers of components");
+            let progress = console.share("comparing numbers of components");
             let found = compare
                 .run_observed(&data, &|what, done, total| progress.stage(what, done, total))
                 .map_err(failed)?;
             drop(progress);
             if let Some(doubt) = found.posterior.as_ref().and_then(covary::select::ComponentPosterior::doubt)
             {
-                voice.warn(&doubt.to_string());
+                console.warn(&doubt.to_string());
             }
             if self.running.json {
                 self.running.report(&as_json(&found, &facts::as_json(&source, &ledger)))
             } else {
-                super::print(&crate::voice::harmless(&described(&found)))
+                super::print(&crate::console::harmless(&described(&found)))
             }
         })
     }
@@ -158,7 +158,7 @@ const FOLDS: usize = 5;
 impl Select {
     fn mixtures(
         &self,
-        voice: Voice,
+        console: Console,
         source: &Source,
         data: &Dataset,
         family: MixtureFamily,
@@ -171,7 +171,7 @@ impl Select {
             max_components: self.max_components.unwrap_or(MOST_COMPONENTS),
             ..defaults
         };
-        let progress = voice.share("comparing sizes of mixtures");
+        let progress = console.share("comparing sizes of mixtures");
         let found = request
             .compare(data, FOLDS.min(data.n_rows()), &|done, total| progress.done(done, total))
             .map_err(|e| Failure::of_table(&source.name, e))?;

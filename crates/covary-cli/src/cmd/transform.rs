@@ -54,7 +54,7 @@ enum CoordinatesName {
 
 impl Transform {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        self.question.answer(|voice, asked, write| {
+        self.question.answer(|console, asked, write| {
             let data = asked.data()?;
             let failed = |e| Failure::of_table(&asked.source.name, e);
             if let Opened::Sources(saved) = &asked.opened {
@@ -108,7 +108,7 @@ impl Transform {
                 scores = scores.first_columns(q);
             }
             if q == 0 {
-                voice.warn("the model has no components, so rows have no scores");
+                console.warn("the model has no components, so rows have no scores");
             }
             let mut sheet = asked.aside();
             sheet.push_matrix((1..=q).map(|k| format!("component_{k}")), &scores);
@@ -150,7 +150,7 @@ impl Transform {
         let coordinates = self.coordinates.unwrap_or(CoordinatesName::Posterior).coordinates();
         let mut sheet = asked.aside();
         push_labels(&mut sheet, saved, data).map_err(failed)?;
-        for (name, model) in mixture::names(saved).iter().zip(saved.mixture.components()) {
+        for (name, model) in mixture::names(saved).iter().zip(saved.mixture.models()) {
             let scores = model.transform(data, coordinates).map_err(failed)?;
             for k in 0..scores.n_columns() {
                 sheet.push(format!("{name}_component_{}", k + 1), Cells::Numbers(scores.column(k)));

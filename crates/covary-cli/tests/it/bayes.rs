@@ -85,7 +85,7 @@ fn a_resumed_run_ends_as_one_that_never_stopped() {
         "fit -q examples/wine_gaps.csv --model bpca --inference gibbs --components 2 --prior warm_up=50";
     succeed(root, &format!("{fit} --prior draws=60 -o whole.covary"));
     succeed(root, &format!("{fit} --prior draws=20 --checkpoint chains -o part.covary"));
-    assert_eq!(saved(root, "part.covary").draws.expect("draws").components().len(), 80);
+    assert_eq!(saved(root, "part.covary").draws.expect("draws").models().len(), 80);
     succeed(root, &format!("{fit} --prior draws=60 --checkpoint chains -o resumed.covary"));
     assert_eq!(bytes(root, "whole.covary"), bytes(root, "resumed.covary"));
 
@@ -116,7 +116,7 @@ fn wrong_calls_say_what_would_be_right() {
         &format!("{fit} --inference structured"),
         "does not lead to --model ppca; give one of spectral, em",
     );
-    refused(&format!("{fit} --model bpca --prior colour=blue"), "structured has no option `colour`; it has");
+    refused(&format!("{fit} --model bpca --prior color=blue"), "structured has no option `color`; it has");
     refused(&format!("{fit} --model bpca --prior noise_rate"), "such as noise_rate=0.01");
     refused(&format!("{fit} --model bpca --prior noise_rate=much"), "noise_rate");
     refused(&format!("{fit} --model bpca --checkpoint chains"), "--checkpoint goes with --inference gibbs");

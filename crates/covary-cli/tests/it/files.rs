@@ -172,7 +172,7 @@ fn parts_of_a_sample_are_the_whole() {
 
 /// Starts a call, waits until a temporary file of it has grown, and sends a signal.
 #[cfg(target_os = "linux")]
-fn signalled(root: &Path, call: &str, signal: &str) -> (Option<i32>, String) {
+fn signaled(root: &Path, call: &str, signal: &str) -> (Option<i32>, String) {
     let mut child = covary()
         .current_dir(root)
         .args(call.split_whitespace())
@@ -210,7 +210,7 @@ fn a_sample_hears_signals_and_leaves_nothing_behind() {
     let root = folder.path();
     let call = "sample wine.covary --rows 99999999999 -o s.csv";
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
-        let (got, err) = signalled(root, call, signal);
+        let (got, err) = signaled(root, call, signal);
         assert_eq!(got, Some(code), "{signal}: {err}");
         assert_eq!(temporary_files(root), Vec::<String>::new(), "{signal}");
         assert!(!root.join("s.csv").exists(), "{signal}");

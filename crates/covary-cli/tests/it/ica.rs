@@ -18,7 +18,7 @@ fn sources(n: usize) -> Matrix {
     })
 }
 
-/// Three pulses with heavy tails, the only ones that noisy sources are modelled with.
+/// Three pulses with heavy tails, the only ones that noisy sources are modeled with.
 fn pulses(n: usize) -> Matrix {
     Matrix::from_fn(n, 3, |i, k| {
         let x = i as f64;
@@ -163,7 +163,7 @@ fn inspect_tells_what_each_source_is() {
 }
 
 #[test]
-fn options_reach_the_road() {
+fn options_reach_the_method() {
     let folder = folder_with_sound();
     let root = folder.path();
     succeed(
@@ -278,7 +278,7 @@ fn odd_tables_are_separated_or_refused_in_words() {
     assert_eq!(saved(root, "a.covary").constants[0].name, "c5");
     succeed(root, "reconstruct -q a.covary constant.csv -o back.csv");
     assert_eq!(read(root, "back.csv").dataset().values()[(7, 4)], 4.5);
-    // An empty column cannot be modelled.
+    // An empty column cannot be modeled.
     with("empty.csv", &|_| f64::NAN);
     refused(root, "fit -q empty.csv --model ica --inference noisy -o a.covary", 1, "c5");
     // One column is one source.
@@ -296,7 +296,7 @@ fn wrong_calls_are_named() {
     for (rest, why) in [
         ("--standardize", "--standardize changes no independent component"),
         ("--inference em", "`em` is not known; give one of fastica, maximum-likelihood, noisy"),
-        ("--prior colour=3", "fastica has no option `colour`"),
+        ("--prior color=3", "fastica has no option `color`"),
         ("--prior contrast=loud", "logcosh, with its slope such as `logcosh 1.5`, exp or cube"),
         ("--mixtures 2", "--mixtures goes with"),
         ("--check", "--check and --rotation go with a linear-Gaussian model"),

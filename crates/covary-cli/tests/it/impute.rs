@@ -19,7 +19,7 @@ const SMALL: &str =
     "z,x,y\r\n\"a,1\",1,2.1\r\nb, 2 ,3.9\r\nc,+3,NA\r\nd,4e0,8.1\r\n\"e\",5,10.0\r\nf,,12.1\r\ng,7,13.9";
 
 #[test]
-fn a_gap_is_filled_from_its_neighbours_and_nothing_else_changes() {
+fn a_gap_is_filled_from_its_neighbors_and_nothing_else_changes() {
     let said = run(&["-", "--components", "1"], SMALL);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let lines: Vec<&str> = said.out.split("\r\n").collect();

@@ -176,7 +176,7 @@ fn wrong_calls_and_tables_are_named() {
     refused(&format!("{fit} --model mppca --mixtures 100 --components 2"), 1, "100 models are too many");
     refused(&format!("{fit} --model mppca --components 0.9"), 2, "is a number or `auto`");
     refused(&format!("{fit} --model mfa --inference em"), 2, "a mixture has one method");
-    refused(&format!("{fit} --model mppca --prior colour=3"), 2, "mixture-em has no option `colour`");
+    refused(&format!("{fit} --model mppca --prior color=3"), 2, "mixture-em has no option `color`");
     refused(&format!("{fit} --model mppca --rotation varimax"), 2, "--rotation goes with one model");
     refused(&format!("{fit} --target cultivar --check"), 2, "not with --target");
     refused("select examples/wine.csv --max-mixtures 3", 2, "--max-mixtures goes with --model mppca");
@@ -191,7 +191,7 @@ fn wrong_calls_and_tables_are_named() {
     refused("fit -q empty.csv --model mppca --mixtures 2 -o a.covary", 1, "empty.csv");
     refused(&format!("{fit} --model mppca --target cultivar"), 2, "--target fits one model for each class");
     refused(&format!("{fit} --model bpca --target cultivar"), 2, "not bpca");
-    refused(&format!("{fit} --target colour"), 1, "colour");
+    refused(&format!("{fit} --target color"), 1, "color");
     fs::write(folder.path().join("one.csv"), "a,b,kind\n1,2,x\n2,3,x\n4,4,x\n5,7,x\n").unwrap();
     refused("fit -q one.csv --target kind --components 1 -o a.covary", 1, "all rows are of class `x`");
     fs::write(folder.path().join("two.csv"), "a,b,kind\n1,2,x\n2,3,x\n4,4,x\n5,7,y\n").unwrap();

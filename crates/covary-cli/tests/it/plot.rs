@@ -87,7 +87,7 @@ fn calls_that_cannot_be_meant_say_what_would_be() {
     refused(root, "plot wine.covary --kind loadings --components 7 -o a.svg", 1, "the model has 3");
     let scores = "plot wine.covary examples/wine.csv --kind scores -o a.svg";
     refused(root, &format!("{scores} --components 1"), 2, "two components");
-    refused(root, &format!("{scores} --color colour"), 1, "there is no column `colour`");
+    refused(root, &format!("{scores} --color color"), 1, "there is no column `color`");
     refused(root, "plot wine.covary --kind hinton --width 3 -o a.svg", 2, "200 to 8000");
     assert!(!root.join("a.svg").exists(), "nothing is left behind");
     fs::write(root.join("words.csv"), "name,town\nx,y\n").expect("writable");

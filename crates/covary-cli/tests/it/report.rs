@@ -89,7 +89,7 @@ fn every_model_has_a_page() {
 }
 
 #[test]
-fn a_table_that_cannot_be_modelled_gets_a_page_that_says_why() {
+fn a_table_that_cannot_be_modeled_gets_a_page_that_says_why() {
     let folder = folder_with_examples();
     let root = folder.path();
     for (table, words) in [("a,b\nx,y\nz,w\n", "is not a number"), ("a,b\n1,2\n1,2\n1,2\n", "constant")] {

@@ -55,7 +55,7 @@ class GroupFactorAnalysis(LinearGaussian):
     views_ : dict
         From the name of each view, or its number, to the places of its columns among those of the table.
     loadings_ : ndarray of shape (n_features, n_components)
-        W, components by falling strength over all views; 0 where a component is not active.
+        W, components by decreasing strength over all views; 0 where a component is not active.
     activity_ : ndarray of bool of shape (n_views, n_components)
         Whether a component is active in a view. One that is active in two or more is shared, one that is
         active in one is private to it.

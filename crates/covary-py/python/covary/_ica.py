@@ -126,7 +126,7 @@ class FastICA(_Sources):
     algorithm : {"parallel", "deflation"}, default="parallel"
         All sources at once, or one after the other.
     whiten : {"unit-variance", "arbitrary-variance"} or False, default="unit-variance"
-        Centre and whiten the table first; sources then have variance 1, or 1 / n_samples. If False the table
+        Center and whiten the table first; sources then have variance 1, or 1 / n_samples. If False the table
         must be white already.
     fun : {"logcosh", "exp", "cube"} or callable, default="logcosh"
         What far from Gaussian means, or a function of the sources, of shape (n_components, n_samples) or for
@@ -150,7 +150,7 @@ class FastICA(_Sources):
     components_ : ndarray of shape (n_components, n_features)
         The unmixing: sources are ``(X - mean_) @ components_.T``.
     mixing_ : ndarray of shape (n_features, n_components)
-        Its pseudo-inverse, columns by falling length; in each the entry of largest absolute value is positive.
+        Its pseudo-inverse, columns by decreasing length; in each the entry of largest absolute value is positive.
     mean_ : ndarray of shape (n_features,)
         Mean of each column; absent if `whiten` is False.
     whitening_ : ndarray of shape (n_components, n_features)
@@ -320,7 +320,7 @@ class InfomaxICA(_Sources):
     components_ : ndarray of shape (n_components, n_features)
         The unmixing: sources are ``(X - mean_) @ components_.T``, of variance 1.
     mixing_ : ndarray of shape (n_features, n_components)
-        Its pseudo-inverse, columns by falling length; in each the entry of largest absolute value is positive.
+        Its pseudo-inverse, columns by decreasing length; in each the entry of largest absolute value is positive.
     mean_ : ndarray of shape (n_features,)
         Mean of each column.
     whitening_ : ndarray of shape (n_components, n_features)
@@ -420,7 +420,7 @@ class NoisyICA(_Sources):
     Attributes
     ----------
     mixing_ : ndarray of shape (n_features, n_components)
-        What one unit of each source adds to a row, columns by falling length; in each the entry of largest absolute
+        What one unit of each source adds to a row, columns by decreasing length; in each the entry of largest absolute
         value is positive.
     mean_ : ndarray of shape (n_features,)
         Mean of each column.
@@ -441,7 +441,7 @@ class NoisyICA(_Sources):
 
     Notes
     -----
-    Only heavy tails are modelled; a `CovaryWarning` names sources that have light ones. To fill gaps, `FactorAnalysis`
+    Only heavy tails are modeled; a `CovaryWarning` names sources that have light ones. To fill gaps, `FactorAnalysis`
     is as exact and its intervals hold what they promise; these are narrow: of 95 % about 92 %.
 
     Examples

@@ -157,7 +157,7 @@ class Imputer(TransformerMixin, BaseEstimator):
         model.n_features_in_ = int(observed.sum())
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_[observed]
-        self.estimator_ = model._fit_rows(self._modelled(rows))
+        self.estimator_ = model._fit_rows(self._modeled(rows))
         single = [j for j, _ in self.estimator_._model.singles]
         if single:
             names = self.estimator_._model.names
@@ -184,7 +184,7 @@ class Imputer(TransformerMixin, BaseEstimator):
             f"without any observed value, so {what}: column(s) {said}", CovaryWarning, stacklevel=4
         )
 
-    def _modelled(self, rows: Array) -> Array:
+    def _modeled(self, rows: Array) -> Array:
         """The columns of the model."""
         return rows if self._observed is None else np.ascontiguousarray(rows[:, self._observed])
 
@@ -197,7 +197,7 @@ class Imputer(TransformerMixin, BaseEstimator):
         return whole
 
     def _answer(self, rows: Array, *, own: bool, return_std: bool) -> Any:
-        found = self.estimator_._filled(self._modelled(rows), own=own, return_std=return_std)
+        found = self.estimator_._filled(self._modeled(rows), own=own, return_std=return_std)
         filled, std = found if return_std else (found, found)
         filled = self._whole(filled)
         if self.indicator_ is not None:
@@ -265,7 +265,7 @@ class Imputer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = self._gaps_as_nan(X, reset=False)
-        filled, std = self.estimator_._filled(self._modelled(rows), own=False, return_std=True)
+        filled, std = self.estimator_._filled(self._modeled(rows), own=False, return_std=True)
         reach = _covary.interval_reach(float(level))
         return self._whole(filled - reach * std), self._whole(filled + reach * std)
 
@@ -284,10 +284,10 @@ class Imputer(TransformerMixin, BaseEstimator):
         Returns
         -------
         tables : ndarray of shape (n_draws, n_samples, n_features_kept)
-            The copies, without the columns of `add_indicator`. Analyse each and put the answers together by :func:`covary.pool`.
+            The copies, without the columns of `add_indicator`. Analyze each and put the answers together by :func:`covary.pool`.
         """
         check_is_fitted(self)
-        rows = self._modelled(self._gaps_as_nan(X, reset=False))
+        rows = self._modeled(self._gaps_as_nan(X, reset=False))
         seed = _table.seed_of(self.random_state if random_state is None else random_state)
         return self._whole(self.estimator_._drawn(rows, n_draws, seed, own=False))
 
@@ -309,7 +309,7 @@ class Imputer(TransformerMixin, BaseEstimator):
             each of ``levels`` the share of cells inside their interval, ``coverage``.
         """
         check_is_fitted(self)
-        rows = self._modelled(self._gaps_as_nan(X, reset=False))
+        rows = self._modeled(self._gaps_as_nan(X, reset=False))
         seed = _table.seed_of(self.random_state)
         return self.estimator_._model.self_check(
             rows, seed, [float(level) for level in levels], n_threads(), _options.progress(self)

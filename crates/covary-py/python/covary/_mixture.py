@@ -298,7 +298,7 @@ class _Mixture(DensityMixin, _Mixed):
 
 
 class MixturePPCA(_Mixture):
-    """A mixture of probabilistic PCAs, or of factor analysers, exact with missing cells.
+    """A mixture of probabilistic PCAs, or of factor analyzers, exact with missing cells.
 
     Rows come in groups, each with its own mean, plane and noise. EM finds the groups and fits their
     models at once; gaps are integrated out.
@@ -328,7 +328,7 @@ class MixturePPCA(_Mixture):
     Attributes
     ----------
     weights_ : ndarray of shape (n_mixtures,)
-        Share of the rows in each model, falling.
+        Share of the rows in each model, in decreasing order.
     means_ : ndarray of shape (n_mixtures, n_features)
         Means.
     loadings_ : ndarray of shape (n_mixtures, n_features, n_components)

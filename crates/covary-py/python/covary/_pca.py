@@ -155,13 +155,13 @@ class PCA(_Principal):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Orthonormal axes by falling variance; in each the entry of largest absolute value is positive.
+        Orthonormal axes by decreasing variance; in each the entry of largest absolute value is positive.
     explained_variance_ : ndarray of shape (n_components,)
         Variance along each axis, divisor n - 1.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Its share of the total.
     singular_values_ : ndarray of shape (n_components,)
-        Those of the centred table.
+        Those of the centered table.
     mean_ : ndarray of shape (n_features,)
         Mean of each column; with gaps, as the model sees it.
     n_components_ : int

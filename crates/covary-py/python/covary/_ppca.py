@@ -47,7 +47,7 @@ class PPCA(LinearGaussian):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Orthonormal principal axes, by falling variance; in each the entry of largest absolute value
+        Orthonormal principal axes, by decreasing variance; in each the entry of largest absolute value
         is positive.
     loadings_ : ndarray of shape (n_features, n_components)
         W: columns per standard deviation of a latent coordinate.

@@ -122,7 +122,7 @@ def select(
     X : array-like of shape (n_samples, n_features)
         The table; NaN where a cell is missing.
     model : {"ppca", "mppca", "mfa", "gmm"}, default="ppca"
-        Probabilistic PCA, or a mixture of PPCAs, of factor analysers or of Gaussians.
+        Probabilistic PCA, or a mixture of PPCAs, of factor analyzers or of Gaussians.
     max_components : int or None, default=None
         Most components tried; None is 10, and 4 for the models of a mixture.
     max_mixtures : int, default=6

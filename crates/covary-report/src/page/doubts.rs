@@ -33,12 +33,12 @@ pub(crate) fn not_done(facts: &Facts) -> Vec<String> {
         }
     }
     if model.rotation.is_none() && model.n_components > 1 {
-        said.push("Components are as fitted, by falling weight; they were not rotated.".to_owned());
+        said.push("Components are as fitted, by decreasing weight; they were not rotated.".to_owned());
     }
     if facts.check.is_none() {
         said.push("Predictions were not checked on hidden cells: the table has too few to spare.".to_owned());
     }
-    said.push("Rows are taken as independent of each other: no time, place or group is modelled.".to_owned());
+    said.push("Rows are taken as independent of each other: no time, place or group is modeled.".to_owned());
     said
 }
 
@@ -105,8 +105,8 @@ fn of_components(facts: &Facts) -> Vec<String> {
     let (Some(model), Some(table)) = (&facts.model, &facts.table) else { return Vec::new() };
     let q = model.n_components;
     let mut said = Vec::new();
-    let n_modelled = table.columns.iter().filter(|c| c.explained.is_some()).count();
-    let room = table.n_rows.saturating_sub(2).min(n_modelled.saturating_sub(1));
+    let n_modeled = table.columns.iter().filter(|c| c.explained.is_some()).count();
+    let room = table.n_rows.saturating_sub(2).min(n_modeled.saturating_sub(1));
     if model.why == Why::HiddenCells && model.most_tried() == Some(q) && q > 0 && q < room {
         said.push(format!(
             "{q} is the most components that were tried, and more may do better: try --components {}.",

@@ -7,7 +7,7 @@ use covary::data::Ledger;
 use covary::io::model_file::Saved;
 use covary::io::{ColumnKind, Table};
 use covary::learn::{Components, Family};
-use covary::model::{FilledCell, Imputed, Placement, Reconstruction};
+use covary::model::{ColumnMap, FilledCell, Imputed, Reconstruction};
 use covary::select::{CheckedCell, GapTests, SelfCheck, gap_tests};
 use serde::Serialize;
 
@@ -43,7 +43,7 @@ pub struct Study<'a> {
     /// The model, with the check on hidden cells if there was one.
     pub saved: &'a Saved,
     /// Where its columns stand in the table.
-    pub placement: &'a Placement,
+    pub column_map: &'a ColumnMap,
     /// Its columns of the table.
     pub data: &'a Dataset,
     /// The hidden cells of the check.
@@ -354,9 +354,9 @@ fn table_facts(table: &Table, ledger: &Ledger, study: Option<&Study<'_>>) -> Res
     let mut spread = vec![None; data.n_columns()];
     let mut skill = vec![None; data.n_columns()];
     let mut tests = GapTests::default();
-    if let Some(Study { saved, placement, data, .. }) = study {
+    if let Some(Study { saved, column_map, data, .. }) = study {
         let variances = saved.model.variances();
-        for (k, &j) in placement.columns.iter().enumerate() {
+        for (k, &j) in column_map.columns.iter().enumerate() {
             explained[j] = Some(1.0 - saved.model.noise().variance(k) / variances[k]);
             spread[j] = Some(variances[k].sqrt() / saved.training.column_sds[k]);
             skill[j] = saved.check.as_ref().and_then(|c| c.skill_by_column[k]);
@@ -482,7 +482,7 @@ fn filled(
 ) -> Result<FilledFacts, Error> {
     let wide = table.dataset();
     let imputed: Imputed =
-        study.placement.imputed(study.saved.of_training_rows().impute(study.data)?, wide)?;
+        study.column_map.imputed(study.saved.of_training_rows().impute(study.data)?, wide)?;
     let sds: Vec<f64> = wide.observed_variances().iter().map(|v| v.sqrt()).collect();
     let uncertainty = |c: &FilledCell| if sds[c.column] > 0.0 { c.sd / sds[c.column] } else { 0.0 };
     let mut order: Vec<(f64, &FilledCell)> = imputed.cells().iter().map(|c| (uncertainty(c), c)).collect();

@@ -100,17 +100,17 @@ pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
     made
 }
 
-/// Colours that differ between light and dark, each pair a variable of the page.
+/// Colors that differ between light and dark, each pair a variable of the page.
 #[derive(Default)]
-pub(crate) struct Colours {
+pub(crate) struct Colors {
     pairs: BTreeMap<(String, String), usize>,
 }
 
 /// `#rrggbb`.
-const COLOUR: usize = 7;
+const COLOR: usize = 7;
 
-impl Colours {
-    /// One drawing for both themes: where the two differ in colours alone, as most do, a colour becomes a
+impl Colors {
+    /// One drawing for both themes: where the two differ in colors alone, as most do, a color becomes a
     /// variable; otherwise both are kept, and the page shows one.
     pub(crate) fn joined(&mut self, figure: &Figure) -> String {
         let (light, dark) = (inline(&figure.light), inline(&figure.dark));
@@ -132,13 +132,13 @@ impl Colours {
                 (None, None) => return Some(out),
                 (l, d) => (l?, d?),
             };
-            let (l_colour, l_rest) = l.split_at_checked(COLOUR - 1)?;
-            let (d_colour, d_rest) = d.split_at_checked(COLOUR - 1)?;
+            let (l_color, l_rest) = l.split_at_checked(COLOR - 1)?;
+            let (d_color, d_rest) = d.split_at_checked(COLOR - 1)?;
             if l_rest != d_rest {
                 return None;
             }
             let next = self.pairs.len();
-            let k = *self.pairs.entry((l_colour.to_owned(), d_colour.to_owned())).or_insert(next);
+            let k = *self.pairs.entry((l_color.to_owned(), d_color.to_owned())).or_insert(next);
             out.extend(["=\"var(--c", &k.to_string(), ")", l_rest]);
         }
     }

@@ -4,7 +4,7 @@ use super::facts::{
     CellFacts, CheckFacts, ColumnFacts, CoverageFacts, Facts, FilledFacts, ModelFacts, OddRows, TableFacts,
     Why,
 };
-use super::figures::{Colours, Figure, Place};
+use super::figures::{Colors, Figure, Place};
 use crate::Theme;
 use crate::scale::{count, minus, number, rounded, several};
 use crate::text::clean;
@@ -17,8 +17,8 @@ const MOST_COLUMNS: usize = 300;
 
 /// The page, in one piece.
 pub fn html(facts: &Facts, figures: &[Figure]) -> String {
-    let mut colours = Colours::default();
-    let drawn: Vec<(&Figure, String)> = figures.iter().map(|f| (f, colours.joined(f))).collect();
+    let mut colors = Colors::default();
+    let drawn: Vec<(&Figure, String)> = figures.iter().map(|f| (f, colors.joined(f))).collect();
     let show = |place: Place| {
         let here: Vec<_> = drawn.iter().filter(|(f, _)| f.place == place).collect();
         markup! {
@@ -28,7 +28,7 @@ pub fn html(facts: &Facts, figures: &[Figure]) -> String {
         }
     };
     let parts: Vec<Part> = sections(facts, &show).into_iter().flatten().collect();
-    let (light, dark) = (colours.css(Theme::Light), colours.css(Theme::Dark));
+    let (light, dark) = (colors.css(Theme::Light), colors.css(Theme::Dark));
     // Printed pages are light, whatever the screen is.
     let style = format!(
         "{}\n:root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n@media screen{{:root[data-theme=dark]{{{dark}}}}}\n",
@@ -61,7 +61,7 @@ pub fn html(facts: &Facts, figures: &[Figure]) -> String {
                 }
                 main #main {
                     @for Part { id, heading, body, .. } in &parts {
-                        section id=(id) aria-labelledby={ (id) "-h" } {
+                        section id=(id) aria-labeledby={ (id) "-h" } {
                             h2 id={ (id) "-h" } { (heading) }
                             (body)
                         }
@@ -210,7 +210,7 @@ fn came_in(table: &TableFacts, figures: &Markup) -> Markup {
         shown.truncate(MOST_COLUMNS);
     }
     let checked = table.columns.iter().any(|c| c.skill.is_some());
-    let modelled = table.columns.iter().any(|c| c.explained.is_some());
+    let modeled = table.columns.iter().any(|c| c.explained.is_some());
     markup! {
         p {
             (several(table.n_rows, "row")) " and " (several(table.n_columns, "column")) " of numbers. "
@@ -251,14 +251,14 @@ fn came_in(table: &TableFacts, figures: &Markup) -> Markup {
                     thead { tr {
                         (th("column", "text")) (th("gaps", "number")) (th("mean", "number")) (th("sd", "number"))
                         (th("least", "number")) (th("largest", "number"))
-                        @if modelled { (th("explained", "number")) }
+                        @if modeled { (th("explained", "number")) }
                         @if checked { (th("predicted", "number")) }
                     } }
                     tbody { @for c in shown { tr {
                         th scope="row" { (name(&c.name)) }
                         td { (count(c.n_gaps)) }
                         (cell(c.mean)) (cell(c.sd)) (cell(c.least)) (cell(c.largest))
-                        @if modelled { (share(c.explained)) }
+                        @if modeled { (share(c.explained)) }
                         @if checked { (whole_share(c.skill)) }
                     } } }
                 }
@@ -417,11 +417,11 @@ fn coverage(check: &CheckFacts) -> Markup {
 }
 
 fn cells(filled: &FilledFacts) -> Markup {
-    let labelled = filled.cells.iter().any(|c| c.label.is_some());
+    let labeled = filled.cells.iter().any(|c| c.label.is_some());
     let row = |c: &CellFacts| {
         markup! { tr {
             td data-is { (c.row) }
-            @if labelled { td data-has { bdi { (clean(c.label.as_deref().unwrap_or(""))) } } }
+            @if labeled { td data-has { bdi { (clean(c.label.as_deref().unwrap_or(""))) } } }
             td.left data-has { (name(&c.column)) }
             td { (to_sd(c.mean, c.sd)) } td { (to_sd(c.sd, c.sd)) }
             td { (to_sd(c.lower, c.sd)) } td { (to_sd(c.upper, c.sd)) } td { (two(c.uncertainty)) }
@@ -442,7 +442,7 @@ fn cells(filled: &FilledFacts) -> Markup {
             table.sortable #cells {
                 caption.quiet { "Intervals hold the true value with probability " (level(filled.level)) ", if the model is right. " span.hint { "Click or press a heading to sort." } }
                 thead { tr {
-                    (th("row", "number")) @if labelled { (th("name", "text")) } (th("column", "text"))
+                    (th("row", "number")) @if labeled { (th("name", "text")) } (th("column", "text"))
                     (th("filled", "number")) (th("sd", "number")) (th("from", "number")) (th("to", "number"))
                     (th("sd, in the column's", "number"))
                 } }
@@ -453,7 +453,7 @@ fn cells(filled: &FilledFacts) -> Markup {
 }
 
 fn odd(odd: &OddRows) -> Markup {
-    let labelled = odd.rows.iter().any(|r| r.label.is_some());
+    let labeled = odd.rows.iter().any(|r| r.label.is_some());
     markup! {
         p {
             @if odd.n_far == 0 { "No row is further from the model than chance allows. " }
@@ -470,13 +470,13 @@ fn odd(odd: &OddRows) -> Markup {
         div.scroll tabindex="0" role="region" aria-label="Odd rows" {
             table.sortable {
                 thead { tr {
-                    (th("row", "number")) @if labelled { (th("name", "text")) }
+                    (th("row", "number")) @if labeled { (th("name", "text")) }
                     (th("T²", "number")) (th("SPE, scaled", "number")) (th("chance of a row as far", "number"))
                     (th("most unlike what the components say", "text"))
                 } }
                 tbody { @for r in &odd.rows { tr class=[(r.tail_probability < odd.threshold).then_some("far")] {
                     th scope="row" { (r.row) }
-                    @if labelled { td { bdi { (clean(r.label.as_deref().unwrap_or(""))) } } }
+                    @if labeled { td { bdi { (clean(r.label.as_deref().unwrap_or(""))) } } }
                     td { (number(r.t_squared, 3)) } td { (number(r.scaled_prediction_error, 3)) }
                     td { (number(r.tail_probability, 2)) }
                     td.left { @for (k, (column, z)) in r.because.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Rows and columns in one picture: arrows point to where a column is large.
 
-use super::scores::{self, ColourBy, ScoresNumbers};
+use super::scores::{self, ColorBy, ScoresNumbers};
 use super::{communalities, largest, standardized_loadings};
 use crate::layout::{LABEL, Sheet, Words};
 use crate::scale::{count, several};
@@ -46,13 +46,13 @@ pub fn numbers(
     saved: &Saved,
     data: &Dataset,
     components: (usize, usize),
-    colour_by: Option<&ColourBy>,
+    color_by: Option<&ColorBy>,
 ) -> Result<BiplotNumbers, Error> {
     let has = super::some_components(saved)?;
     if has < 2 {
         return Err(Error::NoSuchComponent { asked: 2, has });
     }
-    let scores = scores::numbers(saved, data, components, colour_by)?;
+    let scores = scores::numbers(saved, data, components, color_by)?;
     let (loadings, _) = standardized_loadings(saved);
     let (a, b) = (components.0 - 1, components.1 - 1);
     let pair = Matrix::from_fn(loadings.n_rows(), 2, |j, k| loadings[(j, if k == 0 { a } else { b })]);
@@ -65,7 +65,7 @@ pub fn numbers(
 pub fn draw(numbers: &BiplotNumbers, style: &Style) -> Svg {
     let n = &numbers.scores;
     let word = &n.component_word;
-    let by = n.colour_by.as_ref().map_or(String::new(), |name| format!(", rows by {name}"));
+    let by = n.color_by.as_ref().map_or(String::new(), |name| format!(", rows by {name}"));
     let title = format!("Rows and columns along {word}s {} and {}{by}", n.components.0, n.components.1);
     let mut note = vec![
         "An arrow points to where its column is large; the longer, the better the two explain it.".to_owned(),

@@ -1,7 +1,7 @@
 //! Covariance of the table, of the model, and what the model leaves out.
 
 use super::{communalities, conditions, largest, standardized_loadings};
-use crate::layout::{LABEL, Sheet, Words, colour_bar, names_width};
+use crate::layout::{LABEL, Sheet, Words, color_bar, names_width};
 use crate::scale::{count, minus, number};
 use crate::svg::{Anchor, Font, Rect};
 use crate::text::{Weight, shorten, width};
@@ -126,7 +126,7 @@ pub fn draw(numbers: &CovarianceNumbers, style: &Style) -> Svg {
             for (j, v) in row.iter().enumerate() {
                 let at = (x + (j as f64 + 0.5) * cell, top + (i as f64 + 0.5) * cell + 3.0);
                 let back = p.diverging(v / largest);
-                let ink = if (back.grey() > 0.5) == (p.ink.grey() < 0.5) { p.ink } else { p.paper };
+                let ink = if (back.gray() > 0.5) == (p.ink.gray() < 0.5) { p.ink } else { p.paper };
                 let font = Font { size: 9.0, ..Font::label(ink, Anchor::Middle) };
                 // Adding 0 turns −0 into 0.
                 canvas.text(at, &minus(&format!("{:.2}", (v * 100.0).round() / 100.0 + 0.0)), font);
@@ -151,7 +151,7 @@ pub fn draw(numbers: &CovarianceNumbers, style: &Style) -> Svg {
         let bar = Rect { x, y: top, w: 9.0, h: side.min(160.0) };
         let ticks = [(0.0, number(-largest, 2)), (0.5, "0".to_owned()), (1.0, number(largest, 2))];
         debug_assert!(width(&ticks[0].1, LABEL, Weight::Regular) < bar_room);
-        colour_bar(canvas, bar, |share| p.diverging(2.0 * share - 1.0), &ticks);
+        color_bar(canvas, bar, |share| p.diverging(2.0 * share - 1.0), &ticks);
     }
     sheet.finish()
 }
@@ -161,7 +161,7 @@ pub(crate) fn paint(
     canvas: &mut crate::svg::Canvas,
     area: Rect,
     cells: &[Vec<f64>],
-    colour: impl Fn(f64) -> crate::theme::Colour,
+    color: impl Fn(f64) -> crate::theme::Color,
 ) {
     let mut shades = std::collections::BTreeMap::<[u8; 3], Vec<Rect>>::new();
     let (rows, columns) = (cells.len().max(1) as f64, cells.first().map_or(1, Vec::len).max(1) as f64);
@@ -169,10 +169,10 @@ pub(crate) fn paint(
     for (i, row) in cells.iter().enumerate() {
         let mut j = 0;
         while j < row.len() {
-            // Neighbours of one shade are one rectangle; shades are steps of 4 in 256.
-            let own = colour(row[j]).0.map(|c| c & 0xfc);
+            // Neighbors of one shade are one rectangle; shades are steps of 4 in 256.
+            let own = color(row[j]).0.map(|c| c & 0xfc);
             let start = j;
-            while j < row.len() && colour(row[j]).0.map(|c| c & 0xfc) == own {
+            while j < row.len() && color(row[j]).0.map(|c| c & 0xfc) == own {
                 j += 1;
             }
             let cell =
@@ -181,6 +181,6 @@ pub(crate) fn paint(
         }
     }
     for (shade, cells) in shades {
-        canvas.cells(&cells, crate::theme::Colour(shade.map(|c| c | (c >> 6))));
+        canvas.cells(&cells, crate::theme::Color(shade.map(|c| c | (c >> 6))));
     }
 }

@@ -1,4 +1,4 @@
-//! Loadings as squares: area by size, colour by sign.
+//! Loadings as squares: area by size, color by sign.
 
 use super::{communalities, component_word, conditions, largest, some_components, standardized_loadings};
 use crate::layout::{Entry, LABEL, Look, Sheet, Words, legend, names_width};
@@ -90,8 +90,8 @@ pub fn draw(numbers: &HintonNumbers, style: &Style) -> Svg {
         (body.x, body.y + 12.0),
         body.w,
         &[
-            Entry { text: "positive", colour: p.positive, look: Look::Box },
-            Entry { text: "negative", colour: p.negative, look: Look::Box },
+            Entry { text: "positive", color: p.positive, look: Look::Box },
+            Entry { text: "negative", color: p.negative, look: Look::Box },
         ],
     );
     let area = body.inside(names + 12.0, 44.0, 4.0, 4.0);
@@ -111,12 +111,11 @@ pub fn draw(numbers: &HintonNumbers, style: &Style) -> Svg {
         for (k, &value) in row.iter().enumerate() {
             let s = side * (value.abs() / largest).sqrt();
             let x = area.x + (k as f64 + 0.5) * step;
-            let (colour, sign) =
-                if value < 0.0 { (p.negative, "negative") } else { (p.positive, "positive") };
+            let (color, sign) = if value < 0.0 { (p.negative, "negative") } else { (p.positive, "positive") };
             if s >= 0.05 {
                 let tip = format!("{} on {word} {}: {}", in_tip(name), k + 1, number(value, 3));
-                canvas.labelled(sign, &tip, |canvas| {
-                    canvas.rect(Rect { x: x - 0.5 * s, y: y - 0.5 * s, w: s, h: s }, colour);
+                canvas.labeled(sign, &tip, |canvas| {
+                    canvas.rect(Rect { x: x - 0.5 * s, y: y - 0.5 * s, w: s, h: s }, color);
                 });
             }
         }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// Pictures in a line.
 const ACROSS: usize = 8;
-/// Grey levels, each one path.
+/// Gray levels, each one path.
 const LEVELS: f64 = 24.0;
 
 /// A picture: its cells row by row, none where one is missing.
@@ -29,7 +29,7 @@ pub struct Tile {
 pub struct Strip {
     /// What they are.
     pub name: String,
-    /// Whether zero is the middle of the colours.
+    /// Whether zero is the middle of the colors.
     pub signed: bool,
     /// The pictures.
     pub tiles: Vec<Tile>,
@@ -169,15 +169,15 @@ pub fn draw(numbers: &ImagesNumbers, style: &Style) -> Svg {
             let area = Rect { x: body.x + k as f64 * (wide + 12.0), y: top + 19.0, w: wide, h: tall };
             // A component has a size of its own: pale ones would all look alike otherwise.
             let largest = tile.cells.iter().flatten().fold(1e-300_f64, |m, v| m.max(v.abs()));
-            let quantised = |v: &Option<f64>| {
+            let quantized = |v: &Option<f64>| {
                 v.map_or(f64::NAN, |v| {
                     let share = if strip.signed { v / largest } else { (v - low) / (high - low) };
                     (share * LEVELS).round() / LEVELS
                 })
             };
             let picture: Vec<Vec<f64>> =
-                tile.cells.chunks(n.shape.1).map(|row| row.iter().map(quantised).collect()).collect();
-            let (dark, light) = (crate::theme::Colour([16, 16, 16]), crate::theme::Colour([248, 248, 248]));
+                tile.cells.chunks(n.shape.1).map(|row| row.iter().map(quantized).collect()).collect();
+            let (dark, light) = (crate::theme::Color([16, 16, 16]), crate::theme::Color([248, 248, 248]));
             super::covariance::paint(canvas, area, &picture, |v| {
                 if v.is_nan() {
                     p.second.towards(p.paper, 0.35)

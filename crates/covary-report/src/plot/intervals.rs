@@ -42,7 +42,7 @@ pub struct IntervalsNumbers {
     pub subject: String,
     /// Cells hidden.
     pub n_hidden: usize,
-    /// Some of them, by falling prediction.
+    /// Some of them, by decreasing prediction.
     pub cells: Vec<HiddenCell>,
     /// Levels of intervals, and the share of hidden cells that each held.
     pub coverage: Vec<(f64, f64)>,
@@ -131,7 +131,7 @@ pub fn draw(numbers: &IntervalsNumbers, style: &Style) -> Svg {
     }
     for (k, c) in n.cells.iter().enumerate() {
         let inside = c.interval.0 <= c.truth && c.truth <= c.interval.1;
-        let (series, colour, kind) = if inside { ("held", p.main, 0) } else { ("not held", p.second, 3) };
+        let (series, color, kind) = if inside { ("held", p.main, 0) } else { ("not held", p.second, 3) };
         let tip = format!(
             "row {}, {}: {} predicted, {} hidden",
             c.row,
@@ -139,13 +139,13 @@ pub fn draw(numbers: &IntervalsNumbers, style: &Style) -> Svg {
             number(c.mean, 3),
             number(c.truth, 3)
         );
-        canvas.labelled(series, &tip, |canvas| {
-            canvas.mark(panel.at((k as f64, c.truth)), kind, if inside { 2.2 } else { 3.2 }, colour, false);
+        canvas.labeled(series, &tip, |canvas| {
+            canvas.mark(panel.at((k as f64, c.truth)), kind, if inside { 2.2 } else { 3.2 }, color, false);
         });
     }
     let entries = [
-        Entry { text: "held", colour: p.main, look: Look::Mark { kind: 0, hollow: false } },
-        Entry { text: "not held", colour: p.second, look: Look::Mark { kind: 3, hollow: false } },
+        Entry { text: "held", color: p.main, look: Look::Mark { kind: 0, hollow: false } },
+        Entry { text: "not held", color: p.second, look: Look::Mark { kind: 3, hollow: false } },
     ];
     legend(canvas, (left.right() - 150.0, left.y + 11.0), 150.0, &entries);
 

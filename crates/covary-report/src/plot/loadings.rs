@@ -148,7 +148,7 @@ pub fn draw(numbers: &LoadingsNumbers, style: &Style) -> Svg {
             let (from, to) = (place(0.0), place(*value));
             let full = if *value < 0.0 { p.negative } else { p.positive };
             let unsure = interval.is_some_and(|(a, b)| a <= 0.0 && b >= 0.0);
-            let colour = if unsure { full.towards(p.paper, 0.6) } else { full };
+            let color = if unsure { full.towards(p.paper, 0.6) } else { full };
             let between = interval
                 .map_or(String::new(), |(a, b)| format!(", 95 % from {} to {}", number(a, 3), number(b, 3)));
             let tip = format!(
@@ -157,9 +157,9 @@ pub fn draw(numbers: &LoadingsNumbers, style: &Style) -> Svg {
                 n.components[k],
                 number(*value, 3)
             );
-            canvas.labelled("", &tip, |canvas| {
+            canvas.labeled("", &tip, |canvas| {
                 let bar = Rect { x: from.min(to), y: y - 0.5 * thick, w: (to - from).abs(), h: thick };
-                canvas.rect(bar, colour);
+                canvas.rect(bar, color);
                 if let Some((a, b)) = interval {
                     canvas.line((place(*a), y), (place(*b), y), Stroke::new(p.ink, 1.2));
                 }

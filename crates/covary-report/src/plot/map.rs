@@ -1,6 +1,6 @@
 //! Values on the globe.
 
-use crate::layout::{Axis, Panel, Sheet, Words, colour_bar};
+use crate::layout::{Axis, Panel, Sheet, Words, color_bar};
 use crate::scale::{Scale, Tick, count, number, several};
 use crate::svg::{Canvas, Rect, Stroke};
 use crate::{Error, Style, Svg};
@@ -61,10 +61,10 @@ pub fn numbers(subject: &str, name: &str, given: &[Place]) -> Result<MapNumbers,
             let sum = sums.entry(at).or_default();
             *sum = (sum.0 + p.value, sum.1 + 1.0);
         }
-        let centre = |k: i64| (k as f64 + 0.5) * side;
+        let center = |k: i64| (k as f64 + 0.5) * side;
         places = sums
             .into_iter()
-            .map(|((a, o), (sum, n))| Place { latitude: centre(a), longitude: centre(o), value: sum / n })
+            .map(|((a, o), (sum, n))| Place { latitude: center(a), longitude: center(o), value: sum / n })
             .collect();
         cell = Some((side, side));
     }
@@ -193,7 +193,7 @@ pub fn draw(numbers: &MapNumbers, style: &Style) -> Svg {
     sheet.finish()
 }
 
-/// Draws a map with its axes and the bar of its colours, which end at `full`, or at the largest value.
+/// Draws a map with its axes and the bar of its colors, which end at `full`, or at the largest value.
 pub(crate) fn panel(canvas: &mut Canvas, body: Rect, n: &MapNumbers, full: Option<f64>) {
     let p = canvas.palette();
     let Frame { latitude: (south, north), longitude: (west, east), .. } = frame(n);
@@ -234,8 +234,8 @@ pub(crate) fn panel(canvas: &mut Canvas, body: Rect, n: &MapNumbers, full: Optio
     let largest = full.unwrap_or(low.abs().max(high.abs()));
     let (low, high) = full.map_or((low, high), |full| (0.0, full));
     let share = |v: f64| if signed { 0.5 + 0.5 * v / largest } else { (v - low) / (high - low) };
-    let colour = |s: f64| if signed { p.diverging(2.0 * s - 1.0) } else { p.sequential(s) };
-    // Land, or whatever was not measured, is the colour of a gap.
+    let color = |s: f64| if signed { p.diverging(2.0 * s - 1.0) } else { p.sequential(s) };
+    // Land, or whatever was not measured, is the color of a gap.
     canvas.rect(panel.area, p.gap);
     canvas.clipped(panel.area, |canvas| {
         if let Some((tall, wide)) = n.cell {
@@ -247,13 +247,13 @@ pub(crate) fn panel(canvas: &mut Canvas, body: Rect, n: &MapNumbers, full: Optio
                 shades.entry((share(q.value).clamp(0.0, 1.0) * 64.0).round() as u32).or_default().push(cell);
             }
             for (shade, cells) in shades {
-                canvas.cells(&cells, colour(f64::from(shade) / 64.0));
+                canvas.cells(&cells, color(f64::from(shade) / 64.0));
             }
         } else {
             let size = if n.places.len() > 1000 { 2.0 } else { 4.0 };
             for q in &n.places {
                 canvas.mark(panel.at((q.longitude, q.latitude)), 0, size + 0.6, p.ink, false);
-                canvas.mark(panel.at((q.longitude, q.latitude)), 0, size, colour(share(q.value)), false);
+                canvas.mark(panel.at((q.longitude, q.latitude)), 0, size, color(share(q.value)), false);
             }
         }
     });
@@ -267,5 +267,5 @@ pub(crate) fn panel(canvas: &mut Canvas, body: Rect, n: &MapNumbers, full: Optio
     let bar = Rect { x: panel.area.right() + 14.0, y: panel.area.y, w: 11.0, h: panel.area.h.min(260.0) };
     let (from, to) = if signed { (-largest, largest) } else { (low, high) };
     let ticks = [0.0, 0.5, 1.0].map(|s| (s, number(from + s * (to - from), 2)));
-    colour_bar(canvas, bar, colour, &ticks);
+    color_bar(canvas, bar, color, &ticks);
 }

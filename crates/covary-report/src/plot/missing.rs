@@ -131,7 +131,7 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
     let mut note: Vec<String> = Vec::new();
     if n.rows_per_run > 1 {
         note.push(format!(
-            "Each line stands for {}: the stronger its colour, the more of them lack the cell.",
+            "Each line stands for {}: the stronger its color, the more of them lack the cell.",
             several(n.rows_per_run, "row")
         ));
     }
@@ -185,7 +185,7 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
         );
         let mut k = 0;
         while k < column.runs.len() {
-            // Neighbours of one shade are one rectangle.
+            // Neighbors of one shade are one rectangle.
             let shade = |v: f64| {
                 if v > 0.0 { 1 + ((v * SHADES as f64 - 1e-9).max(0.0) as usize).min(SHADES - 1) } else { 0 }
             };
@@ -219,7 +219,7 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
         let y = map.y + (j as f64 + 0.5) * line;
         let long = (bars - 44.0) * column.share / most;
         let tip = format!("{}: {} missing", in_tip(&column.name), percent(column.share));
-        canvas.labelled("", &tip, |canvas| {
+        canvas.labeled("", &tip, |canvas| {
             canvas.rect(Rect { x: share_area.x, y: y - 0.3 * line, w: long, h: 0.6 * line }, p.main);
         });
         let text = format!(
@@ -247,22 +247,22 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
         let area = follow_area.inside(6.0, 0.0, 6.0, 0.0);
         for tick in scale.ticks(2) {
             let x = area.x + area.w * scale.place(tick.value);
-            let colour = if tick.value == 0.0 { p.axis } else { p.grid };
-            canvas.line((x, area.y), (x, area.bottom()), Stroke::new(colour, 1.0));
+            let color = if tick.value == 0.0 { p.axis } else { p.grid };
+            canvas.line((x, area.y), (x, area.bottom()), Stroke::new(color, 1.0));
             canvas.text((x, area.bottom() + 15.0), &tick.text, Font::label(p.muted, Anchor::Middle));
         }
         for (j, column) in n.columns.iter().enumerate() {
             if let Some(f) = &column.follows {
                 let at = (area.x + area.w * scale.place(f.correlation), area.y + (j as f64 + 0.5) * line);
-                let colour = if f.stands_out { p.second } else { p.axis };
-                canvas.line((area.x + 0.5 * area.w, at.1), at, Stroke::new(colour, 1.2));
+                let color = if f.stands_out { p.second } else { p.axis };
+                canvas.line((area.x + 0.5 * area.w, at.1), at, Stroke::new(color, 1.2));
                 let tip = format!(
                     "{}: correlation {}, p {}",
                     in_tip(&column.name),
                     number(f.correlation, 2),
                     number(f.p_value, 2)
                 );
-                canvas.labelled("", &tip, |canvas| canvas.mark(at, 0, 3.6, colour, !f.stands_out));
+                canvas.labeled("", &tip, |canvas| canvas.mark(at, 0, 3.6, color, !f.stands_out));
             }
         }
     }

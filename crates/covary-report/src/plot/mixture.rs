@@ -7,11 +7,11 @@ use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, legend};
 use crate::scale::{Scale, count, number, percent, several};
 use crate::svg::{Anchor, Canvas, Font, MARKS, Rect, Stroke};
 use crate::text::{Weight, in_tip, shorten, width};
-use crate::theme::{Colour, Palette};
+use crate::theme::{Color, Palette};
 use crate::{Error, Style, Svg};
 use covary::io::model_file::SavedMixture;
 use covary::learn::Family;
-use covary::model::Separation;
+use covary::model::Discriminants;
 use covary::{Dataset, Matrix};
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +20,8 @@ const NAMED_COLUMNS: usize = 3;
 const LEAST_CORRELATION: f64 = 0.3;
 /// Probability of the likeliest model below which a row counts as not certain.
 const CERTAIN: f64 = 0.9;
-/// Colours before they come again; the last of the palette stands for others.
-const COLOURS: usize = 6;
+/// Colors before they come again; the last of the palette stands for others.
+const COLORS: usize = 6;
 
 /// A row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ pub struct Model {
     /// Its weight.
     pub weight: f64,
     /// The mean along both axes.
-    pub centre: (f64, f64),
+    pub center: (f64, f64),
     /// Half axes of the ellipse that holds 95 % of its rows.
     pub half: (f64, f64),
     /// Angle of the long one in degrees, against the clock.
@@ -95,7 +95,7 @@ pub fn numbers(saved: &SavedMixture, data: &Dataset) -> Result<MixtureNumbers, E
     if saved.columns.len() < 2 {
         return Err(Error::OneColumn);
     }
-    let apart = Separation::of(mixture, 2)?;
+    let apart = Discriminants::of(mixture, 2)?;
     let shares = mixture.responsibilities(data)?;
     let labels = mixture.labels(data)?;
     let certainty = |i: usize| shares[(i, labels[i])];
@@ -110,11 +110,11 @@ pub fn numbers(saved: &SavedMixture, data: &Dataset) -> Result<MixtureNumbers, E
         model: labels[i],
         probability: certainty(i),
     };
-    let models = mixture.components().iter().enumerate().map(|(k, model)| {
-        let (centre, c) = apart.of_model(model);
+    let models = mixture.models().iter().enumerate().map(|(k, model)| {
+        let (center, c) = apart.of_model(model);
         let (half, angle) = ellipse_of(c[(0, 0)], c[(0, 1)], c[(1, 1)]);
         let name = saved.classes.as_ref().map_or((k + 1).to_string(), |classes| classes.names[k].clone());
-        Model { name, weight: mixture.weights()[k], centre: (centre[0], centre[1]), half, angle }
+        Model { name, weight: mixture.weights()[k], center: (center[0], center[1]), half, angle }
     });
     Ok(MixtureNumbers {
         subject: subject(saved),
@@ -129,7 +129,7 @@ pub fn numbers(saved: &SavedMixture, data: &Dataset) -> Result<MixtureNumbers, E
 }
 
 fn subject(saved: &SavedMixture) -> String {
-    let (words, models) = (Family::words(&saved.family), saved.mixture.components());
+    let (words, models) = (Family::words(&saved.family), saved.mixture.models());
     let what = match &saved.classes {
         Some(classes) => format!("{words} for each class of `{}`", classes.target),
         None => format!("{words}, {}", several(models.len(), "model")),
@@ -183,9 +183,9 @@ fn notes(n: &MixtureNumbers) -> String {
     note.join(" ")
 }
 
-/// Mark and colour of a model: a pair that is not repeated before the 36th.
-fn look(p: &Palette, k: usize) -> (usize, Colour) {
-    ((k + k / COLOURS) % MARKS, p.group(k % COLOURS))
+/// Mark and color of a model: a pair that is not repeated before the 36th.
+fn look(p: &Palette, k: usize) -> (usize, Color) {
+    ((k + k / COLORS) % MARKS, p.group(k % COLORS))
 }
 
 /// The legend, in as many lines as it takes; returns where it ends.
@@ -207,8 +207,8 @@ fn key(canvas: &mut Canvas, body: Rect, n: &MixtureNumbers) -> f64 {
             used = 0.0;
         }
         used += wide;
-        let (kind, colour) = look(p, k);
-        let entry = Entry { text, colour, look: Look::Mark { kind, hollow: false } };
+        let (kind, color) = look(p, k);
+        let entry = Entry { text, color, look: Look::Mark { kind, hollow: false } };
         lines.last_mut().expect("one was begun").push(entry);
     }
     lines.truncate(MOST_LINES);
@@ -242,26 +242,26 @@ fn scatter(canvas: &mut Canvas, outer: Rect, n: &MixtureNumbers) {
     let least = 1.0 / n.models.len().max(2) as f64;
     canvas.clipped(panel.area, |canvas| {
         for q in &n.points {
-            let (kind, colour) = look(p, q.model);
+            let (kind, color) = look(p, q.model);
             // A row that all models share alike is nearly paper.
             let doubt = 0.85 * (1.0 - q.probability) / (1.0 - least);
             let name = &n.models[q.model].name;
             let gaps = if q.n_gaps > 0 { format!("; {}", several(q.n_gaps, "gap")) } else { String::new() };
             let tip = format!("row {}: {}, {}{gaps}", q.row, in_tip(name), percent(q.probability));
-            canvas.labelled(name, &tip, |canvas| {
-                let colour = colour.towards(p.paper, doubt);
-                canvas.mark(panel.at((q.x, q.y)), kind, size, colour, q.n_gaps > 0);
+            canvas.labeled(name, &tip, |canvas| {
+                let color = color.towards(p.paper, doubt);
+                canvas.mark(panel.at((q.x, q.y)), kind, size, color, q.n_gaps > 0);
             });
         }
         for (k, (model, e)) in n.models.iter().zip(&ellipses).enumerate() {
             let half = (panel.px(e.half.0) - panel.px(0.0), panel.px(e.half.1) - panel.px(0.0));
             let stroke = Stroke::new(look(p, k).1, 1.6);
-            canvas.labelled(&model.name, "", |canvas| {
-                canvas.ellipse(panel.at(e.centre), half, -e.angle, stroke);
+            canvas.labeled(&model.name, "", |canvas| {
+                canvas.ellipse(panel.at(e.center), half, -e.angle, stroke);
             });
         }
         for model in &n.models {
-            let (x, y) = panel.at(model.centre);
+            let (x, y) = panel.at(model.center);
             let font = Font { weight: Weight::Bold, anchor: Anchor::Middle, halo: true, ..Font::default() };
             canvas.text((x, y + 4.0), &shorten(&model.name, LABEL, 90.0), font);
         }
@@ -269,5 +269,5 @@ fn scatter(canvas: &mut Canvas, outer: Rect, n: &MixtureNumbers) {
 }
 
 fn ellipse(model: &Model) -> Ellipse {
-    Ellipse { row: 0, centre: model.centre, half: model.half, angle: model.angle, group: None }
+    Ellipse { row: 0, center: model.center, half: model.half, angle: model.angle, group: None }
 }

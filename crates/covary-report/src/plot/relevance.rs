@@ -81,7 +81,7 @@ pub fn draw(numbers: &RelevanceNumbers, style: &Style) -> Svg {
         ticks.push(Tick { value: 10.0 * to, text: "∞".to_owned() });
         y.ticks = Some(ticks);
     }
-    let x = Axis::whole(1, n.n_offered.max(1), body.w, "component, by falling weight");
+    let x = Axis::whole(1, n.n_offered.max(1), body.w, "component, by decreasing weight");
     let panel = Panel::new(canvas, body, &x, &y);
     if dropped > 0 {
         for k in kept..n.n_offered {
@@ -103,7 +103,7 @@ pub fn draw(numbers: &RelevanceNumbers, style: &Style) -> Svg {
     canvas.polyline(points.iter().copied(), Stroke::new(p.soft, 1.5));
     for (k, at) in points.iter().enumerate() {
         let tip = format!("component {}: α {}", k + 1, number(n.alpha[k], 3));
-        canvas.labelled("", &tip, |canvas| canvas.mark(*at, 0, 4.4, p.main, false));
+        canvas.labeled("", &tip, |canvas| canvas.mark(*at, 0, 4.4, p.main, false));
     }
     if let Some((k, ratio)) = n.gap {
         let (x, low, high) = (panel.px(k as f64 + 0.5), n.alpha[k - 1], n.alpha[k]);

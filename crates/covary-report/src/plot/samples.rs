@@ -114,8 +114,8 @@ pub fn draw(numbers: &SamplesNumbers, style: &Style) -> Svg {
         (body.x, body.y + 10.0),
         body.w,
         &[
-            Entry { text: "real", colour: p.soft, look: Look::Box },
-            Entry { text: "drawn", colour: p.second, look: Look::Line { dash: 0.0 } },
+            Entry { text: "real", color: p.soft, look: Look::Box },
+            Entry { text: "drawn", color: p.second, look: Look::Line { dash: 0.0 } },
         ],
     );
     let body = body.inside(0.0, 22.0, 0.0, 0.0);

@@ -1,7 +1,7 @@
 //! Rows along two components, with what is not known of rows with gaps.
 
 use super::{component_word, conditions};
-use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, colour_bar, legend};
+use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, color_bar, legend};
 use crate::scale::{Scale, count, number, percent, several};
 use crate::svg::{Canvas, Rect, Stroke};
 use crate::text::{Weight, in_tip, width};
@@ -19,9 +19,9 @@ const BINS: (usize, usize) = (72, 52);
 /// √(−2 ln 0.05): a normal pair is within so many deviations with probability 95 %.
 const REACH: f64 = 2.447_746_830_680_816;
 
-/// What rows are coloured by.
+/// What rows are colored by.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ColourBy {
+pub enum ColorBy {
     /// Groups, one label per row.
     Groups {
         /// Name of the column.
@@ -51,7 +51,7 @@ pub struct Point {
     pub n_gaps: usize,
     /// Its group, counted in `groups`.
     pub group: Option<usize>,
-    /// Its number, if rows are coloured by numbers.
+    /// Its number, if rows are colored by numbers.
     pub value: Option<f64>,
 }
 
@@ -60,8 +60,8 @@ pub struct Point {
 pub struct Ellipse {
     /// Row, from 1.
     pub row: usize,
-    /// Centre.
-    pub centre: (f64, f64),
+    /// Center.
+    pub center: (f64, f64),
     /// Half the long axis, half the short one.
     pub half: (f64, f64),
     /// Angle of the long axis in degrees, against the clock.
@@ -98,13 +98,13 @@ pub struct ScoresNumbers {
     pub n_rows: usize,
     /// Rows with a gap.
     pub n_with_gaps: usize,
-    /// Name of the column that colours.
-    pub colour_by: Option<String>,
+    /// Name of the column that colors.
+    pub color_by: Option<String>,
     /// Names of the groups, the most frequent first; the last may stand for all others.
     pub groups: Vec<String>,
     /// Rows drawn one by one.
     pub points: Vec<Point>,
-    /// All rows, counted, where they are too many and have no colour.
+    /// All rows, counted, where they are too many and have no color.
     pub bins: Option<Bins>,
     /// Ellipses of rows with gaps.
     pub ellipses: Vec<Ellipse>,
@@ -120,7 +120,7 @@ pub fn numbers(
     saved: &Saved,
     data: &Dataset,
     components: (usize, usize),
-    colour_by: Option<&ColourBy>,
+    color_by: Option<&ColorBy>,
 ) -> Result<ScoresNumbers, Error> {
     let has = super::some_components(saved)?;
     let components = if has == 1 { (components.0, components.0) } else { components };
@@ -132,14 +132,14 @@ pub fn numbers(
     let (a, b) = (components.0 - 1, components.1 - 1);
     let projection = saved.family == "pca" && saved.rotation.is_none();
     let n = data.n_rows();
-    let (groups, group_of) = grouped(colour_by);
+    let (groups, group_of) = grouped(color_by);
     let many = n > MOST_POINTS;
-    let drawn: Vec<usize> = match (many, colour_by) {
+    let drawn: Vec<usize> = match (many, color_by) {
         (false, _) => (0..n).collect(),
         (true, Some(_)) => data.spread_rows(MOST_POINTS),
         (true, None) => Vec::new(),
     };
-    let asked = if many && colour_by.is_some() { data.of_rows(&drawn)? } else { data.clone() };
+    let asked = if many && color_by.is_some() { data.of_rows(&drawn)? } else { data.clone() };
     let scores = scores_of(saved, &asked, projection)?;
     // With one component the order of the rows is the other axis.
     let second =
@@ -154,13 +154,13 @@ pub fn numbers(
             y: second(k),
             n_gaps: n_gaps(row),
             group: group_of.as_ref().map(|g| g[row]),
-            value: match colour_by {
-                Some(ColourBy::Values { values, .. }) => Some(values[row]).filter(|v| v.is_finite()),
+            value: match color_by {
+                Some(ColorBy::Values { values, .. }) => Some(values[row]).filter(|v| v.is_finite()),
                 _ => None,
             },
         })
         .collect();
-    let bins = (many && colour_by.is_none()).then(|| {
+    let bins = (many && color_by.is_none()).then(|| {
         binned((0..n).map(|i| (scores[(i, a)], if has == 1 { i as f64 + 1.0 } else { scores[(i, b)] })))
     });
 
@@ -176,7 +176,7 @@ pub fn numbers(
             let (half, angle) = ellipse_of(c[(a, a)], c[(a, b)], c[(b, b)]);
             ellipses.push(Ellipse {
                 row: row + 1,
-                centre: (scores[(row, a)], scores[(row, b)]),
+                center: (scores[(row, a)], scores[(row, b)]),
                 half,
                 angle,
                 group: group_of.as_ref().map(|g| g[row]),
@@ -192,8 +192,8 @@ pub fn numbers(
         projection,
         n_rows: n,
         n_with_gaps: with_gaps.len(),
-        colour_by: colour_by.map(|c| match c {
-            ColourBy::Groups { name, .. } | ColourBy::Values { name, .. } => name.clone(),
+        color_by: color_by.map(|c| match c {
+            ColorBy::Groups { name, .. } | ColorBy::Values { name, .. } => name.clone(),
         }),
         groups,
         points,
@@ -238,8 +238,8 @@ pub(crate) fn ellipse_of(xx: f64, xy: f64, yy: f64) -> ((f64, f64), f64) {
 }
 
 /// Names of the groups, most frequent first, and the group of each row: six, and the rest together.
-fn grouped(colour_by: Option<&ColourBy>) -> (Vec<String>, Option<Vec<usize>>) {
-    let Some(ColourBy::Groups { labels, .. }) = colour_by else { return (Vec::new(), None) };
+fn grouped(color_by: Option<&ColorBy>) -> (Vec<String>, Option<Vec<usize>>) {
+    let Some(ColorBy::Groups { labels, .. }) = color_by else { return (Vec::new(), None) };
     let mut counts = std::collections::BTreeMap::<&str, usize>::new();
     for label in labels {
         *counts.entry(label).or_default() += 1;
@@ -277,7 +277,7 @@ fn binned(points: impl Iterator<Item = (f64, f64)> + Clone) -> Bins {
 pub fn draw(numbers: &ScoresNumbers, style: &Style) -> Svg {
     let n = numbers;
     let word = &n.component_word;
-    let by = n.colour_by.as_ref().map_or(String::new(), |name| format!(", by {name}"));
+    let by = n.color_by.as_ref().map_or(String::new(), |name| format!(", by {name}"));
     let title = match n.components {
         (a, 0) => format!("Rows along {word} {a}{by}"),
         (a, b) => format!("Rows along {word}s {a} and {b}{by}"),
@@ -296,7 +296,7 @@ pub(crate) fn notes(n: &ScoresNumbers) -> String {
     let mut note = Vec::new();
     if n.bins.is_some() {
         note.push(format!(
-            "{} are counted in squares: the stronger the colour, the more.",
+            "{} are counted in squares: the stronger the color, the more.",
             several(n.n_rows, "row")
         ));
     } else if n.points.len() < n.n_rows {
@@ -365,7 +365,7 @@ pub(crate) fn scatter(
     }
     let values: Vec<f64> = n.points.iter().filter_map(|q| q.value).collect();
     let range = Scale::over(values.iter().copied(), false);
-    let colour = |group: Option<usize>, value: Option<f64>| match (group, value) {
+    let color = |group: Option<usize>, value: Option<f64>| match (group, value) {
         (Some(g), _) => p.group(g),
         (_, Some(v)) => p.sequential(0.12 + 0.88 * range.place(v)),
         // Under arrows, rows are the background.
@@ -378,9 +378,9 @@ pub(crate) fn scatter(
             let faint = (14.0 / n.ellipses.len().max(1) as f64).clamp(0.16, 0.5);
             for e in &n.ellipses {
                 let half = (panel.px(e.half.0) - panel.px(0.0), panel.px(e.half.1) - panel.px(0.0));
-                let stroke = Stroke::new(colour(e.group, None), 0.9).faint(faint);
-                canvas.labelled(series(e.group), "", |canvas| {
-                    canvas.ellipse(panel.at(e.centre), half, -e.angle, stroke);
+                let stroke = Stroke::new(color(e.group, None), 0.9).faint(faint);
+                canvas.labeled(series(e.group), "", |canvas| {
+                    canvas.ellipse(panel.at(e.center), half, -e.angle, stroke);
                 });
             }
         }
@@ -391,8 +391,8 @@ pub(crate) fn scatter(
         };
         for q in &n.points {
             let kind = q.group.unwrap_or(0);
-            canvas.labelled(series(q.group), &tip(n, q), |canvas| {
-                canvas.mark(panel.at((q.x, q.y)), kind, size, colour(q.group, q.value), q.n_gaps > 0);
+            canvas.labeled(series(q.group), &tip(n, q), |canvas| {
+                canvas.mark(panel.at((q.x, q.y)), kind, size, color(q.group, q.value), q.n_gaps > 0);
             });
         }
     });
@@ -410,8 +410,8 @@ pub(crate) fn one_scale(outer: Rect, x: (f64, f64), y: (f64, f64)) -> ((f64, f64
     let (w, h) = ((outer.w - 40.0).max(30.0), (outer.h - 62.0).max(30.0));
     let per_pixel = ((x.1 - x.0) / w).max((y.1 - y.0) / h);
     let widen = |(from, to): (f64, f64), pixels: f64| {
-        let (centre, half) = (0.5 * (from + to), 0.5 * per_pixel * pixels);
-        (centre - half, centre + half)
+        let (center, half) = (0.5 * (from + to), 0.5 * per_pixel * pixels);
+        (center - half, center + half)
     };
     (widen(x, w), widen(y, h))
 }
@@ -420,13 +420,13 @@ pub(crate) fn one_scale(outer: Rect, x: (f64, f64), y: (f64, f64)) -> ((f64, f64
 fn tip(n: &ScoresNumbers, q: &Point) -> String {
     let second = (n.components.1 > 0).then(|| format!(", {}", number(q.y, 3)));
     let gaps = (q.n_gaps > 0).then(|| format!("; {}", several(q.n_gaps, "gap")));
-    let colour = match (q.group, q.value) {
+    let color = match (q.group, q.value) {
         (Some(g), _) => Some(format!("; {}", in_tip(&n.groups[g]))),
         (_, Some(v)) => Some(format!("; {}", number(v, 4))),
         _ => None,
     };
     let first = format!("row {}: {}", q.row, number(q.x, 3));
-    std::iter::once(first).chain([second, gaps, colour].into_iter().flatten()).collect()
+    std::iter::once(first).chain([second, gaps, color].into_iter().flatten()).collect()
 }
 
 fn points_of(n: &ScoresNumbers) -> impl Iterator<Item = (f64, f64)> {
@@ -441,7 +441,7 @@ pub(crate) fn reach(n: &ScoresNumbers) -> impl Iterator<Item = (f64, f64)> {
 /// Two corners of the box around an ellipse.
 pub(crate) fn corners(e: &Ellipse) -> [(f64, f64); 2] {
     let (x, y) = reach_of(e);
-    [(e.centre.0 - x, e.centre.1 - y), (e.centre.0 + x, e.centre.1 + y)]
+    [(e.center.0 - x, e.center.1 - y), (e.center.0 + x, e.center.1 + y)]
 }
 
 /// Half the width and half the height of an ellipse.
@@ -478,7 +478,7 @@ pub(crate) fn key(canvas: &mut Canvas, body: Rect, panel: &Panel, n: &ScoresNumb
         .groups
         .iter()
         .enumerate()
-        .map(|(k, text)| Entry { text, colour: p.group(k), look: Look::Mark { kind: k, hollow: false } })
+        .map(|(k, text)| Entry { text, color: p.group(k), look: Look::Mark { kind: k, hollow: false } })
         .collect();
     if !entries.is_empty() {
         let needed: f64 =
@@ -498,6 +498,6 @@ pub(crate) fn key(canvas: &mut Canvas, body: Rect, panel: &Panel, n: &ScoresNumb
             h: (panel.area.h - 20.0).min(220.0),
         };
         let ticks = [(0.0, number(from, 3)), (0.5, number(0.5 * (from + to), 3)), (1.0, number(to, 3))];
-        colour_bar(canvas, bar, |share| p.sequential(0.12 + 0.88 * share), &ticks);
+        color_bar(canvas, bar, |share| p.sequential(0.12 + 0.88 * share), &ticks);
     }
 }

@@ -31,7 +31,7 @@ pub struct ScreeNumbers {
     pub standardized: bool,
     /// Whether the variances are the table's; else they are the model's own.
     pub of_table: bool,
-    /// Variance along each component, falling.
+    /// Variance along each component, in decreasing order.
     pub variances: Vec<f64>,
     /// Lower and upper end of its 95 % interval.
     pub intervals: Option<Vec<(f64, f64)>>,
@@ -170,12 +170,12 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
     let canvas = &mut sheet.canvas;
     let shown = n.variances.len();
     let in_model = if n.of_table { "in the model" } else { "component" };
-    let mut entries = vec![Entry { text: in_model, colour: p.main, look: Look::Box }];
+    let mut entries = vec![Entry { text: in_model, color: p.main, look: Look::Box }];
     if shown > q {
-        entries.push(Entry { text: "not in it", colour: p.soft, look: Look::Box });
+        entries.push(Entry { text: "not in it", color: p.soft, look: Look::Box });
     }
     if n.thresholds.is_some() {
-        entries.push(Entry { text: "shuffled columns", colour: p.second, look: Look::Line { dash: 4.0 } });
+        entries.push(Entry { text: "shuffled columns", color: p.second, look: Look::Line { dash: 4.0 } });
     }
     let texts: f64 = entries.iter().map(|e| width(e.text, LABEL, Weight::Regular) + 32.0).sum();
     // Beside the name of the axis, or on a line of its own.
@@ -195,7 +195,7 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
     for (k, &v) in n.variances.iter().enumerate() {
         let (at, top) = panel.at((k as f64 + 1.0, v));
         let zero = panel.py(0.0);
-        let colour = if k < q { p.main } else { p.soft };
+        let color = if k < q { p.main } else { p.soft };
         let tip = format!(
             "component {}: variance {}, {} together",
             k + 1,
@@ -203,24 +203,24 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
             n.cumulative.get(k).map_or(String::new(), |share| percent(*share))
         );
         let series = if k < q { in_model } else { "not in it" };
-        canvas.labelled(series, &tip, |canvas| {
-            canvas.rect(Rect { x: at - 0.5 * bar, y: top.min(zero), w: bar, h: (zero - top).abs() }, colour);
+        canvas.labeled(series, &tip, |canvas| {
+            canvas.rect(Rect { x: at - 0.5 * bar, y: top.min(zero), w: bar, h: (zero - top).abs() }, color);
         });
     }
     for (k, &(low, high)) in n.intervals.iter().flatten().enumerate() {
         let at = panel.px(k as f64 + 1.0);
         let over = p.ink.towards(p.paper, 0.25);
-        for (width, colour) in [(3.0, p.paper), (1.2, over)] {
+        for (width, color) in [(3.0, p.paper), (1.2, over)] {
             canvas.line(
                 (at, panel.py(low)),
                 (at, panel.py(high)),
-                Stroke::new(colour, width).faint(if width > 2.0 { 0.6 } else { 1.0 }),
+                Stroke::new(color, width).faint(if width > 2.0 { 0.6 } else { 1.0 }),
             );
         }
     }
     if let Some(thresholds) = &n.thresholds {
         let points = thresholds.iter().enumerate().map(|(k, &t)| panel.at((k as f64 + 1.0, t)));
-        canvas.labelled("shuffled columns", "", |canvas| {
+        canvas.labeled("shuffled columns", "", |canvas| {
             canvas.polyline(points, Stroke::new(p.second, 1.8).dashed(5.0));
         });
     }

@@ -204,7 +204,7 @@ pub fn draw(numbers: &SelectNumbers, style: &Style) -> Svg {
                 }
                 let best = curve.best == Some(q);
                 let tip = format!("{}: {} below the best", several(q, "component"), number(-v, 3));
-                canvas.labelled("", &tip, |canvas| {
+                canvas.labeled("", &tip, |canvas| {
                     canvas.mark(at, 0, if best { 4.2 } else { 2.8 }, p.main, !best);
                 });
             }

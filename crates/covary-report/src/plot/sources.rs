@@ -122,7 +122,7 @@ pub fn draw(numbers: &SourcesNumbers, style: &Style) -> Svg {
         let mut y = Axis::new(y_scale, "");
         y.ticks = Some(y_scale.ticks(3));
         let panel = Panel::new(canvas, room, &x, &y);
-        let colour = p.group(k);
+        let color = p.group(k);
         let at = |place: usize| 1.0 + (place * numbers.rows_per_place) as f64;
         let points = source.spans.iter().enumerate().flat_map(|(place, &(first, second))| {
             let pair = [first, second].into_iter().take(if first == second { 1 } else { 2 });
@@ -131,14 +131,14 @@ pub fn draw(numbers: &SourcesNumbers, style: &Style) -> Svg {
         let points: Vec<(f64, f64)> = points.map(|at| panel.at(at)).collect();
         let name = format!("source {}", k + 1);
         let tip = format!("{name}: excess kurtosis {}", number(source.kurtosis, 3));
-        canvas.labelled(&name, &tip, |canvas| canvas.polyline(points, Stroke::new(colour, 1.2)));
+        canvas.labeled(&name, &tip, |canvas| canvas.polyline(points, Stroke::new(color, 1.2)));
         let x = panel.area.right() + 10.0;
         let middle = panel.area.y + 0.5 * panel.area.h;
         let kurtosis = format!("kurtosis {}", number(source.kurtosis, 3));
         let doubt = if source.looks_gaussian { "like a Gaussian" } else { "" };
         let share = format!("share {}", percent(source.share));
         for (line, (text, ink)) in
-            [(name.as_str(), colour), (&share, p.muted), (&kurtosis, p.muted), (doubt, p.ink)]
+            [(name.as_str(), color), (&share, p.muted), (&kurtosis, p.muted), (doubt, p.ink)]
                 .iter()
                 .enumerate()
         {

@@ -180,7 +180,7 @@ pub fn draw(numbers: &TraceNumbers, style: &Style) -> Svg {
     sheet.finish()
 }
 
-/// Lines of neighbours differ without colour, too.
+/// Lines of neighbors differ without color, too.
 fn dash(k: usize) -> f64 {
     [0.0, 6.0, 2.5, 10.0][k % 4]
 }

@@ -105,8 +105,8 @@ pub fn draw(numbers: &ViewsNumbers, style: &Style) -> Svg {
             (body.x, body.y + 12.0),
             body.w,
             &[
-                Entry { text: "shared", colour: p.main, look: Look::Box },
-                Entry { text: "private", colour: p.second, look: Look::Box },
+                Entry { text: "shared", color: p.main, look: Look::Box },
+                Entry { text: "private", color: p.second, look: Look::Box },
             ],
         );
     }
@@ -136,14 +136,14 @@ pub fn draw(numbers: &ViewsNumbers, style: &Style) -> Svg {
                 continue;
             }
             let s = side * (share / largest).sqrt();
-            let colour = if n.correlations.is_some() || is_shared(i) { p.main } else { p.second };
+            let color = if n.correlations.is_some() || is_shared(i) { p.main } else { p.second };
             let series = if is_shared(i) { "shared" } else { "private" };
             let tip = format!("component {}: {} of {}", i + 1, percent(share), in_tip(&n.views[v]));
-            let centre = top + 0.5 * (line - 16.0);
-            canvas.labelled(series, &tip, |canvas| {
-                canvas.rect(Rect { x: x - 0.5 * s, y: centre - 0.5 * s, w: s, h: s }, colour);
+            let center = top + 0.5 * (line - 16.0);
+            canvas.labeled(series, &tip, |canvas| {
+                canvas.rect(Rect { x: x - 0.5 * s, y: center - 0.5 * s, w: s, h: s }, color);
             });
-            let below = (centre + 0.5 * s + 13.0).min(top + line - 3.0);
+            let below = (center + 0.5 * s + 13.0).min(top + line - 3.0);
             canvas.text((x, below), &percent(share), Font::label(p.muted, Anchor::Middle));
         }
     }

@@ -201,7 +201,7 @@ def test_everything_has_an_accessible_name(browser, made):
         unnamed = page.evaluate(
             """() => [...document.querySelectorAll('button, a, input, svg[role=img], [role=region], dialog, nav, section')]
             .filter(e => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length
-                || e.getAttribute('aria-labelledby'))).map(e => e.outerHTML.slice(0, 80))"""
+                || e.getAttribute('aria-labeledby'))).map(e => e.outerHTML.slice(0, 80))"""
         )
         assert unnamed == []
         images = page.get_by_role("img").all()

@@ -4,26 +4,26 @@ use super::fitted;
 use covary::data::{Shape, simulate};
 use covary::io::model_file::Saved;
 use covary::{Dataset, Matrix, Spec};
-use covary_report::plot::scores::ColourBy;
+use covary_report::plot::scores::ColorBy;
 use covary_report::plot::{biplot, covariance, hinton, loadings, missing, samples, scores, scree, trace};
 use covary_report::{Style, Svg};
 
 /// Every figure that a model and a table make without another fit.
-fn figures(saved: &Saved, table: &Dataset, colour: Option<&ColourBy>) -> Vec<Svg> {
+fn figures(saved: &Saved, table: &Dataset, color: Option<&ColorBy>) -> Vec<Svg> {
     let style = Style::default();
     let mut all = vec![
         scree::draw(&scree::numbers(saved, Some(table)).expect("scree"), &style),
         scree::draw(&scree::numbers(saved, None).expect("scree"), &style),
         hinton::draw(&hinton::numbers(saved).expect("hinton"), &style),
         loadings::draw(&loadings::numbers(saved, None).expect("loadings"), &style),
-        scores::draw(&scores::numbers(saved, table, (1, 2), colour).expect("scores"), &style),
+        scores::draw(&scores::numbers(saved, table, (1, 2), color).expect("scores"), &style),
         covariance::draw(&covariance::numbers(saved, table).expect("covariance"), &style),
         samples::draw(&samples::numbers(saved, table, 0).expect("samples"), &style),
         missing::draw(&missing::numbers(table, Some(saved)).expect("missing"), &style),
         missing::draw(&missing::numbers(table, None).expect("missing"), &style),
     ];
     all.extend(trace::numbers(&[(saved.columns[0].clone(), saved)]).ok().map(|n| trace::draw(&n, &style)));
-    all.extend(biplot::numbers(saved, table, (1, 2), colour).ok().map(|n| biplot::draw(&n, &style)));
+    all.extend(biplot::numbers(saved, table, (1, 2), color).ok().map(|n| biplot::draw(&n, &style)));
     all
 }
 
@@ -65,11 +65,11 @@ fn names_cannot_become_markup() {
     ];
     let table = named(&names, 80);
     let saved = fitted(&table, &Spec::ppca(2), "em");
-    let colour = ColourBy::Groups {
+    let color = ColorBy::Groups {
         name: names[0].to_owned(),
         labels: (0..80).map(|i| names[i % 8].to_owned()).collect(),
     };
-    for svg in figures(&saved, &table, Some(&colour)) {
+    for svg in figures(&saved, &table, Some(&color)) {
         check(&svg);
         let text = svg.as_str();
         assert!(

@@ -13,10 +13,10 @@ fn every_content() -> Chart {
     let up = |shift: f64| (1..=5).map(|k| (f64::from(k), f64::from(k).powi(2) + shift)).collect::<Vec<_>>();
     let looks = [Look::Line, Look::Dashed, Look::Points, Look::Hollow, Look::Joined];
     let named = looks.iter().enumerate().map(|(k, look)| {
-        Series::new(&format!("<{look:?}>"), *look, up(4.0 * k as f64)).colour(k).errors(vec![1.5; 5])
+        Series::new(&format!("<{look:?}>"), *look, up(4.0 * k as f64)).color(k).errors(vec![1.5; 5])
     });
     let words = Series::new("", Look::Words, vec![(2.0, 30.0)]).words(&["a & b"]);
-    let bars = |name: &str, k: usize| Series::new(name, Look::Bars, vec![(1.0, 2.0), (2.0, -1.0)]).colour(k);
+    let bars = |name: &str, k: usize| Series::new(name, Look::Bars, vec![(1.0, 2.0), (2.0, -1.0)]).color(k);
     let matrix = vec![vec![1.0, -0.5, 0.0], vec![0.2, 0.9, -1.0]];
     let tiles = vec![("one".to_owned(), vec![0.0, 0.5, 1.0, 0.25]), ("two".to_owned(), vec![1.0; 4])];
     Chart {
@@ -126,7 +126,7 @@ fn scores_of_two_panels_have_one_range() {
 }
 
 #[test]
-fn maps_that_are_compared_end_at_one_colour() {
+fn maps_that_are_compared_end_at_one_color() {
     let grid = |most: f64| -> Vec<Place> {
         let place = |k: u32| Place {
             latitude: f64::from(k / 4),

@@ -2,7 +2,7 @@
 //! figure. Instruction sets round differently, so figures are drawn from the kept numbers.
 //!
 //! `COVARY_REWRITE_GOLDEN=1 cargo test --release -p covary-report golden` draws them again; look at every
-//! one that changed. `COVARY_FIGURES=DIR` also writes PNGs, light, dark and for a printer in grey.
+//! one that changed. `COVARY_FIGURES=DIR` also writes PNGs, light, dark and for a printer in gray.
 
 use covary::infer::MixtureEm;
 use covary::io::model_file::SavedMixture;
@@ -126,20 +126,20 @@ fn the_kept_numbers_are_those_of_the_wine() {
     let data = table.dataset();
     let saved = super::fitted(data, &covary::Spec { standardize: true, ..covary::Spec::ppca(3) }, "em");
     let labels = (0..data.n_rows()).map(|i| table.text(i, 13)).collect();
-    let colour = scores::ColourBy::Groups { name: "cultivar".to_owned(), labels };
-    let (spec, road) = (
+    let color = scores::ColorBy::Groups { name: "cultivar".to_owned(), labels };
+    let (spec, method) = (
         covary::Spec { standardize: true, ..covary::Spec::ppca(2) },
         MixtureEm { tolerance: 1e-6, ..MixtureEm::of(3) },
     );
-    let fit = road.fit(data, &spec).expect("three models");
-    let models = SavedMixture::new(fit, data, &spec, (&road).into());
+    let fit = method.fit(data, &spec).expect("three models");
+    let models = SavedMixture::new(fit, data, &spec, (&method).into());
     let now = [
         (Kind::Mixture, serde_json::to_value(mixture::numbers(&models, data).expect("its own table"))),
         (Kind::Scree, serde_json::to_value(scree::numbers(&saved, Some(data)).expect("its own table"))),
         (Kind::Hinton, serde_json::to_value(hinton::numbers(&saved).expect("components"))),
         (
             Kind::Scores,
-            serde_json::to_value(scores::numbers(&saved, data, (1, 2), Some(&colour)).expect("two")),
+            serde_json::to_value(scores::numbers(&saved, data, (1, 2), Some(&color)).expect("two")),
         ),
         (Kind::Biplot, serde_json::to_value(biplot::numbers(&saved, data, (1, 2), None).expect("two"))),
         (Kind::Covariance, serde_json::to_value(covariance::numbers(&saved, data).expect("its own table"))),

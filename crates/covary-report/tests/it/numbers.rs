@@ -5,7 +5,7 @@ use covary::data::{Shape, simulate};
 use covary::select::{Compare, ParallelAnalysis, SelfCheckOptions, self_check_by_cell};
 use covary::{Coordinates, Dataset, Density, Matrix, Spec, infer::Em};
 use covary_report::Error;
-use covary_report::plot::scores::ColourBy;
+use covary_report::plot::scores::ColorBy;
 use covary_report::plot::{
     biplot, covariance, hinton, images, intervals, loadings, map, missing, relevance, samples, scores, scree,
     select, trace,
@@ -54,8 +54,8 @@ fn squares_and_bars_are_loadings_over_deviations() {
 fn points_are_posterior_scores_and_ellipses_their_spread() {
     let (table, saved) = small();
     let labels = (0..60).map(|i| if i < 40 { "b" } else { "a" }.to_owned()).collect();
-    let colour = ColourBy::Groups { name: "side".to_owned(), labels };
-    let n = scores::numbers(&saved, &table, (2, 1), Some(&colour)).expect("two components");
+    let color = ColorBy::Groups { name: "side".to_owned(), labels };
+    let n = scores::numbers(&saved, &table, (2, 1), Some(&color)).expect("two components");
     let x = saved.model.transform(&table, Coordinates::Posterior).expect("its own table");
     assert_eq!((n.points[7].x, n.points[7].y), (x[(7, 1)], x[(7, 0)]));
     assert_eq!((n.groups.clone(), n.points[0].group), (vec!["a".to_owned(), "b".to_owned()], Some(1)));
@@ -76,8 +76,8 @@ fn many_rows_are_counted_and_none_is_lost() {
     let counted: usize = n.bins.expect("too many to draw").counts.iter().flatten().sum();
     assert_eq!((counted, n.points.len()), (6000, 0));
     let values = (0..6000).map(f64::from).collect();
-    let colour = ColourBy::Values { name: "time".to_owned(), values };
-    let n = scores::numbers(&saved, &table, (1, 2), Some(&colour)).expect("two components");
+    let color = ColorBy::Values { name: "time".to_owned(), values };
+    let n = scores::numbers(&saved, &table, (1, 2), Some(&color)).expect("two components");
     assert_eq!((n.points.len(), n.n_rows), (4000, 6000));
     assert!(n.points.iter().all(|p| p.value == Some(p.row as f64 - 1.0)));
 }

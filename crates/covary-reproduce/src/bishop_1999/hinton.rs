@@ -29,8 +29,8 @@ struct Toy {
     rows: usize,
     deviations: [f64; COLUMNS],
     found: usize,
-    /// The road that the paper took.
-    road: usize,
+    /// The method that the paper took.
+    method: usize,
 }
 
 const TOYS: [Toy; 2] = [
@@ -39,18 +39,18 @@ const TOYS: [Toy; 2] = [
         rows: 300,
         deviations: [1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5],
         found: 3,
-        road: 0,
+        method: 0,
     },
     Toy {
         name: "Variational principal components: 100 rows, deviations 5, 4, 3, 2 and six of 1",
         rows: 100,
         deviations: [5.0, 4.0, 3.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
         found: 4,
-        road: 1,
+        method: 1,
     },
 ];
 
-fn roads() -> [(&'static str, Method); 3] {
+fn methods() -> [(&'static str, Method); 3] {
     [
         ("type-II maximum likelihood", Method::Evidence(Evidence::default())),
         ("mean-field variational", Method::MeanField(MeanField::default())),
@@ -99,15 +99,15 @@ fn shown(run: &Run, toy: &Toy) -> Result<(Chart, Comparison), Error> {
     let table = toy.table(run.seed);
     let spec = Spec::ppca(OFFERED);
     let likelihood = Spectral::default().fit(&table, &spec)?.model;
-    let fits: Vec<Fit> = roads().iter().map(|(_, m)| m.fit(&table, &spec)).collect::<Result<_, _>>()?;
+    let fits: Vec<Fit> = methods().iter().map(|(_, m)| m.fit(&table, &spec)).collect::<Result<_, _>>()?;
     let repeats = run.repeats(REPEATS);
     let counts = run.each("tables", repeats, |k| {
         let table = toy.table(run.seed + k as u64);
         let count = |(_, method): &(_, Method)| Ok(method.fit(&table, &spec)?.model.n_components());
-        roads().iter().map(count).collect::<Result<Vec<_>, Error>>()
+        methods().iter().map(count).collect::<Result<Vec<_>, Error>>()
     })?;
 
-    let (theirs, found) = (toy.road, toy.found);
+    let (theirs, found) = (toy.method, toy.found);
     let long = lengths(likelihood.loadings());
     let mut rows = vec![Row::claim(
         "columns of W, maximum likelihood",
@@ -117,8 +117,8 @@ fn shown(run: &Run, toy: &Toy) -> Result<(Chart, Comparison), Error> {
     )];
     let order = [theirs, 1 - theirs, 2];
     for &k in &order {
-        let (name, kept) = (roads()[k].0, fits[k].model.n_components());
-        let paper = if k == theirs { "" } else { " (another road)" };
+        let (name, kept) = (methods()[k].0, fits[k].model.n_components());
+        let paper = if k == theirs { "" } else { " (another method)" };
         let right = counts.iter().filter(|c| c[k] == found).count();
         let ours = format!(
             "{kept}: lengths {}; α {}",
@@ -145,12 +145,12 @@ fn shown(run: &Run, toy: &Toy) -> Result<(Chart, Comparison), Error> {
         .map(offered)
         .collect();
     let full = largest(&pictures);
-    let names = std::iter::once("maximum likelihood").chain(order.iter().map(|&k| roads()[k].0));
+    let names = std::iter::once("maximum likelihood").chain(order.iter().map(|&k| methods()[k].0));
     let chart = Chart {
         title: format!("Of nine components offered the prior keeps {}", fits[theirs].model.n_components()),
         subtitle: toy.name.to_owned(),
         note:
-            "Loadings W, 10 columns of the table down, components across, by falling length; area shows size."
+            "Loadings W, 10 columns of the table down, components across, by decreasing length; area shows size."
                 .to_owned(),
         across: 4,
         panels: names
@@ -167,7 +167,7 @@ mod tests {
     use crate::Data;
 
     #[test]
-    fn each_road_finds_what_stands_out() {
+    fn each_method_finds_what_stands_out() {
         let data = Data::none();
         let run = Run { most_repeats: Some(5), ..Run::new(&data) };
         for toy in &TOYS {

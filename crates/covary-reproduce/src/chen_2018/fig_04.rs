@@ -16,7 +16,7 @@ pub(crate) const EXHIBIT: Exhibit = Exhibit {
     make,
 };
 
-/// Neighbours so far apart are two groups.
+/// Neighbors so far apart are two groups.
 const GAP: f64 = 10.0;
 
 fn make(run: &Run) -> Result<Findings, Error> {
@@ -36,7 +36,7 @@ fn make(run: &Run) -> Result<Findings, Error> {
         Row::claim(
             "a large gap divides the α into two groups",
             "large gap",
-            &format!("from {} to {}; neighbours differ by a factor of {} at most, after component {after}", number(alpha[0], 2), number(alpha[most - 1], 2), fixed(widest, 2)),
+            &format!("from {} to {}; neighbors differ by a factor of {} at most, after component {after}", number(alpha[0], 2), number(alpha[most - 1], 2), fixed(widest, 2)),
             widest > GAP,
         )
         .why("the variances of the digits fall without a gap, and so do the α of a converged fit; α of components without signal depend on the units (errata 2.8)"),
@@ -61,7 +61,7 @@ fn make(run: &Run) -> Result<Findings, Error> {
             y: Axis::new("α (log scale)").log(),
             series: vec![
                 Series::new("kept", Look::Points, points(0, kept)),
-                Series::new("dropped", Look::Hollow, points(kept, most)).colour(4),
+                Series::new("dropped", Look::Hollow, points(kept, most)).color(4),
             ],
         })],
         ..Chart::default()

@@ -86,9 +86,9 @@ fn make(run: &Run) -> Result<Findings, Error> {
         50.0 * right as f64 / repeats as f64,
         0,
     )];
-    let series = |name: &str, look, colour, values: &[(f64, f64)]| {
+    let series = |name: &str, look, color, values: &[(f64, f64)]| {
         let points = values.iter().enumerate().map(|(k, v)| (k as f64 + 1.0, v.0)).collect();
-        Series::new(name, look, points).colour(colour).errors(values.iter().map(|v| v.1).collect())
+        Series::new(name, look, points).color(color).errors(values.iter().map(|v| v.1).collect())
     };
     let found = trials.iter().map(|t| t.bayes.0 as f64).sum::<f64>() / repeats as f64;
     let chart = Chart {
@@ -101,7 +101,7 @@ fn make(run: &Run) -> Result<Findings, Error> {
             series: vec![
                 series("PPCA, rows fitted (the paper's curve)", Look::Joined, 0, &own),
                 series("PPCA, as many new rows", Look::Joined, 1, &new),
-                Series::new("Bayesian PCA, rows fitted", Look::Hollow, vec![(found, bayes.0)]).colour(4).errors(vec![bayes.1]),
+                Series::new("Bayesian PCA, rows fitted", Look::Hollow, vec![(found, bayes.0)]).color(4).errors(vec![bayes.1]),
             ],
         })],
         ..Chart::default()

@@ -51,7 +51,7 @@ fn make(run: &Run) -> Result<Findings, Error> {
     }
     let panel = |of: usize, (name, rows): &(&str, Dataset)| {
         let points = (0..rows.n_rows()).map(|i| (rows.row(i)[0], rows.row(i)[of])).collect();
-        let series = Series::new("", Look::Points, points).colour(usize::from(*name != "the table"));
+        let series = Series::new("", Look::Points, points).color(usize::from(*name != "the table"));
         let axis = |j: usize| Axis::new(&format!("column {}", j + 1)).between(-16.0, 16.0);
         Panel::curves(name, Curves { x: axis(0), y: axis(of), series: vec![series] })
     };

@@ -63,8 +63,8 @@ fn make(run: &Run) -> Result<Findings, Error> {
     let early = run.each("tables, stopped early", repeats, |k| {
         let data = draw(&truth, ROWS[PAPER_ENDS], run.seed + (10_000 * ROWS[PAPER_ENDS] + k) as u64)?;
         let stopped = |max_iterations: usize| {
-            let road = MeanField { max_iterations, expansion: false, ..MeanField::default() };
-            Ok(road.fit(&data, &Spec::ppca(ALL))?.model.n_components() as f64)
+            let method = MeanField { max_iterations, expansion: false, ..MeanField::default() };
+            Ok(method.fit(&data, &Spec::ppca(ALL))?.model.n_components() as f64)
         };
         SWEEPS.iter().map(|&n| stopped(n)).collect::<Result<Vec<f64>, Error>>()
     })?;
@@ -110,11 +110,11 @@ fn make(run: &Run) -> Result<Findings, Error> {
     }
     let line = |m: usize| {
         let points = ROWS.iter().zip(&means[m]).map(|(n, v)| (*n as f64, v.0)).collect();
-        Series::new(METHODS[m], Look::Joined, points).colour(m).errors(means[m].iter().map(|v| v.1).collect())
+        Series::new(METHODS[m], Look::Joined, points).color(m).errors(means[m].iter().map(|v| v.1).collect())
     };
     let all = ALL as f64;
     let mut series: Vec<Series> = (0..4).map(line).collect();
-    series.push(Series::new("all there are", Look::Dashed, vec![(18.0, all), (450.0, all)]).colour(6));
+    series.push(Series::new("all there are", Look::Dashed, vec![(18.0, all), (450.0, all)]).color(6));
     let chart = Chart {
         title: format!(
             "Converged, Bayesian PCA finds {} of {ALL} components in 100 rows, and the evidence all of them",
@@ -136,8 +136,8 @@ fn make(run: &Run) -> Result<Findings, Error> {
             x: Axis::new("sweeps (log scale)").log().between(1.5, 700.0),
             y: Axis::new("components found").between(0.0, 25.0),
             series: vec![
-                Series::new("mean-field Bayes, stopped", Look::Joined, SWEEPS.iter().zip(&stopped).map(|(n, v)| (*n as f64, v.0)).collect()).colour(4).errors(stopped.iter().map(|v| v.1).collect()),
-                Series::new("all there are", Look::Dashed, vec![(1.5, all), (700.0, all)]).colour(6),
+                Series::new("mean-field Bayes, stopped", Look::Joined, SWEEPS.iter().zip(&stopped).map(|(n, v)| (*n as f64, v.0)).collect()).color(4).errors(stopped.iter().map(|v| v.1).collect()),
+                Series::new("all there are", Look::Dashed, vec![(1.5, all), (700.0, all)]).color(6),
             ],
         })],
     };

@@ -104,14 +104,14 @@ fn make(run: &Run) -> Result<Findings, Error> {
     };
     let mut data_series = vec![
         Series::new("seen in column 1, absent value drawn as 0", Look::Points, observed(0)),
-        Series::new("seen in column 2, absent value drawn as 0", Look::Points, observed(1)).colour(2),
+        Series::new("seen in column 2, absent value drawn as 0", Look::Points, observed(1)).color(2),
     ];
     for model in ridge.iter().step_by(2) {
         // The filled gap, E[t₂ | t₁], on its way through the mean.
         let slope = model.covariance()[(0, 1)] / model.covariance()[(0, 0)];
         let line = [-3.0, 3.0].map(|x| (x, model.mean()[1] + slope * (x - model.mean()[0]))).to_vec();
         data_series
-            .push(Series::new("column 2 filled by equally likely models", Look::Dashed, line).colour(1));
+            .push(Series::new("column 2 filled by equally likely models", Look::Dashed, line).color(1));
     }
     let along = |heights: &[f64]| RIDGE.iter().copied().zip(heights.iter().copied()).collect::<Vec<_>>();
     let axis = |j: usize| Axis::new(&format!("column {j}")).between(-3.5, 3.5);
@@ -125,9 +125,9 @@ fn make(run: &Run) -> Result<Findings, Error> {
                 x: Axis::new("correlation of the two columns").between(-1.05, 1.05),
                 y: Axis::new("log-likelihood (nats)"),
                 series: vec![
-                    Series::new("on the ridge", Look::Joined, along(&heights)).colour(1),
-                    Series::new("variances half as large again", Look::Joined, along(&off)).colour(6),
-                    Series::new("where EM stops, 8 random starts", Look::Hollow, stops).colour(4),
+                    Series::new("on the ridge", Look::Joined, along(&heights)).color(1),
+                    Series::new("variances half as large again", Look::Joined, along(&off)).color(6),
+                    Series::new("where EM stops, 8 random starts", Look::Hollow, stops).color(4),
                 ],
             }),
         ],

@@ -35,7 +35,7 @@ struct Set {
     /// What maximum likelihood is given, and what Bayesian PCA is offered.
     n_components: usize,
     offered: usize,
-    /// Most steps of our roads, rounds of the paper's routine.
+    /// Most steps of our methods, rounds of the paper's routine.
     iterations: usize,
     rounds: usize,
     table: fn(u64) -> Result<Dataset, Error>,
@@ -268,15 +268,15 @@ fn make(run: &Run) -> Result<Findings, Error> {
 
 fn panel(case: &Case) -> Panel {
     let last = case.set.rounds as f64;
-    let level = |way: usize, look, colour| {
+    let level = |way: usize, look, color| {
         let at = case.error(way);
-        Series::new(WAYS[way], look, vec![(0.0, at), (last, at)]).colour(colour)
+        Series::new(WAYS[way], look, vec![(0.0, at), (last, at)]).color(color)
     };
     let mut series =
         vec![level(MEAN, Look::Dashed, 6), level(EM, Look::Dashed, 5), level(3, Look::Dashed, 2)];
-    for (k, colour) in [(0, 1), (1, 0), (2, 3)] {
+    for (k, color) in [(0, 1), (1, 0), (2, 3)] {
         let points = case.rounds(k).into_iter().enumerate().map(|(r, e)| (r as f64, e)).collect();
-        series.push(Series::new(WAYS[FILL[k]], Look::Line, points).colour(colour));
+        series.push(Series::new(WAYS[FILL[k]], Look::Line, points).color(color));
     }
     let curves = Curves { x: Axis::new("round"), y: Axis::new("mean squared error"), series };
     Panel::curves(&case.name(), curves)

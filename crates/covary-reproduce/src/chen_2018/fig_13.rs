@@ -44,7 +44,7 @@ fn make(run: &Run) -> Result<Findings, Error> {
         subtitle: "Sea-surface temperature of COBE-SST2 behind the map of MOHSST5, °C against 1951–1980"
             .to_owned(),
         note: format!(
-            "Probabilistic PCA with {} components of the months 1951–1991. Grey: land, and below also cells that \
+            "Probabilistic PCA with {} components of the months 1951–1991. Gray: land, and below also cells that \
              were seen. Errors: {} °C root mean squared, climatology {} °C.",
             recovered.n_components,
             fixed(month.rmse, 3),

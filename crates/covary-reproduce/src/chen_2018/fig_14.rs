@@ -151,7 +151,7 @@ fn months_chart(masks: &[Behind]) -> Chart {
             behind.months.iter().enumerate().map(|(k, m)| (year(k), of(m))).collect::<Vec<_>>()
         };
         let series = vec![
-            Series::new("climatology", Look::Line, curve(|m| m.climatology)).colour(6),
+            Series::new("climatology", Look::Line, curve(|m| m.climatology)).color(6),
             Series::new("recovered", Look::Line, curve(|m| m.rmse)),
         ];
         let title = format!("{}, {} cells hidden", mask.name, behind.all.n / VALIDATION.len());
@@ -187,7 +187,7 @@ fn maps_chart(sea: &Sea, masks: &[Behind]) -> Result<Chart, Error> {
     Ok(Chart {
         title: "Where the errors are".to_owned(),
         subtitle: "Root mean squared error of each hidden cell over 1982–1991, °C".to_owned(),
-        note: "Grey: land, and cells that the mask leaves visible.".to_owned(),
+        note: "Gray: land, and cells that the mask leaves visible.".to_owned(),
         across: 2,
         panels: panels.collect::<Result<_, Error>>()?,
     })

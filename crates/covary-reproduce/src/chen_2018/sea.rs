@@ -13,7 +13,7 @@
 //! every component whose variance exceeds it takes part: the floor is the only choice and settles q as well.
 //! It is made without the hidden truth: the mask hides a decade of 1951–1981 in turn, the other complete
 //! months are fitted in closed form, and the floor under which the hidden cells have the largest log-density
-//! wins. (Cells hidden at random would be another task: their neighbours stay visible.) From the closed form
+//! wins. (Cells hidden at random would be another task: their neighbors stay visible.) From the closed form
 //! of the complete months EM goes on with all months, the visible cells of 1982–1991 included.
 //!
 //! One σ² is too little in the north (95 % intervals hold 76 to 86 % beyond 30° N). A hidden column's own

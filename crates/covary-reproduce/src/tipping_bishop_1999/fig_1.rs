@@ -2,7 +2,7 @@
 //! the plane of two components turns when other cells are removed.
 //!
 //! The measure is the largest principal angle between the plane of a fit with gaps and that of the same
-//! road's fit to the whole table: the most by which any direction of one plane leaves the other. Scores
+//! case's fit to the whole table: the most by which any direction of one plane leaves the other. Scores
 //! along single axes would say less, because the two leading eigenvalues are close (30.9 and 26.5).
 //!
 //! ```text
@@ -40,7 +40,7 @@ const OTHERS: f64 = 7.8;
 const LEVELS: [f64; 3] = [0.5, 0.8, 0.95];
 
 /// A way to fit two components.
-struct Road {
+struct Case {
     name: &'static str,
     method: Method,
     spec: Spec,
@@ -48,7 +48,7 @@ struct Road {
     why: &'static str,
 }
 
-/// The road that the figure shows and that is held against others: `--model bpca --components 2
+/// The case that the figure shows and that is held against others: `--model bpca --components 2
 /// --standardize=false`.
 const SHOWN: usize = 0;
 const LIKELIHOOD: usize = 3;
@@ -56,37 +56,37 @@ const MANY: usize = 6;
 const STANDARDIZED: usize = 7;
 const FACTORS: usize = 8;
 
-fn roads() -> Vec<Road> {
-    let road = |name, method, spec, why| Road { name, method, spec, why };
+fn cases() -> Vec<Case> {
+    let case = |name, method, spec, why| Case { name, method, spec, why };
     let prior = |kappa| Spec { prior: Prior::scaled(kappa), ..Spec::ppca(2) };
     let standardized = Spec { standardize: true, ..Spec::ppca(2) };
     let no_prior = "without a prior loadings that few cells support are not drawn towards zero";
     let one_chain = Gibbs { chains: 1, draws: 200, warm_up: 200, ..Gibbs::default() };
     vec![
-        road("Bayesian PCA, structured", Method::Structured(Structured::default()), Spec::ppca(2), ""),
-        road("Bayesian PCA, mean-field", Method::MeanField(MeanField::default()), Spec::ppca(2), ""),
-        road(
+        case("Bayesian PCA, structured", Method::Structured(Structured::default()), Spec::ppca(2), ""),
+        case("Bayesian PCA, mean-field", Method::MeanField(MeanField::default()), Spec::ppca(2), ""),
+        case(
             "Bayesian PCA, 200 draws",
             Method::Gibbs(one_chain),
             Spec::ppca(2),
             "a mean of few draws turns by chance",
         ),
-        road("maximum likelihood", Method::Em(Em::default()), Spec::ppca(2), no_prior),
-        road("EM, prior of one pseudo-row", Method::Em(Em::default()), prior(1.0), ""),
-        road("EM, prior of three pseudo-rows", Method::Em(Em::default()), prior(3.0), ""),
-        road(
+        case("maximum likelihood", Method::Em(Em::default()), Spec::ppca(2), no_prior),
+        case("EM, prior of one pseudo-row", Method::Em(Em::default()), prior(1.0), ""),
+        case("EM, prior of three pseudo-rows", Method::Em(Em::default()), prior(3.0), ""),
+        case(
             "Bayesian PCA, up to 17 components",
             Method::Structured(Structured::default()),
             Spec::ppca(17),
             "it keeps about five components, and the leading two are then less certain",
         ),
-        road(
+        case(
             "maximum likelihood, standardized columns",
             Method::Em(Em::default()),
             standardized,
             "another plane: rare amino acids count as much as frequent ones and are noisier",
         ),
-        road(
+        case(
             "factor analysis",
             Method::MeanField(MeanField::default()),
             Spec::factor_analysis(2),
@@ -95,7 +95,7 @@ fn roads() -> Vec<Road> {
     ]
 }
 
-/// What a mask did to one road.
+/// What a mask did to one case.
 struct Outcome {
     /// Largest and smallest principal angle, in degrees.
     angles: (f64, f64),
@@ -105,7 +105,7 @@ struct Outcome {
     squares: f64,
 }
 
-impl Road {
+impl Case {
     fn fit(&self, table: &Dataset) -> Result<Fit, Error> {
         Ok(self.method.fit(table, &self.spec)?)
     }
@@ -183,26 +183,26 @@ fn median_error(values: &[f64]) -> f64 {
 
 fn make(run: &Run) -> Result<Findings, Error> {
     let whole = run.data.table(TABLE, &ReadOptions::default())?;
-    let roads = roads();
+    let methods = cases();
     let mut outcomes = Vec::new();
-    for road in &roads {
-        let plane = plane_of(&road.fit(&whole)?.model);
-        let one = |k| road.outcome(&whole, &plane, run.seed + k as u64);
-        outcomes.push(run.each(road.name, run.repeats(MASKS), one)?);
+    for case in &methods {
+        let plane = plane_of(&case.fit(&whole)?.model);
+        let one = |k| case.outcome(&whole, &plane, run.seed + k as u64);
+        outcomes.push(run.each(case.name, run.repeats(MASKS), one)?);
     }
-    let (scores, alike) = scores_chart(run, &whole, &roads[SHOWN])?;
+    let (scores, alike) = scores_chart(run, &whole, &methods[SHOWN])?;
     let largest: Vec<Vec<f64>> = outcomes.iter().map(|o| o.iter().map(|o| o.angles.0).collect()).collect();
     Ok(Findings {
-        charts: vec![scores, angles_chart(&roads, &largest)],
+        charts: vec![scores, angles_chart(&methods, &largest)],
         tables: vec![
             alike,
-            angle_table(&roads, &outcomes, &largest),
-            coverage_table(&whole, &roads, &outcomes),
+            angle_table(&methods, &outcomes, &largest),
+            coverage_table(&whole, &methods, &outcomes),
         ],
         notes: vec![
             "Angle: the largest principal angle between the plane of the fit with gaps and that of the same \
-             road's fit to the whole table, counts not standardized unless the road says so. \
-             `covary fit tobamovirus.csv --model bpca --components 2 --standardize=false` is the first road; \
+             case's fit to the whole table, counts not standardized unless the case says so. \
+             `covary fit tobamovirus.csv --model bpca --components 2 --standardize=false` is the first case; \
              it was put first with these angles in sight."
                 .to_owned(),
             closer(&largest),
@@ -216,23 +216,23 @@ fn mask(whole: &Dataset, seed: u64) -> Dataset {
     masks.find(|t| t.n_gaps() == N_REMOVED).unwrap_or_else(|| simulate::hide(whole, SHARE, seed))
 }
 
-fn scores_chart(run: &Run, whole: &Dataset, road: &Road) -> Result<(Chart, Comparison), Error> {
+fn scores_chart(run: &Run, whole: &Dataset, case: &Case) -> Result<(Chart, Comparison), Error> {
     let (gappy, cells) = (mask(whole, run.seed), whole.n_rows() * whole.n_columns());
-    let complete = road.fit(whole)?;
-    let mut fit = road.fit(&gappy)?;
+    let complete = case.fit(whole)?;
+    let mut fit = case.fit(&gappy)?;
     fit.model = turned(&fit.model, &complete.model);
     let posterior = |m: &LinearGaussian, t: &Dataset| m.transform(t, Coordinates::Posterior);
     let alike = rv(&posterior(&complete.model, whole)?, &posterior(&fit.model, &gappy)?);
     let turn = angles(&plane_of(&complete.model), &plane_of(&fit.model)).0;
     let panel = |title: &str, fit: Fit, table: &Dataset| -> Result<Panel, Error> {
-        let saved = Saved::new(fit, table, &road.spec, &road.method);
+        let saved = Saved::new(fit, table, &case.spec, &case.method);
         Ok(Panel::scores(title, scores::numbers(&saved, table, (1, 2), None)?))
     };
     let chart = Chart {
         title: "Scores of 38 viruses keep their picture without a fifth of the cells".to_owned(),
         subtitle: format!(
             "Tobamovirus, 18 counts of amino acids, {}; right: {N_REMOVED} of {cells} cells removed",
-            road.name
+            case.name
         ),
         note: "Hollow: rows with gaps, and ellipses that hold their scores with probability 95 %. The right \
                scores are turned onto the left ones, as far as a rotation can."
@@ -262,20 +262,20 @@ fn scores_chart(run: &Run, whole: &Dataset, road: &Road) -> Result<(Chart, Compa
     Ok((chart, Comparison::with_paper("Figure 1", rows)))
 }
 
-fn angles_chart(roads: &[Road], largest: &[Vec<f64>]) -> Chart {
+fn angles_chart(methods: &[Case], largest: &[Vec<f64>]) -> Chart {
     let mut series: Vec<Series> = [SHOWN, LIKELIHOOD, MANY, STANDARDIZED]
         .iter()
         .enumerate()
-        .map(|(colour, &k)| {
+        .map(|(color, &k)| {
             let mut sorted = largest[k].clone();
             sorted.sort_by(f64::total_cmp);
             let n = sorted.len() as f64;
             let points = sorted.iter().enumerate().map(|(i, a)| (*a, 100.0 * (i as f64 + 0.5) / n)).collect();
-            Series::new(roads[k].name, Look::Line, points).colour(colour)
+            Series::new(methods[k].name, Look::Line, points).color(color)
         })
         .collect();
     let others = vec![(OTHERS, 0.0), (OTHERS, 50.0)];
-    series.push(Series::new("median of pcaMethods (other masks)", Look::Dashed, others).colour(6));
+    series.push(Series::new("median of pcaMethods (other masks)", Look::Dashed, others).color(6));
     let x = Axis::new("largest angle to the complete-data plane, degrees").between(0.0, 20.0);
     let y = Axis::new("% of masks with a smaller angle").between(0.0, 100.0);
     Chart {
@@ -287,8 +287,8 @@ fn angles_chart(roads: &[Road], largest: &[Vec<f64>]) -> Chart {
     }
 }
 
-fn angle_table(roads: &[Road], outcomes: &[Vec<Outcome>], largest: &[Vec<f64>]) -> Comparison {
-    let rows = roads.iter().zip(outcomes).zip(largest).map(|((road, outcomes), largest)| {
+fn angle_table(methods: &[Case], outcomes: &[Vec<Outcome>], largest: &[Vec<f64>]) -> Comparison {
+    let rows = methods.iter().zip(outcomes).zip(largest).map(|((case, outcomes), largest)| {
         let median = quantile(largest, 0.5);
         let smallest: Vec<f64> = outcomes.iter().map(|o| o.angles.1).collect();
         let n: f64 = outcomes.iter().map(|o| o.n).sum();
@@ -305,24 +305,24 @@ fn angle_table(roads: &[Road], outcomes: &[Vec<Outcome>], largest: &[Vec<f64>]) 
         let why = if by_chance {
             "by less than two standard errors of a median over so many masks"
         } else {
-            road.why
+            case.why
         };
-        Row::claim(road.name, &format!("at most {OTHERS}°"), &ours, median <= OTHERS).why(why)
+        Row::claim(case.name, &format!("at most {OTHERS}°"), &ours, median <= OTHERS).why(why)
     });
     let title = format!("Median angle over {} masks", largest[0].len());
     Comparison::with("pcaMethods 1.90, ppca and bpca", &title, rows.collect())
 }
 
-fn coverage_table(whole: &Dataset, roads: &[Road], outcomes: &[Vec<Outcome>]) -> Comparison {
+fn coverage_table(whole: &Dataset, methods: &[Case], outcomes: &[Vec<Outcome>]) -> Comparison {
     // However many masks there are, only so many different cells are hidden: that bounds what can be seen.
     let cells = (whole.n_rows() * whole.n_columns()) as f64;
     let rows = [SHOWN, LIKELIHOOD, FACTORS].into_iter().flat_map(|r| {
-        let (road, outcomes) = (&roads[r], &outcomes[r]);
+        let (case, outcomes) = (&methods[r], &outcomes[r]);
         let n: f64 = outcomes.iter().map(|o| o.n).sum();
         LEVELS.iter().enumerate().map(move |(k, level)| {
             let share = outcomes.iter().map(|o| o.covered[k]).sum::<f64>() / n;
             let two_sds = 200.0 * (level * (1.0 - level) / cells).sqrt();
-            let quantity = format!("{} %, {}", 100.0 * level, road.name);
+            let quantity = format!("{} %, {}", 100.0 * level, case.name);
             let why = if r == FACTORS {
                 "tails heavier than a Gaussian's"
             } else {
@@ -382,12 +382,12 @@ mod tests {
     fn planes_with_gaps_stay_as_close_as_those_of_others() {
         let Some(data) = shared(&["tobamovirus"]) else { return };
         let whole = data.table(TABLE, &ReadOptions::default()).unwrap();
-        let road = &roads()[SHOWN];
-        let plane = plane_of(&road.fit(&whole).unwrap().model);
-        let closed = covary::infer::Spectral::default().fit(&whole, &road.spec).unwrap().model;
+        let case = &cases()[SHOWN];
+        let plane = plane_of(&case.fit(&whole).unwrap().model);
+        let closed = covary::infer::Spectral::default().fit(&whole, &case.spec).unwrap().model;
         assert!(angles(&plane, &plane_of(&closed)).0 < 0.01, "the complete-data plane is that of PCA");
         let run = Run::new(&data);
-        let outcomes = run.each("", MASKS, |k| road.outcome(&whole, &plane, k as u64)).unwrap();
+        let outcomes = run.each("", MASKS, |k| case.outcome(&whole, &plane, k as u64)).unwrap();
         let largest: Vec<f64> = outcomes.iter().map(|o| o.angles.0).collect();
         assert!(quantile(&largest, 0.5) <= OTHERS, "{}", quantile(&largest, 0.5));
         let n: f64 = outcomes.iter().map(|o| o.n).sum();

@@ -200,7 +200,7 @@ fn chart(of_paper: &[f64], estimates: &[Estimate], repeats: usize) -> Chart {
     let names: Vec<&str> = candidates()[..FULL].iter().map(|c| c.name).collect();
     let best = (0..FULL).min_by(|&a, &b| shown[a].all.total_cmp(&shown[b].all)).expect("five of them");
     let series = vec![
-        Series::new("paper", Look::Bars, at(&mut of_paper[..FULL].iter().copied())).colour(6),
+        Series::new("paper", Look::Bars, at(&mut of_paper[..FULL].iter().copied())).color(6),
         Series::new("ours", Look::Bars, at(&mut shown.iter().map(|e| e.all)))
             .errors(shown.iter().map(Estimate::sd).collect()),
     ];

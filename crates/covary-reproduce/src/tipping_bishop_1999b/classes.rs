@@ -1,6 +1,6 @@
 //! A density for each class as a classifier, complete and with gaps: oil flow and MNIST.
 
-use super::{FLOWS, Labelled};
+use super::{FLOWS, Labeled};
 use crate::{Comparison, Data, Error, Exhibit, Findings, Row, Run};
 use covary::data::simulate;
 use covary::infer::ClassConditional;
@@ -33,7 +33,7 @@ const OIL_QDA: f64 = 99.6;
 /// 0.1 (90.70), 0.2, 0.3 (90.65) and 0.5 (90.40).
 const DIGIT_QDA: f64 = 90.95;
 
-impl Labelled {
+impl Labeled {
     fn digits(data: &Data, set: &str, most: usize) -> Result<Self, Error> {
         Ok(Self {
             rows: data.pictures(&format!("mnist/{set}-images-idx3-ubyte.gz"), most)?,
@@ -55,14 +55,14 @@ struct Answers {
 
 /// A table to learn from, one to be asked of, and that one with cells removed.
 struct Task {
-    train: Labelled,
-    test: Labelled,
+    train: Labeled,
+    test: Labeled,
     gappy: Dataset,
     classes: Vec<String>,
 }
 
 impl Task {
-    fn new(train: Labelled, test: Labelled, classes: Vec<String>, share: f64, seed: u64) -> Self {
+    fn new(train: Labeled, test: Labeled, classes: Vec<String>, share: f64, seed: u64) -> Self {
         Self { gappy: simulate::hide(&test.rows, share, seed), train, test, classes }
     }
 
@@ -83,7 +83,7 @@ impl Task {
 }
 
 fn oil(run: &Run) -> Result<Task, Error> {
-    let table = |file| Labelled::oil(run.data, file);
+    let table = |file| Labeled::oil(run.data, file);
     let classes = FLOWS.map(str::to_owned).to_vec();
     Ok(Task::new(table("oil_train.csv")?, table("oil_test.csv")?, classes, OIL_SHARE, run.seed))
 }
@@ -92,7 +92,7 @@ fn digits(run: &Run) -> Result<Task, Error> {
     let (train, test) = DIGITS;
     let classes = (0..10).map(|digit| digit.to_string()).collect();
     let (train, test) =
-        (Labelled::digits(run.data, "train", train)?, Labelled::digits(run.data, "t10k", test)?);
+        (Labeled::digits(run.data, "train", train)?, Labeled::digits(run.data, "t10k", test)?);
     Ok(Task::new(train, test, classes, DIGIT_SHARE, run.seed))
 }
 
@@ -129,9 +129,9 @@ fn accuracy_chart(flows: &[Answers], digits: &[Answers]) -> Chart {
             |right: &dyn Fn(&Answers) -> f64| answers.iter().map(|a| (a.q as f64, right(a))).collect();
         let series = vec![
             Series::new("all cells", Look::Joined, points(&|a| a.whole.1)),
-            Series::new("cells removed from the test rows", Look::Joined, points(&|a| a.gappy.1)).colour(1),
+            Series::new("cells removed from the test rows", Look::Joined, points(&|a| a.gappy.1)).color(1),
             Series::new("scikit-learn's QDA, all cells", Look::Dashed, vec![(0.0, qda), (last, qda)])
-                .colour(6),
+                .color(6),
         ];
         let x = Axis::new("components of each class").between(0.0, last);
         Curves { x, y: Axis::new("% of the test rows right").between(from, to), series }
@@ -156,7 +156,7 @@ fn accuracy_chart(flows: &[Answers], digits: &[Answers]) -> Chart {
 
 fn pictures_chart(task: &Task, read: &[Answers]) -> Chart {
     const TILES: usize = 10;
-    // Removed pixels are grey: neither ink nor paper.
+    // Removed pixels are gray: neither ink nor paper.
     const REMOVED: f64 = 128.0;
     let strip = |title: &str, of: &dyn Fn(&Answers, usize) -> bool| {
         let answers = read.iter().find(|a| a.q == SHOWN);
@@ -176,7 +176,7 @@ fn pictures_chart(task: &Task, read: &[Answers]) -> Chart {
         subtitle: format!(
             "MNIST, the first test digits of each kind; a PPCA of {SHOWN} components for each digit"
         ),
-        note: "Grey: removed pixels.".to_owned(),
+        note: "Gray: removed pixels.".to_owned(),
         across: 1,
         panels: vec![
             strip("read right", &|a, i| a.gappy.0[i] == truth[i]),

@@ -1,4 +1,4 @@
-//! Tipping & Bishop (1999): Mixtures of probabilistic principal component analysers, Neural Computation
+//! Tipping & Bishop (1999): Mixtures of probabilistic principal component analyzers, Neural Computation
 //! 11, 443–482. The paper itself was not at hand: what it used is known from the data's provenance.
 
 pub(crate) mod classes;
@@ -16,13 +16,13 @@ const MEASUREMENTS: usize = 12;
 const FLOWS: [&str; 3] = ["homogeneous", "annular", "stratified"];
 
 /// Rows whose classes are known.
-struct Labelled {
+struct Labeled {
     rows: Dataset,
     /// The place of each row's class.
     of: Vec<usize>,
 }
 
-impl Labelled {
+impl Labeled {
     /// A table of `oil_flow`: its measurements and flows.
     fn oil(data: &Data, file: &str) -> Result<Self, Error> {
         let path = format!("oil_flow/{file}");

@@ -1,6 +1,6 @@
 //! Oil flow: does a mixture of PPCA that is not told of the flows tell them apart?
 
-use super::{FLOWS, Labelled};
+use super::{FLOWS, Labeled};
 use crate::{Comparison, Error, Exhibit, Findings, Row, Run};
 use covary::data::simulate;
 use covary::infer::{ClassConditional, MixtureEm, MixtureInit, Spectral};
@@ -42,8 +42,8 @@ fn fitted(table: &Dataset, n_mixtures: usize, seed: u64) -> Result<Mixture, Erro
 
 /// From k-means alone.
 fn from_k_means(table: &Dataset, n_mixtures: usize, seed: u64) -> Result<Mixture, Error> {
-    let road = MixtureEm { init: MixtureInit::KMeans, restarts: 2, seed, ..MixtureEm::of(n_mixtures) };
-    Ok(road.fit(table, &spec())?.model)
+    let method = MixtureEm { init: MixtureInit::KMeans, restarts: 2, seed, ..MixtureEm::of(n_mixtures) };
+    Ok(method.fit(table, &spec())?.model)
 }
 
 /// The flow that most rows of each model have.
@@ -63,9 +63,9 @@ struct Read {
 }
 
 impl Read {
-    fn of(mixture: &Mixture, table: &Dataset, rows: &Labelled) -> Result<Self, Error> {
+    fn of(mixture: &Mixture, table: &Dataset, rows: &Labeled) -> Result<Self, Error> {
         let labels = mixture.labels(table)?;
-        let flows = flows(mixture.components().len(), &labels, &rows.of);
+        let flows = flows(mixture.models().len(), &labels, &rows.of);
         let share = rows.right(&labels.iter().map(|&k| flows[k]).collect::<Vec<_>>());
         Ok(Self { flows, labels, share })
     }
@@ -86,9 +86,9 @@ struct Outcome {
 }
 
 struct Tables {
-    train: Labelled,
-    validation: Labelled,
-    test: Labelled,
+    train: Labeled,
+    validation: Labeled,
+    test: Labeled,
 }
 
 impl Tables {
@@ -114,7 +114,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 }
 
 fn make(run: &Run) -> Result<Findings, Error> {
-    let table = |name: &str| Labelled::oil(run.data, &format!("oil_{name}.csv"));
+    let table = |name: &str| Labeled::oil(run.data, &format!("oil_{name}.csv"));
     let tables = Tables { train: table("train")?, validation: table("validation")?, test: table("test")? };
     let starts = run.repeats(STARTS);
     let all = run.each("mixtures", MOST * starts, |k| {
@@ -135,8 +135,8 @@ fn make(run: &Run) -> Result<Findings, Error> {
         notes: vec![
             size_note(&by_models),
             "A share is that of the rows whose model has mostly rows of their own flow; the flow of new rows is \
-             the one that most training rows of their model have. Columns are not standardised. Data: Bishop & \
-             James 1993, no licence stated, so they are not shipped. The paper fitted 500 of these rows; it was \
+             the one that most training rows of their model have. Columns are not standardized. Data: Bishop & \
+             James 1993, no license stated, so they are not shipped. The paper fitted 500 of these rows; it was \
              not at hand, so none of its numbers stand here."
                 .to_owned(),
         ],
@@ -157,14 +157,14 @@ fn marks(places: &[(f64, f64)], flow: impl Fn(usize) -> usize, wrong: impl Fn(us
     };
     let by_flow = FLOWS.iter().enumerate();
     let mut series: Vec<Series> =
-        by_flow.map(|(f, name)| Series::new(name, Look::Points, of(&|i| flow(i) == f)).colour(f)).collect();
-    series.push(Series::new(WRONG, Look::Hollow, of(&wrong)).colour(3));
+        by_flow.map(|(f, name)| Series::new(name, Look::Points, of(&|i| flow(i) == f)).color(f)).collect();
+    series.push(Series::new(WRONG, Look::Hollow, of(&wrong)).color(3));
     series
 }
 
 const WRONG: &str = "in a model of mostly another flow";
 
-fn plane_chart(train: &Labelled, three: &Read, twelve: &Read) -> Result<Chart, Error> {
+fn plane_chart(train: &Labeled, three: &Read, twelve: &Read) -> Result<Chart, Error> {
     let ppca = Spectral::default().fit(&train.rows, &spec())?.model;
     let places = places(&ppca, &train.rows)?;
     let panel = |title: &str, series| {
@@ -185,9 +185,10 @@ fn plane_chart(train: &Labelled, three: &Read, twelve: &Read) -> Result<Chart, E
             train.rows.n_rows(),
             train.rows.n_columns()
         ),
-        note: "Colours and marks: the flow, in all panels. Diamonds: rows that their model, by the flow of most \
+        note:
+            "Colors and marks: the flow, in all panels. Diamonds: rows that their model, by the flow of most \
                of its rows, would get wrong."
-            .to_owned(),
+                .to_owned(),
         across: 3,
         panels: vec![
             panel("the flows", marks(&places, |i| train.of[i], |_| false)),
@@ -197,9 +198,9 @@ fn plane_chart(train: &Labelled, three: &Read, twelve: &Read) -> Result<Chart, E
     })
 }
 
-fn own_planes_chart(train: &Labelled, mixture: &Mixture, read: &Read) -> Result<Chart, Error> {
+fn own_planes_chart(train: &Labeled, mixture: &Mixture, read: &Read) -> Result<Chart, Error> {
     let (mut panels, mut pure) = (Vec::new(), 0);
-    for (k, model) in mixture.components().iter().enumerate() {
+    for (k, model) in mixture.models().iter().enumerate() {
         let members: Vec<usize> = (0..read.labels.len()).filter(|&i| read.labels[i] == k).collect();
         if members.is_empty() {
             continue;
@@ -227,9 +228,9 @@ fn own_planes_chart(train: &Labelled, mixture: &Mixture, read: &Read) -> Result<
 }
 
 fn sizes_chart(by_models: &[&[Outcome]]) -> Chart {
-    let curve = |name: &str, colour, value: &dyn Fn(&Outcome) -> f64| {
+    let curve = |name: &str, color, value: &dyn Fn(&Outcome) -> f64| {
         let point = |(k, o): (usize, &&[Outcome])| (k as f64 + 1.0, mean(o.iter().map(value)));
-        Series::new(name, Look::Joined, by_models.iter().enumerate().map(point).collect()).colour(colour)
+        Series::new(name, Look::Joined, by_models.iter().enumerate().map(point).collect()).color(color)
     };
     let x = || Axis::new("models").between(0.0, MOST as f64 + 1.0);
     let shares = vec![
@@ -290,9 +291,9 @@ fn likeliest(run: &Run, train: &Dataset, n_mixtures: usize) -> Result<Mixture, E
     let started = |k: usize| {
         let mut rng = ChaCha8Rng::seed_from_u64(run.seed + k as u64);
         let rows: Vec<usize> = (0..n_mixtures).map(|_| rng.random_range(0..train.n_rows())).collect();
-        let centres = train.of_rows(&rows)?.values().clone();
-        let road = MixtureEm { init: MixtureInit::Centres(Box::new(centres)), ..MixtureEm::of(n_mixtures) };
-        let mixture = road.fit(train, &spec())?.model;
+        let centers = train.of_rows(&rows)?.values().clone();
+        let method = MixtureEm { init: MixtureInit::Centers(Box::new(centers)), ..MixtureEm::of(n_mixtures) };
+        let mixture = method.fit(train, &spec())?.model;
         Ok((mixture.score(train)?, mixture))
     };
     let all = run.each("random starts", run.repeats(RANDOM_STARTS), started)?;
@@ -301,12 +302,12 @@ fn likeliest(run: &Run, train: &Dataset, n_mixtures: usize) -> Result<Mixture, E
 }
 
 /// Whether three models could do, and whether they are found.
-fn three_models(run: &Run, train: &Labelled, found: &Mixture) -> Result<Comparison, Error> {
+fn three_models(run: &Run, train: &Labeled, found: &Mixture) -> Result<Comparison, Error> {
     let names = FLOWS.map(str::to_owned);
     let told = ClassConditional::default().fit(&train.rows, &train.labels(), &names, &spec())?.model;
     let told = told.mixture().clone();
-    let road = MixtureEm { init: MixtureInit::Given(Box::new(told.clone())), ..MixtureEm::of(FLOWS.len()) };
-    let climbed = road.fit(&train.rows, &spec())?.model;
+    let method = MixtureEm { init: MixtureInit::Given(Box::new(told.clone())), ..MixtureEm::of(FLOWS.len()) };
+    let climbed = method.fit(&train.rows, &spec())?.model;
     let likeliest = likeliest(run, &train.rows, FLOWS.len())?;
     let nats = climbed.score(&train.rows)?;
     let row = |quantity: &str, mixture: &Mixture| -> Result<Row, Error> {
@@ -356,7 +357,7 @@ mod tests {
     #[test]
     fn twelve_models_tell_flows_apart_and_three_nearly() {
         let Some(data) = shared(&["oil_flow"]) else { return };
-        let train = Labelled::oil(&data, "oil_train.csv").unwrap();
+        let train = Labeled::oil(&data, "oil_train.csv").unwrap();
         let share = |models, seed| {
             Read::of(&fitted(&train.rows, models, seed).unwrap(), &train.rows, &train).unwrap().share
         };
@@ -369,7 +370,7 @@ mod tests {
     #[test]
     fn three_models_from_several_kinds_of_starts_are_likelier_than_from_k_means_and_nearer_to_the_flows() {
         let Some(data) = shared(&["oil_flow"]) else { return };
-        let train = Labelled::oil(&data, "oil_train.csv").unwrap();
+        let train = Labeled::oil(&data, "oil_train.csv").unwrap();
         let judged =
             |m: &Mixture| (m.score(&train.rows).unwrap(), Read::of(m, &train.rows, &train).unwrap().share);
         let k_means = judged(&from_k_means(&train.rows, 3, 0).unwrap());

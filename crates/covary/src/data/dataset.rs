@@ -187,7 +187,7 @@ impl Dataset {
         self.patterns().filter(|p| p.n_observed() > 0).map(|p| p.rows.len()).sum()
     }
 
-    /// The table without its wholly missing rows (copied only if there are any), for a road that
+    /// The table without its wholly missing rows (copied only if there are any), for a method that
     /// needs the others complete.
     pub(crate) fn complete_rows(&self, method: &'static str) -> Result<Cow<'_, Self>, Error> {
         if self.is_complete() {

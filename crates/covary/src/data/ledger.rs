@@ -454,7 +454,7 @@ fn wild(data: &Dataset, codes: &[SuspectedCode]) -> Vec<WildCell> {
         }
         let middle = distances.len() / 2;
         let typical = *distances.select_nth_unstable_by(middle, f64::total_cmp).1;
-        // The largest few, falling, with the next; the rest lies below.
+        // The largest few, in decreasing order, with the next; the rest lies below.
         let upper = &mut distances[middle..];
         upper.sort_unstable_by(|a, b| b.total_cmp(a));
         let is_step = |k: &usize| {

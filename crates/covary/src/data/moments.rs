@@ -101,16 +101,16 @@ impl CentralMoments {
         assert_eq!(rows.len() % d, 0, "whole rows of {d} numbers");
         let block_rows = BLOCK_CELLS.div_ceil(d);
         let ones = vec![1.0; d];
-        let mut centred = vec![0.0; (block_rows * d).min(rows.len())];
+        let mut centered = vec![0.0; (block_rows * d).min(rows.len())];
         for block in rows.chunks(block_rows * d) {
             let n = block.len() / d;
             let first = &block[..d];
             let mut mean = vec![0.0; d];
             rows::add_rows(block, first, &mut mean);
             mean.iter_mut().zip(first).for_each(|(m, o)| *m = o + *m / n as f64);
-            let centred = &mut centred[..block.len()];
-            rows::center(block, &mean, &ones, centred);
-            add_gram_lower(self.scatter.view_mut(), faer::MatRef::from_row_major_slice(centred, n, d));
+            let centered = &mut centered[..block.len()];
+            rows::center(block, &mean, &ones, centered);
+            add_gram_lower(self.scatter.view_mut(), faer::MatRef::from_row_major_slice(centered, n, d));
             self.absorb_mean(n, &mean);
         }
     }

@@ -23,7 +23,7 @@ impl Dataset {
         let means = self.observed_means();
         let gram = |of: &dyn Fn(f64, usize) -> f64| {
             let mut sums = Matrix::zeros(d, d);
-            // A slice of rows at a time: the centred copy stays small.
+            // A slice of rows at a time: the centered copy stays small.
             for start in (0..n).step_by(ROWS) {
                 let rows = ROWS.min(n - start);
                 let block = Matrix::from_fn(rows, d, |i, j| of(self.row(start + i)[j], j));

@@ -46,12 +46,12 @@ pub fn mixture(shape: Shape, n_mixtures: usize, apart: f64, seed: u64) -> (Datas
     let weights = (1..=n_mixtures).map(|k| k as f64).collect();
     let truth = Mixture::new(components, weights).expect("components of one shape");
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let (values, labels) = truth.sample_labelled(shape.rows, &mut rng);
+    let (values, labels) = truth.sample_labeled(shape.rows, &mut rng);
     (Dataset::new(values).expect("finite values"), truth, labels)
 }
 
 /// A table whose principal standard deviations are given, along randomly rotated axes: its columns
-/// are correlated, so that gaps can be filled from their neighbours. The truth keeps the directions
+/// are correlated, so that gaps can be filled from their neighbors. The truth keeps the directions
 /// whose deviation exceeds the smallest one.
 pub fn rotated(rows: usize, deviations: &[f64], seed: u64) -> (Dataset, LinearGaussian) {
     let d = deviations.len();

@@ -49,7 +49,7 @@ pub struct FastIca {
     pub start: Option<Matrix>,
     /// Seed of a random start.
     pub seed: u64,
-    /// Whether to centre and whiten the table; if not, it must be white already, and all its columns
+    /// Whether to center and whiten the table; if not, it must be white already, and all its columns
     /// are used.
     pub whiten: bool,
 }

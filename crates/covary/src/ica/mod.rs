@@ -1,28 +1,28 @@
 //! Independent components: `t = A s + μ` with sources s that are independent and not Gaussian.
 //!
-//! | road | what it maximises |
+//! | method | what it maximizes |
 //! | --- | --- |
 //! | [`FastIca`] | how far from Gaussian each source is, by a fixed-point iteration |
 //! | [`MaximumLikelihood`] | the likelihood of sources with given densities, super- or sub-Gaussian |
 //! | [`NoisyIca`] | a bound on the likelihood of Laplace sources behind noise, with gaps |
 //!
-//! What comes out of the first two is an [`Unmixing`], of the third a [`NoisyMixing`]; [`Road`] knows all three by name
-//! and [`Found`] holds what any of them found. None is a density of rows: sources have no Gaussian one.
+//! What comes out of the first two is an [`Unmixing`], of the third a [`NoisyMixing`]; [`Method`] knows all three by name
+//! and [`Fit`] holds what any of them found. None is a density of rows: sources have no Gaussian one.
 
 mod contrast;
 mod fast;
 mod likelihood;
+mod method;
 mod noisy;
 mod noisy_mixing;
-mod road;
 mod unmixing;
 
 pub use contrast::Contrast;
 pub use fast::{Algorithm, FastIca, OwnContrast};
 pub use likelihood::{Kind, MaximumLikelihood, Sources};
+pub use method::{Fit, Method, Mixing};
 pub use noisy::{NoisyIca, NoisySeparation, NoisyStart};
 pub use noisy_mixing::NoisyMixing;
-pub use road::{Found, Mixing, Road};
 pub use unmixing::{Unmixing, amari_index};
 
 use crate::infer::{Kept, PrincipalAxes, Termination};
@@ -34,9 +34,9 @@ use std::fmt;
 /// Cells of whitened rows worked on at a time: four such blocks stay in the first caches.
 const BLOCK_CELLS: usize = 8 * 1024;
 /// Directions with a standard deviation below this share of the largest count as none, once columns are
-/// standardised.
+/// standardized.
 const LEAST_DEVIATION: f64 = 1e-10;
-/// Columns are standardised by this share of their mean at least, so that rounding counts as no direction.
+/// Columns are standardized by this share of their mean at least, so that rounding counts as no direction.
 const LEAST_SHARE_OF_MEAN: f64 = 1e-5;
 /// Below this excess kurtosis a source counts as Gaussian.
 const GAUSSIAN: f64 = 0.1;
@@ -96,7 +96,7 @@ pub enum Warning {
         /// These sources, counted from 1.
         sources: Vec<usize>,
     },
-    /// These sources have lighter tails than a Gaussian, and only heavy ones are modelled: a rotation of them
+    /// These sources have lighter tails than a Gaussian, and only heavy ones are modeled: a rotation of them
     /// may fit better than they do.
     LightTails {
         /// These sources, counted from 1.
@@ -127,7 +127,7 @@ impl fmt::Display for Warning {
                 let (what, have) = if sources.len() == 1 { ("source", "has") } else { ("sources", "have") };
                 write!(
                     f,
-                    "{what} {} {have} lighter tails than a Gaussian (excess kurtosis below -{GAUSSIAN}), and only heavy ones are modelled: a mixture of sources may fit better than they do; separate by maximum likelihood, which knows both kinds, gaps filled first",
+                    "{what} {} {have} lighter tails than a Gaussian (excess kurtosis below -{GAUSSIAN}), and only heavy ones are modeled: a mixture of sources may fit better than they do; separate by maximum likelihood, which knows both kinds, gaps filled first",
                     listed(sources)
                 )
             }
@@ -174,7 +174,7 @@ struct Whitened {
 }
 
 impl Whitened {
-    /// Centred and whitened along its `n_components` leading axes, or all it has.
+    /// Centered and whitened along its `n_components` leading axes, or all it has.
     fn new(data: &Dataset, n_components: Option<usize>, method: &'static str) -> Result<Self, Error> {
         refuse_gaps(data, method)?;
         let n = data.n_rows();
@@ -266,7 +266,7 @@ impl Whitened {
         (left_out > 0).then_some(Warning::Dependent { left_out, sources })
     }
 
-    /// The sources `y = B z`, at unit variance, by falling explained variance `‖aᵢ‖²`, the entry of
+    /// The sources `y = B z`, at unit variance, by decreasing explained variance `‖aᵢ‖²`, the entry of
     /// largest absolute value of every aᵢ positive. Also which row of B each of them is, and its root
     /// mean square there.
     fn unmixing(&self, b: &Matrix) -> (Unmixing, Vec<usize>, Vec<f64>) {

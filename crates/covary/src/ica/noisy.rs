@@ -359,7 +359,7 @@ impl Walk<'_> {
     }
 }
 
-/// Sources by falling length of their columns, the entry of largest absolute value positive.
+/// Sources by decreasing length of their columns, the entry of largest absolute value positive.
 fn in_order(at: NoisyMixing) -> NoisyMixing {
     let (d, q) = (at.mean.len(), at.n_components());
     let lengths: Vec<f64> = (0..q).map(|i| at.mixing.column(i).iter().map(|w| w * w).sum()).collect();

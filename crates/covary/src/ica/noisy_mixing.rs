@@ -54,7 +54,7 @@ impl NoisyMixing {
         &self.mean
     }
 
-    /// W, d × q, columns by falling length, the entry of largest absolute value positive.
+    /// W, d × q, columns by decreasing length, the entry of largest absolute value positive.
     pub fn mixing(&self) -> &Matrix {
         &self.mixing
     }

@@ -98,14 +98,20 @@ impl Unmixing {
         let ones = vec![1.0; d];
         let step = BLOCK_CELLS.div_ceil(d);
         let sources = pieces(n, step, |rows| {
-            let (mut centred, mut sources) = (vec![0.0; step.min(rows.len()) * d], vec![0.0; rows.len() * q]);
+            let (mut centered, mut sources) =
+                (vec![0.0; step.min(rows.len()) * d], vec![0.0; rows.len() * q]);
             let cells = &data.values().as_slice()[rows.start * d..rows.end * d];
             for (block, out) in cells.chunks(step * d).zip(sources.chunks_mut(step * q)) {
                 let m = block.len() / d;
-                let centred = &mut centred[..block.len()];
-                center(block, &self.mean, &ones, centred);
+                let centered = &mut centered[..block.len()];
+                center(block, &self.mean, &ones, centered);
                 let out = MatMut::from_row_major_slice_mut(out, m, q);
-                gemm(out, false, MatRef::from_row_major_slice(centred, m, d), self.matrix.view().transpose());
+                gemm(
+                    out,
+                    false,
+                    MatRef::from_row_major_slice(centered, m, d),
+                    self.matrix.view().transpose(),
+                );
             }
             sources
         });

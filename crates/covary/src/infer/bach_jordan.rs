@@ -42,11 +42,11 @@ impl Estimator for BachJordan {
         if spec.noise != NoiseFamily::Isotropic || !spec.prior.is_flat() || spec.noise_floor.is_some() {
             return refused("noise other than full within a view", "`shared-private` or `mean-field`");
         }
-        let road =
+        let method =
             CanonicalCorrelation { n_components: Some(spec.n_components), ridge: self.ridge, rank: None };
         let [x, y] = [0..dx, dx..data.n_columns()].map(|view| data.of_columns(&view.collect::<Vec<_>>()));
         let deviations = || data.observed_variances().iter().map(|v| v.sqrt()).collect();
-        let model = road.fit(&x?, &y?)?.model()?.with_scale(spec.standardize.then(deviations))?;
+        let model = method.fit(&x?, &y?)?.model()?.with_scale(spec.standardize.then(deviations))?;
         let value = model.log_likelihood(data)?;
         let report = FitReport {
             objective: Objective { kind: ObjectiveKind::LogLikelihood, value },

@@ -20,7 +20,7 @@ use crate::{Dataset, Error, Spec};
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ClassConditional {
-    /// How each class is fitted; if `None`, by the road recommended for its rows.
+    /// How each class is fitted; if `None`, by the method recommended for its rows.
     pub method: Option<Method>,
     /// How probable the classes are, in their order; if `None`, as frequent as they were.
     pub priors: Option<Vec<f64>>,
@@ -34,7 +34,7 @@ impl ClassConditional {
     /// Fits `classes`, `labels` giving the place of each row's class among them; rows without a label are
     /// passed over.
     ///
-    /// A standardised fit divides by the standard deviations of the whole table, so that all classes
+    /// A standardized fit divides by the standard deviations of the whole table, so that all classes
     /// share their units.
     ///
     /// # Errors
@@ -151,14 +151,14 @@ impl Units {
         Ok(Self { scale, scaled: Some(scaled) })
     }
 
-    /// `Σ ln s_j` over the observed cells of labelled rows: ln p falls by it from these units to the table's.
+    /// `Σ ln s_j` over the observed cells of labeled rows: ln p falls by it from these units to the table's.
     fn log_volume(&self, data: &Dataset, labels: &[Option<usize>]) -> f64 {
-        let labelled = (0..labels.len()).filter(|&i| labels[i].is_some());
+        let labeled = (0..labels.len()).filter(|&i| labels[i].is_some());
         let of_row = |i: usize| -> f64 {
             let cells = data.row(i).iter().zip(&self.scale);
             cells.filter(|(t, _)| !t.is_nan()).map(|(_, s)| s.ln()).sum()
         };
-        labelled.map(of_row).sum()
+        labeled.map(of_row).sum()
     }
 
     fn unscale(&self, model: &LinearGaussian) -> Result<LinearGaussian, Error> {

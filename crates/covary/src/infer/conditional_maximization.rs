@@ -1,4 +1,4 @@
-//! Maximum-likelihood factor analysis of complete data by conditional maximisation [M 1.6.2].
+//! Maximum-likelihood factor analysis of complete data by conditional maximization [M 1.6.2].
 
 use super::Estimator;
 use super::factor_problem::{FactorProblem, Profile};
@@ -14,7 +14,7 @@ use crate::{Dataset, Error, Matrix, Spec};
 /// ψᵢ ← ψᵢ + (b − a)/a²                        a = (C⁻¹)ᵢᵢ,  b = (C⁻¹ S C⁻¹)ᵢᵢ
 /// ```
 ///
-/// [`Newton`](super::Newton) needs fewer and cheaper steps; this road shares no step with it and so
+/// [`Newton`](super::Newton) needs fewer and cheaper steps; this method shares no step with it and so
 /// checks its answers.
 ///
 /// ```

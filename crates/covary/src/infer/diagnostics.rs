@@ -95,10 +95,10 @@ impl ChainSummary {
     }
 }
 
-/// Chains cut in halves, centred, with what both diagnostics need.
+/// Chains cut in halves, centered, with what both diagnostics need.
 struct Halves {
     /// m sequences of n draws, each less its own mean.
-    centred: Vec<Vec<f64>>,
+    centered: Vec<Vec<f64>>,
     /// W.
     within: f64,
     /// `(n−1)/n W + B/n`.
@@ -128,8 +128,8 @@ impl Halves {
         let (means, variances): (Vec<f64>, Vec<f64>) = halves.iter().map(|h| mean_and_variance(h)).unzip();
         let within = variances.iter().sum::<f64>() / variances.len() as f64;
         let pooled = (n - 1) as f64 / n as f64 * within + mean_and_variance(&means).1;
-        let centre = |(half, mean): (&&[f64], &f64)| half.iter().map(|v| v - mean).collect();
-        Ok(Self { centred: halves.iter().zip(&means).map(centre).collect(), within, pooled })
+        let center = |(half, mean): (&&[f64], &f64)| half.iter().map(|v| v - mean).collect();
+        Ok(Self { centered: halves.iter().zip(&means).map(center).collect(), within, pooled })
     }
 
     fn r_hat(&self) -> Option<f64> {
@@ -138,15 +138,15 @@ impl Halves {
 
     /// ρₜ.
     fn autocorrelation(&self, t: usize) -> f64 {
-        let n = self.centred[0].len();
+        let n = self.centered[0].len();
         let lagged = |h: &Vec<f64>| h[t..].iter().zip(h).map(|(a, b)| a * b).sum::<f64>() / n as f64;
-        let covariance = self.centred.iter().map(lagged).sum::<f64>() / self.centred.len() as f64;
+        let covariance = self.centered.iter().map(lagged).sum::<f64>() / self.centered.len() as f64;
         1.0 - (self.within - covariance) / self.pooled
     }
 
     fn effective_sample_size(&self) -> f64 {
-        let n = self.centred[0].len();
-        let draws = (self.centred.len() * n) as f64;
+        let n = self.centered[0].len();
+        let draws = (self.centered.len() * n) as f64;
         if self.pooled == 0.0 {
             return draws;
         }

@@ -40,7 +40,7 @@ pub(super) struct FactorProblem {
 impl FactorProblem {
     /// Checks request and table; wholly missing rows are passed over.
     pub(super) fn of_table(method: &'static str, data: &Dataset, spec: &Spec) -> Result<Self, Error> {
-        spec.check_road(method, NoiseFamily::Diagonal)?;
+        spec.check_method(method, NoiseFamily::Diagonal)?;
         spec.check(data)?;
         let data = data.complete_rows(method)?;
         let names = data.column_names().to_vec();
@@ -53,7 +53,7 @@ impl FactorProblem {
         moments: &CentralMoments,
         spec: &Spec,
     ) -> Result<Self, Error> {
-        spec.check_road(method, NoiseFamily::Diagonal)?;
+        spec.check_method(method, NoiseFamily::Diagonal)?;
         if moments.n_rows() < 2 {
             return Err(Error::TooFewRows { rows: moments.n_rows() });
         }
@@ -116,7 +116,7 @@ impl FactorProblem {
         }
     }
 
-    /// The likelihood at `psi`, loadings maximised out. Where the step before could not do with the
+    /// The likelihood at `psi`, loadings maximized out. Where the step before could not do with the
     /// leading eigenpairs this one does not try.
     pub(super) fn profile(&self, psi: &[f64], before: Option<&Profile>) -> Result<Profile, Error> {
         let inverse: Vec<f64> = psi.iter().map(|v| 1.0 / v.sqrt()).collect();
@@ -209,7 +209,7 @@ fn kept(leading: &[f64]) -> usize {
     leading.iter().take_while(|t| **t > 1.0).count()
 }
 
-/// The likelihood as a function of ρ = ln ψ, loadings maximised out [M 1.6.3]. With θ, v the
+/// The likelihood as a function of ρ = ln ψ, loadings maximized out [M 1.6.3]. With θ, v the
 /// eigenpairs of `Ψ^-½ R Ψ^-½` and `kept` the number of θ > 1 among the first q:
 ///
 /// ```text

@@ -138,7 +138,7 @@ impl LnDet {
         if moments.n_rows() <= moments.n_columns() {
             return None;
         }
-        // Factorised on the correlation scale, where units cannot hide a singular matrix.
+        // Factorized on the correlation scale, where units cannot hide a singular matrix.
         let mut r = moments.covariance();
         let variances: Vec<f64> = (0..r.n_rows()).map(|j| r[(j, j)]).collect();
         let inverse: Vec<f64> = variances.iter().map(|v| 1.0 / v.sqrt()).collect();

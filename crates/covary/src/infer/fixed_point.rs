@@ -140,7 +140,7 @@ struct Problem<'a> {
 impl<'a> Problem<'a> {
     /// Checks request and table; wholly missing rows are passed over.
     fn new(data: &'a Dataset, spec: &Spec, floor: f64) -> Result<Self, Error> {
-        spec.check_road("fixed-point", NoiseFamily::Diagonal)?;
+        spec.check_method("fixed-point", NoiseFamily::Diagonal)?;
         let (q, d) = (spec.n_components, data.n_columns());
         // A component per column is a matter of identification here: W Wᵀ leaves room for the noise.
         let n_components = if spec.allow_unidentified && q == d { d - 1 } else { q };

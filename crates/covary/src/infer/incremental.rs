@@ -332,9 +332,9 @@ fn root(covariance: &Matrix) -> Result<Matrix, Error> {
 fn merge(past: Option<&Seen>, batch: &Expected<'_>, q: usize) -> Result<Seen, Error> {
     let (b, d) = (batch.rows.n_rows(), batch.rows.n_columns());
     let (mean, variances) = (batch.rows.observed_means(), batch.rows.observed_variances());
-    let mut centred = vec![0.0; b * d];
-    center(batch.rows.values().as_slice(), mean, &vec![1.0; d], &mut centred);
-    centred.extend_from_slice(batch.spread.as_slice());
+    let mut centered = vec![0.0; b * d];
+    center(batch.rows.values().as_slice(), mean, &vec![1.0; d], &mut centered);
+    centered.extend_from_slice(batch.spread.as_slice());
 
     // Sums of squares add, and the means' distance adds N b/(N + b) δ².
     let spread = |j: usize| batch.spread.rows().map(|r| r[j] * r[j]).sum::<f64>();
@@ -348,9 +348,9 @@ fn merge(past: Option<&Seen>, batch: &Expected<'_>, q: usize) -> Result<Seen, Er
             let weight = old as f64 * share;
             let mut axes = principal.components.clone();
             axes.scale_rows(singular_values);
-            centred.extend_from_slice(axes.as_slice());
+            centered.extend_from_slice(axes.as_slice());
             let apart: Vec<f64> = principal.mean.iter().zip(mean).map(|(past, m)| past - m).collect();
-            centred.extend(apart.iter().map(|a| weight.sqrt() * a));
+            centered.extend(apart.iter().map(|a| weight.sqrt() * a));
             let variance =
                 |j: usize| (old as f64 * variances[j] + squares(j) + weight * apart[j] * apart[j]) / n as f64;
             let moved = principal.mean.iter().zip(&apart).map(|(past, a)| past - share * a).collect();
@@ -362,7 +362,7 @@ fn merge(past: Option<&Seen>, batch: &Expected<'_>, q: usize) -> Result<Seen, Er
         return Err(Error::OutOfScale { column, variance: new_variances[j] });
     }
 
-    let stacked = Matrix::from_vec(centred.len() / d, d, centred)?;
+    let stacked = Matrix::from_vec(centered.len() / d, d, centered)?;
     check_finite(&stacked)?;
     let svd = thin_svd(&stacked)?;
     let mut axes = svd.v.first_columns(q);

@@ -114,8 +114,8 @@ mod tests {
             }
             Some(Value { value, gradient })
         };
-        let road = Lbfgs { max_iterations: 500, tolerance: 0.0, ..Lbfgs::default() };
-        let end = road.minimize([-1.2, 1.0].repeat(5), of).unwrap();
+        let method = Lbfgs { max_iterations: 500, tolerance: 0.0, ..Lbfgs::default() };
+        let end = method.minimize([-1.2, 1.0].repeat(5), of).unwrap();
         assert!(end.iter().all(|x| (x - 1.0).abs() < 1e-6), "{end:?}");
     }
 

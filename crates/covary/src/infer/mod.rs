@@ -1,4 +1,4 @@
-//! Roads to a [`LinearGaussian`](crate::LinearGaussian): one file per algorithm, all behind [`Estimator`].
+//! Methods to a [`LinearGaussian`](crate::LinearGaussian): one file per algorithm, all behind [`Estimator`].
 //!
 //! A new algorithm is a new file here (an options struct, its `options!` and its `impl Estimator`),
 //! one line of [`Method`], and one line in the contract test's list.
@@ -74,39 +74,39 @@ pub trait Estimator {
     }
 }
 
-/// One line per road gives it its arm, its name, its options and its dispatch.
-macro_rules! roads {
-    ($($(#[$doc:meta])* $road:ident = $name:literal;)*) => {
-        /// Every road by name, for command lines and files.
+/// One line per method gives it its arm, its name, its options and its dispatch.
+macro_rules! methods {
+    ($($(#[$doc:meta])* $method:ident = $name:literal;)*) => {
+        /// Every method by name, for command lines and files.
         #[derive(Debug, Clone, PartialEq)]
         #[non_exhaustive]
         pub enum Method {
-            $($(#[$doc])* $road($road),)*
+            $($(#[$doc])* $method($method),)*
         }
 
         impl Method {
-            /// The names of all roads.
+            /// The names of all methods.
             pub const NAMES: &[&str] = &[$($name),*];
 
-            /// The road's name, as users type it.
+            /// The method's name, as users type it.
             pub fn name(&self) -> &'static str {
                 match self {
-                    $(Self::$road(_) => $name,)*
+                    $(Self::$method(_) => $name,)*
                 }
             }
 
-            /// The road of that name with its default options.
+            /// The method of that name with its default options.
             pub fn from_name(name: &str) -> Option<Self> {
                 match name {
-                    $($name => Some(Self::$road($road::default())),)*
+                    $($name => Some(Self::$method($method::default())),)*
                     _ => None,
                 }
             }
 
-            /// The road's options, to read or to set by name.
-            fn road(&mut self) -> &mut dyn options::Options {
+            /// The method's options, to read or to set by name.
+            fn method(&mut self) -> &mut dyn options::Options {
                 match self {
-                    $(Self::$road(road) => road,)*
+                    $(Self::$method(method) => method,)*
                 }
             }
         }
@@ -119,14 +119,14 @@ macro_rules! roads {
                 observer: &mut dyn Observer,
             ) -> Result<Fit, Error> {
                 match self {
-                    $(Self::$road(road) => road.fit_observed(data, spec, observer),)*
+                    $(Self::$method(method) => method.fit_observed(data, spec, observer),)*
                 }
             }
         }
     };
 }
 
-roads! {
+methods! {
     /// [`Spectral`]: probabilistic PCA of a complete table, in closed form.
     Spectral = "spectral";
     /// [`Newton`]: factor analysis of a complete table.
@@ -154,13 +154,13 @@ roads! {
 }
 
 impl Method {
-    /// The road the spec recommends [M 1.12]: closed form where there is one, Newton for factor
+    /// The method the spec recommends [M 1.12]: closed form where there is one, Newton for factor
     /// analysis of a complete table, EM otherwise.
     pub fn recommended(data: &Dataset, spec: &Spec) -> Self {
-        let unpenalised = data.is_complete() && spec.prior.is_flat();
+        let unpenalized = data.is_complete() && spec.prior.is_flat();
         match spec.noise {
-            NoiseFamily::Isotropic if unpenalised => Self::Spectral(Spectral::default()),
-            NoiseFamily::Diagonal if unpenalised => Self::Newton(Newton::default()),
+            NoiseFamily::Isotropic if unpenalized => Self::Spectral(Spectral::default()),
+            NoiseFamily::Diagonal if unpenalized => Self::Newton(Newton::default()),
             _ => Self::Em(Em::default()),
         }
     }

@@ -10,7 +10,7 @@ use crate::{CentralMoments, Dataset, Error, Matrix, Spec};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Factor analysis of complete data by Newton steps on ρ = ln ψ, the loadings maximised out.
+/// Factor analysis of complete data by Newton steps on ρ = ln ψ, the loadings maximized out.
 ///
 /// ```text
 /// max_ρ ℓ(ρ)   subject to   ψⱼ ≥ floor · sⱼⱼ

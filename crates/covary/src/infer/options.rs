@@ -1,4 +1,4 @@
-//! The options of a road by name, their values as text: what command lines set and files keep.
+//! The options of a method by name, their values as text: what command lines set and files keep.
 
 use super::{Method, MixtureEm};
 use crate::Error;
@@ -23,8 +23,8 @@ pub(crate) trait Setting {
 
 /// Names the fields of an options struct; a forgotten one does not compile.
 macro_rules! options {
-    ($road:ident { $($field:ident),* $(,)? }) => {
-        impl $crate::infer::options::Options for $road {
+    ($method:ident { $($field:ident),* $(,)? }) => {
+        impl $crate::infer::options::Options for $method {
             fn options(&mut self) -> Vec<(&'static str, &mut dyn $crate::infer::options::Setting)> {
                 let Self { $($field),* } = self;
                 vec![$((stringify!($field), $field)),*]
@@ -118,19 +118,14 @@ impl<T: Debug + FromStr> Setting for Option<Vec<T>> {
     }
 }
 
-/// Every option of a road: its name, which is that of its field, and its value as text.
-pub(crate) fn texts(road: &mut dyn Options) -> BTreeMap<&'static str, String> {
-    road.options().into_iter().map(|(name, value)| (name, value.text())).collect()
+/// Every option of a method: its name, which is that of its field, and its value as text.
+pub(crate) fn texts(method: &mut dyn Options) -> BTreeMap<&'static str, String> {
+    method.options().into_iter().map(|(name, value)| (name, value.text())).collect()
 }
 
-/// Sets the option of the road `method` that is called `name`.
-pub(crate) fn set(
-    road: &mut dyn Options,
-    method: &'static str,
-    name: &str,
-    value: &str,
-) -> Result<(), Error> {
-    let mut options = road.options();
+/// Sets the option of the method `method` that is called `name`.
+pub(crate) fn set(of: &mut dyn Options, method: &'static str, name: &str, value: &str) -> Result<(), Error> {
+    let mut options = of.options();
     let Some((option, setting)) = options.iter_mut().find(|(option, _)| *option == name) else {
         let mut known: Vec<&str> = options.iter().map(|(option, _)| *option).collect();
         known.sort_unstable();
@@ -141,12 +136,12 @@ pub(crate) fn set(
 }
 
 impl Method {
-    /// Every option of the road: its name, which is that of its field, and its value as text.
+    /// Every option of the method: its name, which is that of its field, and its value as text.
     pub fn options(&self) -> BTreeMap<&'static str, String> {
-        texts(self.clone().road())
+        texts(self.clone().method())
     }
 
-    /// Sets the option called `name`, whichever the road.
+    /// Sets the option called `name`, whichever the method.
     ///
     /// ```
     /// use covary::Method;
@@ -159,15 +154,15 @@ impl Method {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NoSuchOption`] if the road has no option of that name, [`Error::BadOption`] if the
+    /// [`Error::NoSuchOption`] if the method has no option of that name, [`Error::BadOption`] if the
     /// text is no value for it. Whether the value suits the table is seen when fitting.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let method = self.name();
-        set(self.road(), method, name, value)
+        set(self.method(), method, name, value)
     }
 }
 
-/// A [`Method`] written down: what remains of it in a file, readable also where the road itself is
+/// A [`Method`] written down: what remains of it in a file, readable also where the method itself is
 /// unknown.
 ///
 /// ```
@@ -180,7 +175,7 @@ impl Method {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MethodRecord {
-    /// The road's name, as users type it.
+    /// The method's name, as users type it.
     pub name: String,
     /// Every option by name, its value as text. A start that was given is only `given`: its
     /// parameters are not kept.
@@ -194,8 +189,8 @@ impl From<&Method> for MethodRecord {
 }
 
 impl From<&MixtureEm> for MethodRecord {
-    fn from(road: &MixtureEm) -> Self {
-        Self::new(MixtureEm::NAME, texts(&mut road.clone()))
+    fn from(method: &MixtureEm) -> Self {
+        Self::new(MixtureEm::NAME, texts(&mut method.clone()))
     }
 }
 
@@ -208,7 +203,7 @@ impl MethodRecord {
     /// The method, to fit again.
     ///
     /// # Errors
-    /// [`Error::NoSuchMethod`] for a road this version does not have, and as [`Method::set`]; among
+    /// [`Error::NoSuchMethod`] for a method this version does not have, and as [`Method::set`]; among
     /// these a start that was given, which is not kept.
     pub fn to_method(&self) -> Result<Method, Error> {
         let mut method = Method::from_name(&self.name).ok_or_else(|| Error::NoSuchMethod {

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 pub struct Fit<M = LinearGaussian> {
     /// The model, in canonical form; of a sampler, the mean of its draws.
     pub model: M,
-    /// Draws of the parameters, by a road that samples them.
+    /// Draws of the parameters, by a method that samples them.
     pub draws: Option<Mixture>,
     /// How the fit went and ended.
     pub report: FitReport,
@@ -46,24 +46,24 @@ impl<M: Density> Fit<M> {
 /// How a fit went and ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitReport {
-    /// The quantity the road maximised, at the end.
+    /// The quantity the method maximized, at the end.
     pub objective: Objective,
-    /// The objective after each step, the start first (but variational roads, whose start has no bound).
+    /// The objective after each step, the start first (but variational methods, whose start has no bound).
     /// It may fall where a component was dropped.
     pub trace: Vec<f64>,
     /// Why the fit ended.
     pub termination: Termination,
     /// What to doubt.
     pub warnings: Vec<Warning>,
-    /// `E[αᵢ]` of the ARD prior, one per component of the model; empty for a road without one. A
-    /// component counts for little where its precision is large. Its units are those of the road's
+    /// `E[αᵢ]` of the ARD prior, one per component of the model; empty for a method without one. A
+    /// component counts for little where its precision is large. Its units are those of the method's
     /// prior: one over squared loadings, in the table's units where all columns share them and of the
-    /// standardised table otherwise; pure numbers where the prior is in units of the noise
+    /// standardized table otherwise; pure numbers where the prior is in units of the noise
     /// ([`Structured`](super::Structured), [`Gibbs`](super::Gibbs)). With several
     /// [views](crate::Spec::views) one per view and component, those of the first view first, in its units.
     pub relevance: Vec<f64>,
     /// What a sampler's chains say of scalars that no turn of the components changes; empty for other
-    /// roads.
+    /// methods.
     pub monitored: Vec<Monitored>,
 }
 
@@ -72,7 +72,7 @@ pub struct FitReport {
 pub struct Monitored {
     /// What it is, in words.
     pub quantity: String,
-    /// Its mean over all draws, in the units that are sampled in (columns centred and scaled), and how well
+    /// Its mean over all draws, in the units that are sampled in (columns centered and scaled), and how well
     /// the chains know it.
     pub summary: ChainSummary,
 }
@@ -83,7 +83,7 @@ impl FitReport {
         self.trace.len().saturating_sub(1)
     }
 
-    /// Whether the road reached what it was looking for.
+    /// Whether the method reached what it was looking for.
     pub fn converged(&self) -> bool {
         matches!(self.termination, Termination::ClosedForm | Termination::Converged)
     }

@@ -1,4 +1,4 @@
-//! Products with a table that is loaded (centred, scaled, gaps as 0) a block of rows at a time, never
+//! Products with a table that is loaded (centered, scaled, gaps as 0) a block of rows at a time, never
 //! as a whole.
 
 use crate::linalg::gemm;

@@ -34,8 +34,8 @@ use std::ops::Range;
 /// // The second view, three columns, is missing from every third row.
 /// let some = Matrix::from_fn(300, 7, |i, j| if i % 3 == 0 && j > 3 { f64::NAN } else { both.values()[(i, j)] });
 /// let table = Dataset::new(some)?;
-/// let road = SharedPrivate { private: Some(vec![1, 1]), ..SharedPrivate::default() };
-/// let fit = road.fit(&table, &Spec::of_views(2, vec![4, 3]))?;
+/// let method = SharedPrivate { private: Some(vec![1, 1]), ..SharedPrivate::default() };
+/// let fit = method.fit(&table, &Spec::of_views(2, vec![4, 3]))?;
 /// let error = |model: &dyn Density| -> Result<f64, covary::Error> {
 ///     let filled = model.impute(&table)?;
 ///     Ok(filled.cells().iter().map(|c| (c.mean - both.values()[(c.row, c.column)]).powi(2)).sum())
@@ -394,9 +394,9 @@ impl Layout {
 
     fn canonical(&self, model: &LinearGaussian, data: &Dataset) -> Option<Canonical> {
         let [x, _] = &self.rows[..] else { return None };
-        let road = CanonicalCorrelation { n_components: Some(self.shared), ..Default::default() };
+        let method = CanonicalCorrelation { n_components: Some(self.shared), ..Default::default() };
         let n = data.n_informative_rows();
-        road.of_covariance(n, model.mean(), &model.covariance(), x.end).ok()
+        method.of_covariance(n, model.mean(), &model.covariance(), x.end).ok()
     }
 
     /// Shared loadings from the covariances across views, private ones from what they leave within each; gaps

@@ -1,4 +1,4 @@
-//! Principal components of a sparse table: it is centred in the formulas only, and stays sparse.
+//! Principal components of a sparse table: it is centered in the formulas only, and stays sparse.
 
 use super::scatter::sum_matrices;
 use super::{PrincipalAxes, Solver, Spectrum};
@@ -46,26 +46,26 @@ impl PrincipalAxes {
         }
         self.check(n, d)?;
         let k = self.sought(n, d);
-        let centred = Centred::new(data);
+        let centered = Centered::new(data);
         let few = n.min(d) >= LARGE && 4 * krylov::block_width(k, n.min(d)) < n.min(d);
         let found = match self.solver {
-            Solver::Covariance => centred.covariance(k, self.seed)?,
-            Solver::Gram => centred.gram(k, self.seed)?,
-            Solver::Krylov => centred.iterated(k, self.seed)?,
-            Solver::Auto if few => centred.iterated(k, self.seed)?,
-            Solver::Auto | Solver::Svd => centred.exact(k, self.seed)?,
+            Solver::Covariance => centered.covariance(k, self.seed)?,
+            Solver::Gram => centered.gram(k, self.seed)?,
+            Solver::Krylov => centered.iterated(k, self.seed)?,
+            Solver::Auto if few => centered.iterated(k, self.seed)?,
+            Solver::Auto | Solver::Svd => centered.exact(k, self.seed)?,
         };
         self.of_spectrum(&found)
     }
 }
 
-struct Centred<'a> {
+struct Centered<'a> {
     data: &'a Sparse,
     mean: Vec<f64>,
     variances: Vec<f64>,
 }
 
-impl<'a> Centred<'a> {
+impl<'a> Centered<'a> {
     fn new(data: &'a Sparse) -> Self {
         let mean = data.means();
         let variances = data.variances(&mean);
@@ -137,9 +137,9 @@ impl<'a> Centred<'a> {
         let mut s = Matrix::from_vec(d, d, parts.concat())?;
         for i in 0..d {
             for j in 0..=i {
-                let centred = s[(i, j)] / n as f64 - self.mean[i] * self.mean[j];
+                let centered = s[(i, j)] / n as f64 - self.mean[i] * self.mean[j];
                 // The diagonal is known without a subtraction.
-                s[(i, j)] = if i == j { self.variances[i] } else { centred };
+                s[(i, j)] = if i == j { self.variances[i] } else { centered };
             }
         }
         s.mirror_lower();

@@ -49,11 +49,11 @@ pub enum Solver {
     Covariance,
     /// Eigenpairs of the n × n Gram matrix: wide tables.
     Gram,
-    /// Singular values of the centred table: keeps eigenvalues below 1e-8 of the largest accurate,
+    /// Singular values of the centered table: keeps eigenvalues below 1e-8 of the largest accurate,
     /// which squaring loses. Copies the table.
     Svd,
     /// Block Krylov iteration on the table itself: few components of a large table. Its answer
-    /// comes with a bound on its error; the exact road is taken when the bound is too large.
+    /// comes with a bound on its error; the exact method is taken when the bound is too large.
     Krylov,
 }
 
@@ -71,7 +71,7 @@ pub struct Spectrum {
     pub n_rows: usize,
     /// Column means.
     pub mean: Vec<f64>,
-    /// Leading eigenvalues of S (divisor N), falling.
+    /// Leading eigenvalues of S (divisor N), in decreasing order.
     pub eigenvalues: Vec<f64>,
     /// Their eigenvectors as columns, d × k, signs by the library's rule.
     pub axes: Matrix,
@@ -87,11 +87,11 @@ pub struct Spectrum {
     pub angle_bound: f64,
     /// Variance of each column in the units of the data.
     pub variances: Vec<f64>,
-    /// Standard deviation each column was divided by; all 1 unless asked to standardise.
+    /// Standard deviation each column was divided by; all 1 unless asked to standardize.
     scale: Vec<f64>,
 }
 
-/// Below this share of the largest eigenvalue the squared roads have lost the digits that matter.
+/// Below this share of the largest eigenvalue the squared methods have lost the digits that matter.
 const ILL_CONDITIONED: f64 = 1e-8;
 /// Largest angle to the exact subspace (radians) accepted from the iterative solver: 6e-8 degrees.
 const MAX_ANGLE: f64 = 1e-9;
@@ -136,16 +136,16 @@ impl Spectral {
             Solver::Covariance => {
                 from_moments(&CentralMoments::of(data)?, k, standardize, self.seed, observer)?
             }
-            Solver::Svd => Centred::new(data, standardize).svd(k, observer)?,
-            Solver::Gram => Centred::new(data, standardize).gram(k, self.seed, observer)?,
+            Solver::Svd => Centered::new(data, standardize).svd(k, observer)?,
+            Solver::Gram => Centered::new(data, standardize).gram(k, self.seed, observer)?,
             Solver::Krylov | Solver::Auto => {
-                let centred = Centred::new(data, standardize);
-                match centred.krylov(k, self.seed)? {
+                let centered = Centered::new(data, standardize);
+                match centered.krylov(k, self.seed)? {
                     Some(found) => found,
                     None if d <= n => {
                         from_moments(&CentralMoments::of(data)?, k, standardize, self.seed, observer)?
                     }
-                    None => centred.gram(k, self.seed, observer)?,
+                    None => centered.gram(k, self.seed, observer)?,
                 }
             }
         };
@@ -153,7 +153,7 @@ impl Spectral {
         let smallest = found.eigenvalues.last().copied().unwrap_or(tail).min(tail);
         let largest = found.eigenvalues.first().copied().unwrap_or(0.0);
         if self.solver == Solver::Auto && k > 0 && smallest < ILL_CONDITIONED * largest {
-            return Centred::new(data, standardize).svd(k, observer);
+            return Centered::new(data, standardize).svd(k, observer);
         }
         Ok(found)
     }
@@ -183,7 +183,7 @@ impl Spectral {
     /// # Errors
     /// As [`Estimator::fit`].
     pub fn fit_moments(&self, moments: &CentralMoments, spec: &Spec) -> Result<Fit, Error> {
-        spec.check_road("spectral", NoiseFamily::Isotropic)?;
+        spec.check_method("spectral", NoiseFamily::Isotropic)?;
         spec.check_shape(moments.n_rows(), moments.n_columns())?;
         from_moments(moments, spec.n_components, spec.standardize, self.seed, &mut ())?.fit(spec)
     }
@@ -191,7 +191,7 @@ impl Spectral {
 
 impl Estimator for Spectral {
     fn fit_observed(&self, data: &Dataset, spec: &Spec, _: &mut dyn Observer) -> Result<Fit, Error> {
-        spec.check_road("spectral", NoiseFamily::Isotropic)?;
+        spec.check_method("spectral", NoiseFamily::Isotropic)?;
         spec.check(data)?;
         let (spectrum, constant) = self.checked_spectrum(data, spec, spec.n_components)?;
         let mut fit = spectrum.fit(spec)?;
@@ -200,7 +200,7 @@ impl Estimator for Spectral {
     }
 }
 
-/// Rough flop counts decide; the iterative road is charged for its thinner products.
+/// Rough flop counts decide; the iterative method is charged for its thinner products.
 fn cheapest(n: usize, d: usize, k: usize) -> Solver {
     let (nf, df) = (n as f64, d as f64);
     let small = nf.min(df);
@@ -378,8 +378,8 @@ fn scales(variances: &[f64], standardize: bool) -> Vec<f64> {
     variances.iter().map(of).collect()
 }
 
-/// A complete table seen centred and scaled, a block of rows at a time, without a copy of the whole.
-struct Centred<'a> {
+/// A complete table seen centered and scaled, a block of rows at a time, without a copy of the whole.
+struct Centered<'a> {
     data: &'a Dataset,
     mean: &'a [f64],
     scale: Vec<f64>,
@@ -387,7 +387,7 @@ struct Centred<'a> {
     total_variance: f64,
 }
 
-impl<'a> Centred<'a> {
+impl<'a> Centered<'a> {
     fn new(data: &'a Dataset, standardize: bool) -> Self {
         let (mean, variances) = (data.observed_means(), data.observed_variances());
         let scale = scales(variances, standardize);
@@ -411,7 +411,7 @@ impl<'a> Centred<'a> {
         }
     }
 
-    /// Some columns of some rows, centred and scaled, row-major.
+    /// Some columns of some rows, centered and scaled, row-major.
     fn block(&self, rows: Range<usize>, columns: Range<usize>, out: &mut Vec<f64>) {
         let (mean, inverse) = (&self.mean[columns.clone()], &self.inverse[columns.clone()]);
         out.resize(rows.len() * columns.len(), 0.0);
@@ -478,7 +478,7 @@ impl<'a> Centred<'a> {
         Ok(self.spectrum(Eigen { values, vectors }, rest, Solver::Gram, 0.0))
     }
 
-    /// The cells of whole rows, centred and scaled.
+    /// The cells of whole rows, centered and scaled.
     fn load(&self) -> impl Fn(&[f64], &mut [f64]) + Sync {
         |cells, out| center(cells, self.mean, &self.inverse, out)
     }

@@ -148,7 +148,7 @@ fn a_quote_that_closes_early_is_text() {
 }
 
 #[test]
-fn another_format_is_recognised() {
+fn another_format_is_recognized() {
     check_error(
         "PAR1\u{15}",
         "is not text but looks like Parquet; name the file .parquet, or say --format parquet",

@@ -1,10 +1,10 @@
 //! Independent components of a table, by name.
 
 use super::{Components, Family, Request, Watch, constants, explaining};
-use crate::ica::{Road, n_directions};
+use crate::ica::{Method, n_directions};
 use crate::infer::{Observer, Step};
 use crate::io::model_file::SavedSources;
-use crate::model::Placement;
+use crate::model::ColumnMap;
 use crate::{Dataset, Error};
 
 /// Independent components to learn, as far as it was said.
@@ -23,13 +23,13 @@ pub struct IcaRequest {
     /// number of components that predicts hidden cells, of factor analysis where every column has its noise, else of
     /// probabilistic PCA.
     pub n_components: Option<Components>,
-    /// A name of [`Road::NAMES`]; the first if `None`.
+    /// A name of [`Method::NAMES`]; the first if `None`.
     pub inference: Option<String>,
     /// Most iterations.
     pub max_iterations: Option<usize>,
     /// When to stop.
     pub tolerance: Option<f64>,
-    /// Further options of the road, by name and as text.
+    /// Further options of the method, by name and as text.
     pub options: Vec<(String, String)>,
     /// Seed of everything left to chance.
     pub seed: u64,
@@ -41,18 +41,18 @@ pub struct LearnedSources {
     /// The model and how it came about.
     pub saved: SavedSources,
     /// Where its columns stand among the table's, and the table's constants.
-    pub placement: Placement,
+    pub column_map: ColumnMap,
 }
 
 impl IcaRequest {
     /// How sources are sought, but for their number.
     ///
     /// # Errors
-    /// [`Error::NoSuchMethod`] for an unknown name, and as [`Road::set`].
-    pub fn road(&self) -> Result<Road, Error> {
-        let name = self.inference.as_deref().unwrap_or(Road::NAMES[0]);
-        let known = || Road::NAMES.join(", ");
-        let mut road = Road::from_name(name)
+    /// [`Error::NoSuchMethod`] for an unknown name, and as [`Method::set`].
+    pub fn method(&self) -> Result<Method, Error> {
+        let name = self.inference.as_deref().unwrap_or(Method::NAMES[0]);
+        let known = || Method::NAMES.join(", ");
+        let mut method = Method::from_name(name)
             .ok_or_else(|| Error::NoSuchMethod { name: name.to_owned(), known: known() })?;
         let limits = [
             ("max_iterations", self.max_iterations.map(|n| n.to_string())),
@@ -62,13 +62,13 @@ impl IcaRequest {
         for (option, value) in limits {
             // Only a random start has a seed.
             if let Some(value) = value
-                && road.options().contains_key(option)
+                && method.options().contains_key(option)
             {
-                road.set(option, &value)?;
+                method.set(option, &value)?;
             }
         }
-        self.options.iter().try_for_each(|(option, value)| road.set(option, value))?;
-        Ok(road)
+        self.options.iter().try_for_each(|(option, value)| method.set(option, value))?;
+        Ok(method)
     }
 
     /// Learns the sources of a table: sets constant columns aside, decides what was left open, separates.
@@ -76,25 +76,25 @@ impl IcaRequest {
     /// # Errors
     /// When the table or the request is refused; see the variants of [`Error`].
     pub fn learn(&self, table: &Dataset, watch: &dyn Watch) -> Result<LearnedSources, Error> {
-        let placement = Placement::of_varying(table)?;
-        let data = placement.dataset(table)?;
-        let mut road = self.road()?;
-        if let Some(n_components) = self.number(&data, &road, watch)? {
-            road.set("n_components", &n_components.to_string())?;
+        let column_map = ColumnMap::of_varying(table)?;
+        let data = column_map.dataset(table)?;
+        let mut method = self.method()?;
+        if let Some(n_components) = self.number(&data, &method, watch)? {
+            method.set("n_components", &n_components.to_string())?;
         }
         let mut observer = |step: &Step| watch.fitting(step);
-        let found = road.fit_observed(&data, &mut observer as &mut dyn Observer)?;
-        let mut saved = SavedSources::new(found, &data, &road);
-        saved.constants = constants(&placement, table);
+        let found = method.fit_observed(&data, &mut observer as &mut dyn Observer)?;
+        let mut saved = SavedSources::new(found, &data, &method);
+        saved.constants = constants(&column_map, table);
         saved.seed = self.seed;
         drop(data);
-        Ok(LearnedSources { saved, placement })
+        Ok(LearnedSources { saved, column_map })
     }
 
     /// The number of sources, unless it is all.
-    fn number(&self, data: &Dataset, road: &Road, watch: &dyn Watch) -> Result<Option<usize>, Error> {
+    fn number(&self, data: &Dataset, method: &Method, watch: &dyn Watch) -> Result<Option<usize>, Error> {
         let asked = match self.n_components {
-            None if !matches!(road, Road::Noisy(_))
+            None if !matches!(method, Method::Noisy(_))
                 || self.options.iter().any(|(o, _)| o == "n_components") =>
             {
                 return Ok(None);
@@ -106,7 +106,7 @@ impl IcaRequest {
             Components::Number(n) => n,
             Components::Share(share) => explaining(data, share, false)?,
             Components::Auto => {
-                let own_noise = matches!(road, Road::Noisy(noisy) if !noisy.tied_noise);
+                let own_noise = matches!(method, Method::Noisy(noisy) if !noisy.tied_noise);
                 let family = if own_noise { Family::Fa } else { Family::Ppca };
                 // Whitening is in the table's units, and so is one noise variance for all columns.
                 let standardize = Some(own_noise);
@@ -114,7 +114,11 @@ impl IcaRequest {
                 let choosing = |done, total| watch.choosing(done, total);
                 let chosen = request.choose(data, &request.method(data)?, &choosing)?.n_components.max(1);
                 // Noise of their own makes more components than dependent columns have directions.
-                if matches!(road, Road::Noisy(_)) { chosen.min(n_directions(data, chosen)?) } else { chosen }
+                if matches!(method, Method::Noisy(_)) {
+                    chosen.min(n_directions(data, chosen)?)
+                } else {
+                    chosen
+                }
             }
         }))
     }

@@ -1,4 +1,4 @@
-//! Elementary functions without branches or calls, so that loops over them are vectorised: libm takes
+//! Elementary functions without branches or calls, so that loops over them are vectorized: libm takes
 //! 10 to 20 ns a number, these about 1.
 
 use std::f64::consts::LOG2_E;

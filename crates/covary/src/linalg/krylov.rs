@@ -15,13 +15,13 @@ pub(crate) struct Krylov {
     pub(crate) next: f64,
 }
 
-/// Passes over the operator before the search is given up: beyond this the exact road is cheaper.
+/// Passes over the operator before the search is given up: beyond this the exact method is cheaper.
 pub(crate) const MAX_PASSES: usize = 10;
 /// Order from which a few leading pairs are worth an iteration.
 pub(crate) const SMALLEST: usize = 128;
 /// Angle (radians) that is good enough for the start of an iteration.
 pub(crate) const START_ANGLE: f64 = 1e-2;
-/// Columns carried beyond the wanted ones; the usual oversampling of randomised range finders.
+/// Columns carried beyond the wanted ones; the usual oversampling of randomized range finders.
 const OVERSAMPLING: usize = 8;
 
 /// Width of the block for `k` wanted pairs: whole vector registers.
@@ -30,7 +30,7 @@ pub(crate) fn block_width(k: usize, n: usize) -> usize {
 }
 
 /// The `k` leading eigenpairs of a positive semi-definite operator of order `n`, by block Krylov
-/// iteration with full reorthogonalisation and Rayleigh–Ritz, from a seeded random block.
+/// iteration with full reorthogonalization and Rayleigh–Ritz, from a seeded random block.
 ///
 /// With residuals `r = A u − θ u`, the distance of the found subspace from the true one obeys
 /// (Davis–Kahan)

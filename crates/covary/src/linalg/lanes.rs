@@ -1,6 +1,6 @@
 //! Many small symmetric positive-definite matrices at once, one per SIMD lane.
 //!
-//! A library factorises one matrix at a time; at q = 10 its set-up costs more than the arithmetic.
+//! A library factorizes one matrix at a time; at q = 10 its set-up costs more than the arithmetic.
 //! Eight at a time, Cholesky and inverse of 20000 matrices of order 10 took 3.2 ms here, faer one
 //! by one 33 ms.
 

@@ -188,7 +188,7 @@ pub(crate) struct Cholesky {
 }
 
 impl Cholesky {
-    /// Factorises the symmetric matrix whose lower triangle is given; `None` if it is not positive
+    /// Factorizes the symmetric matrix whose lower triangle is given; `None` if it is not positive
     /// definite to working precision.
     pub(crate) fn new(a: &Matrix) -> Option<Self> {
         let llt = a.view().llt(Side::Lower).ok()?;

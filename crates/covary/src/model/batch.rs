@@ -1,5 +1,5 @@
 //! Questions to a [`LinearGaussian`] about all rows of a table: blocks of rows share their matrix
-//! products, and eight patterns of gaps their factorisation.
+//! products, and eight patterns of gaps their factorization.
 //!
 //! A table whose 20000 rows of 100 columns each had its own gaps (10 %, q = 10) was filled in 18 ms on
 //! one thread, about one step of EM, by one [`Conditional`](super::Conditional) per pattern in 150 ms.
@@ -153,7 +153,7 @@ impl LinearGaussian {
 }
 
 /// A model of nearly as many components as columns, in units of each column's standard deviation: the
-/// road by [`GapBlocks`], m × m for m gaps.
+/// method by [`GapBlocks`], m × m for m gaps.
 ///
 /// On 6178 rows of 77 columns, 15 % gaps and 76 components it filled all in 13 ms on one thread, by q × q
 /// matrices in 260 ms.

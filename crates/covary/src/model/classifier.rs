@@ -21,7 +21,7 @@ impl Classifier {
     /// # Errors
     /// [`Error::WrongLength`] unless there is a name for each component.
     pub fn new(classes: Vec<String>, mixture: Mixture) -> Result<Self, Error> {
-        let (expected, got) = (mixture.components().len(), classes.len());
+        let (expected, got) = (mixture.models().len(), classes.len());
         if expected != got {
             return Err(Error::WrongLength { what: "names of classes", expected, got });
         }

@@ -7,7 +7,7 @@ use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 /// A [`LinearGaussian`] with a fixed set of observed columns: `G_O = I + W_Oᵀ Ψ_O⁻¹ W_O` is
-/// factorised once, then asked row by row.
+/// factorized once, then asked row by row.
 ///
 /// ```text
 /// x | t_O ~ N(x̂, V)        V = G⁻¹      x̂ = V W_Oᵀ Ψ_O⁻¹ (t_O − μ_O)            [M 1.5.1]

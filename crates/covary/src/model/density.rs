@@ -13,7 +13,7 @@ pub trait Density: Sync {
     /// Number of columns of a row.
     fn n_columns(&self) -> usize;
 
-    /// Factorise once for this set of observed columns (rising) …
+    /// Factorize once for this set of observed columns (rising) …
     fn given(&self, observed: &[usize]) -> Box<dyn Given + '_>;
 
     /// Fresh rows.

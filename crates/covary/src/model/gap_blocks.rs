@@ -1,5 +1,5 @@
 //! Gaps given the observed cells, from the precision matrix (P = C⁻¹): only the block of the gaps is
-//! factorised, m × m for m gaps, where the latent road of [`super::latent`] needs q × q.
+//! factorized, m × m for m gaps, where the latent method of [`super::latent`] needs q × q.
 //!
 //! ```text
 //! x̂_m = μ_m − P_mm⁻¹ P_mo y_o        cov = P_mm⁻¹        |C_oo| = |C| |P_mm|        y = t − μ

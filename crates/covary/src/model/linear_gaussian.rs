@@ -8,14 +8,14 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use std::cell::OnceCell;
 
-/// The fitted model, whatever road led to it.
+/// The fitted model, whatever method led to it.
 ///
 /// ```text
 /// t = W x + μ + ε      x ~ N(0, I_q)      ε ~ N(0, Ψ)      hence  t ~ N(μ, C),  C = W Wᵀ + Ψ
 /// ```
 ///
 /// `W` (`loadings`) is d × q, `μ` (`mean`) has length d, `Ψ` (`noise`) is isotropic or diagonal and
-/// positive. Where the road gives it, the model also knows how uncertain they are
+/// positive. Where the method gives it, the model also knows how uncertain they are
 /// ([`uncertainty`](Self::uncertainty)), and its answers include that. No d × d matrix is formed except by [`covariance`](Self::covariance) and
 /// [`precision`](Self::precision).
 ///
@@ -26,7 +26,7 @@ use std::cell::OnceCell;
 /// ```
 /// use covary::{Density, LinearGaussian, Matrix, Noise, Dataset};
 /// let model = LinearGaussian::new(Matrix::from_rows(&[[2.0], [1.0]]), vec![0.0, 0.0], Noise::Isotropic(1.0))?;
-/// // The gap follows its neighbour: E[t₂ | t₁] = C₂₁ / C₁₁ · t₁ = 2/5 · 5.
+/// // The gap follows its neighbor: E[t₂ | t₁] = C₂₁ / C₁₁ · t₁ = 2/5 · 5.
 /// let filled = model.impute(&Dataset::new(Matrix::from_rows(&[[5.0, f64::NAN]]))?)?;
 /// assert!((filled.values()[(0, 1)] - 2.0).abs() < 1e-12);
 /// # Ok::<(), covary::Error>(())
@@ -229,7 +229,7 @@ impl LinearGaussian {
     }
 
     /// What the columns in `observed` (rising) say about the rest at these very parameters, taken as
-    /// known: factorised once, asked row by row.
+    /// known: factorized once, asked row by row.
     ///
     /// # Panics
     /// If an index is not a column of the model.

@@ -62,7 +62,7 @@ impl Mixture {
     }
 
     /// As [`new`](Self::new), with weights that were divided by their sum before: their bits are kept.
-    pub(crate) fn of_normalised(components: Vec<LinearGaussian>, weights: Vec<f64>) -> Result<Self, Error> {
+    pub(crate) fn of_normalized(components: Vec<LinearGaussian>, weights: Vec<f64>) -> Result<Self, Error> {
         let mixture = Self::new(components, weights.clone())?;
         let total: f64 = weights.iter().sum();
         if (total - 1.0).abs() > 1e-9 {
@@ -81,7 +81,7 @@ impl Mixture {
     }
 
     /// The components.
-    pub fn components(&self) -> &[LinearGaussian] {
+    pub fn models(&self) -> &[LinearGaussian] {
         &self.components
     }
 
@@ -121,13 +121,13 @@ impl Mixture {
         Ok(self.responsibilities(data)?.rows().map(largest).collect())
     }
 
-    /// Free parameters: those of the components and all weights but one [M 1.9.7]. A standardised fit has
+    /// Free parameters: those of the components and all weights but one [M 1.9.7]. A standardized fit has
     /// fewer: `Spec::n_parameters` of each.
     pub fn n_parameters(&self) -> usize {
         self.components.iter().map(LinearGaussian::n_parameters).sum::<usize>() + self.components.len() - 1
     }
 
-    /// The same mixture, components in canonical form and by falling weight, those of equal weight by
+    /// The same mixture, components in canonical form and by decreasing weight, those of equal weight by
     /// their means.
     #[must_use]
     pub fn canonical(&self) -> Self {
@@ -150,7 +150,7 @@ impl Mixture {
     }
 
     /// Fresh rows, and the component that each is from.
-    pub fn sample_labelled(&self, n_rows: usize, rng: &mut dyn Rng) -> (Matrix, Vec<usize>) {
+    pub fn sample_labeled(&self, n_rows: usize, rng: &mut dyn Rng) -> (Matrix, Vec<usize>) {
         let mut out = Matrix::zeros(n_rows, self.n_columns());
         let draw = |i: usize| {
             let k = pick(&self.weights, rng.random());
@@ -324,7 +324,7 @@ impl Density for Mixture {
     }
 
     fn sample(&self, n_rows: usize, rng: &mut dyn Rng) -> Matrix {
-        self.sample_labelled(n_rows, rng).0
+        self.sample_labeled(n_rows, rng).0
     }
 
     fn log_density(&self, data: &Dataset) -> Result<Vec<f64>, Error> {

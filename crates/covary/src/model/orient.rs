@@ -48,7 +48,7 @@ impl LinearGaussian {
         canonical_signs(&mut scaled)
     }
 
-    /// Orthonormal principal axes of the signal in the [`scale`](Self::scale) of the fit, q × d, by falling variance,
+    /// Orthonormal principal axes of the signal in the [`scale`](Self::scale) of the fit, q × d, by decreasing variance,
     /// signs by the rule of [`canonical`](Self::canonical).
     ///
     /// ```text

@@ -22,7 +22,7 @@ pub struct Principal {
     pub n_rows: usize,
     /// μ.
     pub mean: Vec<f64>,
-    /// Orthonormal axes as rows, q × d, by falling variance, signs by the library's rule.
+    /// Orthonormal axes as rows, q × d, by decreasing variance, signs by the library's rule.
     pub components: Matrix,
     /// Variance along each axis, divisor N − 1.
     pub explained_variance: Vec<f64>,
@@ -44,7 +44,7 @@ impl Principal {
         self.explained_variance.iter().map(share).collect()
     }
 
-    /// Singular values of the centred table, `√((N − 1) vᵢ)`.
+    /// Singular values of the centered table, `√((N − 1) vᵢ)`.
     pub fn singular_values(&self) -> Vec<f64> {
         self.explained_variance.iter().map(|v| (v * (self.n_rows as f64 - 1.0)).sqrt()).collect()
     }
@@ -175,14 +175,14 @@ impl Principal {
         let ones = vec![1.0; d];
         let step = BLOCK_CELLS.div_ceil(d);
         let scores = pieces(n, step, |rows| {
-            let (mut centred, mut scores) = (vec![0.0; step.min(rows.len()) * d], vec![0.0; rows.len() * q]);
+            let (mut centered, mut scores) = (vec![0.0; step.min(rows.len()) * d], vec![0.0; rows.len() * q]);
             let cells = &values.as_slice()[rows.start * d..rows.end * d];
             for (block, out) in cells.chunks(step * d).zip(scores.chunks_mut((step * q).max(1))) {
                 let m = block.len() / d;
-                let centred = &mut centred[..block.len()];
-                center(block, &self.mean, &ones, centred);
+                let centered = &mut centered[..block.len()];
+                center(block, &self.mean, &ones, centered);
                 let out = MatMut::from_row_major_slice_mut(out, m, q);
-                gemm(out, false, MatRef::from_row_major_slice(centred, m, d), axes.view().transpose());
+                gemm(out, false, MatRef::from_row_major_slice(centered, m, d), axes.view().transpose());
             }
             scores
         });

@@ -12,14 +12,14 @@ use rand_chacha::ChaCha8Rng;
 /// What makes loadings simple. `L = A R` are the rotated loadings, d × q.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rotation {
-    /// Orthogonal; maximises `Σₖ [Σᵢ L⁴ᵢₖ − (Σᵢ L²ᵢₖ)²/d]`, the variance of the squared loadings
+    /// Orthogonal; maximizes `Σₖ [Σᵢ L⁴ᵢₖ − (Σᵢ L²ᵢₖ)²/d]`, the variance of the squared loadings
     /// within each factor.
     Varimax {
         /// Divide each row by its length while rotating, so that columns with small communality
         /// count as much as the others (Kaiser). The usual choice.
         kaiser: bool,
     },
-    /// Orthogonal; maximises `Σ L⁴`: each row on few factors, often with one general factor.
+    /// Orthogonal; maximizes `Σ L⁴`: each row on few factors, often with one general factor.
     Quartimax,
     /// Orthogonal; varimax with `q/2` times the second term: spreads variance evenly over factors.
     Equamax,
@@ -29,7 +29,7 @@ pub enum Rotation {
         /// Power of the target, above 1.
         power: f64,
     },
-    /// Oblique; minimises `¼ Σ_{j≠k} [Σᵢ L²ᵢⱼ L²ᵢₖ − γ/d Σᵢ L²ᵢⱼ Σᵢ L²ᵢₖ]` (direct oblimin). γ = 0
+    /// Oblique; minimizes `¼ Σ_{j≠k} [Σᵢ L²ᵢⱼ L²ᵢₖ − γ/d Σᵢ L²ᵢⱼ Σᵢ L²ᵢₖ]` (direct oblimin). γ = 0
     /// (quartimin) is the usual choice; larger values give more correlated factors.
     Oblimin {
         /// γ, at most 0.8: beyond it the criterion has no minimum as a rule.
@@ -70,7 +70,7 @@ impl Default for RotationSearch {
     }
 }
 
-/// Rotated loadings, by falling column sum of squares, in each column the largest entry positive.
+/// Rotated loadings, by decreasing column sum of squares, in each column the largest entry positive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rotated {
     /// `L = A R`.
@@ -292,7 +292,7 @@ const FLAT: f64 = 1e-11;
 /// Slope below which differences of the criterion drown in rounding and the slope itself is watched.
 const NEAR: f64 = 1e-5;
 
-/// A criterion to minimise at some T, and its gradient along the constraint.
+/// A criterion to minimize at some T, and its gradient along the constraint.
 struct Slope {
     value: f64,
     gradient: Matrix,

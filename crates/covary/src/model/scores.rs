@@ -146,11 +146,11 @@ impl LinearGaussian {
 
     /// `U D⁻¹ (t − μ)` of axes in the scale of the fit.
     fn projection(&self, data: &Dataset, axes: &Matrix) -> Result<Matrix, Error> {
-        let mut centred = self.impute(data)?.values().clone();
-        for i in 0..centred.n_rows() {
-            centred.row_mut(i).iter_mut().zip(self.mean()).for_each(|(v, m)| *v -= m);
+        let mut centered = self.impute(data)?.values().clone();
+        for i in 0..centered.n_rows() {
+            centered.row_mut(i).iter_mut().zip(self.mean()).for_each(|(v, m)| *v -= m);
         }
-        Ok(centred.dot_t(&self.of_table_units(axes)))
+        Ok(centered.dot_t(&self.of_table_units(axes)))
     }
 
     /// `U D⁻¹`: axes in the scale of the fit, to be applied to differences in the units of the table.

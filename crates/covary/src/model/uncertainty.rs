@@ -189,7 +189,7 @@ impl LinearGaussian {
         };
         let noise = match self.noise() {
             Noise::Isotropic(_) => Noise::Isotropic(noise(0)),
-            // One draw for all where one posterior serves all (a standardised fit).
+            // One draw for all where one posterior serves all (a standardized fit).
             Noise::Diagonal(psi) if uncertainty.shape.len() == 1 => {
                 let ratio = noise(0) / psi[0];
                 Noise::Diagonal(psi.iter().map(|v| v * ratio).collect())
@@ -283,7 +283,7 @@ impl LinearGaussian {
         }
         let by_draw: Vec<Vec<f64>> = self
             .draws(n_draws, seed)
-            .components()
+            .models()
             .iter()
             .map(|draw| draw.log_density(data))
             .collect::<Result<_, _>>()?;

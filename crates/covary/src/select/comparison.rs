@@ -110,7 +110,7 @@ impl Criterion {
             (Self::GavishDonoho, true) => "noise that differs between columns misleads it",
             (Self::GavishDonoho, false) => "components below its threshold cost more than they tell",
             (Self::Posterior, true) => "its prior leaves room for weak components",
-            (Self::Posterior, false) => "its prior favours few strong components",
+            (Self::Posterior, false) => "its prior favors few strong components",
         }
     }
 }
@@ -225,8 +225,8 @@ impl Compare {
         for (q, at) in at.iter_mut().enumerate() {
             let mut told =
                 Told { watch, what: "the variational bound", done: q, total: most + 1, stopped: false };
-            let road = Structured { pruning: false, ..Structured::default() };
-            at.lower_bound = Some(road.fit_observed(data, &with(q), &mut told)?.report.objective.value);
+            let method = Structured { pruning: false, ..Structured::default() };
+            at.lower_bound = Some(method.fit_observed(data, &with(q), &mut told)?.report.objective.value);
             told.check()?;
         }
         let kept = Structured::default().fit(data, &with(most))?.model.n_components();
@@ -269,7 +269,7 @@ impl Compare {
         // The evidence where there is one and rows suffice [M 2.12.3]; else what predicts [M 1.8.5],
         // rather than structured variational Bayes, which [M 2.12.3] takes and itself calls a lower estimate.
         // Dividing columns by their deviations makes equal noise unequal, which the evidence takes for
-        // components: of 80 × 8 standardised cells of 3 components it found 5.
+        // components: of 80 × 8 standardized cells of 3 components it found 5.
         let preferred = if complete.is_some() && rows > d && !self.standardize {
             [Criterion::Evidence, Criterion::HeldOutCells, Criterion::Structured]
         } else {

@@ -31,7 +31,7 @@ pub struct EmpiricalVb {
     /// γ̂ of the components that stay: their singular values, shrunk.
     pub singular_values: Vec<f64>,
     /// The bound on `ln p(table)`, in nats: of n × d cells, or (n − 1) × d with the mean taken out; of
-    /// a standardised spectrum, of the standardised cells.
+    /// a standardized spectrum, of the standardized cells.
     pub bound: f64,
     /// `‖⟨w_h⟩‖` in the posterior whose scores have unit second moment:
     /// `√(γ̂²/n + σ² γ̂/γ)`. The direction is the component's axis.
@@ -66,7 +66,7 @@ impl EmpiricalVb {
         Self::from_singular_values(&singular, n - 1, d, None)
     }
 
-    /// From the singular values of an n × d matrix that is not centred, the noise variance given or
+    /// From the singular values of an n × d matrix that is not centered, the noise variance given or
     /// searched for.
     ///
     /// ```
@@ -142,7 +142,7 @@ impl EmpiricalVb {
     }
 }
 
-/// Singular values γ, falling, of an L × H matrix or its transpose, L ≤ H.
+/// Singular values γ, in decreasing order, of an L × H matrix or its transpose, L ≤ H.
 struct Problem<'a> {
     gamma: &'a [f64],
     l: f64,

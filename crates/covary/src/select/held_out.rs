@@ -295,7 +295,7 @@ pub fn held_out_cells_observed<E: Estimator + Sync + ?Sized>(
             total
         })
         .collect();
-    Ok(summarise(&sizes, &totals, baseline_mean_squared_error(data, &folds)))
+    Ok(summarize(&sizes, &totals, baseline_mean_squared_error(data, &folds)))
 }
 
 /// [`held_out_cells_observed`] over 0 to `most` components, or as many as leave cells to hide: fewer ask
@@ -435,7 +435,7 @@ fn baseline_mean_squared_error(data: &Dataset, folds: &[Dataset]) -> f64 {
     sum / f64::from(n)
 }
 
-fn summarise(sizes: &[usize], totals: &[HeldOutRows], baseline: f64) -> HeldOut {
+fn summarize(sizes: &[usize], totals: &[HeldOutRows], baseline: f64) -> HeldOut {
     let n_hidden = &totals[0].n_hidden;
     let means: Vec<f64> = totals.iter().map(|rows| per_cell(&rows.joint, n_hidden).0).collect();
     let best = (0..means.len()).fold(0, |best, s| if means[s] > means[best] { s } else { best });

@@ -105,7 +105,7 @@ pub fn mixture_sizes(
     data: &Dataset,
     spec: &Spec,
     sizes: &[(usize, usize)],
-    road: &MixtureEm,
+    method: &MixtureEm,
     folds: usize,
     watch: &dyn Fn(usize, usize) -> ControlFlow<()>,
 ) -> Result<Vec<MixtureSize>, Error> {
@@ -116,7 +116,7 @@ pub fn mixture_sizes(
         return Err(Error::TooFewRows { rows: data.n_rows() });
     }
     let mut shuffled: Vec<usize> = (0..data.n_rows()).collect();
-    shuffled.shuffle(&mut ChaCha8Rng::seed_from_u64(road.seed));
+    shuffled.shuffle(&mut ChaCha8Rng::seed_from_u64(method.seed));
     let parts = |fold: usize| -> Result<(Dataset, Dataset), Error> {
         let (held, kept): (Vec<_>, Vec<_>) =
             shuffled.iter().enumerate().partition(|(place, _)| place % folds == fold);
@@ -133,17 +133,17 @@ pub fn mixture_sizes(
         if watch(done, total).is_break() { Err(Error::Interrupted) } else { Ok(()) }
     };
     let mut judge = |&(n_mixtures, n_components): &(usize, usize)| {
-        let road = MixtureEm { n_mixtures, ..road.clone() };
+        let method = MixtureEm { n_mixtures, ..method.clone() };
         let spec = Spec { n_components, ..spec.clone() };
-        let fit = road.fit(data, &spec)?;
+        let fit = method.fit(data, &spec)?;
         tell()?;
         let mut seen = Vec::new();
         for fold in 0..folds {
             let (kept, held) = parts(fold)?;
-            seen.extend(road.fit(&kept, &spec)?.model.log_density(&held)?);
+            seen.extend(method.fit(&kept, &spec)?.model.log_density(&held)?);
             tell()?;
         }
-        let (log_likelihood, left) = (fit.report.objective.value, fit.model.components().len());
+        let (log_likelihood, left) = (fit.report.objective.value, fit.model.models().len());
         let n_parameters = left * spec.n_parameters(data.n_columns()) + left - 1;
         let bic = information_criteria(log_likelihood, n_parameters, data.n_informative_rows()).bic;
         let held_out = None;

@@ -56,7 +56,7 @@ impl Default for ParallelAnalysis {
 /// Eigenvalues, what they were compared with, and how many passed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParallelSpectrum {
-    /// Eigenvalues of the table's correlations (or covariances), falling.
+    /// Eigenvalues of the table's correlations (or covariances), in decreasing order.
     pub eigenvalues: Vec<f64>,
     /// Thresholds, for the leading eigenvalues. The deflated variant ends with the first failure,
     /// since later thresholds do not exist.
@@ -181,7 +181,7 @@ impl ParallelAnalysis {
     }
 }
 
-/// A table by columns, centred and scaled, and what its gaps are.
+/// A table by columns, centered and scaled, and what its gaps are.
 struct Columns {
     /// d × n; zero at the gaps.
     values: Matrix,

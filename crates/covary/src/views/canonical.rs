@@ -78,7 +78,7 @@ impl Canonical {
         self.correlations.len()
     }
 
-    /// ρ, falling. With a ridge they are those of the regularised views.
+    /// ρ, in decreasing order. With a ridge they are those of the regularized views.
     pub fn correlations(&self) -> &[f64] {
         &self.correlations
     }
@@ -321,13 +321,13 @@ impl Canonical {
     pub fn correlations_on(&self, x: &Dataset, y: &Dataset) -> Result<Vec<f64>, Error> {
         super::canonical_correlation::same_rows(x, y)?;
         let (u, v) = (self.transform(0, x)?, self.transform(1, y)?);
-        let centred = |m: &Matrix, i: usize| {
+        let centered = |m: &Matrix, i: usize| {
             let column = m.column(i);
             let mean = column.iter().sum::<f64>() / column.len() as f64;
             column.iter().map(|c| c - mean).collect::<Vec<f64>>()
         };
         let correlation = |i: usize| {
-            let (a, b) = (centred(&u, i), centred(&v, i));
+            let (a, b) = (centered(&u, i), centered(&v, i));
             dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt()
         };
         Ok((0..self.n_components()).map(correlation).collect())

@@ -123,7 +123,7 @@ impl CanonicalCorrelation {
                 // One view needs the precision of its own rows, so both are taken by theirs.
                 let white = |root: &Root, view: usize| match &root.white {
                     Some(white) => white.clone(),
-                    None => centred(all[view], &mean[views[view].clone()]).dot(&root.whitening),
+                    None => centered(all[view], &mean[views[view].clone()]).dot(&root.whitening),
                 };
                 let mut cross = white(rx, 0).t_dot(&white(ry, 1));
                 cross.as_mut_slice().iter_mut().for_each(|v| *v /= n as f64);
@@ -160,7 +160,7 @@ impl CanonicalCorrelation {
             let root = self.root(view, data.n_rows(), Some((data, moments.mean())), moments.covariance())?;
             Ok(match root.white {
                 Some(white) => white,
-                None => centred(data, moments.mean()).dot(&root.whitening),
+                None => centered(data, moments.mean()).dot(&root.whitening),
             })
         };
         Ok([white((0, x))?, white((1, y))?])
@@ -215,11 +215,11 @@ impl CanonicalCorrelation {
             return Err(singular(found.values.iter().take_while(above).count()));
         };
         // The rows again, with √(N extra) I below them for the ridge.
-        let centred = centred(data, mean);
+        let centered = centered(data, mean);
         let below = if extra > 0.0 { d } else { 0 };
         let pseudo = (extra * n as f64).sqrt();
         let rows = Matrix::from_fn(n + below, d, |i, j| match i {
-            i if i < n => centred[(i, j)] * inverse[j],
+            i if i < n => centered[(i, j)] * inverse[j],
             i if i - n == j => pseudo,
             _ => 0.0,
         });
@@ -249,7 +249,7 @@ struct Root {
     ln_det: f64,
 }
 
-fn centred(data: &Dataset, mean: &[f64]) -> Matrix {
+fn centered(data: &Dataset, mean: &[f64]) -> Matrix {
     let mut out = Matrix::zeros(data.n_rows(), mean.len());
     center(data.values().as_slice(), mean, &vec![1.0; mean.len()], out.as_mut_slice());
     out

@@ -117,10 +117,10 @@ fn metabolite_gaps_are_filled_as_well_as_by_others() {
     let Some(gaps) = table("metabolite/metabolite_missing.csv") else { return };
     let Some(whole) = table("metabolite/metabolite_complete.csv") else { return };
     check_printed("R²", &shares(&spectrum(&whole, false), 5), ".76806 .09395 .02632 .02460 .01558");
-    // In the units of the file, not standardised, as the references are.
+    // In the units of the file, not standardized, as the references are.
     let (rmse, nrmse) = errors_of(&whole, &filled(&gaps, 0));
     check_printed("column means", &[rmse], ".4452");
-    check_printed("column means, normalised", &[nrmse], ".923");
+    check_printed("column means, normalized", &[nrmse], ".923");
     let rmse = |q| errors_of(&whole, &filled(&gaps, q)).0;
     check_printed("exact maximum likelihood", &[rmse(5)], ".1482");
     // pcaMethods `ppca`: .1875, .1479 and .1598.
@@ -203,18 +203,18 @@ fn row_means(gaps: &Dataset) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
 }
 
 #[test]
-fn yeast_gaps_are_filled_better_than_by_neighbours_or_svd() {
+fn yeast_gaps_are_filled_better_than_by_neighbors_or_svd() {
     let Some(genes) = yeast() else { return };
     assert_eq!((genes.n_rows(), genes.n_columns()), (4489, 18));
-    // 10 nearest neighbours, `svdImpute` with 5 components, and `bpca` with 17.
-    for (share, neighbours, svd, bpca) in [(0.05, 0.740, 0.846, 0.451), (0.10, 0.758, 0.849, 0.582)] {
+    // 10 nearest neighbors, `svdImpute` with 5 components, and `bpca` with 17.
+    for (share, neighbors, svd, bpca) in [(0.05, 0.740, 0.846, 0.451), (0.10, 0.758, 0.849, 0.582)] {
         let gaps = simulate::hide(&genes, share, 0);
         // The same baseline, so the same measure.
         check_printed("row means", &[errors(&genes, row_means(&gaps)).1], "1.06");
         let nrmse = |q| errors_of(&genes, &filled(&gaps, q)).1;
         assert!(nrmse(5) < svd - 0.05, "{share}: {}", nrmse(5));
         // Half as many components as columns.
-        assert!(nrmse(9) < neighbours - 0.03, "{share}: {}", nrmse(9));
+        assert!(nrmse(9) < neighbors - 0.03, "{share}: {}", nrmse(9));
         // Rows sum to zero, so that 17 components solve a lone gap: a check of the method, not of
         // prediction.
         assert!(nrmse(17) < bpca, "{share}: {}", nrmse(17));

@@ -189,9 +189,9 @@ fn variates_are_white_and_their_correlations_are_rho() {
 fn a_covariance_gives_the_same_as_its_rows() {
     let (_, x, y) = case();
     let found = fit(&x, &y).unwrap();
-    let road = CanonicalCorrelation { n_components: Some(2), ..CanonicalCorrelation::default() };
-    let model = road.fit(&x, &y).unwrap().model().unwrap();
-    let again = road.of_covariance(40, model.mean(), &model.covariance(), 4).unwrap();
+    let method = CanonicalCorrelation { n_components: Some(2), ..CanonicalCorrelation::default() };
+    let model = method.fit(&x, &y).unwrap().model().unwrap();
+    let again = method.of_covariance(40, model.mean(), &model.covariance(), 4).unwrap();
     assert_close("ρ", again.correlations(), &found.correlations()[..2], 1e-9);
     assert_close("A", again.weights(0).as_slice(), found.weights(0).first_columns(2).as_slice(), 1e-7);
 }
@@ -239,8 +239,8 @@ fn bartletts_test_tells_chance_from_correlation() {
 #[test]
 fn shuffled_rows_tell_chance_where_rows_are_few() {
     let noise = |rows: usize, seed| simulate::ppca(Shape { rows, columns: 9, n_components: 0 }, seed).0;
-    let tests = |data: &Dataset, road: &CanonicalCorrelation| {
-        road.permutation_tests(&columns(data, 0..5), &columns(data, 5..9), 99, 1).unwrap()
+    let tests = |data: &Dataset, method: &CanonicalCorrelation| {
+        method.permutation_tests(&columns(data, 0..5), &columns(data, 5..9), 99, 1).unwrap()
     };
     let plain = CanonicalCorrelation::default();
     let few = tests(&noise(9, 1), &plain);
@@ -339,10 +339,10 @@ fn shuffles_go_on_until_they_tell_significant_from_not() {
     use covary::learn::{Family, Request, View};
     let (table, _) = simulate::ppca(Shape { rows: 16, columns: 11, n_components: 0 }, 953);
     let (x, y) = (columns(&table, 0..5), columns(&table, 5..11));
-    let road = CanonicalCorrelation::default();
+    let method = CanonicalCorrelation::default();
     let run = |threads, seed| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| road.sequential_tests(&x, &y, 0.05, seed).unwrap())
+        pool.install(|| method.sequential_tests(&x, &y, 0.05, seed).unwrap())
     };
     let found: Vec<_> = (0..3).map(|seed| run(2, seed)).collect();
     for test in &found {
@@ -350,7 +350,7 @@ fn shuffles_go_on_until_they_tell_significant_from_not() {
     }
     assert_eq!(found[0], run(1, 0));
     assert!(found[0].tests[0].p_value != found[1].tests[0].p_value, "the seed is used");
-    let early = |seed| road.permutation_tests(&x, &y, 199, seed).unwrap()[0].p_value;
+    let early = |seed| method.permutation_tests(&x, &y, 199, seed).unwrap()[0].p_value;
     assert!((0..5).any(|seed| early(seed) != early(0)), "seeds next to each other share no permutation");
     let view = |name: &str, range: std::ops::Range<usize>| View {
         name: name.to_owned(),
@@ -360,6 +360,6 @@ fn shuffles_go_on_until_they_tell_significant_from_not() {
     assert!(request.learn(&table).unwrap().saved.n_shown() >= 1);
     // What is clear is told by 199.
     let (noise, _) = simulate::ppca(Shape { rows: 16, columns: 11, n_components: 0 }, 1);
-    let clear = road.sequential_tests(&columns(&noise, 0..5), &columns(&noise, 5..11), 0.05, 0).unwrap();
+    let clear = method.sequential_tests(&columns(&noise, 0..5), &columns(&noise, 5..11), 0.05, 0).unwrap();
     assert!(clear.tests[0].p_value > 0.2 && clear.n_permutations == 199, "{clear:?}");
 }

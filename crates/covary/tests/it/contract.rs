@@ -1,6 +1,6 @@
-//! Does *every* road behave? One list of estimators × one list of laws [M 1.11].
+//! Does *every* case behave? One list of estimators × one list of laws [M 1.11].
 //!
-//! A new estimator is one line in [`roads`]; a new law is one function and one line in [`laws`].
+//! A new estimator is one line in [`methods`]; a new law is one function and one line in [`laws`].
 
 use crate::common::assert_close;
 use crate::dense::{self, Gaussian};
@@ -21,7 +21,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// An estimator, what to ask of it, and what it promises.
-pub(crate) struct Road {
+pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) method: Method,
     /// What to fit with so many components.
@@ -31,14 +31,14 @@ pub(crate) struct Road {
     tiny_noise: TinyNoise,
 }
 
-/// Whether a road takes tables with gaps.
+/// Whether a case takes tables with gaps.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Gaps {
     Exact,
     Refused,
 }
 
-/// What a road promises at a noise variance of 1e-10.
+/// What a case promises at a noise variance of 1e-10.
 #[derive(Clone, Copy, PartialEq)]
 enum TinyNoise {
     /// Six digits of it.
@@ -52,8 +52,8 @@ enum TinyNoise {
 
 use Gaps::{Exact as AnyGaps, Refused as NoGaps};
 
-/// Every road, one line each.
-pub(crate) fn roads() -> Vec<Road> {
+/// Every case, one line each.
+pub(crate) fn cases() -> Vec<Case> {
     let spectral = |solver| Method::Spectral(Spectral { solver, ..Spectral::default() });
     let em = |parameter_expansion, acceleration| {
         Method::Em(Em { parameter_expansion, acceleration, ..Em::default() })
@@ -72,48 +72,48 @@ pub(crate) fn roads() -> Vec<Road> {
     let fa: fn(usize) -> Spec = Spec::factor_analysis;
     let standardized = |q| Spec { standardize: true, ..Spec::factor_analysis(q) };
     let weak = |q| Spec { prior: Prior::weak(), ..Spec::ppca(q) };
-    let road = |name, method, spec, gaps, tiny_noise| Road { name, method, spec, gaps, tiny_noise };
+    let case = |name, method, spec, gaps, tiny_noise| Case { name, method, spec, gaps, tiny_noise };
     vec![
-        road("spectral", spectral(Solver::Auto), ppca, NoGaps, TinyNoise::Exact),
-        road("spectral by covariance", spectral(Solver::Covariance), ppca, NoGaps, TinyNoise::Squared),
-        road("spectral by Gram matrix", spectral(Solver::Gram), ppca, NoGaps, TinyNoise::Squared),
-        road("spectral by SVD", spectral(Solver::Svd), ppca, NoGaps, TinyNoise::Exact),
-        road("spectral by Krylov", spectral(Solver::Krylov), ppca, NoGaps, TinyNoise::Squared),
-        road("PX-EM", px.clone(), ppca, AnyGaps, TinyNoise::Exact),
-        road("plain EM", plain.clone(), ppca, AnyGaps, TinyNoise::Stable),
-        road("SQUAREM", squarem.clone(), ppca, AnyGaps, TinyNoise::Exact),
-        road("EM with a weak prior", px.clone(), weak, AnyGaps, TinyNoise::Stable),
-        road("PX-EM, diagonal noise", px, fa, AnyGaps, TinyNoise::Stable),
-        road("plain EM, diagonal noise", plain, fa, AnyGaps, TinyNoise::Stable),
-        road("SQUAREM, diagonal noise", squarem, fa, AnyGaps, TinyNoise::Stable),
-        road("Newton", newton, fa, NoGaps, TinyNoise::Stable),
-        road("conditional maximisation", cm, fa, NoGaps, TinyNoise::Stable),
-        road("fixed point", fixed_point, standardized, NoGaps, TinyNoise::Stable),
-        road("full covariance", full(5.0), ppca, AnyGaps, TinyNoise::Stable),
-        road("full covariance without pseudo-rows", full(0.0), ppca, AnyGaps, TinyNoise::Stable),
-        road("evidence", evidence, ppca, AnyGaps, TinyNoise::Stable),
-        road("Gibbs", gibbs.clone(), ppca, AnyGaps, TinyNoise::Stable),
-        road("Gibbs, diagonal noise", gibbs, fa, AnyGaps, TinyNoise::Stable),
+        case("spectral", spectral(Solver::Auto), ppca, NoGaps, TinyNoise::Exact),
+        case("spectral by covariance", spectral(Solver::Covariance), ppca, NoGaps, TinyNoise::Squared),
+        case("spectral by Gram matrix", spectral(Solver::Gram), ppca, NoGaps, TinyNoise::Squared),
+        case("spectral by SVD", spectral(Solver::Svd), ppca, NoGaps, TinyNoise::Exact),
+        case("spectral by Krylov", spectral(Solver::Krylov), ppca, NoGaps, TinyNoise::Squared),
+        case("PX-EM", px.clone(), ppca, AnyGaps, TinyNoise::Exact),
+        case("plain EM", plain.clone(), ppca, AnyGaps, TinyNoise::Stable),
+        case("SQUAREM", squarem.clone(), ppca, AnyGaps, TinyNoise::Exact),
+        case("EM with a weak prior", px.clone(), weak, AnyGaps, TinyNoise::Stable),
+        case("PX-EM, diagonal noise", px, fa, AnyGaps, TinyNoise::Stable),
+        case("plain EM, diagonal noise", plain, fa, AnyGaps, TinyNoise::Stable),
+        case("SQUAREM, diagonal noise", squarem, fa, AnyGaps, TinyNoise::Stable),
+        case("Newton", newton, fa, NoGaps, TinyNoise::Stable),
+        case("conditional maximization", cm, fa, NoGaps, TinyNoise::Stable),
+        case("fixed point", fixed_point, standardized, NoGaps, TinyNoise::Stable),
+        case("full covariance", full(5.0), ppca, AnyGaps, TinyNoise::Stable),
+        case("full covariance without pseudo-rows", full(0.0), ppca, AnyGaps, TinyNoise::Stable),
+        case("evidence", evidence, ppca, AnyGaps, TinyNoise::Stable),
+        case("Gibbs", gibbs.clone(), ppca, AnyGaps, TinyNoise::Stable),
+        case("Gibbs, diagonal noise", gibbs, fa, AnyGaps, TinyNoise::Stable),
     ]
 }
 
-/// The roads that end in a distribution of the parameters, whose laws are in `variational.rs`.
-pub(crate) fn variational_roads() -> Vec<Road> {
-    let road = |name, method: &str, spec: fn(usize) -> Spec| Road {
+/// The methods that end in a distribution of the parameters, whose laws are in `variational.rs`.
+pub(crate) fn variational_cases() -> Vec<Case> {
+    let case = |name, method: &str, spec: fn(usize) -> Spec| Case {
         name,
-        method: Method::from_name(method).expect("a road"),
+        method: Method::from_name(method).expect("a case"),
         spec,
         gaps: Gaps::Exact,
         tiny_noise: TinyNoise::Stable,
     };
     vec![
-        road("structured", "structured", Spec::ppca),
-        road("mean-field", "mean-field", Spec::ppca),
-        road("mean-field, diagonal noise", "mean-field", Spec::factor_analysis),
+        case("structured", "structured", Spec::ppca),
+        case("mean-field", "mean-field", Spec::ppca),
+        case("mean-field, diagonal noise", "mean-field", Spec::factor_analysis),
     ]
 }
 
-impl Road {
+impl Case {
     pub(crate) fn is_isotropic(&self) -> bool {
         (self.spec)(0).noise == NoiseFamily::Isotropic
     }
@@ -123,7 +123,7 @@ impl Road {
         (self.spec)(0).prior.is_flat() && !self.prunes() && self.pseudo_rows().is_none_or(|n| n == 0.0)
     }
 
-    /// The pseudo-rows of the road that fits all components but one, whatever their number.
+    /// The pseudo-rows of the case that fits all components but one, whatever their number.
     pub(crate) fn pseudo_rows(&self) -> Option<f64> {
         match &self.method {
             Method::FullCovariance(full) => Some(full.pseudo_rows),
@@ -131,7 +131,7 @@ impl Road {
         }
     }
 
-    /// `asked` components, where the road has a choice and the table room.
+    /// `asked` components, where the case has a choice and the table room.
     pub(crate) fn spec_for(&self, data: &Dataset, asked: usize) -> Spec {
         let all = data.n_columns() - 1;
         (self.spec)(if self.pseudo_rows().is_some() && asked <= all { all } else { asked })
@@ -142,7 +142,7 @@ impl Road {
         matches!(self.method, Method::Evidence(_) | Method::Structured(_) | Method::MeanField(_))
     }
 
-    /// Whether the road looks for a maximum. One that samples answers with an average of draws, and
+    /// Whether the case looks for a maximum. One that samples answers with an average of draws, and
     /// rows, columns and axes that change places meet other random numbers.
     pub(crate) fn maximizes(&self) -> bool {
         !matches!(self.method, Method::Gibbs(_))
@@ -152,7 +152,7 @@ impl Road {
         self.method.fit(data, &self.spec_for(data, q)).expect("a well-posed table")
     }
 
-    /// The same road walked to its end: parameters at 1e-9 need more than the likelihood, flat to
+    /// The same case walked to its end: parameters at 1e-9 need more than the likelihood, flat to
     /// rounding there, can tell, so that the steps of EM are counted instead.
     fn to_the_end(&self) -> Self {
         let method = match self.method.clone() {
@@ -165,8 +165,8 @@ impl Road {
             Method::ConditionalMaximization(cm) => {
                 Method::ConditionalMaximization(ConditionalMaximization { tolerance: 1e-12, ..cm })
             }
-            Method::FixedPoint(road) => {
-                Method::FixedPoint(FixedPoint { tolerance: 0.0, max_iterations: 8000, ..road })
+            Method::FixedPoint(case) => {
+                Method::FixedPoint(FixedPoint { tolerance: 0.0, max_iterations: 8000, ..case })
             }
             Method::FullCovariance(full) => {
                 Method::FullCovariance(FullCovariance { tolerance: 0.0, max_iterations: 300, ..full })
@@ -180,7 +180,7 @@ impl Road {
     }
 
     /// As far as two walks that differ in rounding stay together: extrapolation spreads them,
-    /// conditional maximisation visits the columns in order, and the fixed point crawls, so that only their
+    /// conditional maximization visits the columns in order, and the fixed point crawls, so that only their
     /// ends compare.
     fn settled(&self) -> Self {
         let spreads = match &self.method {
@@ -193,7 +193,7 @@ impl Road {
         if spreads { self.to_the_end() } else { Self { method: self.method.clone(), ..*self } }
     }
 
-    /// A table of the road's own family: 60 × 9 with two clear components.
+    /// A table of the case's own family: 60 × 9 with two clear components.
     fn table(&self, seed: u64) -> Dataset {
         let shape = Shape { rows: 60, columns: 9, n_components: 2 };
         if self.is_isotropic() {
@@ -203,7 +203,7 @@ impl Road {
         }
     }
 
-    /// The table as far as the road takes it: with gaps if it can.
+    /// The table as far as the case takes it: with gaps if it can.
     fn own_table(&self, seed: u64) -> Dataset {
         match self.gaps {
             Gaps::Exact => simulate::hide(&self.table(seed), 0.15, seed + 50),
@@ -212,12 +212,12 @@ impl Road {
     }
 }
 
-/// Holds every road to one law and names those that break it.
-fn check_every_road(law: fn(&Road)) {
-    let broken: Vec<&str> = roads()
+/// Holds every case to one law and names those that break it.
+fn check_every_method(law: fn(&Case)) {
+    let broken: Vec<&str> = cases()
         .iter()
-        .filter(|road| catch_unwind(AssertUnwindSafe(|| law(road))).is_err())
-        .map(|road| road.name)
+        .filter(|case| catch_unwind(AssertUnwindSafe(|| law(case))).is_err())
+        .map(|case| case.name)
         .collect();
     assert!(broken.is_empty(), "broken by {broken:?}");
 }
@@ -226,7 +226,7 @@ macro_rules! laws {
     ($($law:ident),* $(,)?) => {
         $(#[test]
         fn $law() {
-            check_every_road(law::$law);
+            check_every_method(law::$law);
         })*
     };
 }
@@ -236,13 +236,13 @@ laws![
     the_objective_never_falls,
     the_objective_is_that_of_the_model,
     the_gradient_vanishes_at_the_limit,
-    all_roads_of_a_family_meet,
+    all_methods_of_a_family_meet,
     one_component_less_than_columns_gives_the_sample_covariance,
     without_components_the_answer_is_exact,
     turning_the_data_turns_ppca,
     shifting_and_stretching_the_data_shifts_and_stretches_the_model,
     factor_analysis_follows_column_units_and_ppca_does_not,
-    standardised_ppca_follows_column_units,
+    standardized_ppca_follows_column_units,
     the_order_of_rows_does_not_matter,
     the_order_of_columns_does_not_matter,
     rows_of_only_gaps_change_nothing,
@@ -309,40 +309,40 @@ pub(crate) fn on_threads<T: Send>(n: usize, work: impl FnOnce() -> T + Send) -> 
 mod law {
     use super::*;
 
-    pub(super) fn log_density_is_the_dense_gaussian(road: &Road) {
-        let fit = road.fit(&road.own_table(1), 2);
-        let rows = simulate::hide(&road.table(2), 0.4, 3);
+    pub(super) fn log_density_is_the_dense_gaussian(case: &Case) {
+        let fit = case.fit(&case.own_table(1), 2);
+        let rows = simulate::hide(&case.table(2), 0.4, 3);
         let dense = Gaussian::of(&fit.model);
         let want: Vec<f64> = (0..rows.n_rows()).map(|i| dense.log_density(rows.row(i))).collect();
         assert_close("ln p", &fit.model.log_density(&rows).unwrap(), &want, 1e-10);
     }
 
-    pub(super) fn the_objective_never_falls(road: &Road) {
+    pub(super) fn the_objective_never_falls(case: &Case) {
         for seed in 0..4 {
             for q in [0, 1, 2, 4] {
-                let fit = road.fit(&road.own_table(seed), q);
+                let fit = case.fit(&case.own_table(seed), q);
                 let trace = &fit.report.trace;
                 assert!(trace.iter().all(|v| v.is_finite()), "{trace:?}");
-                for pair in trace.windows(2).filter(|_| road.maximizes()) {
+                for pair in trace.windows(2).filter(|_| case.maximizes()) {
                     assert!(pair[1] >= pair[0] - 1e-9 * (1.0 + pair[0].abs()), "q = {q}: {pair:?}");
                 }
             }
         }
     }
 
-    pub(super) fn the_objective_is_that_of_the_model(road: &Road) {
-        let data = road.own_table(1);
-        let fit = road.fit(&data, 2);
+    pub(super) fn the_objective_is_that_of_the_model(case: &Case) {
+        let data = case.own_table(1);
+        let fit = case.fit(&data, 2);
         if let Some(draws) = &fit.draws {
             let of = |draw| Gaussian::of(draw).log_likelihood(&data);
-            let mean = draws.components().iter().map(of).sum::<f64>() / draws.components().len() as f64;
+            let mean = draws.models().iter().map(of).sum::<f64>() / draws.models().len() as f64;
             assert_eq!(fit.report.objective.kind, ObjectiveKind::AverageLogLikelihood);
             assert_close("ℓ", &[fit.report.objective.value], &[mean], 1e-10);
             return;
         }
         assert_eq!(fit.report.trace.last(), Some(&fit.report.objective.value));
         let dense = Gaussian::of(&fit.model).log_likelihood(&data);
-        if road.is_flat() {
+        if case.is_flat() {
             assert_eq!(fit.report.objective.kind, ObjectiveKind::LogLikelihood);
             assert_close("ℓ", &[fit.report.objective.value], &[dense], 1e-10);
         } else {
@@ -351,19 +351,19 @@ mod law {
     }
 
     /// Of ℓ, of ℓ + ln p(W, σ²) with the weak prior of [M 1.5.6], or of ℓ + ln p(W | α) at the α found.
-    pub(super) fn the_gradient_vanishes_at_the_limit(road: &Road) {
-        if !road.maximizes() {
+    pub(super) fn the_gradient_vanishes_at_the_limit(case: &Case) {
+        if !case.maximizes() {
             return;
         }
-        let data = road.own_table(1);
-        let Fit { model, report, .. } = road.to_the_end().fit(&data, 2);
+        let data = case.own_table(1);
+        let Fit { model, report, .. } = case.to_the_end().fit(&data, 2);
         let mut gradient = LatentMoments::new(&model, &data).unwrap().gradient();
-        if road.prunes() {
+        if case.prunes() {
             let (slopes, w) = (gradient.loadings.as_mut_slice(), model.loadings().as_slice());
             for (k, (g, w)) in slopes.iter_mut().zip(w).enumerate() {
                 *g -= report.relevance[k % 2] * w;
             }
-        } else if let Some(lambda) = road.pseudo_rows() {
+        } else if let Some(lambda) = case.pseudo_rows() {
             // −λ/2 (ln|C| + v tr C⁻¹): its slope in C is −λ/2 (P − v PP).
             let variances = data.observed_variances();
             let v = variances.iter().sum::<f64>() / 9.0;
@@ -374,7 +374,7 @@ mod law {
             let slopes = gradient.loadings.as_mut_slice();
             slopes.iter_mut().zip(of_loadings.as_slice()).for_each(|(g, s)| *g += s);
             gradient.noise[0] += 0.5 * slope.trace();
-        } else if !road.is_flat() {
+        } else if !case.is_flat() {
             let (s2, variances) = (model.noise().variance(0), data.observed_variances());
             let b0 = 0.05 * variances.iter().sum::<f64>() / variances.len() as f64;
             let w = model.loadings().as_slice();
@@ -387,57 +387,57 @@ mod law {
         let slopes = gradient.loadings.as_slice();
         assert_close("∂W", slopes, &vec![0.0; slopes.len()], 1e-6);
         assert_close("∂μ", &gradient.mean, &[0.0; 9], 1e-6);
-        if road.is_isotropic() {
+        if case.is_isotropic() {
             assert_close("∂σ²", &[gradient.noise.iter().sum()], &[0.0], 1e-6);
         } else {
             assert_close("∂ψ", &gradient.noise, &[0.0; 9], 1e-6);
         }
     }
 
-    /// Against the recommended road for complete tables: a fit that may miss cells and misses none is
+    /// Against the recommended case for complete tables: a fit that may miss cells and misses none is
     /// the complete fit.
-    pub(super) fn all_roads_of_a_family_meet(road: &Road) {
-        if !road.is_flat() || !road.maximizes() {
+    pub(super) fn all_methods_of_a_family_meet(case: &Case) {
+        if !case.is_flat() || !case.maximizes() {
             return;
         }
         for seed in 1..4 {
-            let data = road.table(seed);
-            let spec = road.spec_for(&data, 2);
+            let data = case.table(seed);
+            let spec = case.spec_for(&data, 2);
             let want = Method::recommended(&data, &spec).fit(&data, &spec).unwrap();
-            let got = road.to_the_end().fit(&data, 2);
+            let got = case.to_the_end().fit(&data, 2);
             assert_same_model(&got.model, &want.model, 1e-7);
             assert_close("ℓ", &[got.report.objective.value], &[want.report.objective.value], 1e-10);
             // And where it stops of its own accord it is within its own tolerance.
-            let stopped = road.fit(&data, 2).report;
+            let stopped = case.fit(&data, 2).report;
             let short = want.report.objective.value - stopped.objective.value;
             assert!(short < 1e-6 || !stopped.converged(), "{short:e} nats short");
         }
     }
 
-    pub(super) fn one_component_less_than_columns_gives_the_sample_covariance(road: &Road) {
-        if !road.is_isotropic() || !road.is_flat() || !road.maximizes() {
+    pub(super) fn one_component_less_than_columns_gives_the_sample_covariance(case: &Case) {
+        if !case.is_isotropic() || !case.is_flat() || !case.maximizes() {
             return;
         }
         let (data, _) = simulate::rotated(50, &[4.0, 2.0, 1.0, 0.4], 1);
-        let model = road.to_the_end().fit(&data, 3).model;
+        let model = case.to_the_end().fit(&data, 3).model;
         let want = dense::moments(data.values());
         assert_close("C = S", model.covariance().as_slice(), want.covariance.as_slice(), 1e-8);
         assert_close("μ", model.mean(), &want.mean, 1e-8);
     }
 
     /// To the last digits that the order of summation leaves.
-    pub(super) fn without_components_the_answer_is_exact(road: &Road) {
-        if !road.maximizes() || road.pseudo_rows().is_some() {
+    pub(super) fn without_components_the_answer_is_exact(case: &Case) {
+        if !case.maximizes() || case.pseudo_rows().is_some() {
             return;
         }
-        let data = road.own_table(1);
-        let model = road.to_the_end().fit(&data, 0).model;
+        let data = case.own_table(1);
+        let model = case.to_the_end().fit(&data, 0).model;
         let (mean, variances) = (data.observed_means(), data.observed_variances());
-        let want = if road.is_isotropic() {
+        let want = if case.is_isotropic() {
             let counts = data.n_observed_by_column();
             let squares: f64 = variances.iter().zip(counts).map(|(v, n)| v * *n as f64).sum();
             let cells = data.n_observed() as f64;
-            let s2 = if road.is_flat() || road.prunes() {
+            let s2 = if case.is_flat() || case.prunes() {
                 squares / cells
             } else {
                 (squares + 0.1 * variances.iter().sum::<f64>() / 9.0) / (cells + 4.0)
@@ -451,26 +451,26 @@ mod law {
         assert_eq!(model.n_components(), 0);
     }
 
-    pub(super) fn turning_the_data_turns_ppca(road: &Road) {
-        if !road.is_isotropic() || !road.maximizes() {
+    pub(super) fn turning_the_data_turns_ppca(case: &Case) {
+        if !case.is_isotropic() || !case.maximizes() {
             return;
         }
-        let data = road.table(1);
+        let data = case.table(1);
         let turn = dense::orthogonal(9, 4);
         let turned = dataset(data.values().dot_t(&turn));
-        let (plain, fit) = (road.settled().fit(&data, 2), road.settled().fit(&turned, 2));
+        let (plain, fit) = (case.settled().fit(&data, 2), case.settled().fit(&turned, 2));
         let want = moved(&plain.model, &turn, &[0.0; 9], plain.model.noise().clone());
         assert_same_model(&fit.model, &want, 1e-9);
         assert_close("ℓ", &[fit.report.objective.value], &[plain.report.objective.value], 1e-9);
     }
 
-    pub(super) fn shifting_and_stretching_the_data_shifts_and_stretches_the_model(road: &Road) {
-        let data = road.own_table(1);
+    pub(super) fn shifting_and_stretching_the_data_shifts_and_stretches_the_model(case: &Case) {
+        let data = case.own_table(1);
         // A mirrored table meets random numbers that are not.
-        let a = if road.maximizes() { -2.5 } else { 2.5 };
+        let a = if case.maximizes() { -2.5 } else { 2.5 };
         let b = [3.0, -1.0, 0.5, 7.0, -20.0, 0.0, 1.0, 2.0, 11.0];
         let other = dataset(Matrix::from_fn(60, 9, |i, j| a * data.values()[(i, j)] + b[j]));
-        let (plain, fit) = (road.settled().fit(&data, 2), road.settled().fit(&other, 2));
+        let (plain, fit) = (case.settled().fit(&data, 2), case.settled().fit(&other, 2));
         let noise = match plain.model.noise() {
             Noise::Isotropic(s2) => Noise::Isotropic(a * a * s2),
             Noise::Diagonal(psi) => Noise::Diagonal(psi.iter().map(|p| a * a * p).collect()),
@@ -484,11 +484,11 @@ mod law {
     const UNITS: [f64; 9] = [1e-3, 2.0, 1.0, 1e3, 0.5, 7.0, 1e-4, 3.0, 10.0];
 
     /// Fits the table in its own and in other units; the second answer is mapped back.
-    fn in_other_units(road: &Road, spec: &Spec) -> (LinearGaussian, LinearGaussian) {
-        let data = road.own_table(1);
+    fn in_other_units(case: &Case, spec: &Spec) -> (LinearGaussian, LinearGaussian) {
+        let data = case.own_table(1);
         let mut values = data.values().clone();
         values.scale_columns(&UNITS);
-        let fit = |data: &Dataset| road.settled().method.fit(data, spec).unwrap().model;
+        let fit = |data: &Dataset| case.settled().method.fit(data, spec).unwrap().model;
         let (plain, other) = (fit(&data), fit(&dataset(values)));
         let back: Vec<f64> = UNITS.iter().map(|u| 1.0 / u).collect();
         let psi = other.noise_variances().iter().zip(&back).map(|(p, u)| p * u * u).collect();
@@ -496,9 +496,9 @@ mod law {
         (plain, other)
     }
 
-    pub(super) fn factor_analysis_follows_column_units_and_ppca_does_not(road: &Road) {
-        let (plain, other) = in_other_units(road, &road.spec_for(&road.table(1), 2));
-        if road.is_isotropic() {
+    pub(super) fn factor_analysis_follows_column_units_and_ppca_does_not(case: &Case) {
+        let (plain, other) = in_other_units(case, &case.spec_for(&case.table(1), 2));
+        if case.is_isotropic() {
             let (a, b) = (plain.noise_variances(), other.noise_variances());
             assert!(a.iter().zip(&b).any(|(a, b)| (a / b).ln().abs() > 0.1), "{a:?} and {b:?}");
         } else {
@@ -506,31 +506,31 @@ mod law {
         }
     }
 
-    pub(super) fn standardised_ppca_follows_column_units(road: &Road) {
-        let spec = Spec { standardize: true, ..road.spec_for(&road.table(1), 2) };
-        let (plain, other) = in_other_units(road, &spec);
+    pub(super) fn standardized_ppca_follows_column_units(case: &Case) {
+        let spec = Spec { standardize: true, ..case.spec_for(&case.table(1), 2) };
+        let (plain, other) = in_other_units(case, &spec);
         assert_same_model(&other, &plain, 1e-9);
     }
 
-    pub(super) fn the_order_of_rows_does_not_matter(road: &Road) {
-        if !road.maximizes() {
+    pub(super) fn the_order_of_rows_does_not_matter(case: &Case) {
+        if !case.maximizes() {
             return;
         }
-        let data = road.own_table(1);
+        let data = case.own_table(1);
         let other = dataset(Matrix::from_fn(60, 9, |i, j| data.values()[((7 * i + 3) % 60, j)]));
-        let (plain, fit) = (road.settled().fit(&data, 2), road.settled().fit(&other, 2));
+        let (plain, fit) = (case.settled().fit(&data, 2), case.settled().fit(&other, 2));
         assert_same_model(&fit.model, &plain.model, 1e-9);
         assert_close("ℓ", &[fit.report.objective.value], &[plain.report.objective.value], 1e-9);
     }
 
-    pub(super) fn the_order_of_columns_does_not_matter(road: &Road) {
-        if !road.maximizes() {
+    pub(super) fn the_order_of_columns_does_not_matter(case: &Case) {
+        if !case.maximizes() {
             return;
         }
-        let data = road.own_table(1);
+        let data = case.own_table(1);
         let from = |j: usize| (4 * j + 2) % 9;
         let other = dataset(Matrix::from_fn(60, 9, |i, j| data.values()[(i, from(j))]));
-        let (plain, fit) = (road.settled().fit(&data, 2), road.settled().fit(&other, 2));
+        let (plain, fit) = (case.settled().fit(&data, 2), case.settled().fit(&other, 2));
         let permutation = Matrix::from_fn(9, 9, |i, j| f64::from(u8::from(from(i) == j)));
         let noise = match plain.model.noise() {
             Noise::Isotropic(s2) => Noise::Isotropic(*s2),
@@ -540,28 +540,28 @@ mod law {
         assert_close("ℓ", &[fit.report.objective.value], &[plain.report.objective.value], 1e-9);
     }
 
-    pub(super) fn rows_of_only_gaps_change_nothing(road: &Road) {
-        let data = road.own_table(1);
+    pub(super) fn rows_of_only_gaps_change_nothing(case: &Case) {
+        let data = case.own_table(1);
         // Before, among and after the others.
         let rows: Vec<Vec<f64>> = (0..84)
             .map(|i| if i % 7 < 2 { vec![f64::NAN; 9] } else { data.row(i / 7 * 5 + i % 7 - 2).to_vec() })
             .collect();
         let padded = dataset(Matrix::from_rows(&rows));
-        let (plain, fit) = (road.fit(&data, 2), road.fit(&padded, 2));
+        let (plain, fit) = (case.fit(&data, 2), case.fit(&padded, 2));
         assert_same_model(&fit.model, &plain.model, 1e-12);
         assert_close("ℓ", &[fit.report.objective.value], &[plain.report.objective.value], 1e-12);
         assert_eq!(fit.model.log_density(&padded).unwrap()[0], 0.0);
     }
 
-    pub(super) fn em_from_turned_loadings_ends_at_the_same_model(road: &Road) {
-        let Method::Em(em) = &road.method else { return };
-        let data = road.own_table(1);
-        let noise = if road.is_isotropic() { Noise::Isotropic(0.7) } else { Noise::Diagonal(vec![0.7; 9]) };
+    pub(super) fn em_from_turned_loadings_ends_at_the_same_model(case: &Case) {
+        let Method::Em(em) = &case.method else { return };
+        let data = case.own_table(1);
+        let noise = if case.is_isotropic() { Noise::Isotropic(0.7) } else { Noise::Diagonal(vec![0.7; 9]) };
         let start = LinearGaussian::new(dense::normal(9, 2, 5), vec![0.0; 9], noise).unwrap();
         let turned = start.rotated(&dense::orthogonal(2, 6));
         let fit = |start: &LinearGaussian| {
             let em = Em { init: Init::Given(Box::new(start.clone())), ..em.clone() };
-            Road { method: Method::Em(em), ..*road }.to_the_end().fit(&data, 2)
+            Case { method: Method::Em(em), ..*case }.to_the_end().fit(&data, 2)
         };
         let (plain, other) = (fit(&start), fit(&turned));
         assert_same_model(&other.model, &plain.model, 1e-9);
@@ -575,12 +575,12 @@ mod law {
         assert_same_model(&step(&turned), &want, 1e-9);
     }
 
-    pub(super) fn scores_at_the_optimum_have_unit_second_moment(road: &Road) {
-        if !road.is_flat() || !road.maximizes() {
+    pub(super) fn scores_at_the_optimum_have_unit_second_moment(case: &Case) {
+        if !case.is_flat() || !case.maximizes() {
             return;
         }
-        let data = road.table(1);
-        let model = road.to_the_end().fit(&data, 2).model;
+        let data = case.table(1);
+        let model = case.to_the_end().fit(&data, 2).model;
         let posterior = model.posterior(&data).unwrap();
         let outer = posterior.mean.t_dot(&posterior.mean);
         let v = posterior.covariance(0);
@@ -592,9 +592,9 @@ mod law {
         assert_close("mean Δ", &[mean], &[9.0], 1e-9);
     }
 
-    pub(super) fn gaps_are_filled_by_the_dense_conditional(road: &Road) {
-        let model = road.fit(&road.own_table(1), 2).model;
-        let mut rows = simulate::hide(&road.table(2), 0.5, 3).values().clone();
+    pub(super) fn gaps_are_filled_by_the_dense_conditional(case: &Case) {
+        let model = case.fit(&case.own_table(1), 2).model;
+        let mut rows = simulate::hide(&case.table(2), 0.5, 3).values().clone();
         rows.row_mut(7).fill(f64::NAN);
         let rows = dataset(rows);
         let dense = Gaussian::of(&model);
@@ -618,9 +618,9 @@ mod law {
         assert!(cells.next().is_none());
     }
 
-    pub(super) fn draws_of_gaps_have_the_moments_of_the_conditional(road: &Road) {
-        let model = road.fit(&road.own_table(1), 2).model;
-        let mut row = road.table(2).row(0).to_vec();
+    pub(super) fn draws_of_gaps_have_the_moments_of_the_conditional(case: &Case) {
+        let model = case.fit(&case.own_table(1), 2).model;
+        let mut row = case.table(2).row(0).to_vec();
         for j in [1, 2, 5] {
             row[j] = f64::NAN;
         }
@@ -645,9 +645,9 @@ mod law {
         }
     }
 
-    pub(super) fn a_hidden_cell_is_predicted_without_its_value(road: &Road) {
-        let model = road.fit(&road.own_table(1), 2).model;
-        let data = road.own_table(2);
+    pub(super) fn a_hidden_cell_is_predicted_without_its_value(case: &Case) {
+        let model = case.fit(&case.own_table(1), 2).model;
+        let data = case.own_table(2);
         for i in 0..10 {
             for j in dense::observed(data.row(i)) {
                 let mut row = data.row(i).to_vec();
@@ -671,9 +671,9 @@ mod law {
         }
     }
 
-    pub(super) fn any_sharding_gives_the_same_step(road: &Road) {
-        let data = road.own_table(1);
-        let model = road.fit(&road.own_table(2), 2).model;
+    pub(super) fn any_sharding_gives_the_same_step(case: &Case) {
+        let data = case.own_table(1);
+        let model = case.fit(&case.own_table(2), 2).model;
         let whole = LatentMoments::new(&model, &data).unwrap();
         for cuts in [vec![0, 1, 60], vec![0, 13, 14, 40, 60], (0..=60).collect()] {
             let shards: Vec<Matrix> = cuts
@@ -708,14 +708,14 @@ mod law {
         }
     }
 
-    pub(super) fn an_offset_of_a_million_costs_no_digits(road: &Road) {
-        let data = road.own_table(1);
+    pub(super) fn an_offset_of_a_million_costs_no_digits(case: &Case) {
+        let data = case.own_table(1);
         // Rounded to 2⁻²⁰ so that the offset itself is exact.
         let unit = f64::from(1 << 20);
         let at = |offset: f64| {
             dataset(Matrix::from_fn(60, 9, |i, j| (data.values()[(i, j)] * unit).round() / unit + offset))
         };
-        let (plain, fit) = (road.fit(&at(0.0), 2), road.fit(&at(1e6), 2));
+        let (plain, fit) = (case.fit(&at(0.0), 2), case.fit(&at(1e6), 2));
         assert_close("noise", &fit.model.noise_variances(), &plain.model.noise_variances(), 1e-6);
         assert_close("W", fit.model.loadings().as_slice(), plain.model.loadings().as_slice(), 1e-6);
         let mean: Vec<f64> = fit.model.mean().iter().map(|m| m - 1e6).collect();
@@ -723,17 +723,17 @@ mod law {
         assert_close("ℓ", &[fit.report.objective.value], &[plain.report.objective.value], 1e-6);
     }
 
-    pub(super) fn tiny_noise_is_found_or_held_at_a_stated_floor(road: &Road) {
+    pub(super) fn tiny_noise_is_found_or_held_at_a_stated_floor(case: &Case) {
         let w = dense::normal(9, 2, 1);
         let truth = LinearGaussian::new(w, vec![1.0; 9], Noise::Isotropic(1e-10)).unwrap();
         let data = dataset(truth.sample(60, &mut ChaCha8Rng::seed_from_u64(2)));
-        let fit = road.to_the_end().fit(&data, 2);
+        let fit = case.to_the_end().fit(&data, 2);
         assert!(fit.model.log_likelihood(&data).unwrap().is_finite());
-        // The road that squares nothing is the reference: an eigenvalue is a squared singular value.
+        // The case that squares nothing is the reference: an eigenvalue is a squared singular value.
         let reference = Spectral { solver: Solver::Svd, ..Spectral::default() };
-        let want = reference.fit(&data, &Spec::ppca(road.spec_for(&data, 2).n_components)).unwrap();
+        let want = reference.fit(&data, &Spec::ppca(case.spec_for(&data, 2).n_components)).unwrap();
         let (got, s2) = (fit.model.noise().variance(0), want.model.noise().variance(0));
-        match road.tiny_noise {
+        match case.tiny_noise {
             TinyNoise::Exact => {
                 assert!((got / s2 - 1.0).abs() < 1e-6, "σ² = {got}, want {s2}");
                 assert_same_model(&fit.model, &want.model, 1e-6);
@@ -743,47 +743,47 @@ mod law {
             TinyNoise::Squared => assert!((got / s2 - 1.0).abs() < 1e-3, "σ² = {got}, want {s2}"),
             TinyNoise::Stable => {
                 assert!(fit.model.noise_variances().iter().all(|p| *p >= 0.5 * s2));
-                if !road.maximizes() {
+                if !case.maximizes() {
                     return;
                 }
                 let trace = &fit.report.trace;
                 assert!(trace.windows(2).all(|p| p[1] >= p[0] - 1e-9 * (1.0 + p[0].abs())));
                 let told = |w: &Warning| matches!(w, Warning::NoiseAtFloor { .. });
-                assert!(road.is_isotropic() || fit.report.warnings.iter().any(told), "the floor is named");
+                assert!(case.is_isotropic() || fit.report.warnings.iter().any(told), "the floor is named");
             }
         }
     }
 
-    pub(super) fn the_likelihood_never_falls_with_components(road: &Road) {
-        if !road.is_flat() || !road.maximizes() {
+    pub(super) fn the_likelihood_never_falls_with_components(case: &Case) {
+        if !case.is_flat() || !case.maximizes() {
             return;
         }
-        let data = road.own_table(1);
+        let data = case.own_table(1);
         let values: Vec<f64> =
-            (0..=4).map(|q| road.to_the_end().fit(&data, q).report.objective.value).collect();
+            (0..=4).map(|q| case.to_the_end().fit(&data, q).report.objective.value).collect();
         assert!(values.windows(2).all(|v| v[1] >= v[0] - 1e-9 * (1.0 + v[0].abs())), "{values:?}");
     }
 
-    pub(super) fn factor_analysis_is_never_worse_than_ppca(road: &Road) {
-        if road.is_isotropic() || !road.maximizes() {
+    pub(super) fn factor_analysis_is_never_worse_than_ppca(case: &Case) {
+        if case.is_isotropic() || !case.maximizes() {
             return;
         }
         for q in 0..=3 {
-            let data = road.own_table(1);
-            let factors = road.to_the_end().fit(&data, q).report.objective.value;
+            let data = case.own_table(1);
+            let factors = case.to_the_end().fit(&data, q).report.objective.value;
             let ppca = Em { tolerance: 1e-10, ..Em::default() }.fit(&data, &Spec::ppca(q)).unwrap();
             assert!(factors >= ppca.report.objective.value - 1e-8, "q = {q}");
         }
     }
 
     /// Inside the bounds; at the floor the slope points outwards.
-    pub(super) fn a_factor_optimum_meets_the_variances(road: &Road) {
-        if road.is_isotropic() || !road.maximizes() {
+    pub(super) fn a_factor_optimum_meets_the_variances(case: &Case) {
+        if case.is_isotropic() || !case.maximizes() {
             return;
         }
         for seed in 1..4 {
-            let data = road.table(seed);
-            let model = road.to_the_end().fit(&data, 2).model;
+            let data = case.table(seed);
+            let model = case.to_the_end().fit(&data, 2).model;
             let (c, psi) = (model.covariance(), model.noise_variances());
             let s = dense::moments(data.values()).covariance;
             for j in 0..9 {
@@ -795,8 +795,8 @@ mod law {
     }
 
     /// t ~ N(μ, C), then x ~ p(x | t), then t' ~ p(t' | x): t' ~ N(μ, C).
-    pub(super) fn a_probabilistic_round_trip_keeps_the_distribution(road: &Road) {
-        let model = road.fit(&road.own_table(1), 2).model;
+    pub(super) fn a_probabilistic_round_trip_keeps_the_distribution(case: &Case) {
+        let model = case.fit(&case.own_table(1), 2).model;
         let n = 4000;
         let rows = dataset(model.sample(n, &mut ChaCha8Rng::seed_from_u64(3)));
         let posterior = model.posterior(&rows).unwrap();
@@ -814,21 +814,21 @@ mod law {
         assert_moments(&back, model.mean(), &Gaussian::of(&model).covariance);
     }
 
-    pub(super) fn threads_and_repetition_leave_no_trace(road: &Road) {
+    pub(super) fn threads_and_repetition_leave_no_trace(case: &Case) {
         // Large enough to be cut into several pieces.
         let shape = Shape { rows: 9000, columns: 20, n_components: 3 };
         let (whole, _) =
-            if road.is_isotropic() { simulate::ppca(shape, 1) } else { simulate::factor_analysis(shape, 1) };
-        let data = if road.gaps == Gaps::Exact { simulate::hide(&whole, 0.01, 2) } else { whole };
+            if case.is_isotropic() { simulate::ppca(shape, 1) } else { simulate::factor_analysis(shape, 1) };
+        let data = if case.gaps == Gaps::Exact { simulate::hide(&whole, 0.01, 2) } else { whole };
         // Thirty steps walk through everything that is cut into pieces.
-        let method = match road.method.clone() {
+        let method = match case.method.clone() {
             Method::Em(em) => Method::Em(Em { max_iterations: 30, ..em }),
             other => other,
         };
         let fit = |threads| {
             let data = dataset(data.values().clone());
             on_threads(threads, || {
-                let fit = method.fit(&data, &road.spec_for(&data, 3)).unwrap();
+                let fit = method.fit(&data, &case.spec_for(&data, 3)).unwrap();
                 let drawn = fit.model.multiple_impute(&data, 1, 9).unwrap();
                 let answers = [fit.model.log_density(&data).unwrap(), drawn[0].as_slice().to_vec()].concat();
                 (bits(&fit), answers.iter().map(|v| v.to_bits()).collect::<Vec<_>>())
@@ -839,29 +839,29 @@ mod law {
         assert!(two == again, "run to run");
     }
 
-    pub(super) fn the_same_seed_gives_the_same_numbers(road: &Road) {
-        let data = road.own_table(1);
-        let seeded = |seed| match road.method.clone() {
+    pub(super) fn the_same_seed_gives_the_same_numbers(case: &Case) {
+        let data = case.own_table(1);
+        let seeded = |seed| match case.method.clone() {
             Method::Em(em) => Method::Em(Em { seed, init: Init::Random, restarts: 1, ..em }),
             Method::Spectral(s) => Method::Spectral(Spectral { seed, ..s }),
             Method::Newton(n) => Method::Newton(Newton { seed, ..n }),
             Method::Gibbs(g) => Method::Gibbs(Gibbs { seed, ..g }),
             other => other,
         };
-        let fit = |seed| seeded(seed).fit(&data, &road.spec_for(&data, 2)).unwrap();
+        let fit = |seed| seeded(seed).fit(&data, &case.spec_for(&data, 2)).unwrap();
         let (a, b, other) = (fit(1), fit(1), fit(2));
         assert_eq!(bits(&a), bits(&b));
         // Another seed is another walk to the same place, or other draws from the same place.
-        let tolerance = if road.maximizes() { 1e-6 } else { 0.2 };
+        let tolerance = if case.maximizes() { 1e-6 } else { 0.2 };
         assert_close("ℓ", &[other.report.objective.value], &[a.report.objective.value], tolerance);
         let draw = |seed| a.model.multiple_impute(&simulate::hide(&data, 0.3, 1), 2, seed).unwrap();
         assert_eq!(draw(5), draw(5));
         assert!(draw(5)[0] != draw(6)[0] && draw(5)[0] != draw(5)[1]);
     }
 
-    pub(super) fn reconstruction_is_transform_then_decode(road: &Road) {
-        let data = road.own_table(1);
-        let model = road.fit(&data, 2).model;
+    pub(super) fn reconstruction_is_transform_then_decode(case: &Case) {
+        let data = case.own_table(1);
+        let model = case.fit(&data, 2).model;
         let scores = model.transform(&data, Coordinates::Posterior).unwrap();
         let shrunk = model.reconstruct(&data, Reconstruction::PosteriorMean).unwrap();
         assert_close("μ + W x̂", model.decode(&scores).unwrap().as_slice(), shrunk.as_slice(), 1e-12);
@@ -877,19 +877,19 @@ mod law {
         assert_close("residual", &residual, &vec![0.0; residual.len()], 1e-10);
         // Bartlett scores decode to the least-squares fit, which for isotropic noise and complete
         // rows is that projection.
-        if road.is_isotropic() && data.is_complete() {
+        if case.is_isotropic() && data.is_complete() {
             let bartlett = model.transform(&data, Coordinates::Bartlett).unwrap();
             assert_close("least squares", model.decode(&bartlett).unwrap().as_slice(), once.as_slice(), 1e-9);
         }
     }
 
-    pub(super) fn save_load_same_answer(road: &Road) {
-        let data = road.own_table(1);
-        let spec = road.spec_for(&data, 2);
-        let fit = road.fit(&data, 2);
+    pub(super) fn save_load_same_answer(case: &Case) {
+        let data = case.own_table(1);
+        let spec = case.spec_for(&data, 2);
+        let fit = case.fit(&data, 2);
         let rows = simulate::hide(&data, 0.3, 2);
         let answers = (fit.model.log_density(&rows).unwrap(), fit.model.impute(&rows).unwrap());
-        let saved = Saved::new(fit, &data, &spec, &road.method);
+        let saved = Saved::new(fit, &data, &spec, &case.method);
         let mut bytes = Vec::new();
         model_file::write(&saved, &mut bytes).unwrap();
         let loaded = model_file::read(bytes.as_slice()).unwrap();
@@ -901,29 +901,29 @@ mod law {
         assert_eq!(again.model, loaded.model);
     }
 
-    pub(super) fn answers_are_the_dense_ones_in_the_scale_of_the_fit(road: &Road) {
-        for (data, standardize) in crate::scale::tables(&road.table(3), road.gaps == Gaps::Exact) {
-            let spec = Spec { standardize, ..road.spec_for(&data, 2) };
-            let fit = road.method.fit(&data, &spec).expect("a well-posed table");
+    pub(super) fn answers_are_the_dense_ones_in_the_scale_of_the_fit(case: &Case) {
+        for (data, standardize) in crate::scale::tables(&case.table(3), case.gaps == Gaps::Exact) {
+            let spec = Spec { standardize, ..case.spec_for(&data, 2) };
+            let fit = case.method.fit(&data, &spec).expect("a well-posed table");
             crate::scale::check(&fit.model, &data, standardize);
             // A file keeps the scale.
-            let saved = Saved::new(fit, &data, &spec, &road.method);
+            let saved = Saved::new(fit, &data, &spec, &case.method);
             let mut bytes = Vec::new();
             model_file::write(&saved, &mut bytes).unwrap();
             assert_eq!(model_file::read(bytes.as_slice()).unwrap(), saved);
         }
     }
 
-    pub(super) fn a_table_standardized_by_hand_gives_the_same_answers(road: &Road) {
-        if !road.maximizes() {
+    pub(super) fn a_table_standardized_by_hand_gives_the_same_answers(case: &Case) {
+        if !case.maximizes() {
             return; // Draws meet other random numbers after rounding.
         }
-        let road = road.settled();
-        for (data, _) in crate::scale::tables(&road.table(3), road.gaps == Gaps::Exact).iter().step_by(2) {
-            let spec = road.spec_for(data, 2);
+        let case = case.settled();
+        for (data, _) in crate::scale::tables(&case.table(3), case.gaps == Gaps::Exact).iter().step_by(2) {
+            let spec = case.spec_for(data, 2);
             let by_hand = crate::scale::standardized(data);
-            let one = road.method.fit(data, &Spec { standardize: true, ..spec.clone() }).unwrap().model;
-            let other = road.method.fit(&by_hand, &Spec { standardize: false, ..spec }).unwrap().model;
+            let one = case.method.fit(data, &Spec { standardize: true, ..spec.clone() }).unwrap().model;
+            let other = case.method.fit(&by_hand, &Spec { standardize: false, ..spec }).unwrap().model;
             crate::scale::check_same(&one, data, &other, &by_hand, 1e-6);
         }
     }
@@ -933,32 +933,32 @@ mod law {
 fn a_tolerance_of_zero_makes_as_many_steps_as_are_allowed() {
     const ALLOWED: usize = 2000;
     let (whole, _) = simulate::ppca(Shape { rows: 25, columns: 5, n_components: 1 }, 11);
-    for road in roads().iter().chain(&variational_roads()) {
-        let mut method = road.method.clone();
+    for case in cases().iter().chain(&variational_cases()) {
+        let mut method = case.method.clone();
         if !method.options().contains_key("tolerance") {
             continue;
         }
         method.set("tolerance", "0").unwrap();
         method.set("max_iterations", &ALLOWED.to_string()).unwrap();
-        let data = if road.gaps == Gaps::Exact { simulate::hide(&whole, 0.1, 12) } else { whole.clone() };
+        let data = if case.gaps == Gaps::Exact { simulate::hide(&whole, 0.1, 12) } else { whole.clone() };
         let mut made = 0;
         let mut count = |step: &Step| {
             made = step.iteration;
             ControlFlow::Continue(())
         };
-        let fit = method.fit_observed(&data, &road.spec_for(&data, 1), &mut count).unwrap();
-        match road.method {
+        let fit = method.fit_observed(&data, &case.spec_for(&data, 1), &mut count).unwrap();
+        match case.method {
             // They end where no step changes anything any more.
             Method::Newton(_) | Method::ConditionalMaximization(_) if made < ALLOWED => {
-                assert!(fit.report.converged(), "{}: {made}", road.name);
+                assert!(fit.report.converged(), "{}: {made}", case.name);
             }
             _ => {
-                assert_eq!(made, ALLOWED, "{}", road.name);
-                assert_eq!(fit.report.termination, Termination::IterationLimit, "{}", road.name);
+                assert_eq!(made, ALLOWED, "{}", case.name);
+                assert_eq!(fit.report.termination, Termination::IterationLimit, "{}", case.name);
             }
         }
         for warning in &fit.report.warnings {
-            assert!(!warning.to_string().contains("inf"), "{}: {warning}", road.name);
+            assert!(!warning.to_string().contains("inf"), "{}: {warning}", case.name);
         }
     }
 }

@@ -94,17 +94,17 @@ fn one_model(spec: &Spec, method: &Method) -> Vec<u8> {
 /// A file of every kind, as it is written.
 fn every_kind() -> Vec<(&'static str, Vec<u8>)> {
     let gibbs = Gibbs { chains: 2, draws: 5, warm_up: 5, thin: 1, ..Gibbs::default() };
-    let road = MixtureEm::of(2);
-    let mixed = road.fit(&table(), &Spec::ppca(1)).expect("a table that can be fitted");
+    let method = MixtureEm::of(2);
+    let mixed = method.fit(&table(), &Spec::ppca(1)).expect("a table that can be fitted");
     vec![
-        ("ppca", one_model(&Spec::ppca(2), &Method::from_name("em").expect("a road"))),
+        ("ppca", one_model(&Spec::ppca(2), &Method::from_name("em").expect("a method"))),
         ("bpca", one_model(&Spec::ppca(2), &Method::Structured(Structured::default()))),
         ("bpca by gibbs", one_model(&Spec::ppca(2), &Method::Gibbs(gibbs))),
         ("gfa", one_model(&Spec::of_views(2, vec![3, 3]), &Method::MeanField(MeanField::default()))),
         ("pcca", one_model(&Spec::of_views(1, vec![3, 3]), &Method::SharedPrivate(SharedPrivate::default()))),
         ("every field", one::bytes(&one::everything())),
         ("every uncertain field", one::bytes(&one::everything_uncertain())),
-        ("mixture", mixture::bytes(&SavedMixture::new(mixed, &table(), &Spec::ppca(1), (&road).into()))),
+        ("mixture", mixture::bytes(&SavedMixture::new(mixed, &table(), &Spec::ppca(1), (&method).into()))),
         ("classes", mixture::bytes(&mixture::everything_mixed())),
         ("ica", ica_file::bytes(&ica_file::exact())),
         ("noisy ica", ica_file::bytes(&ica_file::noisy())),

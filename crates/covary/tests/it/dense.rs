@@ -32,7 +32,7 @@ impl Gaussian {
     /// `yᵀ C_OO⁻¹ y` of the observed cells.
     pub(crate) fn mahalanobis(&self, row: &[f64]) -> f64 {
         let seen = observed(row);
-        let y = self.centred(row, &seen);
+        let y = self.centered(row, &seen);
         t_dot(&y, &solve(&block(&self.covariance, &seen, &seen), &y))[(0, 0)]
     }
 
@@ -53,7 +53,7 @@ impl Gaussian {
         let seen = observed(row);
         let columns: Vec<usize> = (0..row.len()).filter(|j| !seen.contains(j)).collect();
         let (c_oo, c_om) = (block(&self.covariance, &seen, &seen), block(&self.covariance, &seen, &columns));
-        let shift = t_dot(&c_om, &solve(&c_oo, &self.centred(row, &seen)));
+        let shift = t_dot(&c_om, &solve(&c_oo, &self.centered(row, &seen)));
         let known = t_dot(&c_om, &solve(&c_oo, &c_om));
         let covariance = Matrix::from_fn(columns.len(), columns.len(), |a, b| {
             self.covariance[(columns[a], columns[b])] - known[(a, b)]
@@ -62,7 +62,7 @@ impl Gaussian {
         Gaps { columns, mean, covariance }
     }
 
-    fn centred(&self, row: &[f64], seen: &[usize]) -> Matrix {
+    fn centered(&self, row: &[f64], seen: &[usize]) -> Matrix {
         Matrix::from_fn(seen.len(), 1, |i, _| row[seen[i]] - self.mean[seen[i]])
     }
 }

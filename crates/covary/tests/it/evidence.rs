@@ -12,14 +12,14 @@ use serde_json::Value;
 
 const TOY_A: [f64; 10] = [5.0, 4.0, 3.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
-fn road(rule: AlphaRule) -> Evidence {
+fn method(rule: AlphaRule) -> Evidence {
     Evidence { rule, ..Evidence::default() }
 }
 
 fn check_type_two(case: &Golden, rule: AlphaRule, want: &Value) {
     let data = dataset(case.input("data"));
     let d = data.n_columns();
-    let fit = road(rule).fit(&data, &Spec::ppca(d - 1)).unwrap();
+    let fit = method(rule).fit(&data, &Spec::ppca(d - 1)).unwrap();
     case.check_one("k", fit.model.n_components() as f64, &want["k"]);
     case.check_one("sigma2", fit.model.noise().variance(0), &want["sigma2"]);
     case.check("W", fit.model.loadings().as_slice(), &want["W"]);
@@ -31,7 +31,7 @@ fn check_type_two(case: &Golden, rule: AlphaRule, want: &Value) {
 
     let spectrum = Spectral::default().spectrum(&data, d, false).unwrap();
     case.check("eigenvalues", &spectrum.eigenvalues, case.expected("eigenvalues"));
-    let found = road(rule).components(&spectrum, d).unwrap();
+    let found = method(rule).components(&spectrum, d).unwrap();
     case.check("model_variances", &found.model_variances, &want["model_variances"]);
     case.check("column_norm2", &found.squared_lengths(), &want["column_norm2"]);
     let gamma: Vec<f64> =
@@ -104,7 +104,7 @@ fn dimensions(rows: usize) -> [Vec<usize>; 4] {
     for seed in 0..50 {
         let (data, _) = simulate::rotated(rows, &TOY_A, 1000 * rows as u64 + seed);
         let spectrum = Spectral::default().spectrum(&data, 10, false).unwrap();
-        let by = |rule| road(rule).components(&spectrum, 9).unwrap().n_components();
+        let by = |rule| method(rule).components(&spectrum, 9).unwrap().n_components();
         found[0].push(by(AlphaRule::Simple));
         found[1].push(by(AlphaRule::EffectiveNumber));
         found[2].push(EmpiricalVb::from_spectrum(&spectrum).unwrap().n_components);
@@ -148,7 +148,7 @@ fn four_of_ten_components_are_found_with_gaps() {
         let (mut right, mut steps) = (0, 0);
         for seed in 0..50 {
             let (whole, _) = simulate::rotated(100, &TOY_A, seed);
-            let fit = road(rule).fit(&simulate::hide(&whole, 0.2, seed + 500), &Spec::ppca(9)).unwrap();
+            let fit = method(rule).fit(&simulate::hide(&whole, 0.2, seed + 500), &Spec::ppca(9)).unwrap();
             assert!(fit.report.converged(), "{:?}", fit.report.warnings);
             assert_eq!(fit.report.relevance.len(), fit.model.n_components());
             if rule == AlphaRule::Simple {
@@ -189,7 +189,7 @@ fn a_table_of_noise_has_no_components() {
 }
 
 #[test]
-fn what_the_road_does_not_fit_is_refused() {
+fn what_the_method_does_not_fit_is_refused() {
     let (data, _) = simulate::rotated(50, &TOY_A, 1);
     let diagonal = Evidence::default().fit(&data, &Spec::factor_analysis(2)).unwrap_err();
     assert!(matches!(diagonal, Error::Unsupported { method: "evidence", what: "diagonal noise", .. }));

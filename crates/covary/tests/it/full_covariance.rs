@@ -108,7 +108,7 @@ fn the_default_ends_where_all_iterations_do_up_to_a_share_of_the_deviations() {
 }
 
 #[test]
-fn a_standardised_fit_follows_the_units_of_the_columns() {
+fn a_standardized_fit_follows_the_units_of_the_columns() {
     let units = [1e-3, 2.0, 1.0, 1e3, 0.5, 7.0];
     let data = gappy(60, 3);
     let mut values = data.values().clone();
@@ -182,7 +182,7 @@ fn gaps_by_their_own_block_are_those_of_the_scores() {
 #[test]
 fn requests_it_cannot_answer_are_refused() {
     let data = gappy(60, 1);
-    let refused = |road: FullCovariance, spec: Spec| road.fit(&data, &spec).unwrap_err();
+    let refused = |method: FullCovariance, spec: Spec| method.fit(&data, &spec).unwrap_err();
     let error = refused(with(5.0), Spec::ppca(2));
     assert_eq!(error, Error::FixedComponents { asked: 2, columns: 6, fixed: 5 });
     assert!(error.to_string().contains("has 5; leave the number out"), "{error}");

@@ -95,15 +95,15 @@ fn the_bound_never_falls() {
         for (noise, standardize) in
             [(NoiseFamily::Isotropic, false), (NoiseFamily::Isotropic, true), (NoiseFamily::Diagonal, false)]
         {
-            for road in [
+            for method in [
                 MeanField::default(),
                 MeanField { noise_units: true, ..MeanField::default() },
                 MeanField { expansion: false, ..MeanField::default() },
             ] {
                 let spec = Spec { noise, standardize, allow_unidentified: true, ..offered(&[5, 4, 6]) };
-                let road = MeanField { pruning: false, tolerance: 0.0, max_iterations: 60, ..road };
-                let trace = road.fit(table, &spec).unwrap().report.trace;
-                assert!(trace.windows(2).all(|l| l[1] >= l[0] - 1e-9 * l[0].abs()), "{road:?}: {trace:?}");
+                let method = MeanField { pruning: false, tolerance: 0.0, max_iterations: 60, ..method };
+                let trace = method.fit(table, &spec).unwrap().report.trace;
+                assert!(trace.windows(2).all(|l| l[1] >= l[0] - 1e-9 * l[0].abs()), "{method:?}: {trace:?}");
             }
         }
     }
@@ -128,11 +128,11 @@ fn scores(fit: &Fit, table: &Dataset) -> Matrix {
 fn units_and_order_of_views_do_not_matter() {
     let table = with_gaps(&planted(&VIEWS, 200, 3), &VIEWS, 3);
     let (n, d) = (table.n_rows(), table.n_columns());
-    let road = MeanField { tolerance: 1e-11, max_iterations: 2000, ..MeanField::default() };
-    let fit = road.fit(&table, &offered(&VIEWS)).unwrap();
+    let method = MeanField { tolerance: 1e-11, max_iterations: 2000, ..MeanField::default() };
+    let fit = method.fit(&table, &offered(&VIEWS)).unwrap();
     let factor = |j: usize| if (10..18).contains(&j) { 1e4 } else { 1.0 };
     let scaled = Dataset::new(Matrix::from_fn(n, d, |i, j| factor(j) * table.row(i)[j])).unwrap();
-    let other = road.fit(&scaled, &offered(&VIEWS)).unwrap();
+    let other = method.fit(&scaled, &offered(&VIEWS)).unwrap();
     same_scores(&scores(&fit, &table), &scores(&other, &scaled), 1e-4);
     // α is one over squared loadings.
     let q = fit.model.n_components();
@@ -144,7 +144,7 @@ fn units_and_order_of_views_do_not_matter() {
     }
     let turned: Vec<usize> = (18..30).chain(0..18).collect();
     let permuted = Dataset::new(Matrix::from_fn(n, d, |i, j| table.row(i)[turned[j]])).unwrap();
-    let other = road.fit(&permuted, &offered(&[12, 10, 8])).unwrap();
+    let other = method.fit(&permuted, &offered(&[12, 10, 8])).unwrap();
     same_scores(&scores(&fit, &table), &scores(&other, &permuted), 1e-4);
 }
 
@@ -164,8 +164,8 @@ fn the_same_bits_on_one_thread_and_two() {
     let table = few.of_rows(&(0..6000).map(|i| i % 300).collect::<Vec<_>>()).unwrap();
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let road = MeanField { max_iterations: 6, ..MeanField::default() };
-        pool.install(|| road.fit(&table, &offered(&VIEWS)).unwrap())
+        let method = MeanField { max_iterations: 6, ..MeanField::default() };
+        pool.install(|| method.fit(&table, &offered(&VIEWS)).unwrap())
     };
     let (one, two) = (on(1), on(2));
     assert_eq!((one.model, one.report), (two.model, two.report));

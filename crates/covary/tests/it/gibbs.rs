@@ -16,7 +16,7 @@ fn short() -> Gibbs {
 }
 
 fn draws(fit: &Fit) -> &[LinearGaussian] {
-    fit.draws.as_ref().expect("a sampler has draws").components()
+    fit.draws.as_ref().expect("a sampler has draws").models()
 }
 
 fn small_table(seed: u64) -> Dataset {
@@ -251,7 +251,7 @@ fn ard_names_the_components_that_count() {
 }
 
 /// Without components the posterior is known: `σ² ~ χ⁻²` with ν and s² from the cells, and
-/// `E[μ] = Σt / (N + κ_μ)` of the centred column, which is 0.
+/// `E[μ] = Σt / (N + κ_μ)` of the centered column, which is 0.
 #[test]
 fn without_components_the_posterior_is_the_closed_form() {
     let data = small_table(2);
@@ -298,7 +298,7 @@ fn the_model_is_the_centre_of_its_draws() {
         let fit = Gibbs { draws: 200, ..Gibbs::default() }.fit(&data, &Spec::ppca(q)).expect("a table");
         let draws = fit.draws.expect("draws");
         let variance = |m: &LinearGaussian| m.total_variance();
-        let mean = draws.components().iter().map(variance).sum::<f64>() / draws.components().len() as f64;
+        let mean = draws.models().iter().map(variance).sum::<f64>() / draws.models().len() as f64;
         let ratio = variance(&fit.model) / mean;
         assert!((0.95..=1.02).contains(&ratio), "{q} components: {ratio}");
     }

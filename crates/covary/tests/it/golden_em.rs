@@ -330,7 +330,7 @@ fn moments_of_shards_merge_and_blend() {
     case.check("em_step W", step.loadings().as_slice(), &case.expected("em_step")["W"]);
     case.check_one("em_step sigma2", step.noise().variance(0), &case.expected("em_step")["sigma2"]);
 
-    // Stepwise EM: γ_k = (k + 2)^−κ, the first shard initialises the average.
+    // Stepwise EM: γ_k = (k + 2)^−κ, the first shard initializes the average.
     let mut model = model;
     let mut running: Option<LatentMoments> = None;
     for (k, shard) in shards.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use crate::common::{assert_close, dataset, flat, golden, matrix};
 use covary::ica::{
-    Algorithm, Contrast, FastIca, Kind, MaximumLikelihood, NoisyIca, NoisyMixing, NoisyStart, Road,
+    Algorithm, Contrast, FastIca, Kind, MaximumLikelihood, Method, NoisyIca, NoisyMixing, NoisyStart,
     Separation, Sources, Unmixing, Warning, amari_index,
 };
 use covary::infer::{Acceleration, Step, Termination};
@@ -216,30 +216,32 @@ fn in_units(data: &Dataset, units: &[f64]) -> Dataset {
 fn units_of_the_table_change_no_source() {
     let exact = mixed(&drawn(500, 7), &mixing());
     let (noisy, _) = behind_noise();
-    let roads = [
-        (Road::from_name("fastica").unwrap(), &exact),
-        (Road::from_name("maximum-likelihood").unwrap(), &exact),
-        (Road::Noisy(NoisyIca::new(2)), &noisy),
-        (Road::Noisy(NoisyIca { tied_noise: true, ..NoisyIca::new(2) }), &noisy),
+    let methods = [
+        (Method::from_name("fastica").unwrap(), &exact),
+        (Method::from_name("maximum-likelihood").unwrap(), &exact),
+        (Method::Noisy(NoisyIca::new(2)), &noisy),
+        (Method::Noisy(NoisyIca { tied_noise: true, ..NoisyIca::new(2) }), &noisy),
     ];
-    for (road, data) in roads {
+    for (method, data) in methods {
         let sources = |data: &Dataset| {
-            let found = road.fit_observed(data, &mut ()).unwrap();
+            let found = method.fit_observed(data, &mut ()).unwrap();
             (found.model.transform(data).unwrap(), found)
         };
         let (want, plain) = sources(data);
         for c in [1e-100, 1e-20, 1e20, 1e100] {
             let (got, found) = sources(&in_units(data, &vec![c; data.n_columns()]));
-            assert_close(&format!("{} × {c:e}", road.name()), got.as_slice(), want.as_slice(), 1e-8);
+            assert_close(&format!("{} × {c:e}", method.name()), got.as_slice(), want.as_slice(), 1e-8);
             assert_eq!(found.warnings, plain.warnings);
-            if let (Road::Noisy(_), Some(at), Some(before)) = (&road, found.objective(), plain.objective()) {
+            if let (Method::Noisy(_), Some(at), Some(before)) =
+                (&method, found.objective(), plain.objective())
+            {
                 let moved = -(data.n_observed() as f64) * f64::ln(c);
                 assert!((at.value - before.value - moved).abs() < 1e-9 * moved.abs());
             }
         }
         for c in [1e-145, 1e145] {
             let far = in_units(data, &vec![c; data.n_columns()]);
-            assert!(matches!(road.fit_observed(&far, &mut ()), Err(Error::OutOfScale { .. })));
+            assert!(matches!(method.fit_observed(&far, &mut ()), Err(Error::OutOfScale { .. })));
         }
     }
 }
@@ -250,15 +252,15 @@ fn units_of_columns_drop_no_direction_and_dependent_columns_are_said() {
     let far = in_units(&data, &[1.0, 1e-6, 1e6, 1.0]);
     // Whitened along other axes: as near as the stopping rules.
     let fast = FastIca { tolerance: 1e-12, ..FastIca::default() };
-    for road in [Road::Fast(fast), Road::Likelihood(MaximumLikelihood::default())] {
+    for method in [Method::Fast(fast), Method::Likelihood(MaximumLikelihood::default())] {
         let sources = |data: &Dataset| {
-            let found = road.fit_observed(data, &mut ()).unwrap();
+            let found = method.fit_observed(data, &mut ()).unwrap();
             assert_eq!(found.warnings, []);
             found.model.transform(data).unwrap().transpose()
         };
         assert!(row_distance(&sources(&far), &sources(&data)) < 1e-5);
         let twice = Matrix::from_fn(1000, 5, |i, j| data.values()[(i, j % 4)]);
-        let twice = road.fit_observed(&Dataset::new(twice).unwrap(), &mut ()).unwrap();
+        let twice = method.fit_observed(&Dataset::new(twice).unwrap(), &mut ()).unwrap();
         assert_eq!(twice.warnings, [Warning::Dependent { left_out: 1, sources: 4 }]);
         assert!(twice.warnings[0].to_string().contains("1 direction"));
     }
@@ -593,22 +595,22 @@ fn extreme_parameters_of_noisy_sources_give_numbers_or_an_error_and_no_panic() {
 }
 
 #[test]
-fn every_option_of_every_road_is_text_that_comes_back() {
-    for name in Road::NAMES {
-        let road = Road::from_name(name).unwrap();
-        let mut again = Road::from_name(name).unwrap();
-        for (option, text) in road.options() {
+fn every_option_of_every_method_is_text_that_comes_back() {
+    for name in Method::NAMES {
+        let method = Method::from_name(name).unwrap();
+        let mut again = Method::from_name(name).unwrap();
+        for (option, text) in method.options() {
             again.set(option, &text).unwrap();
         }
-        assert_eq!((again.name(), &again), (name, &road));
+        assert_eq!((again.name(), &again), (name, &method));
     }
-    let mut road = Road::from_name("fastica").unwrap();
-    road.set("contrast", "logcosh 1.5").unwrap();
-    road.set("n_components", "3").unwrap();
-    let Road::Fast(fast) = &road else { panic!("fastica was asked for") };
+    let mut method = Method::from_name("fastica").unwrap();
+    method.set("contrast", "logcosh 1.5").unwrap();
+    method.set("n_components", "3").unwrap();
+    let Method::Fast(fast) = &method else { panic!("fastica was asked for") };
     assert_eq!((fast.contrast, fast.n_components), (Contrast::LogCosh { a: 1.5 }, Some(3)));
-    assert_eq!(road.options()["contrast"], "logcosh 1.5");
-    assert!(matches!(road.set("contrast", "logcosh loud"), Err(Error::BadOption { .. })));
-    assert!(matches!(road.set("sources", "super"), Err(Error::NoSuchOption { .. })));
-    assert!(Road::from_name("em").is_none());
+    assert_eq!(method.options()["contrast"], "logcosh 1.5");
+    assert!(matches!(method.set("contrast", "logcosh loud"), Err(Error::BadOption { .. })));
+    assert!(matches!(method.set("sources", "super"), Err(Error::NoSuchOption { .. })));
+    assert!(Method::from_name("em").is_none());
 }

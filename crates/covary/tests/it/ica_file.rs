@@ -1,7 +1,7 @@
 //! Do independent components come back from their file, to the last bit, and is every other file refused?
 
 use crate::damage::{self, sealed};
-use covary::ica::{Found, Kind, Mixing, NoisyMixing, Unmixing, Warning};
+use covary::ica::{Fit, Kind, Mixing, NoisyMixing, Unmixing, Warning};
 use covary::infer::{MethodRecord, Termination};
 use covary::io::Error;
 use covary::io::model_file::{self, Constant, Opened, SavedSources, Training, write_sources};
@@ -31,7 +31,7 @@ pub(crate) fn exact() -> SavedSources {
     let model = Unmixing::new(vec![1e300, -0.0, f64::MIN_POSITIVE], whitening, rotation, mixing).unwrap();
     let options = [("contrast", "exp"), ("tolerance", "1e-6")].map(|(a, b)| (a.to_owned(), b.to_owned()));
     SavedSources {
-        found: Found {
+        found: Fit {
             model: Mixing::Exact(model),
             kurtosis: vec![f64::NAN, -1.2],
             n_iterations: 17,

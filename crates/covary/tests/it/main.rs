@@ -5,6 +5,7 @@ mod architecture;
 mod calibration;
 mod cca;
 mod citations;
+mod column_map;
 mod common;
 mod contract;
 mod damage;
@@ -29,7 +30,6 @@ mod mixture;
 mod model_file;
 #[cfg(feature = "npy")]
 mod npy;
-mod placement;
 mod principal;
 mod properties;
 mod reversible_jump;

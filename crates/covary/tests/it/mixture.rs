@@ -12,7 +12,7 @@ use covary::infer::{
 use covary::io;
 use covary::io::model_file::{self, Constant, Opened, SavedClasses, SavedMixture, Training};
 use covary::learn::{MixtureFamily, MixtureRequest};
-use covary::model::{Mixture, Separation};
+use covary::model::{Discriminants, Mixture};
 use covary::select::{Coverage, SelfCheck, information_criteria};
 use covary::spec::{NoiseFamily, Prior};
 use covary::{Dataset, Density, Error, Estimator, Fit, LinearGaussian, Matrix, Method, Noise, Spec};
@@ -40,7 +40,7 @@ fn start(value: &Value) -> Mixture {
 }
 
 fn spec_of(mixture: &Mixture) -> Spec {
-    let model = &mixture.components()[0];
+    let model = &mixture.models()[0];
     match model.noise() {
         Noise::Isotropic(_) => Spec::ppca(model.n_components()),
         Noise::Diagonal(_) => Spec::factor_analysis(model.n_components()),
@@ -59,7 +59,7 @@ fn order(pi: &Value) -> Vec<usize> {
 fn check_record(case: &Golden, data: &Dataset, got: &Mixture, record: &Value) {
     let got = got.canonical();
     case.check_one("loglik", got.log_likelihood(data).unwrap(), &record["loglik"]);
-    for (component, k) in got.components().iter().zip(order(&record["pi"])) {
+    for (component, k) in got.models().iter().zip(order(&record["pi"])) {
         case.check("mu", component.mean(), &record["mu"][k]);
         case.check("covariance", component.covariance().as_slice(), &record["covariance"][k]);
         match &record["noise"][k] {
@@ -86,7 +86,7 @@ fn check_end(case: &Golden, data: &Dataset, got: &Mixture, expected: &Value) {
     case.check_one("bic", bic, &expected["bic_last"]);
 }
 
-/// The records of a start, by the road itself.
+/// The records of a start, by the method itself.
 fn check_trace(name: &str, start_name: &str, update: Update) {
     let case = Golden::open(name);
     let data = dataset(case.input("data"));
@@ -95,8 +95,8 @@ fn check_trace(name: &str, start_name: &str, update: Update) {
     case.check_one("initial", start.log_likelihood(&data).unwrap(), &expected["initial_loglik"]);
     let mut last = None;
     for record in expected["trace"].as_array().unwrap() {
-        let road = MixtureEm {
-            n_mixtures: start.components().len(),
+        let method = MixtureEm {
+            n_mixtures: start.models().len(),
             max_iterations: record["iterations"].as_u64().unwrap() as usize,
             tolerance: 0.0,
             update,
@@ -104,7 +104,7 @@ fn check_trace(name: &str, start_name: &str, update: Update) {
             init: MixtureInit::Given(Box::new(start.clone())),
             ..MixtureEm::default()
         };
-        let fit = road.fit(&data, &spec_of(&start)).unwrap();
+        let fit = method.fit(&data, &spec_of(&start)).unwrap();
         case.check_one("trace", fit.report.objective.value, &record["loglik"]);
         check_record(&case, &data, &fit.model, record);
         last = Some(fit.model);
@@ -156,7 +156,7 @@ fn two_stage_steps_by_weighted_moments() {
                     let moments = LatentMoments::weighted(&about, &data, &weights).unwrap();
                     (moments.maximize_fixed_mean(false).unwrap(), n)
                 };
-                let (components, weights) = mixture.components().iter().enumerate().map(step).unzip();
+                let (components, weights) = mixture.models().iter().enumerate().map(step).unzip();
                 mixture = Mixture::new(components, weights).unwrap();
                 made += 1;
             }
@@ -198,8 +198,8 @@ fn the_likelihood_never_falls_and_is_that_of_the_model() {
     for (spec, update) in families() {
         for data in [simulate::mixture(shape(200, 6, 2), 3, 4.0, 1).0, gappy(2)] {
             for parameter_expansion in [false, true] {
-                let road = MixtureEm { update, parameter_expansion, ..MixtureEm::of(3) };
-                let Fit { model, report, .. } = road.fit(&data, &spec).unwrap();
+                let method = MixtureEm { update, parameter_expansion, ..MixtureEm::of(3) };
+                let Fit { model, report, .. } = method.fit(&data, &spec).unwrap();
                 for pair in report.trace.windows(2) {
                     assert!(pair[1] >= pair[0] - 1e-9 * (1.0 + pair[0].abs()), "{spec:?} {update:?}");
                 }
@@ -217,13 +217,13 @@ fn a_shared_covariance_never_lowers_the_likelihood_and_is_shared() {
     {
         for data in [simulate::mixture(shape(200, 6, 2), 3, 4.0, 1).0, gappy(2)] {
             for ridge in [None, Some(0.0)] {
-                let road = MixtureEm { shared_covariance: true, ridge, ..MixtureEm::of(3) };
-                let Fit { model, report, .. } = road.fit(&data, &spec).unwrap();
+                let method = MixtureEm { shared_covariance: true, ridge, ..MixtureEm::of(3) };
+                let Fit { model, report, .. } = method.fit(&data, &spec).unwrap();
                 for pair in report.trace.windows(2) {
                     assert!(pair[1] >= pair[0] - 1e-9 * (1.0 + pair[0].abs()), "{spec:?} {ridge:?}");
                 }
-                let first = model.components()[0].covariance();
-                assert!(model.components().iter().all(|c| c.covariance() == first));
+                let first = model.models()[0].covariance();
+                assert!(model.models().iter().all(|c| c.covariance() == first));
                 assert_close("ℓ", &[report.objective.value], &[model.log_likelihood(&data).unwrap()], 1e-11);
             }
         }
@@ -238,7 +238,7 @@ fn a_ridge_is_added_to_the_covariance_of_the_rows_in_their_units() {
     let shares = Matrix::from_fn(90, 2, |i, k| if labels[i] == k { 1.0 } else { 0.0 });
     let init = MixtureInit::Responsibilities(Box::new(shares));
     for shared_covariance in [false, true] {
-        let road = MixtureEm {
+        let method = MixtureEm {
             ridge: Some(1e-6),
             shared_covariance,
             max_iterations: 0,
@@ -246,13 +246,13 @@ fn a_ridge_is_added_to_the_covariance_of_the_rows_in_their_units() {
             ..MixtureEm::of(2)
         };
         let spec = Spec { standardize: true, ..Spec::ppca(3) };
-        let fit = road.fit(&data, &spec).unwrap().model;
+        let fit = method.fit(&data, &spec).unwrap().model;
         let (mut pooled, mut own) = (Matrix::zeros(4, 4), Vec::new());
         for k in 0..2 {
             let rows: Vec<usize> = (0..90).filter(|&i| labels[i] == k).collect();
             let mean = |j: usize| rows.iter().map(|&i| data.row(i)[j]).sum::<f64>() / rows.len() as f64;
             let means: Vec<f64> = (0..4).map(mean).collect();
-            assert_close("mean", fit.components()[k].mean(), &means, 1e-12);
+            assert_close("mean", fit.models()[k].mean(), &means, 1e-12);
             let product =
                 |i: &usize, a: usize, b: usize| (data.row(*i)[a] - means[a]) * (data.row(*i)[b] - means[b]);
             let sum = Matrix::from_fn(4, 4, |a, b| rows.iter().map(|i| product(i, a, b)).sum());
@@ -261,7 +261,7 @@ fn a_ridge_is_added_to_the_covariance_of_the_rows_in_their_units() {
         }
         for k in 0..2 {
             let want = if shared_covariance { &pooled } else { &own[k] };
-            let got = fit.components()[k].covariance();
+            let got = fit.models()[k].covariance();
             for a in 0..4 {
                 for b in 0..4 {
                     let want = want[(a, b)] + if a == b { 1e-6 } else { 0.0 };
@@ -277,11 +277,11 @@ fn with_a_ridge_no_model_is_lost_and_without_variance_one_is_refused() {
     // Five rows, each four times, and eight models.
     let data =
         Dataset::new(Matrix::from_fn(20, 3, |i, j| ((i % 5) * (j + 1)) as f64 + (i % 5 / 2) as f64)).unwrap();
-    let road = MixtureEm { ridge: Some(1e-6), init: MixtureInit::KMeans, ..MixtureEm::of(8) };
+    let method = MixtureEm { ridge: Some(1e-6), init: MixtureInit::KMeans, ..MixtureEm::of(8) };
     let spec = Spec { standardize: true, ..Spec::ppca(2) };
-    let fit = road.fit(&data, &spec).unwrap();
-    assert_eq!(fit.model.components().len(), 8);
-    let none = MixtureEm { ridge: Some(0.0), ..road };
+    let fit = method.fit(&data, &spec).unwrap();
+    assert_eq!(fit.model.models().len(), 8);
+    let none = MixtureEm { ridge: Some(0.0), ..method };
     assert_eq!(none.fit(&data, &spec).unwrap_err(), Error::CollapsedModel);
     let factors = Spec { allow_unidentified: true, ..Spec::factor_analysis(1) };
     assert!(matches!(none.fit(&data, &factors), Err(Error::Unsupported { .. })));
@@ -294,7 +294,7 @@ fn both_updates_meet() {
         let (closed, latent) = (fit(Update::ClosedForm), fit(Update::Latent));
         assert!(closed.report.converged() && latent.report.converged());
         assert_close("ℓ", &[closed.report.objective.value], &[latent.report.objective.value], 1e-9);
-        for (a, b) in closed.model.components().iter().zip(latent.model.components()) {
+        for (a, b) in closed.model.models().iter().zip(latent.model.models()) {
             assert_close("mean", a.mean(), b.mean(), 1e-3);
             assert_close("covariance", a.covariance().as_slice(), b.covariance().as_slice(), 1e-3);
         }
@@ -306,7 +306,7 @@ fn responsibilities_sum_to_one_and_follow_bayes() {
     let data = gappy(4);
     let model = MixtureEm::of(3).fit(&data, &Spec::ppca(2)).unwrap().model;
     let r = model.responsibilities(&data).unwrap();
-    let dense: Vec<Gaussian> = model.components().iter().map(Gaussian::of).collect();
+    let dense: Vec<Gaussian> = model.models().iter().map(Gaussian::of).collect();
     for i in 0..data.n_rows() {
         assert!((r.row(i).iter().sum::<f64>() - 1.0).abs() < 1e-12);
         let joint: Vec<f64> =
@@ -321,15 +321,15 @@ fn one_model_is_the_single_model() {
     let data = simulate::ppca(shape(120, 6, 2), 5).0;
     let one = MixtureEm::of(1).fit(&data, &Spec::ppca(2)).unwrap().model;
     let single = Spectral::default().fit(&data, &Spec::ppca(2)).unwrap().model;
-    assert_close("mean", one.components()[0].mean(), single.mean(), 1e-12);
-    let (got, want) = (one.components()[0].covariance(), single.covariance());
+    assert_close("mean", one.models()[0].mean(), single.mean(), 1e-12);
+    let (got, want) = (one.models()[0].covariance(), single.covariance());
     assert_close("covariance", got.as_slice(), want.as_slice(), 1e-12);
 
     // With gaps, where both climb.
     let data = simulate::hide(&data, 0.2, 5);
     for (spec, update) in families() {
-        let road = to_the_end(1, update);
-        let (one, single) = (road.fit(&data, &spec).unwrap(), single_model(&data, &spec));
+        let method = to_the_end(1, update);
+        let (one, single) = (method.fit(&data, &spec).unwrap(), single_model(&data, &spec));
         let ends = [one.report.objective.value, single.log_likelihood(&data).unwrap()];
         assert!((ends[0] - ends[1]).abs() < 1e-5, "{spec:?} {update:?}: {ends:?}");
     }
@@ -337,8 +337,8 @@ fn one_model_is_the_single_model() {
 
 fn single_model(data: &Dataset, spec: &Spec) -> LinearGaussian {
     if spec.n_components + 1 == data.n_columns() {
-        let road = FullCovariance { pseudo_rows: 0.0, tolerance: 1e-12, ..FullCovariance::default() };
-        return road.fit(data, spec).unwrap().model;
+        let method = FullCovariance { pseudo_rows: 0.0, tolerance: 1e-12, ..FullCovariance::default() };
+        return method.fit(data, spec).unwrap().model;
     }
     let spec = Spec { noise_floor: Some(1e-6), ..spec.clone() };
     let em =
@@ -352,7 +352,7 @@ fn one_component_less_than_columns_is_the_full_gaussian_mixture() {
     let data = simulate::mixture(shape(300, 4, 1), 2, 8.0, 6).0;
     let model = to_the_end(2, Update::ClosedForm).fit(&data, &Spec::ppca(3)).unwrap().model;
     let r = model.responsibilities(&data).unwrap();
-    for (k, c) in model.components().iter().enumerate() {
+    for (k, c) in model.models().iter().enumerate() {
         let n: f64 = r.column(k).iter().sum();
         let s = Matrix::from_fn(4, 4, |i, j| {
             let product = |row: usize| {
@@ -372,7 +372,7 @@ fn from(start: &Mixture, update: Update) -> MixtureEm {
         update,
         max_iterations: 20,
         tolerance: 0.0,
-        ..MixtureEm::of(start.components().len())
+        ..MixtureEm::of(start.models().len())
     }
 }
 
@@ -403,11 +403,11 @@ fn orders_of_rows_and_columns_and_rows_of_only_gaps_change_nothing() {
             };
             LinearGaussian::new(w, c.mean().iter().rev().copied().collect(), noise).unwrap()
         };
-        let components = start.components().iter().map(turn).collect();
+        let components = start.models().iter().map(turn).collect();
         let turned = Mixture::new(components, start.weights().to_vec()).unwrap();
         let columns = fit(&Dataset::new(columns).unwrap(), &turned);
         assert_close("ℓ", &[columns.report.objective.value], &[once.report.objective.value], 1e-9);
-        for (a, b) in columns.model.components().iter().zip(once.model.components()) {
+        for (a, b) in columns.model.models().iter().zip(once.model.models()) {
             let mean: Vec<f64> = a.mean().iter().rev().copied().collect();
             assert_close("mean", &mean, b.mean(), 1e-7);
         }
@@ -417,7 +417,7 @@ fn orders_of_rows_and_columns_and_rows_of_only_gaps_change_nothing() {
         let longer = Dataset::new(Matrix::from_vec(n + 3, d, longer).unwrap()).unwrap();
         let longer = fit(&longer, &start);
         assert_close("ℓ", &[longer.report.objective.value], &[once.report.objective.value], 1e-12);
-        for (a, b) in longer.model.components().iter().zip(once.model.components()) {
+        for (a, b) in longer.model.models().iter().zip(once.model.models()) {
             assert_close("mean", a.mean(), b.mean(), 1e-12);
         }
     }
@@ -461,12 +461,12 @@ fn threads_and_repetition_leave_no_trace() {
     let whole = simulate::mixture(shape(9000, 12, 3), 3, 8.0, 10).0;
     for data in [simulate::hide(&whole, 0.1, 10), whole] {
         for update in [Update::ClosedForm, Update::Latent] {
-            let road = MixtureEm { max_iterations: 12, restarts: 1, update, ..MixtureEm::of(3) };
+            let method = MixtureEm { max_iterations: 12, restarts: 1, update, ..MixtureEm::of(3) };
             let fit = |threads| {
                 on_threads(threads, || {
-                    let fit = road.fit(&data, &Spec::ppca(3)).unwrap();
+                    let fit = method.fit(&data, &Spec::ppca(3)).unwrap();
                     let filled = fit.model.impute(&data).unwrap();
-                    let numbers = fit.model.components().iter().flat_map(|c| c.loadings().as_slice());
+                    let numbers = fit.model.models().iter().flat_map(|c| c.loadings().as_slice());
                     let numbers = numbers.chain(filled.values().as_slice()).chain(&fit.report.trace);
                     numbers.map(|v| v.to_bits()).collect::<Vec<_>>()
                 })
@@ -487,8 +487,8 @@ fn models_that_lose_their_rows_are_moved_or_removed_and_said() {
     let data = Dataset::new(values).unwrap();
     let at = |m: f64| LinearGaussian::new(Matrix::zeros(2, 0), vec![m; 2], Noise::Isotropic(1.0)).unwrap();
     let start = Mixture::equal(vec![at(0.0), at(10.0), at(500.0)]).unwrap();
-    let road = MixtureEm { max_iterations: 200, ..from(&start, Update::Latent) };
-    let fit = road.fit(&data, &Spec::ppca(0)).unwrap();
+    let method = MixtureEm { max_iterations: 200, ..from(&start, Update::Latent) };
+    let fit = method.fit(&data, &Spec::ppca(0)).unwrap();
     let moved = |w: &Warning| matches!(w, Warning::ModelMoved { .. });
     assert!(fit.report.warnings.iter().any(moved), "{:?}", fit.report.warnings);
     assert!(fit.model.weights().iter().all(|w| *w * 60.0 >= 2.0 - 1e-9));
@@ -503,15 +503,15 @@ fn collapsing_models_stop_at_the_floor() {
     let fit = MixtureEm::of(2).fit(&data, &Spec::ppca(1)).unwrap();
     assert!(fit.report.warnings.iter().any(|w| matches!(w, Warning::NoiseAtFloor { .. })));
     let least = data.observed_variances().iter().sum::<f64>() / 3.0 * 1e-6;
-    assert!(fit.model.components().iter().all(|c| c.noise().variance(0) >= least * (1.0 - 1e-9)));
+    assert!(fit.model.models().iter().all(|c| c.noise().variance(0) >= least * (1.0 - 1e-9)));
 }
 
 /// As few rows as the models need, so that all have no more than enough, and rows that repeat.
 #[test]
 fn fewest_rows_and_repeated_rows_are_fitted() {
     let finite = |data: &Dataset, k: usize, spec: &Spec, update: Update, what: &str| {
-        let road = MixtureEm { update, ..MixtureEm::of(k) };
-        let fit = road.fit(data, spec).unwrap_or_else(|e| panic!("{what}, {update:?}: {e}"));
+        let method = MixtureEm { update, ..MixtureEm::of(k) };
+        let fit = method.fit(data, spec).unwrap_or_else(|e| panic!("{what}, {update:?}: {e}"));
         assert!(fit.report.trace.iter().all(|l| l.is_finite()), "{what}: {:?}", fit.report.trace);
         assert_close(what, &[fit.model.log_likelihood(data).unwrap()], &[fit.report.objective.value], 1e-8);
     };
@@ -539,7 +539,7 @@ fn fewest_rows_and_repeated_rows_are_fitted() {
 #[test]
 fn bad_requests_are_named() {
     let data = gappy(11);
-    let error = |road: MixtureEm, spec: Spec| road.fit(&data, &spec).unwrap_err();
+    let error = |method: MixtureEm, spec: Spec| method.fit(&data, &spec).unwrap_err();
     assert_eq!(
         error(MixtureEm::of(100), Spec::ppca(2)),
         Error::TooManyMixtures { asked: 100, rows: 300, each: 4, max: 75 }
@@ -559,7 +559,7 @@ fn bad_requests_are_named() {
     let start = |n| MixtureEm { init: MixtureInit::Given(Box::new(other.clone())), ..MixtureEm::of(n) };
     assert!(matches!(error(start(3), Spec::ppca(1)), Error::WrongLength { .. }));
     assert!(matches!(error(start(2), Spec::ppca(2)), Error::WrongLength { .. }));
-    let model = &other.components()[0];
+    let model = &other.models()[0];
     let weights = |w: &[f64]| LatentMoments::weighted(model, &data, w).map(drop).unwrap_err();
     assert!(matches!(weights(&[1.0]), Error::WrongLength { .. }));
     assert!(matches!(weights(&[-1.0; 300]), Error::OutOfRange { name: "weight", .. }));
@@ -582,11 +582,10 @@ fn classes_with_a_density_each() {
     let fit = ClassConditional::default().fit(&data, &labels(&of), &names(2), &Spec::ppca(q)).unwrap();
     let (classifier, mixture) = (&fit.model, fit.model.mixture());
     case.check("class_prior", mixture.weights(), case.expected("class_prior"));
-    let noise: Vec<f64> = mixture.components().iter().map(|c| c.noise().variance(0)).collect();
+    let noise: Vec<f64> = mixture.models().iter().map(|c| c.noise().variance(0)).collect();
     case.check("sigma2", &noise, case.expected("sigma2"));
     let rows = dataset(case.input("new_rows"));
-    let by_class: Vec<Vec<f64>> =
-        mixture.components().iter().map(|c| c.log_density(&rows).unwrap()).collect();
+    let by_class: Vec<Vec<f64>> = mixture.models().iter().map(|c| c.log_density(&rows).unwrap()).collect();
     let densities: Vec<f64> = (0..rows.n_rows()).flat_map(|i| [by_class[0][i], by_class[1][i]]).collect();
     case.check("class_logdensity", &densities, case.expected("class_logdensity"));
     case.check(
@@ -598,7 +597,7 @@ fn classes_with_a_density_each() {
 }
 
 #[test]
-fn standardised_classes_follow_the_units_of_the_table() {
+fn standardized_classes_follow_the_units_of_the_table() {
     let (data, _, of) = simulate::mixture(shape(200, 5, 1), 2, 6.0, 12);
     let units = [1e3, 1.0, 1e-4, 7.0, 0.2];
     let stretched = Dataset::new(Matrix::from_fn(200, 5, |i, j| data.row(i)[j] * units[j])).unwrap();
@@ -623,9 +622,9 @@ fn the_likelihood_of_classes_is_in_the_units_of_the_table() {
         let fit = ClassConditional::default().fit(&data, &of, &names(3), &spec).unwrap();
         let mixture = fit.model.mixture();
         let by_class: Vec<Vec<f64>> =
-            mixture.components().iter().map(|model| model.log_density(&data).unwrap()).collect();
-        let labelled = of.iter().enumerate().filter_map(|(i, c)| Some((i, (*c)?)));
-        let expected: f64 = labelled.map(|(i, c)| mixture.weights()[c].ln() + by_class[c][i]).sum();
+            mixture.models().iter().map(|model| model.log_density(&data).unwrap()).collect();
+        let labeled = of.iter().enumerate().filter_map(|(i, c)| Some((i, (*c)?)));
+        let expected: f64 = labeled.map(|(i, c)| mixture.weights()[c].ln() + by_class[c][i]).sum();
         assert_close("log-likelihood", &[fit.report.objective.value], &[expected], 1e-8);
         assert_close("end of the trace", &fit.report.trace[fit.report.n_iterations()..], &[expected], 1e-8);
         let steps = |c| {
@@ -719,8 +718,8 @@ pub(crate) fn bytes(saved: &SavedMixture) -> Vec<u8> {
 fn kept() -> [SavedMixture; 2] {
     let (whole, _, of) = simulate::mixture(shape(90, 4, 1), 3, 8.0, 14);
     let data = simulate::hide(&whole, 0.1, 14);
-    let (spec, road) = (Spec::factor_analysis(1), MixtureEm::of(3));
-    let mixture = SavedMixture::new(road.fit(&data, &spec).unwrap(), &data, &spec, (&road).into());
+    let (spec, method) = (Spec::factor_analysis(1), MixtureEm::of(3));
+    let mixture = SavedMixture::new(method.fit(&data, &spec).unwrap(), &data, &spec, (&method).into());
     let constants = vec![Constant { name: "always".to_owned(), value: -0.0 }];
     let spec = Spec { standardize: true, ..Spec::ppca(2) };
     let fit = ClassConditional::default().fit(&data, &labels(&of), &names(3), &spec).unwrap();
@@ -833,7 +832,7 @@ fn the_golden_file_of_a_mixture_still_opens() {
             panic!("a mixture was written")
         };
         assert_eq!(*read, everything_mixed());
-        assert_eq!(read.mixture.components()[0].mean()[1].to_bits(), (-0.0_f64).to_bits());
+        assert_eq!(read.mixture.models()[0].mean()[1].to_bits(), (-0.0_f64).to_bits());
     }
 }
 
@@ -862,7 +861,7 @@ fn starts_around_rows_find_planes_that_k_means_cuts() {
     }
     let Some((train, _)) = oil("oil_train.csv") else { return };
     let k_means = MixtureEm { init: MixtureInit::KMeans, restarts: 2, ..MixtureEm::of(3) };
-    let by = |road: &MixtureEm| road.fit(&train, &Spec::ppca(2)).unwrap().report.objective.value / 1000.0;
+    let by = |method: &MixtureEm| method.fit(&train, &Spec::ppca(2)).unwrap().report.objective.value / 1000.0;
     assert!(by(&MixtureEm::of(3)) > by(&k_means) + 2.0);
 }
 
@@ -929,7 +928,7 @@ fn sizes_are_judged_by_bic_and_by_rows_held_out() {
         "{found}"
     );
 
-    // One model is the single model, standardised or not.
+    // One model is the single model, standardized or not.
     let one = MixtureRequest { max_mixtures: 1, standardize: true, ..request.clone() };
     let one = one.compare(&data, 0, &|_, _| ControlFlow::Continue(())).unwrap();
     assert_eq!(one.0.iter().map(|at| at.n_parameters).collect::<Vec<_>>(), [5 + 5 + 1, 5 + 10 + 1 - 1]);
@@ -944,16 +943,16 @@ fn sizes_are_judged_by_bic_and_by_rows_held_out() {
 #[test]
 fn separating_axes_solve_their_eigenproblem() {
     let mixture = simulate::mixture(shape(50, 5, 2), 3, 6.0, 24).1;
-    let apart = Separation::of(&mixture, 5).unwrap();
+    let apart = Discriminants::of(&mixture, 5).unwrap();
     let d = 5;
     let sum = |of: &dyn Fn(&LinearGaussian) -> Matrix| {
-        mixture.components().iter().zip(mixture.weights()).fold(Matrix::zeros(d, d), |sum, (c, pi)| {
+        mixture.models().iter().zip(mixture.weights()).fold(Matrix::zeros(d, d), |sum, (c, pi)| {
             let of = of(c);
             Matrix::from_fn(d, d, |i, j| sum[(i, j)] + pi * of[(i, j)])
         })
     };
     let mean = |j: usize| -> f64 {
-        mixture.components().iter().zip(mixture.weights()).map(|(c, pi)| pi * c.mean()[j]).sum()
+        mixture.models().iter().zip(mixture.weights()).map(|(c, pi)| pi * c.mean()[j]).sum()
     };
     let off = |c: &LinearGaussian, j: usize| c.mean()[j] - mean(j);
     let between = sum(&|c| Matrix::from_fn(d, d, |i, j| off(c, i) * off(c, j)));
@@ -980,6 +979,6 @@ fn separating_axes_solve_their_eigenproblem() {
         assert!((2..d).all(|j| i == j || shapes[(i, j)].abs() < 1e-9), "{shapes:?}");
         assert!(i == 2 || shapes[(i, i)] <= shapes[(i - 1, i - 1)] + 1e-12);
     }
-    let centred = Dataset::new(Matrix::from_fn(1, d, |_, j| mean(j))).unwrap();
-    assert!(apart.places(&mixture, &centred).unwrap().as_slice().iter().all(|v| v.abs() < 1e-12));
+    let centered = Dataset::new(Matrix::from_fn(1, d, |_, j| mean(j))).unwrap();
+    assert!(apart.places(&mixture, &centered).unwrap().as_slice().iter().all(|v| v.abs() < 1e-12));
 }

@@ -138,7 +138,7 @@ fn em() -> Method {
 
 fn small() -> Saved {
     let (data, _) = simulate::ppca(Shape { rows: 20, columns: 4, n_components: 1 }, 1);
-    fitted(&data, &Spec::ppca(1), &Method::from_name("spectral").expect("a road"))
+    fitted(&data, &Spec::ppca(1), &Method::from_name("spectral").expect("a method"))
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn numbers_that_are_none_come_back() {
 }
 
 #[test]
-fn the_options_of_every_road_come_back() {
+fn the_options_of_every_method_come_back() {
     let given = LinearGaussian::new(Matrix::zeros(2, 1), vec![0.0; 2], Noise::Isotropic(1.0)).expect("valid");
     for method in [
         Method::Spectral(Spectral { solver: Solver::Krylov, seed: 3 }),
@@ -239,7 +239,7 @@ fn the_options_of_every_road_come_back() {
         assert_eq!(saved.method.to_method(), Ok(method));
     }
     for name in Method::NAMES {
-        let method = Method::from_name(name).expect("a name is a road");
+        let method = Method::from_name(name).expect("a name is a method");
         assert_eq!(MethodRecord::from(&method).to_method(), Ok(method));
     }
     let record = MethodRecord::from(&Method::Em(Em { init: Init::Given(Box::new(given)), ..Em::default() }));
@@ -307,7 +307,7 @@ fn json_has_everything_by_its_name() {
     assert_eq!(json["method"]["options"]["max_iterations"], json!(2000));
     assert_eq!(json["method"]["options"]["init"], json!("spectral"));
     assert_eq!(json["seed"], json!(u64::MAX));
-    assert_eq!(json["log_likelihood"], Value::Null); // a posterior was maximised
+    assert_eq!(json["log_likelihood"], Value::Null); // a posterior was maximized
     assert_eq!(json["objective"], json!({ "kind": "log_posterior", "value": -12.3 }));
     assert_eq!(json["warnings"][0]["code"], json!("still_rising"));
     assert_eq!(json["warnings"][6]["message"], json!(Warning::Saturated.to_string()));
@@ -383,7 +383,7 @@ fn unknown_fields_are_ignored() {
     let saved = small();
     let more = edited(&saved, |header, _| {
         header["mood"] = json!({ "deep": [1, 2, { "er": null }] });
-        header["spec"]["colour"] = json!("blue");
+        header["spec"]["color"] = json!("blue");
     });
     assert_eq!(model_file::read(more.as_slice()).expect("a file of this version"), saved);
 }

@@ -2,7 +2,7 @@
 //! prediction errors are held against dense formulas in that scale, on columns whose units run from 1e-3 to 1e4.
 
 use crate::common::{assert_close, shared_data};
-use crate::contract::{Gaps, variational_roads};
+use crate::contract::{Gaps, variational_cases};
 use crate::dense::{self, Gaussian, block, observed, solve};
 use crate::scikit_learn;
 use covary::data::{Shape, simulate};
@@ -235,10 +235,10 @@ fn two_components() -> Dataset {
 
 #[test]
 fn variational_methods_answer_in_the_scale_of_the_fit() {
-    for road in variational_roads() {
-        for (data, standardize) in tables(&two_components(), road.gaps == Gaps::Exact) {
-            let spec = Spec { standardize, ..(road.spec)(2) };
-            check(&road.method.fit(&data, &spec).unwrap().model, &data, standardize);
+    for method in variational_cases() {
+        for (data, standardize) in tables(&two_components(), method.gaps == Gaps::Exact) {
+            let spec = Spec { standardize, ..(method.spec)(2) };
+            check(&method.method.fit(&data, &spec).unwrap().model, &data, standardize);
         }
     }
 }
@@ -259,10 +259,10 @@ fn every_model_of_a_mixture_answers_in_the_scale_of_the_fit() {
     let (table, _, labels) = simulate::mixture(Shape { rows: 120, columns: 6, n_components: 2 }, 2, 6.0, 1);
     for (data, standardize) in tables(&table, true) {
         for spec in [Spec::ppca(2), Spec::factor_analysis(2), Spec::ppca(5)] {
-            let (spec, road) = (Spec { standardize, ..spec }, MixtureEm::of(2));
-            let fit = road.fit(&data, &spec).unwrap();
-            fit.model.components().iter().for_each(|model| check(model, &data, standardize));
-            let saved = SavedMixture::new(fit, &data, &spec, (&road).into());
+            let (spec, method) = (Spec { standardize, ..spec }, MixtureEm::of(2));
+            let fit = method.fit(&data, &spec).unwrap();
+            fit.model.models().iter().for_each(|model| check(model, &data, standardize));
+            let saved = SavedMixture::new(fit, &data, &spec, (&method).into());
             let mut bytes = Vec::new();
             model_file::write_mixture(&saved, &mut bytes).unwrap();
             let Opened::Mixture(opened) = model_file::open(bytes.as_slice()).unwrap() else {
@@ -274,7 +274,7 @@ fn every_model_of_a_mixture_answers_in_the_scale_of_the_fit() {
         let names = vec!["a".to_owned(), "b".to_owned()];
         let spec = Spec { standardize, ..Spec::ppca(2) };
         let fit = ClassConditional::default().fit(&data, &classes, &names, &spec).unwrap();
-        fit.model.mixture().components().iter().for_each(|model| check(model, &data, standardize));
+        fit.model.mixture().models().iter().for_each(|model| check(model, &data, standardize));
     }
 }
 

@@ -71,13 +71,13 @@ fn factor_analysis_is_that_of_scikit_learn_step_by_step() {
         let (name, options) = (case["table"].as_str().unwrap(), &case["options"]);
         let what = format!("{name} {} {options}", case["n_components"]);
         let q = case["n_components"].as_u64().unwrap() as usize;
-        let road = FixedPoint {
+        let method = FixedPoint {
             tolerance: options["tol"].as_f64().unwrap_or(1e-2),
             max_iterations: options["max_iter"].as_u64().unwrap_or(1000) as usize,
             ..FixedPoint::default()
         };
         let spec = Spec { noise_floor: Some(0.0), allow_unidentified: true, ..Spec::factor_analysis(q) };
-        let fit = road.fit(&table(name), &spec).unwrap();
+        let fit = method.fit(&table(name), &spec).unwrap();
         let trace = &fit.report.trace;
         assert_eq!(trace.len() as u64, case["n_iter"].as_u64().unwrap(), "{what}");
         check(&what, &trace[..trace.len().min(5)], &case["first_loglike"], 1e-9, 0.0);

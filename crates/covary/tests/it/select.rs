@@ -67,7 +67,7 @@ fn training_likelihood_never_falls_with_the_number_of_components() {
 #[test]
 fn criteria_stop_where_no_noise_is_left() {
     let (table, _) = simulate::ppca(Shape { rows: 6, columns: 10, n_components: 2 }, 1);
-    // Six centred rows have rank five; five components would explain them exactly.
+    // Six centered rows have rank five; five components would explain them exactly.
     let by_q = criteria(&table).by_n_components;
     assert_eq!(by_q.len(), 5);
     assert!(by_q.iter().all(|c| c.log_evidence.is_some_and(f64::is_finite)));

@@ -141,25 +141,25 @@ fn requests_that_cannot_be_met_are_refused() {
     let options = SelfCheckOptions::default();
     let none = self_check(&lonely, &Spec::ppca(0), &Em::default(), &options, &mut ());
     assert_eq!(none, Err(Error::TooFewToHide { cells: 0, folds: 1 }));
-    // A road for complete tables cannot be checked by making gaps.
+    // A method for complete tables cannot be checked by making gaps.
     let spectral = Method::from_name("spectral").unwrap();
     let gaps = self_check(&table, &Spec::ppca(2), &spectral, &options, &mut ());
     assert!(matches!(gaps, Err(Error::HasGaps { .. })));
 }
 
 /// Counts the steps of the fits it watches.
-fn steps_and_check(table: &Dataset, spec: &Spec, road: &Em) -> (usize, SelfCheck) {
+fn steps_and_check(table: &Dataset, spec: &Spec, method: &Em) -> (usize, SelfCheck) {
     let mut steps = 0;
     let mut count = |_: &Step| {
         steps += 1;
         ControlFlow::Continue(())
     };
-    let check = self_check(table, spec, road, &SelfCheckOptions::default(), &mut count).unwrap();
+    let check = self_check(table, spec, method, &SelfCheckOptions::default(), &mut count).unwrap();
     (steps, check)
 }
 
 #[test]
-fn starting_near_the_end_changes_the_road_and_not_the_answer() {
+fn starting_near_the_end_changes_the_method_and_not_the_answer() {
     let shape = Shape { rows: 1500, columns: 12, n_components: 3 };
     let (mut cold_steps, mut warm_steps) = (0, 0);
     for seed in 0..4 {

@@ -10,7 +10,7 @@ use rand::SeedableRng;
 use serde_json::Value;
 use std::ops::ControlFlow;
 
-fn road(private: &[usize]) -> SharedPrivate {
+fn method(private: &[usize]) -> SharedPrivate {
     SharedPrivate { private: Some(private.to_vec()), ..SharedPrivate::default() }
 }
 
@@ -40,7 +40,7 @@ fn the_golden_cases_are_met() {
             tolerance: 0.0,
             parameter_expansion: false,
             init: Init::Given(Box::new(start.unwrap())),
-            ..road(&[1, 1])
+            ..method(&[1, 1])
         };
         let spec = spec(1, &[4, 3]);
         let fit = plain.fit(&data, &spec).unwrap();
@@ -80,7 +80,7 @@ fn with_full_private_parts_it_is_canonical_correlation() {
         let apart = value - found.log_likelihood().unwrap();
         assert!(apart.abs() < case["tolerance"]["em_abs"].as_f64().unwrap(), "{apart:.1e}");
     };
-    let far = SharedPrivate { max_iterations: 50_000, tolerance: 1e-9, ..road(&[3, 2]) };
+    let far = SharedPrivate { max_iterations: 50_000, tolerance: 1e-9, ..method(&[3, 2]) };
     close(far.fit(&both, &spec).unwrap().report.objective.value);
     // By default it starts there.
     let near = SharedPrivate::default().fit(&both, &spec).unwrap().report;
@@ -116,7 +116,7 @@ fn three_views() -> (Dataset, Dataset) {
 #[test]
 fn three_views_with_gaps_are_fitted_and_filled() {
     let (whole, gaps) = three_views();
-    let fit = road(&[1, 1, 1]).fit(&gaps, &spec(1, &[4, 3, 5])).unwrap();
+    let fit = method(&[1, 1, 1]).fit(&gaps, &spec(1, &[4, 3, 5])).unwrap();
     assert_eq!(fit.report.termination, Termination::Converged);
     assert!(fit.report.trace.windows(2).all(|l| l[1] >= l[0] - 1e-8));
     let w = fit.model.loadings();
@@ -138,7 +138,7 @@ fn three_views_with_gaps_are_fitted_and_filled() {
 #[test]
 fn a_missing_view_is_integrated_out() {
     let (whole, _) = three_views();
-    let model = road(&[1, 1, 1]).fit(&whole, &spec(1, &[4, 3, 5])).unwrap().model;
+    let model = method(&[1, 1, 1]).fit(&whole, &spec(1, &[4, 3, 5])).unwrap().model;
     let hidden = Matrix::from_fn(400, 12, |i, j| if j < 7 { whole.values()[(i, j)] } else { f64::NAN });
     let w = Matrix::from_fn(7, 4, |j, k| model.loadings()[(j, k)]);
     let noise = Noise::Diagonal(model.noise_variances()[..7].to_vec());
@@ -155,7 +155,7 @@ fn the_same_bits_on_one_thread_and_two() {
     let data = gaps.of_rows(&many).unwrap();
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let fit = SharedPrivate { max_iterations: 5, ..road(&[1, 1, 1]) };
+        let fit = SharedPrivate { max_iterations: 5, ..method(&[1, 1, 1]) };
         pool.install(|| fit.fit(&data, &spec(1, &[4, 3, 5])).unwrap().model.loadings().clone())
     };
     assert!(on(1).as_slice().iter().zip(on(2).as_slice()).all(|(a, b)| a.to_bits() == b.to_bits()));
@@ -165,7 +165,7 @@ fn the_same_bits_on_one_thread_and_two() {
 fn what_cannot_be_fitted_is_refused_in_words() {
     let (data, _) = simulate::ppca(Shape { rows: 50, columns: 6, n_components: 2 }, 1);
     let fit = |views: &[usize], shared, private: &[usize]| {
-        road(private).fit(&data, &spec(shared, views)).map(|_| ())
+        method(private).fit(&data, &spec(shared, views)).map(|_| ())
     };
     let refused = fit(&[6, 0], 1, &[1, 0]).unwrap_err();
     assert_eq!(refused, Error::EmptyView { view: 2 });
@@ -176,7 +176,7 @@ fn what_cannot_be_fitted_is_refused_in_words() {
     assert!(matches!(fit(&[4, 2], 1, &[1, 2]), Err(Error::TooManyComponents { asked: 2, max: 1, .. })));
     let with = |change: &dyn Fn(usize, usize, f64) -> f64| {
         let values = Matrix::from_fn(50, 6, |i, j| change(i, j, data.values()[(i, j)]));
-        road(&[1, 1]).fit(&Dataset::new(values).unwrap(), &spec(1, &[4, 2]))
+        method(&[1, 1]).fit(&Dataset::new(values).unwrap(), &spec(1, &[4, 2]))
     };
     assert_eq!(with(&|_, j, v| if j > 3 { 1.0 } else { v }).unwrap_err(), Error::AllConstant { columns: 2 });
     assert!(matches!(with(&|_, j, v| if j == 2 { f64::NAN } else { v }), Err(Error::EmptyColumn { .. })));
@@ -185,7 +185,7 @@ fn what_cannot_be_fitted_is_refused_in_words() {
     let exact = with(&|i, j, v| if j == 5 { data.values()[(i, 4)] } else { v }).unwrap();
     let said = |w: &Warning| matches!(w, Warning::NoiseAtFloor { columns } if columns == &["x5", "x6"]);
     assert!(exact.report.warnings.iter().any(said), "{:?}", exact.report.warnings);
-    let (request, views) = (road(&[1, 1]), spec(1, &[4, 2]));
+    let (request, views) = (method(&[1, 1]), spec(1, &[4, 2]));
     let bad = SharedPrivate { tolerance: f64::NAN, ..request.clone() }.fit(&data, &views);
     assert!(matches!(bad, Err(Error::OutOfRange { .. })));
     let (_, start) = simulate::ppca(Shape { rows: 5, columns: 6, n_components: 2 }, 1);
@@ -213,9 +213,9 @@ fn what_cannot_be_fitted_is_refused_in_words() {
 #[test]
 fn restarts_keep_the_best() {
     let (_, gaps) = three_views();
-    let (one, spec) = (road(&[1, 1, 1]), spec(1, &[4, 3, 5]));
+    let (one, spec) = (method(&[1, 1, 1]), spec(1, &[4, 3, 5]));
     let random = SharedPrivate { init: Init::Random, seed: 3, ..one.clone() };
-    let value = |road: &SharedPrivate| road.fit(&gaps, &spec).unwrap().report.objective.value;
+    let value = |method: &SharedPrivate| method.fit(&gaps, &spec).unwrap().report.objective.value;
     let (spectral, random, several) =
         (value(&one), value(&random), value(&SharedPrivate { restarts: 2, ..one }));
     assert!(several >= spectral && spectral >= random - 1e-3, "{several} {spectral} {random}");
@@ -228,10 +228,10 @@ fn tied_noise_climbs_from_its_start_and_ends_whatever_the_units() {
     for standardize in [true, false] {
         for private in [None, Some(vec![1, 1]), Some(vec![2, 3])] {
             for shared in [1, 2] {
-                let road =
+                let method =
                     SharedPrivate { private: private.clone(), tied_noise: true, ..SharedPrivate::default() };
                 let asked = Spec { standardize, ..spec(shared, &[6, 7]) };
-                let report = road.fit(&wine, &asked).unwrap().report;
+                let report = method.fit(&wine, &asked).unwrap().report;
                 let what = format!("{standardize} {private:?} {shared}: {:?}", report.warnings);
                 assert_eq!(report.termination, Termination::Converged, "{what}");
                 assert!(

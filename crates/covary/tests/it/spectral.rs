@@ -56,7 +56,7 @@ fn the_krylov_answer_keeps_its_bound() {
 }
 
 #[test]
-fn components_that_are_not_separated_fall_back_to_the_exact_road() {
+fn components_that_are_not_separated_fall_back_to_the_exact_method() {
     let (data, _) = simulate::ppca(Shape { rows: 400, columns: 300, n_components: 0 }, 7);
     let found = spectrum(&data, Solver::Krylov, 5);
     assert_eq!(found.solver, Solver::Covariance);

@@ -1,4 +1,4 @@
-//! The laws of both variational roads, at the public boundary.
+//! The laws of both variational methods, at the public boundary.
 
 use crate::common::assert_close;
 use crate::contract::on_threads;
@@ -9,9 +9,9 @@ use covary::{Coordinates, Dataset, Density, Error, Estimator, Fit, LinearGaussia
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-type Road = (&'static str, Method, fn(usize) -> Spec);
+type Case = (&'static str, Method, fn(usize) -> Spec);
 
-fn roads() -> [Road; 3] {
+fn cases() -> [Case; 3] {
     [
         ("structured", Method::Structured(Structured::default()), Spec::ppca),
         ("mean-field", Method::MeanField(MeanField::default()), Spec::ppca),
@@ -32,8 +32,8 @@ fn dataset(values: Matrix) -> Dataset {
     Dataset::new(values).expect("a valid table")
 }
 
-fn fit(road: &Method, data: &Dataset, spec: &Spec) -> Fit {
-    road.fit(data, spec).expect("a well-posed table")
+fn fit(method: &Method, data: &Dataset, spec: &Spec) -> Fit {
+    method.fit(data, spec).expect("a well-posed table")
 }
 
 fn scores(fit: &Fit, data: &Dataset) -> Matrix {
@@ -43,15 +43,15 @@ fn scores(fit: &Fit, data: &Dataset) -> Matrix {
 #[test]
 fn units_and_origin_change_neither_dimension_nor_scores() {
     for data in [whole(), gappy()] {
-        for (name, road, spec) in roads() {
-            let want = fit(&road, &data, &spec(4));
+        for (name, method, spec) in cases() {
+            let want = fit(&method, &data, &spec(4));
             assert_eq!(want.model.n_components(), 2, "{name}");
             for (factor, shift) in [(1e-4, 0.0), (1e6, 0.0), (1e6, 1e6), (1.0, 1e6)] {
                 let values = Matrix::from_fn(data.n_rows(), data.n_columns(), |i, j| {
                     factor * data.values()[(i, j)] + shift
                 });
                 let moved = dataset(values);
-                let got = fit(&road, &moved, &spec(4));
+                let got = fit(&method, &moved, &spec(4));
                 assert_eq!(got.model.n_components(), 2, "{name}, × {factor} + {shift}");
                 // A shift of 1e6 leaves ten digits of the data.
                 let tolerance = if shift > 0.0 && factor == 1.0 { 1e-6 } else { 1e-8 };
@@ -73,8 +73,8 @@ fn the_order_of_rows_and_columns_does_not_matter() {
     let data = gappy();
     let (n, d) = (data.n_rows(), data.n_columns());
     let turned = dataset(Matrix::from_fn(n, d, |i, j| data.values()[(n - 1 - i, (j + 3) % d)]));
-    for (name, road, spec) in roads() {
-        let (got, want) = (fit(&road, &turned, &spec(3)), fit(&road, &data, &spec(3)));
+    for (name, method, spec) in cases() {
+        let (got, want) = (fit(&method, &turned, &spec(3)), fit(&method, &data, &spec(3)));
         let mean: Vec<f64> = (0..d).map(|j| want.model.mean()[(j + 3) % d]).collect();
         assert_close(name, got.model.mean(), &mean, 1e-7);
         assert_close("bound", &[got.report.objective.value], &[want.report.objective.value], 1e-9);
@@ -82,7 +82,7 @@ fn the_order_of_rows_and_columns_does_not_matter() {
 }
 
 #[test]
-fn turning_the_data_turns_the_isotropic_roads() {
+fn turning_the_data_turns_the_isotropic_methods() {
     let data = whole();
     let turn = simulate::rotated(9, &[1.0; 8], 5).0;
     let axes =
@@ -97,8 +97,8 @@ fn turning_the_data_turns_the_isotropic_roads() {
     let length = last.iter().map(|v| v * v).sum::<f64>().sqrt();
     basis.push(last.iter().map(|v| v / length).collect());
     let turned = dataset(data.values().dot(&Matrix::from_rows(&basis)));
-    for (name, road, spec) in &roads()[..2] {
-        let (got, want) = (fit(road, &turned, &spec(4)), fit(road, &data, &spec(4)));
+    for (name, method, spec) in &cases()[..2] {
+        let (got, want) = (fit(method, &turned, &spec(4)), fit(method, &data, &spec(4)));
         assert_close(name, &[got.report.objective.value], &[want.report.objective.value], 1e-8);
         let noise = |f: &Fit| f.model.noise().variance(0);
         assert_close("σ²", &[noise(&got)], &[noise(&want)], 1e-6);
@@ -108,10 +108,10 @@ fn turning_the_data_turns_the_isotropic_roads() {
 #[test]
 fn threads_and_repetition_leave_no_trace() {
     let data = gappy();
-    for (name, road, spec) in roads() {
+    for (name, method, spec) in cases() {
         let bits = |threads| {
             on_threads(threads, || {
-                let fit = fit(&road, &data, &spec(3));
+                let fit = fit(&method, &data, &spec(3));
                 let filled = fit.model.impute(&data).unwrap();
                 let density = fit.model.log_density(&data).unwrap();
                 let sds: Vec<f64> = filled.cells().iter().map(|c| c.sd).collect();
@@ -132,8 +132,8 @@ fn rows_of_only_gaps_change_nothing() {
     let mut rows: Vec<Vec<f64>> = data.values().rows().map(<[f64]>::to_vec).collect();
     rows.insert(7, vec![f64::NAN; data.n_columns()]);
     let padded = dataset(Matrix::from_rows(&rows));
-    for (name, road, spec) in roads() {
-        let (got, want) = (fit(&road, &padded, &spec(3)), fit(&road, &data, &spec(3)));
+    for (name, method, spec) in cases() {
+        let (got, want) = (fit(&method, &padded, &spec(3)), fit(&method, &data, &spec(3)));
         assert_close(name, got.model.loadings().as_slice(), want.model.loadings().as_slice(), 1e-9);
         assert_close("bound", &[got.report.objective.value], &[want.report.objective.value], 1e-12);
         assert!(got.model.log_density(&padded).unwrap()[7].abs() < 1e-12);
@@ -145,8 +145,8 @@ fn rows_of_only_gaps_change_nothing() {
 fn filled_cells_have_the_moments_of_the_posterior() {
     let (whole, _) = simulate::ppca(Shape { rows: 25, columns: 5, n_components: 1 }, 8);
     let data = simulate::hide(&whole, 0.2, 9);
-    for (name, road, spec) in roads() {
-        let model = fit(&road, &data, &spec(1)).model;
+    for (name, method, spec) in cases() {
+        let model = fit(&method, &data, &spec(1)).model;
         let cells = model.impute(&data).unwrap().cells().to_vec();
         let u = model.uncertainty().expect("a posterior");
         let posterior = model.posterior(&data).unwrap();
@@ -180,8 +180,8 @@ fn filled_cells_have_the_moments_of_the_posterior() {
 #[test]
 fn the_predictive_density_is_an_average_over_draws() {
     let data = gappy();
-    for (name, road, spec) in roads() {
-        let model = fit(&road, &data, &spec(2)).model;
+    for (name, method, spec) in cases() {
+        let model = fit(&method, &data, &spec(2)).model;
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let draws = (0..3000).map(|_| model.draw_parameters(&mut rng)).collect();
         let want = Mixture::equal(draws).unwrap().log_density(&data).unwrap();
@@ -199,8 +199,8 @@ fn the_predictive_density_is_an_average_over_draws() {
 #[test]
 fn a_turn_of_the_components_changes_no_answer() {
     let data = gappy();
-    for (name, road, spec) in roads() {
-        let model = fit(&road, &data, &spec(2)).model;
+    for (name, method, spec) in cases() {
+        let model = fit(&method, &data, &spec(2)).model;
         let (c, s) = (0.6, 0.8);
         let turned = model.rotated(&Matrix::from_rows(&[[c, -s], [s, c]]));
         for other in [turned.clone(), turned.canonical()] {
@@ -213,18 +213,18 @@ fn a_turn_of_the_components_changes_no_answer() {
     }
 }
 
-/// Units of single columns do not matter to standardised fits and to diagonal noise, and fresh rows have
+/// Units of single columns do not matter to standardized fits and to diagonal noise, and fresh rows have
 /// the covariance the model states.
 #[test]
-fn standardised_fits_follow_the_units_of_columns() {
+fn standardized_fits_follow_the_units_of_columns() {
     let data = gappy();
     let factor = |j: usize| 10_f64.powi(j as i32 % 5 - 2);
     let values =
         Matrix::from_fn(data.n_rows(), data.n_columns(), |i, j| factor(j) * data.values()[(i, j)] + j as f64);
     let stretched = dataset(values);
-    for (name, road, spec) in roads() {
+    for (name, method, spec) in cases() {
         let spec = Spec { standardize: true, ..spec(3) };
-        let (got, want) = (fit(&road, &stretched, &spec), fit(&road, &data, &spec));
+        let (got, want) = (fit(&method, &stretched, &spec), fit(&method, &data, &spec));
         // Signs follow the largest loading, which is a matter of units.
         let sizes = |m: Matrix| m.as_slice().iter().map(|v| v.abs()).collect::<Vec<_>>();
         assert_close(name, &sizes(scores(&got, &stretched)), &sizes(scores(&want, &data)), 1e-7);
@@ -243,14 +243,14 @@ fn standardised_fits_follow_the_units_of_columns() {
     }
 }
 
-/// Vanishing hyper-parameters and a centred table: the optimum is known in closed form [M 2.4].
+/// Vanishing hyper-parameters and a centered table: the optimum is known in closed form [M 2.4].
 #[test]
 fn mean_field_meets_the_closed_form() {
     let (data, _) = simulate::rotated(60, &[5.0, 4.0, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0], 3);
     let spectrum = covary::infer::Spectral::default().spectrum(&data, 8, false).unwrap();
     let closed = covary::select::EmpiricalVb::from_spectrum(&spectrum).unwrap();
     let tiny = 1e-14;
-    let road = MeanField {
+    let method = MeanField {
         relevance_shape: tiny,
         relevance_rate: tiny,
         noise_shape: tiny,
@@ -260,7 +260,7 @@ fn mean_field_meets_the_closed_form() {
         max_iterations: 4000,
         ..MeanField::default()
     };
-    let model = road.fit(&data, &Spec::ppca(7)).unwrap().model;
+    let model = method.fit(&data, &Spec::ppca(7)).unwrap().model;
     assert_eq!(model.n_components(), closed.n_components);
     // The closed form works with N − 1 rows, ours with N and an uncertain mean.
     assert_close("σ²", &[model.noise().variance(0)], &[closed.noise_variance], 0.01);
@@ -276,8 +276,8 @@ fn long_tables_meet_maximum_likelihood() {
     let (whole, _) = simulate::ppca(Shape { rows: 4000, columns: 6, n_components: 2 }, 2);
     let data = simulate::hide(&whole, 0.1, 3);
     let ml = Em::default().fit(&data, &Spec::ppca(2)).unwrap().model;
-    for (name, road, spec) in &roads()[..2] {
-        let model = fit(road, &data, &spec(5)).model;
+    for (name, method, spec) in &cases()[..2] {
+        let model = fit(method, &data, &spec(5)).model;
         assert_eq!(model.n_components(), 2, "{name}");
         assert_close(name, model.covariance().as_slice(), ml.covariance().as_slice(), 5e-3);
         let sds =
@@ -289,7 +289,7 @@ fn long_tables_meet_maximum_likelihood() {
 #[test]
 fn odd_tables_are_fitted_or_refused_in_words() {
     let nan = f64::NAN;
-    for (name, road, spec) in roads() {
+    for (name, method, spec) in cases() {
         // Two rows; one observed cell per row; more columns than rows; duplicated rows.
         let two = dataset(Matrix::from_rows(&[[1.0, 2.0, 0.5], [2.0, 1.0, 0.7]]));
         let single =
@@ -305,25 +305,25 @@ fn odd_tables_are_fitted_or_refused_in_words() {
         {
             let most = data.n_columns() - 1;
             let spec = Spec { allow_unidentified: true, ..spec(most) };
-            let fit = fit(&road, data, &spec);
+            let fit = fit(&method, data, &spec);
             assert!(fit.report.trace.iter().all(|v| v.is_finite()), "{name}, {what}");
             let filled = fit.model.impute(data).unwrap();
             assert!(filled.values().as_slice().iter().all(|v| v.is_finite()), "{name}, {what}");
             assert!(filled.cells().iter().all(|c| c.sd.is_finite() && c.sd > 0.0), "{name}, {what}");
         }
-        let none = fit(&road, &gappy(), &spec(0));
+        let none = fit(&method, &gappy(), &spec(0));
         assert_eq!(none.model.n_components(), 0, "{name}");
         let constant = dataset(Matrix::from_fn(9, 5, |_, _| 4.0));
-        assert!(matches!(road.fit(&constant, &spec(1)), Err(Error::AllConstant { .. })), "{name}");
+        assert!(matches!(method.fit(&constant, &spec(1)), Err(Error::AllConstant { .. })), "{name}");
         let empty = dataset(Matrix::from_fn(9, 5, |i, j| if j == 1 { nan } else { (i * i) as f64 }));
-        assert!(matches!(road.fit(&empty, &spec(1)), Err(Error::EmptyColumn { .. })), "{name}");
+        assert!(matches!(method.fit(&empty, &spec(1)), Err(Error::EmptyColumn { .. })), "{name}");
         let prior = Spec { prior: covary::spec::Prior::weak(), ..spec(1) };
-        assert!(matches!(road.fit(&gappy(), &prior), Err(Error::Unsupported { .. })), "{name}");
+        assert!(matches!(method.fit(&gappy(), &prior), Err(Error::Unsupported { .. })), "{name}");
     }
     // Noise of pure chance has no components.
     let noise = simulate::ppca(Shape { rows: 200, columns: 8, n_components: 0 }, 6).0;
-    for (name, road, spec) in roads() {
-        assert_eq!(fit(&road, &noise, &spec(4)).model.n_components(), 0, "{name}");
+    for (name, method, spec) in cases() {
+        assert_eq!(fit(&method, &noise, &spec(4)).model.n_components(), 0, "{name}");
     }
     let refused = Structured::default().fit(&gappy(), &Spec::factor_analysis(1)).unwrap_err();
     assert_eq!(refused.to_string(), "structured does not fit diagonal noise; use `mean-field`");
@@ -360,12 +360,12 @@ fn a_fit_says_how_it_ended() {
 /// 30 % gaps. The plug-in intervals of EM are the yardstick.
 #[test]
 fn intervals_of_small_tables_hold_what_they_say() {
-    let cover = |road: &Method| {
+    let cover = |method: &Method| {
         let (mut inside, mut all) = (0_usize, 0_usize);
         for seed in 0..50 {
             let (whole, _) = simulate::ppca(Shape { rows: 60, columns: 10, n_components: 3 }, 500 + seed);
             let data = simulate::hide(&whole, 0.3, 900 + seed);
-            let filled = fit(road, &data, &Spec::ppca(3)).of_training_rows().impute(&data).unwrap();
+            let filled = fit(method, &data, &Spec::ppca(3)).of_training_rows().impute(&data).unwrap();
             for cell in filled.cells() {
                 let (low, high) = cell.interval(0.95).unwrap();
                 inside += usize::from((low..=high).contains(&whole.values()[(cell.row, cell.column)]));

@@ -1,4 +1,4 @@
-//! Do answers for whole tables, worked out in blocks, equal those of one factorisation per row?
+//! Do answers for whole tables, worked out in blocks, equal those of one factorization per row?
 
 use covary::data::{Shape, simulate};
 use covary::model::Given;

@@ -138,7 +138,7 @@ def biplot(
     X : array-like of shape (n_samples, n_features)
         Rows; NaN where a cell is missing.
     groups : array-like of shape (n_samples,) or None, default=None
-        A label for each row; gives colours and marks.
+        A label for each row; gives colors and marks.
     components : pair of int, default=(1, 2)
         Which components, counted from 1 as on the axes.
     max_arrows : int, default=15
@@ -180,8 +180,8 @@ def biplot(
         raise ValueError("max_arrows and max_ellipses must be at least 0")
     made = ax is None
     ax = _style.axes(ax, (7.0, 5.6))
-    colours = _points(ax, data, labels)
-    ellipses = _ellipses(ax, data, colours, max_ellipses)
+    colors = _points(ax, data, labels)
+    ellipses = _ellipses(ax, data, colors, max_ellipses)
     stretch = _stretch(data)
     arrows = _model.strongest(data.loadings, max_arrows) if max_arrows else np.arange(0)
     arrows = arrows[np.hypot.reduce(data.loadings[arrows], axis=1) > 0.0]
@@ -205,31 +205,31 @@ def biplot(
 
 
 def _points(ax: Any, data: BiplotData, labels: Any) -> Any:
-    """The scores; returns a colour for each row."""
+    """The scores; returns a color for each row."""
     from matplotlib.colors import to_rgba
 
     size = 22.0 if len(data.rows) <= 500 else 8.0
     alpha = 0.85 if len(data.rows) <= 500 else 0.5
     if labels is None:
-        colour = _style.hues(ax)[0]
-        ax.scatter(*data.scores.T, s=size, color=colour, alpha=alpha, linewidths=0, zorder=2)
-        return np.tile(to_rgba(colour), (len(data.rows), 1))
-    colours = np.zeros((len(data.rows), 4))
+        color = _style.hues(ax)[0]
+        ax.scatter(*data.scores.T, s=size, color=color, alpha=alpha, linewidths=0, zorder=2)
+        return np.tile(to_rgba(color), (len(data.rows), 1))
+    colors = np.zeros((len(data.rows), 4))
     palette = _style.palette(ax)
     for g, label in enumerate(dict.fromkeys(sorted(labels.tolist()))):
         own = labels == label
-        colour = palette[g % len(palette)]
-        # Marks go on changing when the colours are used up.
+        color = palette[g % len(palette)]
+        # Marks go on changing when the colors are used up.
         marker = _style.MARKERS[(g + g // len(palette)) % len(_style.MARKERS)]
         ax.scatter(
-            *data.scores[own].T, s=size, color=colour, marker=marker, alpha=alpha, linewidths=0, zorder=2,
+            *data.scores[own].T, s=size, color=color, marker=marker, alpha=alpha, linewidths=0, zorder=2,
             label=_style.plain(str(label)),
         )  # fmt: skip
-        colours[own] = to_rgba(colour)
-    return colours
+        colors[own] = to_rgba(color)
+    return colors
 
 
-def _ellipses(ax: Any, data: BiplotData, colours: Any, most: int) -> tuple[int, int]:
+def _ellipses(ax: Any, data: BiplotData, colors: Any, most: int) -> tuple[int, int]:
     """One standard deviation around rows with gaps; returns how many of how many."""
     from matplotlib.collections import EllipseCollection
 
@@ -240,7 +240,7 @@ def _ellipses(ax: Any, data: BiplotData, colours: Any, most: int) -> tuple[int, 
     length, axes = np.linalg.eigh(data.covariances[drawn])
     reach = 2.0 * np.sqrt(np.maximum(length, 0.0))
     angle = np.degrees(np.arctan2(axes[:, 1, 1], axes[:, 0, 1]))
-    outline = colours[drawn].copy()
+    outline = colors[drawn].copy()
     outline[:, 3] = 0.22
     shapes = EllipseCollection(
         reach[:, 1], reach[:, 0], angle, units="xy", offsets=data.scores[drawn],
@@ -277,11 +277,11 @@ def _said(data: BiplotData, arrows: int, stretch: float, ellipses: tuple[int, in
 
 
 def _arrows(ax: Any, tips: Floats) -> None:
-    colour = _style.mixed(ax, 0.85)
+    color = _style.mixed(ax, 0.85)
     for tip in tips:
         ax.annotate(
             "", xy=tip, xytext=(0.0, 0.0), zorder=4,
-            arrowprops={"arrowstyle": "-|>,head_length=0.35,head_width=0.15", "color": colour, "lw": 1.0,
+            arrowprops={"arrowstyle": "-|>,head_length=0.35,head_width=0.15", "color": color, "lw": 1.0,
                         "shrinkA": 0.0, "shrinkB": 0.0},
         )  # fmt: skip
 
@@ -322,12 +322,12 @@ def _names(ax: Any, tips: Floats, names: list[str], made: bool) -> None:
         for turn, out in _places():
             cos, sin = math.cos(turn), math.sin(turn)
             way = np.array([along[a, 0] * cos - along[a, 1] * sin, along[a, 0] * sin + along[a, 1] * cos])
-            centre = pixels[a] + way * ((3.0 + out) * point + half)
-            price = sum(_shared(centre, half, other[0], other[1]) for other in taken)
-            crossed = (np.abs(shafts - centre) < half).all(axis=2).sum()
+            center = pixels[a] + way * ((3.0 + out) * point + half)
+            price = sum(_shared(center, half, other[0], other[1]) for other in taken)
+            crossed = (np.abs(shafts - center) < half).all(axis=2).sum()
             price += 0.03 * float(crossed) * 4.0 * half[0] * half[1]
             if price < cost - 1e-9:
-                best, cost = centre, price
+                best, cost = center, price
             if cost == 0.0:
                 break
         taken.append(np.array([best, half]))
@@ -359,6 +359,6 @@ def _places() -> list[tuple[float, float]]:
 
 
 def _shared(a: Floats, half_a: Floats, b: Floats, half_b: Floats) -> float:
-    """Area that two boxes share, given by centres and half widths."""
+    """Area that two boxes share, given by centers and half widths."""
     sides = np.minimum(a + half_a, b + half_b) - np.maximum(a - half_a, b - half_b)
     return float(sides[0] * sides[1]) if (sides > 0.0).all() else 0.0

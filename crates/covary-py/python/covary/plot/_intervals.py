@@ -110,8 +110,8 @@ def intervals_data(estimator: Any, X: ArrayLike, X_true: ArrayLike, *, level: fl
         raise DataError("no cell with an interval is missing in X and known in X_true")
     value, truth = filled[row, column], whole[row, column]
     inside = np.abs(truth - value) <= reach * spread
-    centre = np.asarray(model.mean_, dtype=np.float64)[column]
-    predicted = (value - centre) / sd
+    center = np.asarray(model.mean_, dtype=np.float64)[column]
+    predicted = (value - center) / sd
     by = np.argsort(predicted, kind="stable")
     return IntervalsData(
         row=row[by],
@@ -119,7 +119,7 @@ def intervals_data(estimator: Any, X: ArrayLike, X_true: ArrayLike, *, level: fl
         predicted=predicted[by],
         lower=(predicted - reach * spread / sd)[by],
         upper=(predicted + reach * spread / sd)[by],
-        truth=((truth - centre) / sd)[by],
+        truth=((truth - center) / sd)[by],
         inside=inside[by],
         level=float(level),
         coverage=float(inside.mean()),

@@ -35,7 +35,7 @@ def rows_of(estimator: Any, X: ArrayLike) -> Floats:
     """A table over the columns of the model, gaps as NaN."""
     model = fitted(estimator)
     if isinstance(estimator, Imputer):
-        rows = estimator._modelled(estimator._gaps_as_nan(X, reset=False))
+        rows = estimator._modeled(estimator._gaps_as_nan(X, reset=False))
     else:
         rows = model._rows(X)
     return np.ascontiguousarray(rows, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""How the figures look: colours for every eye and background, few lines."""
+"""How the figures look: colors for every eye and background, few lines."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Okabe and Ito's colours, which people who confuse some can tell apart.
+#: Okabe and Ito's colors, which people who confuse some can tell apart.
 _OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8A8A")
 #: The same, lighter, for dark backgrounds.
 _OKABE_ITO_LIGHT = ("#56B4E9", "#F0894A", "#2FC99F", "#E8A5C9", "#F2C14E", "#A8D8F5", "#B8B8B8")
-#: So that groups differ without colours too.
+#: So that groups differ without colors too.
 MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 
 
@@ -36,7 +36,7 @@ def axes(ax: Any, figsize: tuple[float, float]) -> Any:
 
 
 def mixed(ax: Any, share: float) -> tuple[float, float, float]:
-    """A colour between the background (0) and the text (1)."""
+    """A color between the background (0) and the text (1)."""
     from matplotlib import rcParams
     from matplotlib.colors import to_rgb
 
@@ -44,7 +44,7 @@ def mixed(ax: Any, share: float) -> tuple[float, float, float]:
 
 
 def ground(ax: Any) -> tuple[float, float, float]:
-    """The colour behind the axes, if they are transparent that behind the figure."""
+    """The color behind the axes, if they are transparent that behind the figure."""
     from matplotlib.colors import to_rgb, to_rgba
 
     own = to_rgba(ax.get_facecolor())
@@ -58,7 +58,7 @@ def hues(ax: Any) -> tuple[str, str]:
 
 
 def palette(ax: Any) -> tuple[str, ...]:
-    """Colours of groups, lighter on a dark background."""
+    """Colors of groups, lighter on a dark background."""
     red, green, blue = ground(ax)
     dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
     return _OKABE_ITO_LIGHT if dark else _OKABE_ITO

@@ -155,7 +155,7 @@ impl Estimator for Em {
 }
 
 impl Em {
-    /// The same road, from a fitted model: for a table that differs little from the one it was fitted
+    /// The same method, from a fitted model: for a table that differs little from the one it was fitted
     /// to, such as the same with cells hidden.
     ///
     /// The end does not remember the start. Converged, less than [`tolerance`](Self::tolerance) nats

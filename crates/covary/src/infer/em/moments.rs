@@ -400,7 +400,7 @@ pub(in crate::infer) struct Maximize<'a> {
 }
 
 impl Maximize<'_> {
-    /// New parameters from the moments: the exact joint maximiser in (W, μ, noise) of the expected
+    /// New parameters from the moments: the exact joint maximizer in (W, μ, noise) of the expected
     /// complete-data log-likelihood plus log-prior, then the PX fold if asked and valid.
     pub(in crate::infer) fn step(&self, m: &LatentMoments) -> Parameters {
         let (d, q) = (m.at.w.n_rows(), m.n_components());
@@ -412,7 +412,7 @@ impl Maximize<'_> {
         for j in 0..d {
             let a = m.normal_matrix(j);
             let reference = m.reference(j);
-            // The prior adds K to A and K (its centre) to b; for μ relative to the E-step's mean.
+            // The prior adds K to A and K (its center) to b; for μ relative to the E-step's mean.
             let ridge = |i: usize| match (&self.prior.loadings, &self.prior.mean) {
                 (_, Some(mean)) if i == q => m.at.psi[j] * mean.relative_precision,
                 (LoadingsPrior::Scaled { kappa }, _) if i < q => *kappa,
@@ -510,7 +510,7 @@ fn check_weights(data: &Dataset, weights: &[f64]) -> Result<(), Error> {
 }
 
 /// `A x = b` in place. A sum of `⟨z zᵀ⟩` is positive definite; should rounding say otherwise
-/// (a column observed in a single row), the smallest ridge that factorises is added.
+/// (a column observed in a single row), the smallest ridge that factorizes is added.
 pub(in crate::infer) fn solve_spd(mut a: Matrix, b: &mut [f64]) {
     let mut ridge = 1e-15 * a.trace();
     loop {

@@ -7,7 +7,7 @@ use crate::{Dataset, Error, Matrix, Spec};
 use statrs::function::gamma::ln_gamma;
 
 /// Columns are divided by `scale` while fitting: each by its own standard deviation for diagonal
-/// noise and for standardised fits, all of a view by one number otherwise, so that floors, priors and
+/// noise and for standardized fits, all of a view by one number otherwise, so that floors, priors and
 /// step lengths are free of units. Means stay in the user's units.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::infer) struct Frame {

@@ -107,7 +107,7 @@ fn from_eigenpairs(data: &Dataset, values: &[f64], axes: Matrix, frame: &Frame, 
     Parameters { w, mean: frame.mean.clone(), psi }
 }
 
-/// Leading eigenpairs of `Yᵀ Y / (N p²)`, Y centred with 0 at the gaps and p the share of observed
+/// Leading eigenpairs of `Yᵀ Y / (N p²)`, Y centered with 0 at the gaps and p the share of observed
 /// cells: off the diagonal that is the covariance, were cells missing at random. `None` if they are
 /// not separated.
 pub(in crate::infer) fn mean_filled(data: &Dataset, q: usize, frame: &Frame) -> Result<Option<Eigen>, Error> {

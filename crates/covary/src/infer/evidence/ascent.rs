@@ -73,21 +73,21 @@ impl Evidence {
         };
         let mut aitken = Aitken::new(self.tolerance);
         // Where J may fall, what stops the climb is how far it still moves either way.
-        let mut travelled = 0.0;
+        let mut traveled = 0.0;
         for iteration in 0..=self.max_iterations {
             let State { at, alpha } = &climb.state;
             let moments = LatentMoments::of(data, frame, at);
             let objective = moments.log_likelihood() + at.log_prior(&ard(alpha), frame);
             let before = climb.trace.last().copied();
             climb.trace.push(objective);
-            travelled = before.map_or(objective, |before| travelled + (objective - before).abs());
+            traveled = before.map_or(objective, |before| traveled + (objective - before).abs());
             if let Some(before) = before
                 && self.rule == AlphaRule::Simple
                 && objective < before - 1e-9 * (1.0 + before.abs())
             {
                 climb.warnings.push(Warning::ObjectiveFell { iteration, by: before - objective });
             }
-            if aitken.push(travelled) {
+            if aitken.push(traveled) {
                 climb.termination = Termination::Converged;
                 break;
             }

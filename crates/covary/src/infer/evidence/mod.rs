@@ -25,7 +25,7 @@ use crate::{Dataset, Error, Spec};
 /// be, and the model may have fewer, down to none. A complete table takes one spectrum and two scalar
 /// equations; one with gaps is climbed.
 ///
-/// [`FitReport::relevance`] has α in one over the squared unit of the table (of the standardised
+/// [`FitReport::relevance`] has α in one over the squared unit of the table (of the standardized
 /// table, if [`Spec::standardize`]), rising: the first component counts most. The trace begins where
 /// the last component was dropped, since densities over different numbers of loadings do not compare.
 ///
@@ -81,7 +81,7 @@ words!(
 
 impl Estimator for Evidence {
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
-        spec.check_road("evidence", NoiseFamily::Isotropic)?;
+        spec.check_method("evidence", NoiseFamily::Isotropic)?;
         spec.check(data)?;
         if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
             let value = self.tolerance;

@@ -17,7 +17,7 @@ use std::f64::consts::PI;
 pub struct RelevantComponents {
     /// σ².
     pub noise_variance: f64,
-    /// `vᵢ = σ² + ‖W_·i‖²`: the model's variance along each kept axis, falling.
+    /// `vᵢ = σ² + ‖W_·i‖²`: the model's variance along each kept axis, in decreasing order.
     pub model_variances: Vec<f64>,
     /// αᵢ, rising.
     pub relevance: Vec<f64>,
@@ -137,7 +137,7 @@ impl Length {
         let (mut low, mut high) = if let Some(i) = (1..SCAN).rev().find(above) {
             (at(i as f64), at(i as f64 + 1.0))
         } else {
-            // Two roots may hide between neighbours, around the largest value.
+            // Two roots may hide between neighbors, around the largest value.
             let top = (1..SCAN)
                 .max_by(|&a, &b| excess(at(a as f64)).total_cmp(&excess(at(b as f64))))
                 .expect("there are points") as f64;

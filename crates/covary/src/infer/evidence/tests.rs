@@ -62,8 +62,8 @@ fn map_steps_are_those_of_the_golden_case() {
 fn ascend(rule: AlphaRule, data: &Dataset, q: usize) -> (Climb, Frame) {
     let spec = Spec::ppca(q);
     let frame = Frame::new(data, &spec);
-    let road = Evidence { rule, tolerance: 1e-13, max_iterations: 20_000 };
-    (road.ascend(data, &spec, &frame, &mut ()).unwrap(), frame)
+    let method = Evidence { rule, tolerance: 1e-13, max_iterations: 20_000 };
+    (method.ascend(data, &spec, &frame, &mut ()).unwrap(), frame)
 }
 
 /// 24 random tables from 12 to 120 rows, 4 to 15 columns and up to 4 signals.
@@ -136,8 +136,8 @@ fn both_rules_solve_their_equations() {
         let (data, _) = simulate::ppca(Shape { rows: n, columns: d, n_components: 3 }, 5);
         let spectrum = Spectral::default().spectrum(&data, d, false).unwrap();
         for rule in RULES {
-            let road = Evidence { rule, ..Evidence::default() };
-            let found = road.components(&spectrum, d).unwrap();
+            let method = Evidence { rule, ..Evidence::default() };
+            let found = method.components(&spectrum, d).unwrap();
             let (n, df, s2) = (n as f64, d as f64, found.noise_variance);
             let k = found.n_components();
             let mut noise = spectrum.eigenvalues[k..].iter().sum::<f64>();
@@ -168,8 +168,8 @@ fn units_and_offsets_do_not_matter() {
     let (whole, _) = simulate::rotated(60, &[5.0, 4.0, 3.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], 3);
     for data in [whole.clone(), simulate::hide(&whole, 0.1, 4)] {
         for rule in RULES {
-            let road = Evidence { rule, ..Evidence::default() };
-            let plain = road.fit(&data, &Spec::ppca(9)).unwrap();
+            let method = Evidence { rule, ..Evidence::default() };
+            let plain = method.fit(&data, &Spec::ppca(9)).unwrap();
             let scores = |model: &crate::LinearGaussian, data: &Dataset| {
                 model.transform(data, crate::Coordinates::Posterior).unwrap()
             };
@@ -177,7 +177,7 @@ fn units_and_offsets_do_not_matter() {
             for (a, b) in [(1e-4, 0.0), (1e6, 1e6), (1e-4, 1.0), (1e-120, 0.0), (1e120, 0.0)] {
                 let other = Matrix::from_fn(60, 10, |i, j| a * data.values()[(i, j)] + b);
                 let other = Dataset::new(other).unwrap();
-                let fit = road.fit(&other, &Spec::ppca(9)).unwrap();
+                let fit = method.fit(&other, &Spec::ppca(9)).unwrap();
                 assert_eq!(fit.model.n_components(), plain.model.n_components(), "× {a} + {b}");
                 let got = scores(&fit.model, &other);
                 for (g, w) in got.as_slice().iter().zip(want.as_slice()) {

@@ -10,7 +10,7 @@ use crate::{Dataset, Error, Matrix, Spec};
 
 /// A climb: where it stands and how it went.
 pub(super) struct Climb<'a> {
-    road: &'a FullCovariance,
+    method: &'a FullCovariance,
     data: &'a Dataset,
     frame: &'a Frame,
     floor: f64,
@@ -23,13 +23,13 @@ pub(super) struct Climb<'a> {
 }
 
 impl<'a> Climb<'a> {
-    /// At `Σ = v I`, the centre of the prior: from there the first step fills gaps by the means.
-    pub(super) fn new(road: &'a FullCovariance, data: &'a Dataset, spec: &Spec, frame: &'a Frame) -> Self {
+    /// At `Σ = v I`, the center of the prior: from there the first step fills gaps by the means.
+    pub(super) fn new(method: &'a FullCovariance, data: &'a Dataset, spec: &Spec, frame: &'a Frame) -> Self {
         let identity = || Matrix::identity(data.n_columns());
         let at =
             Gaussian { mean: frame.mean.clone(), covariance: identity(), precision: identity(), ln_det: 0.0 };
         Self {
-            road,
+            method,
             data,
             frame,
             floor: floor(spec),
@@ -43,14 +43,14 @@ impl<'a> Climb<'a> {
 
     pub(super) fn run(mut self, observer: &mut dyn Observer) -> Result<Self, Error> {
         let d = self.data.n_columns();
-        let enough = self.road.tolerance * packed::len(d) as f64;
+        let enough = self.method.tolerance * packed::len(d) as f64;
         let complete = self.data.patterns().all(|p| p.gaps.is_empty() || p.n_observed() == 0);
         let mut anderson = Anderson::default();
         let mut moments = self.expectation(&self.at);
         let mut objective = self.objective(&self.at, &moments);
         let mut gains = [f64::INFINITY; 2];
         self.trace.push(objective);
-        while self.trace.len() <= self.road.max_iterations {
+        while self.trace.len() <= self.method.max_iterations {
             let next = self.step(&moments, objective, &mut anderson)?;
             (self.at, moments) = (next.at, next.moments);
             self.trace.push(next.objective);
@@ -111,7 +111,7 @@ impl<'a> Climb<'a> {
 
     /// `δ = 1/n Σᵢ ⟨y⟩        Σ = (Σᵢ ⟨yyᵀ⟩ − n δδᵀ + λ I) / (n + λ)`
     fn maximize(&self, moments: &Moments) -> (Vec<f64>, Matrix) {
-        let (n, lambda) = (self.n, self.road.pseudo_rows);
+        let (n, lambda) = (self.n, self.method.pseudo_rows);
         let delta: Vec<f64> = moments.first.iter().map(|v| v / n).collect();
         let mut c = moments.second.clone();
         for i in 0..delta.len() {
@@ -169,7 +169,7 @@ impl<'a> Climb<'a> {
         let counts = self.data.n_observed_by_column();
         let units: f64 = counts.iter().zip(&self.frame.scale).map(|(n, s)| *n as f64 * s.ln()).sum();
         let divergence = 0.5 * (at.precision.trace() - at.mean.len() as f64 + at.ln_det);
-        moments.log_likelihood - units - self.road.pseudo_rows * divergence
+        moments.log_likelihood - units - self.method.pseudo_rows * divergence
     }
 }
 

@@ -25,14 +25,14 @@ use climb::Climb;
 /// Σ ← (Σᵢ ⟨(t−μ)(t−μ)ᵀ⟩ + λ v I) / (n + λ)
 /// ```
 ///
-/// λ is [`pseudo_rows`](Self::pseudo_rows), v the mean observed variance, which is 1 for a standardised
-/// fit. A road to filled gaps; `Spec::n_components` must be one less than columns.
+/// λ is [`pseudo_rows`](Self::pseudo_rows), v the mean observed variance, which is 1 for a standardized
+/// fit. A method to filled gaps; `Spec::n_components` must be one less than columns.
 ///
 /// ```
 /// use covary::{infer::FullCovariance, CentralMoments, Dataset, Estimator, Matrix, Spec};
 /// let table = Dataset::new(Matrix::from_rows(&[[1.0, 2.0], [2.0, 1.0], [4.0, 7.0], [3.0, 3.0]]))?;
-/// let road = FullCovariance { pseudo_rows: 0.0, ..FullCovariance::default() };
-/// let model = road.fit(&table, &Spec::ppca(1))?.model;
+/// let method = FullCovariance { pseudo_rows: 0.0, ..FullCovariance::default() };
+/// let model = method.fit(&table, &Spec::ppca(1))?.model;
 /// let (c, s) = (model.covariance(), CentralMoments::of(&table)?.covariance());
 /// assert!((c[(0, 1)] - s[(0, 1)]).abs() < 1e-12);   // without gaps and pseudo-rows: the sample covariance
 /// # Ok::<(), covary::Error>(())
@@ -70,7 +70,7 @@ fn floor(spec: &Spec) -> f64 {
 
 impl Estimator for FullCovariance {
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
-        spec.check_road(NAME, NoiseFamily::Isotropic)?;
+        spec.check_method(NAME, NoiseFamily::Isotropic)?;
         spec.check(data)?;
         let constant = spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
         self.check(data, spec)?;

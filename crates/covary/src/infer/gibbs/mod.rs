@@ -30,7 +30,7 @@ use table::Table;
 ///
 /// ```text
 /// t | x ~ N(W x + μ, Ψ)    x ~ N(0, I)    σ_k² ~ χ⁻²(ν₀, s₀²)    w_k | σ_k² ~ N(0, σ_k² diag(1/α))
-/// μ_k | σ_k² ~ N(0, σ_k²/κ_μ)    αᵢ ~ G(a, b)          in the units of the table, centred and scaled
+/// μ_k | σ_k² ~ N(0, σ_k²/κ_μ)    αᵢ ~ G(a, b)          in the units of the table, centered and scaled
 /// ```
 ///
 /// One σ² for [`Spec::ppca`], one per column for [`Spec::factor_analysis`]. Intervals of gaps then hold
@@ -84,7 +84,7 @@ pub struct Gibbs {
     pub blocked: bool,
     /// Seed of everything drawn; chains and sweeps have their own streams.
     pub seed: u64,
-    /// Use the table as it is: not centred, not scaled, priors in its units.
+    /// Use the table as it is: not centered, not scaled, priors in its units.
     pub raw: bool,
 }
 
@@ -148,10 +148,10 @@ impl Gibbs {
         let table = Table::new(data, spec, self.raw)?;
         let beliefs = self.beliefs(data.n_columns());
         let sampler = Sampler { table: &table, beliefs: &beliefs, blocked: self.blocked };
-        let centre = start::centre(&table, spec.n_components)?;
+        let center = start::center(&table, spec.n_components)?;
         let start = |chain| {
             let mut rng = self.stream(chain, None);
-            let at = start::start(&sampler, centre.as_ref(), spec.n_components, &mut rng);
+            let at = start::start(&sampler, center.as_ref(), spec.n_components, &mut rng);
             Chain { at, draws: Vec::new() }
         };
         let chains = (0..self.chains).map(start).collect();
@@ -237,7 +237,7 @@ impl Gibbs {
             return unsupported("a prior of the request", "its own options, or `em`");
         }
         if self.raw && spec.standardize {
-            return unsupported("raw and standardised columns at once", "one of them");
+            return unsupported("raw and standardized columns at once", "one of them");
         }
         if spec.noise_floor.is_some() {
             return unsupported("a noise floor", "`nu0` and `s0_squared`, or `em`");
@@ -282,7 +282,7 @@ impl Gibbs {
             Relevance::Fixed(self.kappa0)
         };
         let Self { nu0, s0_squared, kappa_mu, .. } = *self;
-        Beliefs { nu0, s0_squared, kappa_mu, centre: vec![0.0; n_columns], relevance }
+        Beliefs { nu0, s0_squared, kappa_mu, center: vec![0.0; n_columns], relevance }
     }
 
     /// The random numbers of one sweep of one chain, or of its start.

@@ -1,4 +1,4 @@
-//! Moves along which no fitted value changes (generalised Gibbs, Liu & Sabatti 2000).
+//! Moves along which no fitted value changes (generalized Gibbs, Liu & Sabatti 2000).
 //!
 //! `x → A x + a, W → W A⁻¹, μ → μ − W A⁻¹ a` leaves `W x + μ` where it is: only the priors say where on
 //! such an orbit the chain should stand. X and (W, μ), each drawn given the other, walk along it in steps
@@ -19,7 +19,7 @@ type Pair = [[f64; 2]; 2];
 
 impl Sampler<'_> {
     /// ```text
-    /// a ~ N(P⁻¹r, P⁻¹)      P = N I + κ_μ WᵀΨ⁻¹W      r = κ_μ WᵀΨ⁻¹(μ − centre) − Σ x
+    /// a ~ N(P⁻¹r, P⁻¹)      P = N I + κ_μ WᵀΨ⁻¹W      r = κ_μ WᵀΨ⁻¹(μ − center) − Σ x
     /// ```
     pub(super) fn translate(&self, at: &mut Parameters, z: &mut Matrix, rng: &mut impl Rng) {
         let q = at.w.n_columns();
@@ -32,7 +32,7 @@ impl Sampler<'_> {
         for (k, w) in at.w.rows().enumerate() {
             let weight = self.beliefs.kappa_mu / at.noise[k];
             packed::add_outer(&mut precision, w, weight);
-            let offset = weight * (at.mean[k] - self.beliefs.centre[k]);
+            let offset = weight * (at.mean[k] - self.beliefs.center[k]);
             a.iter_mut().zip(w).for_each(|(a, w)| *a += offset * w);
         }
         assert!(packed::cholesky(&mut precision, q), "a positive diagonal plus a sum of squares");

@@ -46,9 +46,9 @@ pub(super) fn von_mises(a: f64, b: f64, rng: &mut impl Rng) -> f64 {
         }
     }
     // Too narrow to tell from normal.
-    let centre = b.atan2(a);
+    let center = b.atan2(a);
     if kappa > 1e6 {
-        return centre + standard_normal(rng) / kappa.sqrt();
+        return center + standard_normal(rng) / kappa.sqrt();
     }
     let tau = 1.0 + (1.0 + 4.0 * kappa * kappa).sqrt();
     let rho = (tau - (2.0 * tau).sqrt()) / (2.0 * kappa);
@@ -60,12 +60,12 @@ pub(super) fn von_mises(a: f64, b: f64, rng: &mut impl Rng) -> f64 {
         let c = kappa * (r - f);
         if c * (2.0 - c) > v || (c / v).ln() + 1.0 - c >= 0.0 {
             let angle = f.clamp(-1.0, 1.0).acos();
-            return centre + if side { angle } else { -angle };
+            return center + if side { angle } else { -angle };
         }
     }
 }
 
-/// Generalised inverse Gaussian, density ∝ `x^(p−1) exp(−(a x + b / x) / 2)`, a, b > 0: rejection
+/// Generalized inverse Gaussian, density ∝ `x^(p−1) exp(−(a x + b / x) / 2)`, a, b > 0: rejection
 /// under three pieces in `ln x`, where the density is log-concave (Devroye 2014, Statistics and
 /// Computing 24).
 pub(super) fn generalized_inverse_gaussian(p: f64, a: f64, b: f64, rng: &mut impl Rng) -> f64 {

@@ -15,7 +15,7 @@ const SMALL: usize = 20_000;
 const STEPS: usize = 20;
 
 /// The start of all chains before each is moved at random: `None` for the prior.
-pub(super) fn centre(table: &Table, q: usize) -> Result<Option<Parameters>, Error> {
+pub(super) fn center(table: &Table, q: usize) -> Result<Option<Parameters>, Error> {
     if table.n_rows() * table.n_columns() <= SMALL {
         return Ok(None);
     }
@@ -27,16 +27,16 @@ pub(super) fn centre(table: &Table, q: usize) -> Result<Option<Parameters>, Erro
     Ok(Some(Parameters { w, mean, noise, alpha: Vec::new() }))
 }
 
-/// A draw of the prior, or the centre moved: loadings by a third of their size, noise variances by a
+/// A draw of the prior, or the center moved: loadings by a third of their size, noise variances by a
 /// factor of about two, means by two standard errors.
 pub(super) fn start(
     sampler: &Sampler<'_>,
-    centre: Option<&Parameters>,
+    center: Option<&Parameters>,
     q: usize,
     rng: &mut impl Rng,
 ) -> Parameters {
-    let Some(centre) = centre else { return from_prior(sampler, q, rng) };
-    let mut at = centre.clone();
+    let Some(center) = center else { return from_prior(sampler, q, rng) };
+    let mut at = center.clone();
     let w = at.w.as_mut_slice();
     let size = (w.iter().map(|w| w * w).sum::<f64>() / w.len().max(1) as f64).sqrt();
     for w in w {
@@ -61,8 +61,8 @@ pub(super) fn start(
 
 /// `α`, then `σ²`, then `W` and `μ`.
 pub(super) fn from_prior(sampler: &Sampler<'_>, q: usize, rng: &mut impl Rng) -> Parameters {
-    let Beliefs { nu0, s0_squared, kappa_mu, centre, relevance } = sampler.beliefs;
-    let d = centre.len();
+    let Beliefs { nu0, s0_squared, kappa_mu, center, relevance } = sampler.beliefs;
+    let d = center.len();
     let alpha: Vec<f64> = match *relevance {
         Relevance::Fixed(kappa) => vec![kappa; q],
         Relevance::Ard { shape, rate } => (0..q).map(|_| drawn_relevance(shape, rate, rng)).collect(),
@@ -71,6 +71,6 @@ pub(super) fn from_prior(sampler: &Sampler<'_>, q: usize, rng: &mut impl Rng) ->
     let noise =
         if sampler.table.isotropic { vec![variance(); d] } else { (0..d).map(|_| variance()).collect() };
     let w = Matrix::from_fn(d, q, |k, i| (noise[k] / alpha[i]).sqrt() * standard_normal(rng));
-    let mean = (0..d).map(|k| centre[k] + (noise[k] / kappa_mu).sqrt() * standard_normal(rng)).collect();
+    let mean = (0..d).map(|k| center[k] + (noise[k] / kappa_mu).sqrt() * standard_normal(rng)).collect();
     Parameters { w, mean, noise, alpha }
 }

@@ -186,7 +186,7 @@ fn largest_pair(w: &Matrix, columns: &[usize]) -> Option<(usize, usize)> {
 
 /// `ln p(W, μ, σ², α)` in the table's units.
 fn log_prior(p: &Parameters, beliefs: &Beliefs, isotropic: bool) -> f64 {
-    let Beliefs { nu0, s0_squared, kappa_mu, centre, relevance } = beliefs;
+    let Beliefs { nu0, s0_squared, kappa_mu, center, relevance } = beliefs;
     // ln N(x | 0, variance)
     let normal = |x: f64, variance: f64| -0.5 * ((2.0 * PI * variance).ln() + x * x / variance);
     let variance = |s: &f64| {
@@ -196,7 +196,7 @@ fn log_prior(p: &Parameters, beliefs: &Beliefs, isotropic: bool) -> f64 {
     let free = if isotropic { &p.noise[..1] } else { &p.noise[..] };
     let mut sum: f64 = free.iter().map(variance).sum();
     for (k, s) in p.noise.iter().enumerate() {
-        sum += normal(p.mean[k] - centre[k], s / kappa_mu);
+        sum += normal(p.mean[k] - center[k], s / kappa_mu);
         sum += p.w.row(k).iter().zip(&p.alpha).map(|(w, a)| normal(*w, s / a)).sum::<f64>();
     }
     if let Relevance::Ard { shape, rate } = relevance {

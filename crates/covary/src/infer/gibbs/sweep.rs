@@ -17,14 +17,14 @@ const BLOCK_ROWS: usize = 256;
 
 /// Prior in the table's units:
 /// ```text
-/// σ_k² ~ χ⁻²(ν₀, s₀²)   w_k | σ_k² ~ N(0, σ_k² diag(1/α))   μ_k | σ_k² ~ N(centre_k, σ_k²/κ_μ)   αᵢ ~ G(a, b)
+/// σ_k² ~ χ⁻²(ν₀, s₀²)   w_k | σ_k² ~ N(0, σ_k² diag(1/α))   μ_k | σ_k² ~ N(center_k, σ_k²/κ_μ)   αᵢ ~ G(a, b)
 /// ```
 #[derive(Debug, Clone)]
 pub(super) struct Beliefs {
     pub(super) nu0: f64,
     pub(super) s0_squared: f64,
     pub(super) kappa_mu: f64,
-    pub(super) centre: Vec<f64>,
+    pub(super) center: Vec<f64>,
     pub(super) relevance: Relevance,
 }
 
@@ -157,7 +157,7 @@ impl Sampler<'_> {
         (z, score.then_some(log_likelihood))
     }
 
-    /// `Λ_k = D + Σ_{n∈O^k} z zᵀ` and `v̂_k = Λ_k⁻¹ (D p_k + Σ_{n∈O^k} z t_nk)`, p_k = (0, centre_k).
+    /// `Λ_k = D + Σ_{n∈O^k} z zᵀ` and `v̂_k = Λ_k⁻¹ (D p_k + Σ_{n∈O^k} z t_nk)`, p_k = (0, center_k).
     pub(super) fn regression(&self, z: &Matrix, alpha: &[f64]) -> Regression {
         let (n_columns, width) = (self.table.n_columns(), z.n_columns());
         let d: Vec<f64> = alpha.iter().copied().chain([self.beliefs.kappa_mu]).collect();
@@ -177,7 +177,7 @@ impl Sampler<'_> {
         let mut regression = Regression { factors, v: Matrix::zeros(0, 0), d };
         for k in 0..n_columns {
             let v = v.row_mut(k);
-            v[width - 1] += self.beliefs.kappa_mu * self.beliefs.centre[k];
+            v[width - 1] += self.beliefs.kappa_mu * self.beliefs.center[k];
             packed::solve_lower(regression.factor(k), v);
             packed::solve_upper(regression.factor(k), v);
         }
@@ -258,7 +258,7 @@ impl Sampler<'_> {
     fn penalty(&self, v: &[f64], d: &[f64], k: usize) -> f64 {
         let last = v.len() - 1;
         let loadings: f64 = v[..last].iter().zip(d).map(|(v, d)| d * v * v).sum();
-        loadings + d[last] * (v[last] - self.beliefs.centre[k]).powi(2)
+        loadings + d[last] * (v[last] - self.beliefs.center[k]).powi(2)
     }
 
     /// From the sum of squares of every column and what each counts beside its cells.

@@ -5,7 +5,7 @@ use crate::model::{LinearGaussian, Noise};
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, Matrix, Spec};
 
-/// Rows with an observed cell, in the order of their patterns, centred and scaled: priors are then
+/// Rows with an observed cell, in the order of their patterns, centered and scaled: priors are then
 /// free of units, and the rows of a pattern stand together.
 pub(super) struct Table {
     /// Gaps are NaN.
@@ -79,8 +79,8 @@ impl Table {
         };
         let mut w = w.clone();
         w.scale_rows(&self.scale);
-        let centre = self.mean.iter().zip(&self.scale);
-        let mean = mean.iter().zip(centre).map(|(m, (c, s))| c + s * m).collect();
+        let center = self.mean.iter().zip(&self.scale);
+        let mean = mean.iter().zip(center).map(|(m, (c, s))| c + s * m).collect();
         LinearGaussian::new(w, mean, noise)?.with_scale((!self.one_scale).then(|| self.scale.clone()))
     }
 }

@@ -28,7 +28,7 @@ fn golden_conditionals() {
         nu0: number("nu0"),
         s0_squared: number("s0sq"),
         kappa_mu: number("kappa_mu"),
-        centre: flat(&prior["m0"]),
+        center: flat(&prior["m0"]),
         relevance: Relevance::Ard { shape: number("ard_shape"), rate: number("ard_rate") },
     };
     let expected = case["expected"]["cases"].as_array().unwrap();
@@ -98,7 +98,7 @@ fn missing(row: usize, column: usize) -> bool {
 /// A prior whose moments exist, so that they can be compared.
 fn beliefs(ard: bool) -> Beliefs {
     let relevance = if ard { Relevance::Ard { shape: 4.0, rate: 3.0 } } else { Relevance::Fixed(0.8) };
-    Beliefs { nu0: 8.0, s0_squared: 0.7, kappa_mu: 0.5, centre: vec![0.3, -0.2, 0.0, 1.0], relevance }
+    Beliefs { nu0: 8.0, s0_squared: 0.7, kappa_mu: 0.5, center: vec![0.3, -0.2, 0.0, 1.0], relevance }
 }
 
 /// `T | W, μ, σ², X`

@@ -16,7 +16,7 @@ const NEGLIGIBLE: f64 = 1e-14;
 
 /// A climb of the likelihood: where it stands and how it went.
 pub(super) struct Climb<'a> {
-    road: &'a MixtureEm,
+    method: &'a MixtureEm,
     pub(super) data: &'a Dataset,
     spec: &'a Spec,
     pub(super) frame: &'a Frame,
@@ -38,25 +38,25 @@ pub(super) struct Climb<'a> {
 }
 
 impl<'a> Climb<'a> {
-    pub(super) fn new(road: &'a MixtureEm, data: &'a Dataset, spec: &'a Spec, frame: &'a Frame) -> Self {
+    pub(super) fn new(method: &'a MixtureEm, data: &'a Dataset, spec: &'a Spec, frame: &'a Frame) -> Self {
         let maximize = MStep {
             data,
             frame,
-            closed_form: road.closed_form(data, spec),
-            expand: road.parameter_expansion,
+            closed_form: method.closed_form(data, spec),
+            expand: method.parameter_expansion,
             prior: &spec.prior,
             floor: spec.noise_floor.unwrap_or(FLOOR),
         };
-        let together = road.regularized().then(|| Regularized {
+        let together = method.regularized().then(|| Regularized {
             data,
             frame,
             n_components: spec.n_components,
-            ridge: road.ridge.unwrap_or(0.0),
-            floor: if road.ridge.is_some() { 0.0 } else { maximize.floor },
-            shared: road.shared_covariance,
+            ridge: method.ridge.unwrap_or(0.0),
+            floor: if method.ridge.is_some() { 0.0 } else { maximize.floor },
+            shared: method.shared_covariance,
         });
         Self {
-            road,
+            method,
             data,
             spec,
             frame,
@@ -67,7 +67,7 @@ impl<'a> Climb<'a> {
             weights: Vec::new(),
             shares: None,
             trace: Vec::new(),
-            aitken: Aitken::new(road.tolerance),
+            aitken: Aitken::new(method.tolerance),
             termination: Termination::IterationLimit,
             warnings: Vec::new(),
             reseeded: 0,
@@ -76,7 +76,7 @@ impl<'a> Climb<'a> {
 
     /// At the parameters of a mixture.
     pub(super) fn at_mixture(self, mixture: &Mixture) -> Result<Self, Error> {
-        let (expected, got) = (self.road.n_mixtures, mixture.components().len());
+        let (expected, got) = (self.method.n_mixtures, mixture.models().len());
         if expected != got {
             return Err(Error::WrongLength { what: "models of the start", expected, got });
         }
@@ -92,18 +92,18 @@ impl<'a> Climb<'a> {
             let init = Init::Given(Box::new(model.clone()));
             em_start::parameters(&init, self.data, self.spec, self.frame, 0)
         };
-        let models = mixture.components().iter().map(parameters).collect::<Result<_, _>>()?;
+        let models = mixture.models().iter().map(parameters).collect::<Result<_, _>>()?;
         let weights = mixture.weights().to_vec();
         Ok(Self { models, weights, ..self })
     }
 
-    /// One M-step from clusters, each with the covariance that rows have about their centres.
+    /// One M-step from clusters, each with the covariance that rows have about their centers.
     pub(super) fn at_clusters(mut self, clusters: Clusters) -> Result<Self, Error> {
-        let Clusters { centres, labels, members } = clusters;
+        let Clusters { centers, labels, members } = clusters;
         let Frame { mean, scale, inverse, isotropic } = self.frame;
         let d = self.data.n_columns();
         let residual = |i: usize, j: usize| {
-            labels[i].map_or(f64::NAN, |c| (self.data.row(i)[j] - mean[j]) * inverse[j] - centres[(c, j)])
+            labels[i].map_or(f64::NAN, |c| (self.data.row(i)[j] - mean[j]) * inverse[j] - centers[(c, j)])
         };
         let residuals = Matrix::from_fn(self.data.n_rows(), d, residual);
         let pooled = if self.maximize.closed_form {
@@ -116,14 +116,14 @@ impl<'a> Climb<'a> {
             let about = Frame::with_scale(vec![0.0; d], vec![1.0; d], *isotropic);
             let spec = Spec { noise_floor: Some(self.maximize.floor), ..self.spec.clone() };
             let residuals = Dataset::new(residuals)?;
-            em_start::parameters(&Init::Spectral, &residuals, &spec, &about, self.road.seed)?
+            em_start::parameters(&Init::Spectral, &residuals, &spec, &about, self.method.seed)?
         };
         if self.together.is_some() {
-            let at = |centre: &[f64]| {
-                let mean = (0..d).map(|j| mean[j] + scale[j] * centre[j]).collect();
+            let at = |center: &[f64]| {
+                let mean = (0..d).map(|j| mean[j] + scale[j] * center[j]).collect();
                 Parameters { mean, ..pooled.clone() }
             };
-            self.models = centres.rows().map(at).collect();
+            self.models = centers.rows().map(at).collect();
             let counted = |members: &Vec<usize>| {
                 let mut counted = vec![0.0; self.data.n_rows()];
                 for &i in members {
@@ -135,8 +135,8 @@ impl<'a> Climb<'a> {
             self.step_together(&weights)?;
             return Ok(self);
         }
-        for (centre, members) in centres.rows().zip(members) {
-            let mean = (0..d).map(|j| mean[j] + scale[j] * centre[j]).collect();
+        for (center, members) in centers.rows().zip(members) {
+            let mean = (0..d).map(|j| mean[j] + scale[j] * center[j]).collect();
             let at = Parameters { mean, ..pooled.clone() };
             let enough = members.len() >= fewest_rows(self.spec);
             let mut counted = vec![0.0; self.data.n_rows()];
@@ -237,8 +237,8 @@ impl<'a> Climb<'a> {
             let (iteration, objective) = (self.trace.len() - 1, self.log_likelihood());
             if !steady {
                 // ℓ may fall where a model was moved: the gains begin anew.
-                self.aitken = Aitken::new(self.road.tolerance);
-            } else if self.road.ridge.is_none() && objective < before - 1e-9 * (1.0 + before.abs()) {
+                self.aitken = Aitken::new(self.method.tolerance);
+            } else if self.method.ridge.is_none() && objective < before - 1e-9 * (1.0 + before.abs()) {
                 self.warnings.push(Warning::ObjectiveFell { iteration, by: before - objective });
             } else if converged {
                 self.termination = Termination::Converged;
@@ -258,7 +258,7 @@ impl<'a> Climb<'a> {
         self.shares = Some(shares);
         self.trace.push(log_likelihood);
         let expected = self.aitken.push(log_likelihood);
-        Ok(match self.road.stop {
+        Ok(match self.method.stop {
             Stop::Remaining => expected,
             Stop::Change { before } => self.is_settled(before),
         })
@@ -269,7 +269,7 @@ impl<'a> Climb<'a> {
         let (n, steps) = (self.data.n_rows() as f64, self.trace.len() - 1);
         let before = if steps >= 2 { Some(self.trace[steps - 2] / n) } else { before };
         let change = |before: f64| (self.trace[steps - 1] / n - before).abs();
-        steps > 0 && before.is_some_and(|before| change(before) < self.road.tolerance)
+        steps > 0 && before.is_some_and(|before| change(before) < self.method.tolerance)
     }
 
     fn mixture(&self) -> Result<Mixture, Error> {
@@ -328,13 +328,13 @@ impl<'a> Climb<'a> {
         let mut unlikely = unlikely.into_iter();
         let pooled = self.pooled(lost)?;
         for &k in lost.iter().rev() {
-            let row = unlikely.next().filter(|_| self.reseeded < self.road.n_mixtures);
+            let row = unlikely.next().filter(|_| self.reseeded < self.method.n_mixtures);
             if let Some(row) = row {
                 self.reseeded += 1;
                 let cells = self.data.row(row).iter().zip(&self.frame.mean);
                 let mean = cells.map(|(t, m)| if t.is_nan() { *m } else { *t }).collect();
                 self.models[k] = Parameters { mean, ..pooled.clone() };
-                self.weights[k] = 1.0 / self.road.n_mixtures as f64;
+                self.weights[k] = 1.0 / self.method.n_mixtures as f64;
                 self.warnings.push(Warning::ModelMoved { iteration });
             } else {
                 self.models.remove(k);
@@ -387,17 +387,17 @@ impl<'a> Climb<'a> {
             .filter(at_floor)
             .map(|j| self.data.column_names()[j].clone())
             .collect();
-        if !columns.is_empty() && self.road.ridge.is_none() {
+        if !columns.is_empty() && self.method.ridge.is_none() {
             self.warnings.push(Warning::NoiseAtFloor { columns });
         }
         self.warnings.extend(unseen_pairs);
         let mixture = self.mixture()?;
-        let model = match &self.road.init {
+        let model = match &self.method.init {
             // In units of the columns the loadings keep digits that turning them in the table's would take.
             _ if self.together.is_some() => mixture,
             MixtureInit::Auto | MixtureInit::KMeans => mixture.canonical(),
             // Whoever gave a start knows its models by their places.
-            MixtureInit::Centres(_) | MixtureInit::Responsibilities(_) | MixtureInit::Given(_) => {
+            MixtureInit::Centers(_) | MixtureInit::Responsibilities(_) | MixtureInit::Given(_) => {
                 mixture.canonical_components()
             }
         };

@@ -22,7 +22,7 @@ use climb::Climb;
 ///
 /// The [`Spec`] says what each of them is: `Spec::ppca(q)` makes a mixture of probabilistic PCAs, of
 /// spherical Gaussians with q = 0 and of full ones with one component less than columns;
-/// `Spec::factor_analysis(q)` a mixture of factor analysers, of diagonal Gaussians with q = 0.
+/// `Spec::factor_analysis(q)` a mixture of factor analyzers, of diagonal Gaussians with q = 0.
 ///
 /// ```
 /// use covary::{data::{simulate, Shape}, infer::MixtureEm, Dataset, Matrix, Spec};
@@ -30,7 +30,7 @@ use climb::Climb;
 /// let shifted = |i: usize, j: usize| a.values()[(i, j)] + if i < 40 { 50.0 } else { 0.0 };
 /// let table = simulate::hide(&Dataset::new(Matrix::from_fn(100, 5, shifted))?, 0.1, /* seed */ 2);
 /// let fit = MixtureEm::of(2).fit(&table, &Spec::ppca(1))?;
-/// assert!((fit.model.weights()[0] - 0.6).abs() < 1e-6);                       // by falling weight
+/// assert!((fit.model.weights()[0] - 0.6).abs() < 1e-6);                       // by decreasing weight
 /// assert!(fit.model.labels(&table)?.iter().enumerate().all(|(i, &k)| (k == 1) == (i < 40)));
 /// # Ok::<(), covary::Error>(())
 /// ```
@@ -141,8 +141,8 @@ pub enum MixtureInit {
     Auto,
     /// Seeds far from each other (k-means++), a few rounds of k-means, and one M-step.
     KMeans,
-    /// Rows to the nearest of these centres, K × d, and one M-step.
-    Centres(Box<Matrix>),
+    /// Rows to the nearest of these centers, K × d, and one M-step.
+    Centers(Box<Matrix>),
     /// One M-step from these responsibilities, n × K.
     Responsibilities(Box<Matrix>),
     /// This mixture.
@@ -173,7 +173,7 @@ impl Setting for MixtureInit {
         match self {
             Self::Auto => "auto",
             Self::KMeans => "k-means",
-            Self::Centres(_) => "centres",
+            Self::Centers(_) => "centres",
             Self::Responsibilities(_) => "responsibilities",
             Self::Given(_) => "given",
         }
@@ -184,7 +184,7 @@ impl Setting for MixtureInit {
         match text {
             "auto" => *self = Self::Auto,
             "k-means" => *self = Self::KMeans,
-            _ => return Err("auto or k-means; given centres or parameters cannot be named"),
+            _ => return Err("auto or k-means; given centers or parameters cannot be named"),
         }
         Ok(())
     }
@@ -211,7 +211,7 @@ struct Start<'a> {
 }
 
 impl MixtureEm {
-    /// The name of this road.
+    /// The name of this method.
     pub const NAME: &'static str = "mixture-em";
 
     /// So many models, everything else by default.
@@ -236,7 +236,7 @@ impl MixtureEm {
     }
 
     /// Fits, telling `observer` after every step; it may stop the fit, which is then returned as far as
-    /// it got. Models are in canonical form, by falling weight, or in the order of a start that was given.
+    /// it got. Models are in canonical form, by decreasing weight, or in the order of a start that was given.
     ///
     /// # Errors
     /// [`Error::TooManyMixtures`] if there are too few rows for each model to have as many as it needs;
@@ -263,12 +263,12 @@ impl MixtureEm {
                 }
                 climb().at_responsibilities(shares)?
             }
-            MixtureInit::Centres(centres) => {
-                let (expected, got) = (self.n_mixtures * data.n_columns(), centres.as_slice().len());
+            MixtureInit::Centers(centers) => {
+                let (expected, got) = (self.n_mixtures * data.n_columns(), centers.as_slice().len());
                 if expected != got {
-                    return Err(Error::WrongLength { what: "numbers of the centres", expected, got });
+                    return Err(Error::WrongLength { what: "numbers of the centers", expected, got });
                 }
-                climb().at_clusters(start::nearest(data, &frame, centres))?
+                climb().at_clusters(start::nearest(data, &frame, centers))?
             }
             MixtureInit::Auto | MixtureInit::KMeans => {
                 let some = self.rows_of_starts(data, spec)?;
@@ -363,7 +363,7 @@ impl MixtureEm {
     /// Start number `k`, around rows or by k-means.
     fn start<'a>(&self, climb: Climb<'a>, k: usize, around: bool) -> Result<Climb<'a>, Error> {
         let (data, frame, seed) = (climb.data, climb.frame, self.seed.wrapping_add(k as u64));
-        let clusters = if around { start::neighbourhoods } else { start::k_means };
+        let clusters = if around { start::neighborhoods } else { start::k_means };
         climb.at_clusters(clusters(data, frame, self.n_mixtures, seed))
     }
 
@@ -377,7 +377,7 @@ impl MixtureEm {
             return unsupported("diagonal noise in closed form", "`latent` updates");
         }
         if self.regularized() && spec.noise == NoiseFamily::Diagonal && spec.n_components > 0 {
-            return unsupported("a ridge or a shared covariance of factor analysers", "isotropic noise");
+            return unsupported("a ridge or a shared covariance of factor analyzers", "isotropic noise");
         }
         if let Some(value) = self.ridge.filter(|ridge| !(ridge.is_finite() && *ridge >= 0.0)) {
             return Err(Error::OutOfRange { name: "ridge", value, bound: "finite and not negative" });

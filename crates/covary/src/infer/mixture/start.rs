@@ -21,23 +21,23 @@ const BLOCK: usize = 512;
 /// Rows told apart.
 pub(super) struct Clusters {
     /// In units of the frame, about its mean; K × d.
-    pub(super) centres: Matrix,
-    /// The nearest centre of every row; `None` for a row of only gaps.
+    pub(super) centers: Matrix,
+    /// The nearest center of every row; `None` for a row of only gaps.
     pub(super) labels: Vec<Option<usize>>,
     /// The rows that each is fitted to.
     pub(super) members: Vec<Vec<usize>>,
 }
 
-/// Rows at random as centres, each with the `N/K` rows nearest to it: they may overlap, and all have as
+/// Rows at random as centers, each with the `N/K` rows nearest to it: they may overlap, and all have as
 /// many. Where k-means cuts a long plane in two, these lie along it.
-pub(super) fn neighbourhoods(data: &Dataset, frame: &Frame, k: usize, seed: u64) -> Clusters {
+pub(super) fn neighborhoods(data: &Dataset, frame: &Frame, k: usize, seed: u64) -> Clusters {
     let table = Table::new(data, frame);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let n = table.rows.len();
     let seeds: Vec<Vec<f64>> = (0..k).map(|_| table.y.row(rng.random_range(0..n)).to_vec()).collect();
-    let around = |centre: &Vec<f64>| {
+    let around = |center: &Vec<f64>| {
         let mut near: Vec<(f64, usize)> = table
-            .by_row(|row| table.distance(row, centre))
+            .by_row(|row| table.distance(row, center))
             .into_iter()
             .zip(table.rows.iter().copied())
             .collect();
@@ -45,35 +45,35 @@ pub(super) fn neighbourhoods(data: &Dataset, frame: &Frame, k: usize, seed: u64)
         near[..n / k].iter().map(|(_, row)| *row).collect()
     };
     let members = seeds.iter().map(around).collect();
-    let centres = Matrix::from_rows(&seeds);
-    let nearest = table.nearest(&centres);
-    Clusters { members, ..table.labelled(centres, &nearest) }
+    let centers = Matrix::from_rows(&seeds);
+    let nearest = table.nearest(&centers);
+    Clusters { members, ..table.labeled(centers, &nearest) }
 }
 
 pub(super) fn k_means(data: &Dataset, frame: &Frame, k: usize, seed: u64) -> Clusters {
     let table = Table::new(data, frame);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut centres = table.seeds(k, &mut rng);
-    let mut nearest = table.nearest(&centres);
+    let mut centers = table.seeds(k, &mut rng);
+    let mut nearest = table.nearest(&centers);
     for _ in 0..ROUNDS {
-        centres = table.means(&nearest, k);
-        let next = table.nearest(&centres);
+        centers = table.means(&nearest, k);
+        let next = table.nearest(&centers);
         let settled = next.iter().zip(&nearest).all(|(a, b)| a.0 == b.0);
         nearest = next;
         if settled {
             break;
         }
     }
-    table.labelled(centres, &nearest)
+    table.labeled(centers, &nearest)
 }
 
-/// Rows by the nearest of centres that are given in the user's units.
-pub(super) fn nearest(data: &Dataset, frame: &Frame, centres: &Matrix) -> Clusters {
+/// Rows by the nearest of centers that are given in the user's units.
+pub(super) fn nearest(data: &Dataset, frame: &Frame, centers: &Matrix) -> Clusters {
     let table = Table::new(data, frame);
-    let scaled = |c: usize, j: usize| (centres[(c, j)] - frame.mean[j]) * frame.inverse[j];
-    let centres = Matrix::from_fn(centres.n_rows(), data.n_columns(), scaled);
-    let nearest = table.nearest(&centres);
-    table.labelled(centres, &nearest)
+    let scaled = |c: usize, j: usize| (centers[(c, j)] - frame.mean[j]) * frame.inverse[j];
+    let centers = Matrix::from_fn(centers.n_rows(), data.n_columns(), scaled);
+    let nearest = table.nearest(&centers);
+    table.labeled(centers, &nearest)
 }
 
 /// Rows with an observed cell.
@@ -110,8 +110,8 @@ impl Table {
         Self { rows, n_rows: data.n_rows(), y, counts }
     }
 
-    fn distance(&self, row: usize, centre: &[f64]) -> f64 {
-        weighted_distance(self.y.row(row), centre, self.counts.row(row))
+    fn distance(&self, row: usize, center: &[f64]) -> f64 {
+        weighted_distance(self.y.row(row), center, self.counts.row(row))
     }
 
     /// Asks every row, in parallel.
@@ -119,28 +119,28 @@ impl Table {
         (0..self.rows.len()).into_par_iter().with_min_len(BLOCK).map(ask).collect()
     }
 
-    fn labelled(&self, centres: Matrix, nearest: &[(usize, f64)]) -> Clusters {
-        let (mut labels, mut members) = (vec![None; self.n_rows], vec![Vec::new(); centres.n_rows()]);
+    fn labeled(&self, centers: Matrix, nearest: &[(usize, f64)]) -> Clusters {
+        let (mut labels, mut members) = (vec![None; self.n_rows], vec![Vec::new(); centers.n_rows()]);
         for (&i, &(label, _)) in self.rows.iter().zip(nearest) {
             labels[i] = Some(label);
             members[label].push(i);
         }
-        Clusters { centres, labels, members }
+        Clusters { centers, labels, members }
     }
 
-    /// Every row's nearest centre, and how far it is.
-    fn nearest(&self, centres: &Matrix) -> Vec<(usize, f64)> {
+    /// Every row's nearest center, and how far it is.
+    fn nearest(&self, centers: &Matrix) -> Vec<(usize, f64)> {
         self.by_row(|row| {
-            let distances = centres.rows().map(|centre| self.distance(row, centre)).enumerate();
-            distances.min_by(|a, b| a.1.total_cmp(&b.1)).expect("there are centres")
+            let distances = centers.rows().map(|center| self.distance(row, center)).enumerate();
+            distances.min_by(|a, b| a.1.total_cmp(&b.1)).expect("there are centers")
         })
     }
 
-    /// Rows as centres, each with a probability that grows with its squared distance to those before.
+    /// Rows as centers, each with a probability that grows with its squared distance to those before.
     fn seeds(&self, k: usize, rng: &mut impl Rng) -> Matrix {
-        // A row as a centre has the mean of the table, 0, at its gaps.
-        let centre = |row: usize| self.y.row(row).to_vec();
-        let mut chosen = vec![centre(rng.random_range(0..self.rows.len()))];
+        // A row as a center has the mean of the table, 0, at its gaps.
+        let center = |row: usize| self.y.row(row).to_vec();
+        let mut chosen = vec![center(rng.random_range(0..self.rows.len()))];
         let mut left: Vec<f64> = vec![f64::INFINITY; self.rows.len()];
         while chosen.len() < k {
             let last = chosen.last().expect("one was chosen");
@@ -154,13 +154,13 @@ impl Table {
             };
             // Where all rows are seeds already, any will do.
             let at = left.iter().position(passed).unwrap_or(chosen.len() % self.rows.len());
-            chosen.push(centre(at));
+            chosen.push(center(at));
         }
         Matrix::from_rows(&chosen)
     }
 
     /// Means of the observed cells of each cluster. An empty one moves to the row farthest from its own
-    /// centre.
+    /// center.
     fn means(&self, nearest: &[(usize, f64)], k: usize) -> Matrix {
         let d = self.y.n_columns();
         let (mut sums, mut counts) = (Matrix::zeros(k, d), Matrix::zeros(k, d));

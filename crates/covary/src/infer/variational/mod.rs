@@ -1,6 +1,6 @@
 //! Variational Bayes ([M 2.1] to [M 2.3]): a distribution over everything unknown, raised towards the posterior.
 //!
-//! Both roads sweep the same way: rows are passed once for the moments of q(X) ([`state`]), the other
+//! Both methods sweep the same way: rows are passed once for the moments of q(X) ([`state`]), the other
 //! factors follow from these ([`mean_field`], [`structured`]), and the bound comes from what is at hand
 //! ([`bound`]). A sweep costs what a step of EM costs.
 
@@ -32,7 +32,7 @@ const BROAD: f64 = 1e-3;
 const MAX_ITERATIONS: usize = 500;
 const TOLERANCE: f64 = 1e-7;
 
-/// What both roads let their user set.
+/// What both methods let their user set.
 struct Settings {
     max_iterations: usize,
     tolerance: f64,
@@ -64,7 +64,7 @@ impl Settings {
     }
 }
 
-/// What tells the two roads apart.
+/// What tells the two methods apart.
 trait Scheme {
     const NAME: &'static str;
     /// Whether q keeps loadings and mean together with the noise.
@@ -112,7 +112,7 @@ impl<'a> Climb<'a> {
             return refused("a noise floor", "`noise_shape` and `noise_rate`, or `em`");
         }
         if settings.raw && spec.standardize {
-            return refused("raw and standardised columns at once", "one of them");
+            return refused("raw and standardized columns at once", "one of them");
         }
         if !spec.prior.is_flat() {
             return refused("a prior in the request (it has its own)", "`em`");

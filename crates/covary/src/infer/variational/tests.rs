@@ -1,4 +1,4 @@
-//! The golden cases of the spec, which start both roads where no user would.
+//! The golden cases of the spec, which start both methods where no user would.
 
 use super::rotation::Turned;
 use super::state::{Gamma, Prior, State};
@@ -11,7 +11,7 @@ use crate::spec::NoiseFamily;
 use crate::{Dataset, Estimator, Matrix, Spec};
 use serde_json::Value;
 
-/// A golden case as the roads see it: raw data about 0, the start given.
+/// A golden case as the methods see it: raw data about 0, the start given.
 struct Case {
     value: Value,
     data: Dataset,
@@ -326,8 +326,8 @@ fn the_bound_never_falls() {
                     .unwrap();
                 rising(&fit);
                 if family == NoiseFamily::Isotropic {
-                    let road = Structured { tolerance: 0.0, max_iterations: 60, ..structured(expansion) };
-                    rising(&road.fit(data, &spec).unwrap());
+                    let method = Structured { tolerance: 0.0, max_iterations: 60, ..structured(expansion) };
+                    rising(&method.fit(data, &spec).unwrap());
                 }
             }
         }

@@ -131,8 +131,8 @@ impl SavedMixture {
     /// ```
     /// use covary::{data::{simulate, Shape}, infer::MixtureEm, io::model_file::SavedMixture, Spec};
     /// let (table, _, _) = simulate::mixture(Shape { rows: 90, columns: 4, n_components: 1 }, 2, 9.0, /* seed */ 1);
-    /// let (spec, road) = (Spec::ppca(1), MixtureEm::of(2));
-    /// let json = SavedMixture::new(road.fit(&table, &spec)?, &table, &spec, (&road).into()).to_json();
+    /// let (spec, method) = (Spec::ppca(1), MixtureEm::of(2));
+    /// let json = SavedMixture::new(method.fit(&table, &spec)?, &table, &spec, (&method).into()).to_json();
     /// let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     /// assert!(value["models"][0]["weight"].as_f64().unwrap() >= value["models"][1]["weight"].as_f64().unwrap());
     /// # Ok::<(), covary::Error>(())
@@ -155,13 +155,13 @@ impl SavedMixture {
         let object = Object(vec![
             ("kind", json!(mixture::KIND)),
             ("family", json!(self.family)),
-            ("n_mixtures", json!(mixture.components().len())),
-            ("n_components", json!(mixture.components()[0].n_components())),
+            ("n_mixtures", json!(mixture.models().len())),
+            ("n_components", json!(mixture.models()[0].n_components())),
             ("n_parameters", json!(self.n_parameters())),
             ("n_columns", json!(mixture.n_columns())),
             ("columns", json!(self.columns)),
             ("target", json!(self.classes.as_ref().map(|classes| &classes.target))),
-            ("models", mixture.components().iter().enumerate().map(model).collect()),
+            ("models", mixture.models().iter().enumerate().map(model).collect()),
             ("log_likelihood", stored(&report.objective.value)),
             ("objective", stored(&report.objective)),
             ("converged", json!(report.converged())),
@@ -186,10 +186,10 @@ impl SavedSources {
     /// Everything in it, as [`Saved::to_json`] has it of one model.
     ///
     /// ```
-    /// use covary::{Dataset, Matrix, ica::Road, io::model_file::SavedSources};
+    /// use covary::{Dataset, Matrix, ica::Method, io::model_file::SavedSources};
     /// let saws = Matrix::from_fn(200, 2, |i, j| ((i * (3 + 4 * j)) % 19) as f64);
-    /// let (table, road) = (Dataset::new(saws)?, Road::from_name("fastica").unwrap());
-    /// let json = SavedSources::new(road.fit_observed(&table, &mut ())?, &table, &road).to_json();
+    /// let (table, method) = (Dataset::new(saws)?, Method::from_name("fastica").unwrap());
+    /// let json = SavedSources::new(method.fit_observed(&table, &mut ())?, &table, &method).to_json();
     /// let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     /// assert!(value["kurtosis"][0].as_f64().unwrap() < -1.0);   // light tails
     /// # Ok::<(), covary::Error>(())

@@ -2,7 +2,7 @@
 
 use super::header::{IcaHeader, MethodDef};
 use super::{Arrays, Constant, Error, FORMAT_VERSION, Training, container, counts};
-use crate::ica::{Found, Kind, Mixing, NoisyMixing, Road, Unmixing};
+use crate::ica::{Fit, Kind, Method, Mixing, NoisyMixing, Unmixing};
 use crate::infer::MethodRecord;
 use crate::{Dataset, Matrix};
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ pub(super) const KIND: &str = "ica";
 #[derive(Debug, Clone, PartialEq)]
 pub struct SavedSources {
     /// The model, and how it was found.
-    pub found: Found,
+    pub found: Fit,
     /// Names of its columns, in order.
     pub columns: Vec<String>,
     /// Columns that never varied and were set aside.
@@ -30,14 +30,14 @@ pub struct SavedSources {
 }
 
 impl SavedSources {
-    /// What `road` found in `data`, ready to be written.
-    pub fn new(found: Found, data: &Dataset, road: &Road) -> Self {
+    /// What `method` found in `data`, ready to be written.
+    pub fn new(found: Fit, data: &Dataset, method: &Method) -> Self {
         Self {
             found,
             columns: data.column_names().to_vec(),
             constants: Vec::new(),
-            method: road.into(),
-            seed: road.options().get("seed").and_then(|seed| seed.parse().ok()).unwrap_or(0),
+            method: method.into(),
+            seed: method.options().get("seed").and_then(|seed| seed.parse().ok()).unwrap_or(0),
             training: Training::of(data),
             created_by: concat!("covary ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
@@ -117,7 +117,7 @@ impl SavedSources {
 pub fn write_sources(saved: &SavedSources, out: impl Write) -> Result<(), Error> {
     saved.check()?;
     super::check_names(&saved.columns, &saved.constants)?;
-    let Found { model, kurtosis, n_iterations, termination, trace, kinds, warnings } = &saved.found;
+    let Fit { model, kurtosis, n_iterations, termination, trace, kinds, warnings } = &saved.found;
     let mut arrays = Arrays::default();
     arrays.put("mean", model.mean().to_vec());
     arrays.put_matrix("mixing", model.mixing());
@@ -182,7 +182,7 @@ pub(super) fn sources<R: Read>(
     }
     let constants = header.constants.into_iter().zip(values).map(|(name, value)| Constant { name, value });
     let saved = SavedSources {
-        found: Found {
+        found: Fit {
             model: model.map_err(invalid)?,
             kurtosis: arrays.take("kurtosis")?,
             n_iterations: header.n_iterations,

@@ -181,7 +181,7 @@ impl SavedMixture {
 
     /// Free parameters, as they were fitted: those of the models and all weights but one [M 1.9.7].
     pub fn n_parameters(&self) -> usize {
-        let models = self.mixture.components();
+        let models = self.mixture.models();
         let spec = Spec { n_components: models[0].n_components(), ..self.spec.clone() };
         let (k, d) = (models.len(), self.columns.len());
         let one = spec.n_parameters(d);
@@ -205,7 +205,7 @@ impl SavedMixture {
             if expected == got { Ok(()) } else { Err(crate::Error::WrongLength { what, expected, got }) }
         };
         let range = |name, value, bound| Err(crate::Error::OutOfRange { name, value, bound });
-        let (components, d) = (self.mixture.components(), self.mixture.n_columns());
+        let (components, d) = (self.mixture.models(), self.mixture.n_columns());
         let (q, isotropic) = shape(&components[0]);
         length("column names", d, self.columns.len())?;
         for component in components {
@@ -244,7 +244,7 @@ fn shape(model: &LinearGaussian) -> (usize, bool) {
 pub fn write_mixture(saved: &SavedMixture, out: impl Write) -> Result<(), Error> {
     saved.check()?;
     super::check_names(&saved.columns, &saved.constants)?;
-    let components = saved.mixture.components();
+    let components = saved.mixture.models();
     let mut arrays = Arrays::default();
     put_models(&mut arrays, "models", components);
     put_scale(&mut arrays, &components[0]);
@@ -281,11 +281,11 @@ pub fn write_mixture(saved: &SavedMixture, out: impl Write) -> Result<(), Error>
 /// ```
 /// use covary::{data::{simulate, Shape}, infer::MixtureEm, io::model_file::{self, Opened, SavedMixture}, Density, Spec};
 /// let (table, _, _) = simulate::mixture(Shape { rows: 90, columns: 4, n_components: 1 }, 2, 9.0, /* seed */ 1);
-/// let (spec, road) = (Spec::ppca(1), MixtureEm::of(2));
-/// let fit = road.fit(&table, &spec)?;
+/// let (spec, method) = (Spec::ppca(1), MixtureEm::of(2));
+/// let fit = method.fit(&table, &spec)?;
 /// let densities = fit.model.log_density(&table)?;
 /// let mut bytes = Vec::new();
-/// model_file::write_mixture(&SavedMixture::new(fit, &table, &spec, (&road).into()), &mut bytes)?;
+/// model_file::write_mixture(&SavedMixture::new(fit, &table, &spec, (&method).into()), &mut bytes)?;
 /// let Opened::Mixture(saved) = model_file::open(bytes.as_slice())? else { panic!("a mixture was written") };
 /// assert_eq!(saved.mixture.log_density(&table)?, densities);   // to the last bit
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -318,7 +318,7 @@ fn mixture<R: Read>(opened: container::Opened<R>, created_by: String) -> Result<
     let models = take_models(&mut arrays, "models", header.n_mixtures, shape, scale.as_deref())?;
     let weights = arrays.take("weights")?;
     // Weights are divided by their sum: what was written must come back to the last bit.
-    let mixture = Mixture::of_normalised(models, weights).map_err(invalid)?;
+    let mixture = Mixture::of_normalized(models, weights).map_err(invalid)?;
     let values = arrays.take("constants")?;
     if values.len() != header.constants.len() {
         return Err(Error::broken("constants", "are not one number per name"));

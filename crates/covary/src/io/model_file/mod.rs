@@ -56,7 +56,7 @@ const KIND: &str = "linear-gaussian";
 pub struct Saved {
     /// The model, as fitted.
     pub model: LinearGaussian,
-    /// Draws of its parameters, by a road that samples them.
+    /// Draws of its parameters, by a method that samples them.
     pub draws: Option<Mixture>,
     /// Names of its columns, in order.
     pub columns: Vec<String>,
@@ -241,9 +241,9 @@ impl Saved {
     pub fn canonical(&self) -> Result<Option<Canonical>, crate::Error> {
         let &[dx, _] = &self.spec.views[..] else { return Ok(None) };
         let n_components = Some(self.spec.n_components.min(dx).min(self.columns.len() - dx));
-        let road = CanonicalCorrelation { n_components, ..CanonicalCorrelation::default() };
+        let method = CanonicalCorrelation { n_components, ..CanonicalCorrelation::default() };
         let covariance = self.model.covariance();
-        road.of_covariance(self.training.n_rows, self.model.mean(), &covariance, dx).map(Some)
+        method.of_covariance(self.training.n_rows, self.model.mean(), &covariance, dx).map(Some)
     }
 
     /// What each component explains of each view, of standardized columns if these were fitted; none for a model
@@ -301,7 +301,7 @@ impl Saved {
         let range = |name, value, bound| Err(crate::Error::OutOfRange { name, value, bound });
         let (d, q) = (self.model.n_columns(), self.model.n_components());
         length("column names", d, self.columns.len())?;
-        let mut models = self.draws.iter().flat_map(Mixture::components).chain([&self.model]);
+        let mut models = self.draws.iter().flat_map(Mixture::models).chain([&self.model]);
         models.try_for_each(|model| check_strength(model).and_then(|()| check_scale(model, &self.spec)))?;
         length("names of views", self.spec.views.len(), self.views.len())?;
         // Views have private components besides those they share.
@@ -315,7 +315,7 @@ impl Saved {
         if let Some(draws) = &self.draws {
             length("columns of a draw", d, draws.n_columns())?;
             let isotropic = |model: &LinearGaussian| matches!(model.noise(), Noise::Isotropic(_));
-            for draw in draws.components() {
+            for draw in draws.models() {
                 length("components of a draw", q, draw.n_components())?;
                 let families = if isotropic(draw) == isotropic(&self.model) { 1 } else { 2 };
                 length("families of noise among model and draws", 1, families)?;
@@ -380,7 +380,7 @@ pub fn write(saved: &Saved, out: impl Write) -> Result<(), Error> {
         arrays.put("noise_shape", u.shape.clone());
     }
     if let Some(draws) = &saved.draws {
-        put_models(&mut arrays, "draws", draws.components());
+        put_models(&mut arrays, "draws", draws.models());
     }
     let MethodRecord { name, options } = saved.method.clone();
     let header = Header {
@@ -403,7 +403,7 @@ pub fn write(saved: &Saved, out: impl Write) -> Result<(), Error> {
         choice: saved.choice.clone(),
         check: saved.check.clone(),
         uncertainty: saved.model.uncertainty().map(|u| UncertaintyDef { coupled: u.coupled }),
-        n_draws: saved.draws.as_ref().map(|draws| draws.components().len()),
+        n_draws: saved.draws.as_ref().map(|draws| draws.models().len()),
         relevance: saved.report.relevance.clone(),
         monitored: saved.report.monitored.clone(),
     };

@@ -12,7 +12,7 @@ use rand_distr::{Distribution, Gamma};
 ///
 /// The axes are those of A's eigenvectors, where A is diagonal; nothing else of the table matters.
 pub(super) struct Problem {
-    /// Eigenvalues of A, falling.
+    /// Eigenvalues of A, in decreasing order.
     pub(super) a: Vec<f64>,
     /// N − 1.
     pub(super) nu: f64,

@@ -6,7 +6,7 @@ use crate::linalg::tridiagonal::Tridiagonal;
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 
-/// Directions near those that `exp(w uᵀ M u)` favours on the unit sphere of m dimensions.
+/// Directions near those that `exp(w uᵀ M u)` favors on the unit sphere of m dimensions.
 ///
 /// ```text
 /// gⱼ = 2w (l_max − lⱼ)        Σⱼ 1/(b + gⱼ) = 1        z ~ N(0, Π⁻¹),  Π = I + (2w/b)(l_max I − M),  u = z/|z|

@@ -92,7 +92,7 @@ fn rotations_are_von_mises() {
         let ln_density = |t: f64| x * (2.0 * t).cos() + y * (2.0 * t).sin();
         let half = std::f64::consts::FRAC_PI_2;
         // Around the mean, where the grid is fine enough for every concentration.
-        let centre = 0.5 * f64::atan2(y, x);
+        let center = 0.5 * f64::atan2(y, x);
         let width = (20.0 / (x.hypot(y) + 1e-300).sqrt()).min(half);
         for function in [|c: f64, _: f64| c * c, |c: f64, s: f64| c * s] {
             let (mean, error) = average(|| {
@@ -100,7 +100,7 @@ fn rotations_are_von_mises() {
                 assert!((c * c + s * s - 1.0).abs() < 1e-12);
                 function(c, s)
             });
-            let want = integral(centre - width, centre + width, ln_density, |t| function(t.cos(), t.sin()));
+            let want = integral(center - width, center + width, ln_density, |t| function(t.cos(), t.sin()));
             assert!((mean - want).abs() < 4.0 * error + 1e-12, "{x}, {y}: {mean} ± {error}, {want}");
         }
     }

@@ -9,7 +9,7 @@ use statrs::function::gamma::{gamma_lr, ln_gamma};
 ///
 /// ```text
 /// β ≤ a:  ln Σ_k β^k / (a (a+1) … (a+k))                    (all terms positive)
-/// β > a:  β + ln Γ(a) − a ln β + ln P(a, β)                 (P, the regularised incomplete gamma, is near ½ or above)
+/// β > a:  β + ln Γ(a) − a ln β + ln P(a, β)                 (P, the regularized incomplete gamma, is near ½ or above)
 /// ```
 pub(super) fn ln_integral(a: f64, beta: f64) -> f64 {
     if beta > a {

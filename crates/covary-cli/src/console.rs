@@ -11,11 +11,11 @@ use std::ops::ControlFlow;
 /// Speaks on standard error; with `--quiet` only of what is wrong. A closed standard error changes
 /// nothing.
 #[derive(Clone, Copy)]
-pub(crate) struct Voice {
+pub(crate) struct Console {
     quiet: bool,
 }
 
-impl Voice {
+impl Console {
     pub(crate) fn new(quiet: bool) -> Self {
         Self { quiet }
     }
@@ -26,7 +26,7 @@ impl Voice {
         }
     }
 
-    #[allow(clippy::unused_self, reason = "the voice that warns is the one that says")]
+    #[allow(clippy::unused_self, reason = "the console that warns is the one that says")]
     pub(crate) fn warn(self, line: &str) {
         let _ = writeln!(std::io::stderr().lock(), "warning: {}", harmless(line));
     }

@@ -6,15 +6,15 @@ use std::borrow::Cow;
 /// the way from the table to what the model sees, and back.
 ///
 /// ```
-/// use covary::{model::Placement, Dataset, Density, LinearGaussian, Matrix, Noise};
+/// use covary::{model::ColumnMap, Dataset, Density, LinearGaussian, Matrix, Noise};
 /// let nan = f64::NAN;
 /// let wide = Dataset::new(Matrix::from_rows(&[[nan, 7.0, 5.0, nan], [1.0, nan, nan, nan]]))?;
 /// // The model knows columns 2 and 0, in that order; column 1 is always 7; of column 3 nothing is known.
-/// let placement = Placement { columns: vec![2, 0], constants: vec![(1, 7.0)] };
+/// let column_map = ColumnMap { columns: vec![2, 0], constants: vec![(1, 7.0)] };
 /// let model = LinearGaussian::new(Matrix::from_rows(&[[2.0], [1.0]]), vec![0.0, 0.0], Noise::Isotropic(1.0))?;
-/// let narrow = placement.dataset(&wide)?;
+/// let narrow = column_map.dataset(&wide)?;
 /// assert_eq!(narrow.row(0)[0], 5.0);
-/// let filled = placement.imputed(model.impute(&narrow)?, &wide)?;
+/// let filled = column_map.imputed(model.impute(&narrow)?, &wide)?;
 /// assert_eq!(filled.cells().iter().map(|c| (c.row, c.column)).collect::<Vec<_>>(), [(0, 0), (1, 1), (1, 2)]);
 /// assert!((filled.values()[(0, 0)] - 2.0).abs() < 1e-12);   // C₂₁ / C₁₁ · 5, as in the model's own order
 /// assert_eq!((filled.cells()[1].mean, filled.cells()[1].sd), (7.0, 0.0));
@@ -22,23 +22,23 @@ use std::borrow::Cow;
 /// # Ok::<(), covary::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Placement {
+pub struct ColumnMap {
     /// For each column of the model, its place in the wide table.
     pub columns: Vec<usize>,
     /// Columns of the wide table whose gaps are filled with a constant, and that constant.
     pub constants: Vec<(usize, f64)>,
 }
 
-impl Placement {
+impl ColumnMap {
     /// The columns of a table that a model can be fitted to: those that vary. Constant ones are kept as
     /// constants; of columns observed once nothing is known.
     ///
     /// ```
-    /// use covary::{model::Placement, Dataset, Matrix};
+    /// use covary::{model::ColumnMap, Dataset, Matrix};
     /// let nan = f64::NAN;
     /// let table = Dataset::new(Matrix::from_rows(&[[1.0, 7.0, nan], [2.0, nan, 3.0], [4.0, 7.0, nan]]))?;
-    /// let placement = Placement::of_varying(&table)?;
-    /// assert_eq!((placement.columns, placement.constants), (vec![0], vec![(1, 7.0)]));
+    /// let column_map = ColumnMap::of_varying(&table)?;
+    /// assert_eq!((column_map.columns, column_map.constants), (vec![0], vec![(1, 7.0)]));
     /// # Ok::<(), covary::Error>(())
     /// ```
     ///
@@ -59,18 +59,18 @@ impl Placement {
     /// [`Error::AllConstant`] if no column varies.
     pub fn of_observed(table: &Dataset) -> Result<Self, Error> {
         let observed = table.n_observed_by_column();
-        let mut placement = Self::default();
+        let mut column_map = Self::default();
         for j in (0..table.n_columns()).filter(|&j| observed[j] > 0) {
             match table.constant(j) {
-                None => placement.columns.push(j),
-                Some(value) if observed[j] > 1 => placement.constants.push((j, value)),
+                None => column_map.columns.push(j),
+                Some(value) if observed[j] > 1 => column_map.constants.push((j, value)),
                 Some(_) => {}
             }
         }
-        if placement.columns.is_empty() {
+        if column_map.columns.is_empty() {
             return Err(Error::AllConstant { columns: table.n_columns() });
         }
-        Ok(placement)
+        Ok(column_map)
     }
 
     /// The model's columns of the wide table, in the model's order; row labels stay behind. Copied
@@ -91,12 +91,12 @@ impl Placement {
     /// the constants can fill; other gaps stay, and observed cells keep their bits.
     ///
     /// ```
-    /// use covary::{data::{simulate, Shape}, model::Placement, Density};
+    /// use covary::{data::{simulate, Shape}, model::ColumnMap, Density};
     /// let (whole, truth) = simulate::ppca(Shape { rows: 50, columns: 6, n_components: 2 }, /* seed */ 1);
     /// let table = simulate::hide(&whole, 0.2, /* seed */ 2);
-    /// let placement = Placement { columns: (0..6).collect(), ..Placement::default() };
+    /// let column_map = ColumnMap { columns: (0..6).collect(), ..ColumnMap::default() };
     /// for draw in truth.multiple_impute(&table, 3, /* seed */ 0)? {
-    ///     assert_eq!(placement.values(&draw, &table)?, draw);   // every column in its own place
+    ///     assert_eq!(column_map.values(&draw, &table)?, draw);   // every column in its own place
     /// }
     /// # Ok::<(), covary::Error>(())
     /// ```
@@ -116,8 +116,8 @@ impl Placement {
         let mut values = wide.values().clone();
         for i in 0..values.n_rows() {
             let row = values.row_mut(i);
-            let modelled = self.columns.iter().zip(completed.row(i)).map(|(&j, &v)| (j, v));
-            for (j, v) in modelled.chain(self.constants.iter().copied()) {
+            let modeled = self.columns.iter().zip(completed.row(i)).map(|(&j, &v)| (j, v));
+            for (j, v) in modeled.chain(self.constants.iter().copied()) {
                 row[j] = if row[j].is_nan() { v } else { row[j] };
             }
         }

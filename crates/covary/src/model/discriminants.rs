@@ -16,26 +16,26 @@ const BETWEEN: f64 = 0.2;
 /// ```
 ///
 /// ```
-/// use covary::{model::{Mixture, Separation}, LinearGaussian, Matrix, Noise};
+/// use covary::{model::{Mixture, Discriminants}, LinearGaussian, Matrix, Noise};
 /// let at = |x: f64| LinearGaussian::new(Matrix::from_rows(&[[0.0], [9.0]]), vec![x, 0.0], Noise::Isotropic(1.0)).unwrap();
-/// let apart = Separation::of(&Mixture::equal(vec![at(-3.0), at(3.0)])?, 1)?;
+/// let apart = Discriminants::of(&Mixture::equal(vec![at(-3.0), at(3.0)])?, 1)?;
 /// assert!(apart.axes()[(1, 0)].abs() < 1e-12);   // they differ in the first column, however far the second reaches
 /// # Ok::<(), covary::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct Separation {
+pub struct Discriminants {
     mean: Vec<f64>,
     axes: Matrix,
     correlations: Matrix,
 }
 
-impl Separation {
+impl Discriminants {
     /// The first `n_axes` of a mixture's, or as many as it has columns.
     ///
     /// # Errors
     /// [`Error::Numerical`] if the covariance of the mixture has no inverse to working precision.
     pub fn of(mixture: &Mixture, n_axes: usize) -> Result<Self, Error> {
-        let (d, models) = (mixture.n_columns(), mixture.components());
+        let (d, models) = (mixture.n_columns(), mixture.models());
         let weighted = || models.iter().zip(mixture.weights());
         let mut mean = vec![0.0; d];
         for (model, pi) in weighted() {
@@ -116,7 +116,7 @@ impl Separation {
     /// Mean and covariance of a model along the axes.
     pub fn of_model(&self, model: &LinearGaussian) -> (Vec<f64>, Matrix) {
         let off: Vec<f64> = model.mean().iter().zip(&self.mean).map(|(mu, m)| mu - m).collect();
-        let centre = (0..self.axes.n_columns()).map(|k| dot(&off, &self.axes.column(k))).collect();
-        (centre, self.axes.t_dot(&model.covariance().dot(&self.axes)))
+        let center = (0..self.axes.n_columns()).map(|k| dot(&off, &self.axes.column(k))).collect();
+        (center, self.axes.t_dot(&model.covariance().dot(&self.axes)))
     }
 }

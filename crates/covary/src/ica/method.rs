@@ -6,17 +6,17 @@ use crate::infer::{MethodRecord, Objective, ObjectiveKind, Observer, Termination
 use crate::{Dataset, Error, Matrix};
 use std::collections::BTreeMap;
 
-/// The roads to independent components, by name.
+/// The methods to independent components, by name.
 ///
 /// ```
-/// use covary::ica::Road;
-/// let mut road = Road::from_name("fastica").unwrap();
-/// road.set("contrast", "exp")?;
-/// assert_eq!(road.options()["contrast"], "exp");
+/// use covary::ica::Method;
+/// let mut method = Method::from_name("fastica").unwrap();
+/// method.set("contrast", "exp")?;
+/// assert_eq!(method.options()["contrast"], "exp");
 /// # Ok::<(), covary::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub enum Road {
+pub enum Method {
     /// [`FastIca`].
     Fast(FastIca),
     /// [`MaximumLikelihood`].
@@ -25,7 +25,7 @@ pub enum Road {
     Noisy(NoisyIca),
 }
 
-impl Road {
+impl Method {
     /// All names.
     pub const NAMES: [&'static str; 3] = ["fastica", "maximum-likelihood", "noisy"];
 
@@ -38,7 +38,7 @@ impl Road {
         }
     }
 
-    /// The road of that name, with the options we recommend; noisy with one source.
+    /// The method of that name, with the options we recommend; noisy with one source.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "fastica" => Self::Fast(FastIca::default()),
@@ -48,17 +48,17 @@ impl Road {
         })
     }
 
-    fn road(&mut self) -> &mut dyn Options {
+    fn method(&mut self) -> &mut dyn Options {
         match self {
-            Self::Fast(road) => road,
-            Self::Likelihood(road) => road,
-            Self::Noisy(road) => road,
+            Self::Fast(method) => method,
+            Self::Likelihood(method) => method,
+            Self::Noisy(method) => method,
         }
     }
 
     /// Every option: its name, which is that of its field, and its value as text.
     pub fn options(&self) -> BTreeMap<&'static str, String> {
-        options::texts(self.clone().road())
+        options::texts(self.clone().method())
     }
 
     /// Sets the option called `name`.
@@ -67,29 +67,29 @@ impl Road {
     /// As [`Method::set`](crate::Method::set).
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let method = self.name();
-        options::set(self.road(), method, name, value)
+        options::set(self.method(), method, name, value)
     }
 
     /// Separates the sources; `observer` hears of every step and may end the work.
     ///
     /// # Errors
     /// As [`FastIca::fit_observed`] and [`NoisyIca::fit_observed`].
-    pub fn fit_observed(&self, data: &Dataset, observer: &mut dyn Observer) -> Result<Found, Error> {
+    pub fn fit_observed(&self, data: &Dataset, observer: &mut dyn Observer) -> Result<Fit, Error> {
         Ok(match self {
-            Self::Fast(road) => road.fit_observed(data, observer)?.into(),
-            Self::Likelihood(road) => road.fit_observed(data, observer)?.into(),
-            Self::Noisy(road) => road.fit_observed(data, observer)?.into(),
+            Self::Fast(method) => method.fit_observed(data, observer)?.into(),
+            Self::Likelihood(method) => method.fit_observed(data, observer)?.into(),
+            Self::Noisy(method) => method.fit_observed(data, observer)?.into(),
         })
     }
 }
 
-impl From<&Road> for MethodRecord {
-    fn from(road: &Road) -> Self {
-        Self::new(road.name(), road.options())
+impl From<&Method> for MethodRecord {
+    fn from(method: &Method) -> Self {
+        Self::new(method.name(), method.options())
     }
 }
 
-/// From rows to sources and back, by whichever [`Road`].
+/// From rows to sources and back, by whichever [`Method`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mixing {
     /// Without noise.
@@ -147,9 +147,9 @@ impl Mixing {
     }
 }
 
-/// What a [`Road`] found, and how it ended.
+/// What a [`Method`] found, and how it ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct Fit {
     /// From rows to sources and back.
     pub model: Mixing,
     /// Excess kurtosis of every source, as [`Separation::kurtosis`] and [`NoisySeparation::kurtosis`] have it.
@@ -166,8 +166,8 @@ pub struct Found {
     pub warnings: Vec<Warning>,
 }
 
-impl Found {
-    /// What was maximised, at the end; `None` for [`FastIca`], which has no objective that never falls.
+impl Fit {
+    /// What was maximized, at the end; `None` for [`FastIca`], which has no objective that never falls.
     pub fn objective(&self) -> Option<Objective> {
         let kind = match self.model {
             Mixing::Exact(_) => ObjectiveKind::LogLikelihood,
@@ -177,7 +177,7 @@ impl Found {
     }
 }
 
-impl From<Separation> for Found {
+impl From<Separation> for Fit {
     fn from(found: Separation) -> Self {
         let Separation { model, kurtosis, n_iterations, termination, likelihood, warnings } = found;
         let (trace, kinds) = likelihood.map_or_else(Default::default, |l| (l.trace, l.kinds));
@@ -185,7 +185,7 @@ impl From<Separation> for Found {
     }
 }
 
-impl From<NoisySeparation> for Found {
+impl From<NoisySeparation> for Fit {
     fn from(found: NoisySeparation) -> Self {
         let NoisySeparation { model, kurtosis, trace, termination, warnings } = found;
         let (model, n_iterations) = (Mixing::Noisy(model), trace.len());
