@@ -305,6 +305,54 @@ pub enum Error {
         /// The range in words.
         bound: &'static str,
     },
+    /// Something asked for that the family does not have.
+    #[error("{argument} goes with {suits}, not with {family}")]
+    NotForFamily {
+        /// What was asked for.
+        argument: Argument,
+        /// The family asked for.
+        family: &'static str,
+        /// The families that have it.
+        suits: String,
+    },
+    /// A mixture where one model is needed.
+    #[error("{what}, where one model is needed")]
+    NotOneModel {
+        /// What was given.
+        what: &'static str,
+    },
+    /// Something else where a mixture is needed.
+    #[error("{what}, where a mixture is needed")]
+    NotAMixture {
+        /// What was given.
+        what: &'static str,
+    },
+    /// Something else where independent components are needed.
+    #[error("{what}, where independent components are needed")]
+    NoSources {
+        /// What was given.
+        what: &'static str,
+    },
+    /// Independent components where a density of rows is needed.
+    #[error("independent components are not a density of rows{}", if *noisy { "" } else { ", and only noisy ones impute missing values" })]
+    NoDensity {
+        /// Whether they are behind noise, so that they fill gaps.
+        noisy: bool,
+    },
+    /// A column of the model that the table does not have.
+    #[error("there is no column `{column}`, which the model has")]
+    NoColumn {
+        /// Its name.
+        column: String,
+    },
+    /// A family that does not exist.
+    #[error("there is no model `{name}`; there are {known}")]
+    NoSuchFamily {
+        /// The name given.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
     /// A method that does not exist.
     #[error("there is no method `{name}`; there are {known}")]
     NoSuchMethod {
@@ -404,4 +452,32 @@ pub enum Error {
         /// The decomposition.
         what: &'static str,
     },
+}
+
+/// A part of a request, which each interface calls by its own name: a flag, a keyword, a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Argument {
+    /// The number of models of a mixture.
+    Mixtures,
+    /// A model for each class.
+    Classes,
+    /// A rotation of the loadings.
+    Rotation,
+    /// Whether columns get unit variance.
+    Standardize,
+    /// A share of the variance in place of a number of components.
+    Share,
+}
+
+impl std::fmt::Display for Argument {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Mixtures => "a number of models",
+            Self::Classes => "a model for each class",
+            Self::Rotation => "a rotation",
+            Self::Standardize => "a choice of standardization",
+            Self::Share => "a share of the variance",
+        })
+    }
 }

@@ -40,10 +40,12 @@
 mod checksum;
 pub mod data;
 mod error;
+pub mod family;
 pub mod ica;
 pub mod infer;
 pub mod io;
 pub mod learn;
+pub mod learned;
 mod linalg;
 pub mod model;
 mod parallel;
@@ -52,7 +54,7 @@ pub mod spec;
 pub mod views;
 
 pub use data::{CentralMoments, Dataset};
-pub use error::Error;
+pub use error::{Argument, Error};
 pub use infer::{Estimator, Fit, Method};
 pub use linalg::Matrix;
 pub use model::{Coordinates, Density, LinearGaussian, Noise, Reconstruction};

@@ -142,7 +142,7 @@ impl Mixing {
     ///
     /// # Errors
     /// [`Error::WrongLength`] unless there is a number per source.
-    pub fn reconstruct(&self, sources: &Matrix) -> Result<Matrix, Error> {
+    pub fn decode(&self, sources: &Matrix) -> Result<Matrix, Error> {
         super::unmixing::mixed(self.mixing(), self.mean(), sources)
     }
 }

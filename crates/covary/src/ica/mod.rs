@@ -116,6 +116,19 @@ pub enum Warning {
     },
 }
 
+impl Warning {
+    /// Its name for programs, as model files have it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotConverged { .. } => "not_converged",
+            Self::Gaussian { .. } => "gaussian",
+            Self::LightTails { .. } => "light_tails",
+            Self::Dependent { .. } => "dependent",
+            Self::NoiseAtFloor { .. } => "noise_at_floor",
+        }
+    }
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

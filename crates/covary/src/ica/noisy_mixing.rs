@@ -1,5 +1,5 @@
 use crate::linalg::{Cholesky, dot};
-use crate::model::{FilledCell, Imputed};
+use crate::model::{Fill, FilledCell};
 use crate::parallel::pieces;
 use crate::{Dataset, Error, LinearGaussian, Matrix, Noise};
 use std::f64::consts::SQRT_2;
@@ -81,38 +81,6 @@ impl NoisyMixing {
         super::unmixing::mixed(&self.mixing, &self.mean, sources)
     }
 
-    /// Every gap filled by its posterior mean `wⱼᵀ m + μⱼ`, with the standard deviation
-    /// `√(wⱼᵀ Σ wⱼ + ψⱼ)`; observed cells are returned as they came.
-    ///
-    /// ```
-    /// use covary::{Dataset, Matrix, ica::NoisyMixing};
-    /// let model = NoisyMixing::new(Matrix::from_rows(&[[2.0], [1.0]]), vec![0.0, 5.0], vec![1e-6, 1e-6])?;
-    /// let filled = model.impute(&Dataset::new(Matrix::from_rows(&[[6.0, f64::NAN]]))?)?;
-    /// assert!((filled.values()[(0, 1)] - 8.0).abs() < 1e-4);   // the source is 3
-    /// # Ok::<(), covary::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::ColumnCount`] if the table has other columns.
-    pub fn impute(&self, data: &Dataset) -> Result<Imputed, Error> {
-        Ok(Imputed::new(data, self.gap_cells(data)?))
-    }
-
-    /// The cells that [`impute`](Self::impute) fills.
-    ///
-    /// # Errors
-    /// As [`impute`](Self::impute).
-    pub fn gap_cells(&self, data: &Dataset) -> Result<Vec<FilledCell>, Error> {
-        self.by_row(data, |row, posterior, out| {
-            for column in (0..data.n_columns()).filter(|&j| data.row(row)[j].is_nan()) {
-                let w = self.mixing.row(column);
-                let mean = dot(w, &posterior.mean) + self.mean[column];
-                let sd = (posterior.variance_along(w) + self.noise_variances[column]).sqrt();
-                out.push(FilledCell { row, column, mean, sd });
-            }
-        })
-    }
-
     /// Of the table in other units: every cell times `factor`.
     pub(super) fn times(&self, factor: f64) -> Self {
         let mixing =
@@ -158,6 +126,28 @@ impl NoisyMixing {
             }
         }
         Evidence { precision, linear }
+    }
+}
+
+/// Every gap is filled by its posterior mean `wⱼᵀ m + μⱼ`, with the standard deviation `√(wⱼᵀ Σ wⱼ + ψⱼ)`.
+///
+/// ```
+/// use covary::{Dataset, Matrix, ica::NoisyMixing, model::Fill};
+/// let model = NoisyMixing::new(Matrix::from_rows(&[[2.0], [1.0]]), vec![0.0, 5.0], vec![1e-6, 1e-6])?;
+/// let filled = model.fill(&Dataset::new(Matrix::from_rows(&[[6.0, f64::NAN]]))?)?;
+/// assert!((filled.values()[(0, 1)] - 8.0).abs() < 1e-4);   // the source is 3
+/// # Ok::<(), covary::Error>(())
+/// ```
+impl Fill for NoisyMixing {
+    fn cells(&self, data: &Dataset) -> Result<Vec<FilledCell>, Error> {
+        self.by_row(data, |row, posterior, out| {
+            for column in (0..data.n_columns()).filter(|&j| data.row(row)[j].is_nan()) {
+                let w = self.mixing.row(column);
+                let mean = dot(w, &posterior.mean) + self.mean[column];
+                let sd = (posterior.variance_along(w) + self.noise_variances[column]).sqrt();
+                out.push(FilledCell::normal(row, column, mean, sd));
+            }
+        })
     }
 }
 

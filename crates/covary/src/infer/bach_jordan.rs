@@ -5,7 +5,7 @@ use super::options::options;
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination};
 use crate::spec::NoiseFamily;
 use crate::views::CanonicalCorrelation;
-use crate::{Dataset, Density, Error, Spec};
+use crate::{Dataset, Density, Error, LinearGaussian, Spec};
 
 /// Maximum likelihood of two complete views with full noise within each (Bach & Jordan 2005): the
 /// [model](crate::views::Canonical::model) behind [`CanonicalCorrelation`].
@@ -30,6 +30,8 @@ pub struct BachJordan {
 options!(BachJordan { ridge });
 
 impl Estimator for BachJordan {
+    type Model = LinearGaussian;
+
     fn fit_observed(&self, data: &Dataset, spec: &Spec, _: &mut dyn Observer) -> Result<Fit, Error> {
         spec.check_views(data)?;
         let refused = |what, instead| Err(Error::Unsupported { method: "bach-jordan", what, instead });

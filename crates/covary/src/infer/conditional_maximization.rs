@@ -4,7 +4,7 @@ use super::Estimator;
 use super::factor_problem::{FactorProblem, Profile};
 use super::options::options;
 use super::report::{Fit, Observer, Step, Termination};
-use crate::{Dataset, Error, Matrix, Spec};
+use crate::{Dataset, Error, LinearGaussian, Matrix, Spec};
 
 /// Factor analysis of complete data by turns: the best loadings given the noise, then each noise
 /// variance given everything else. Every turn has a closed form and none lowers the likelihood.
@@ -45,6 +45,8 @@ impl Default for ConditionalMaximization {
 options!(ConditionalMaximization { max_iterations, tolerance, start });
 
 impl Estimator for ConditionalMaximization {
+    type Model = LinearGaussian;
+
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         let problem = FactorProblem::of_table("cm", data, spec)?;
         let q = problem.n_components;

@@ -74,6 +74,8 @@ const MAX_ANGLE: f64 = 1e-12;
 const LARGEST_TRACE: f64 = 1e6;
 
 impl Estimator for FixedPoint {
+    type Model = LinearGaussian;
+
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         let problem = Problem::new(data, spec, self.floor)?;
         let mut psi = self.start(&problem)?;

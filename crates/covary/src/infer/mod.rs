@@ -54,22 +54,30 @@ pub(crate) use variational::edge_of;
 pub use variational::{MeanField, Structured};
 
 use crate::spec::NoiseFamily;
-use crate::{Dataset, Error, Spec};
+use crate::{Dataset, Error, LinearGaussian, Spec};
 
-/// How to fit. The request is a [`Spec`], the answer a [`Fit`].
+/// How to fit. The request is a [`Spec`], the answer a [`Fit`] of the model that the method leads to.
 pub trait Estimator {
+    /// What is fitted: one [`LinearGaussian`], or a [`Mixture`](crate::model::Mixture) of them.
+    type Model;
+
     /// Fits, telling `observer` after every step; it may stop the fit, which is then returned as
     /// far as it got.
     ///
     /// # Errors
     /// When the table or the request is refused; see the variants of [`Error`].
-    fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error>;
+    fn fit_observed(
+        &self,
+        data: &Dataset,
+        spec: &Spec,
+        observer: &mut dyn Observer,
+    ) -> Result<Fit<Self::Model>, Error>;
 
     /// Fits.
     ///
     /// # Errors
     /// When the table or the request is refused; see the variants of [`Error`].
-    fn fit(&self, data: &Dataset, spec: &Spec) -> Result<Fit, Error> {
+    fn fit(&self, data: &Dataset, spec: &Spec) -> Result<Fit<Self::Model>, Error> {
         self.fit_observed(data, spec, &mut ())
     }
 }
@@ -112,6 +120,8 @@ macro_rules! methods {
         }
 
         impl Estimator for Method {
+            type Model = LinearGaussian;
+
             fn fit_observed(
                 &self,
                 data: &Dataset,

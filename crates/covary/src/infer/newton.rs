@@ -6,7 +6,7 @@ use super::options::options;
 use super::report::{Fit, Observer, Step, Termination};
 use crate::linalg::{Cholesky, add_product_lower};
 use crate::parallel;
-use crate::{CentralMoments, Dataset, Error, Matrix, Spec};
+use crate::{CentralMoments, Dataset, Error, LinearGaussian, Matrix, Spec};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -164,6 +164,8 @@ impl Newton {
 }
 
 impl Estimator for Newton {
+    type Model = LinearGaussian;
+
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         self.solve(&FactorProblem::of_table("newton", data, spec)?, observer)
     }

@@ -201,6 +201,23 @@ pub enum Warning {
 }
 
 impl Warning {
+    /// Its name for programs, as model files have it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::StillRising { .. } => "still_rising",
+            Self::ObjectiveFell { .. } => "objective_fell",
+            Self::NoiseAtFloor { .. } => "noise_at_floor",
+            Self::ConstantColumns { .. } => "constant_columns",
+            Self::SparseColumns { .. } => "sparse_columns",
+            Self::UnseenPairs { .. } => "unseen_pairs",
+            Self::NotMixed { .. } => "not_mixed",
+            Self::ModelMoved { .. } => "model_moved",
+            Self::ModelRemoved { .. } => "model_removed",
+            Self::Saturated => "saturated",
+            Self::NotIdentified { .. } => "not_identified",
+        }
+    }
+
     /// What is to be said of a model with as many parameters as the covariance has entries, or with more.
     pub(crate) fn of_unidentified(spec: &Spec, columns: usize) -> Option<Self> {
         let factors = spec.n_components;

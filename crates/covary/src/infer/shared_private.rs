@@ -100,6 +100,8 @@ const STEPS_TO_JUDGE: usize = 8;
 const FLOOR: f64 = 1e-10;
 
 impl Estimator for SharedPrivate {
+    type Model = LinearGaussian;
+
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         let layout = self.layout(data, spec)?;
         let frame = layout.frame(data, self.tied_noise, spec.standardize);

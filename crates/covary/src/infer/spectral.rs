@@ -190,6 +190,8 @@ impl Spectral {
 }
 
 impl Estimator for Spectral {
+    type Model = LinearGaussian;
+
     fn fit_observed(&self, data: &Dataset, spec: &Spec, _: &mut dyn Observer) -> Result<Fit, Error> {
         spec.check_method("spectral", NoiseFamily::Isotropic)?;
         spec.check(data)?;

@@ -85,7 +85,7 @@ impl LinearGaussian {
                         let column = column as usize;
                         let e: f64 = StandardNormal.sample(&mut rng);
                         let drawn = mean[column] + dot(w.row(column), &x[..q]) + deviation[column] * e;
-                        FilledCell { row, column, mean: drawn, sd: 0.0 }
+                        FilledCell::normal(row, column, drawn, 0.0)
                     }));
                 }
             }
@@ -214,12 +214,8 @@ impl DenseUnits {
                         out.extend(strip.gaps.iter().zip(&deviation).map(|(&column, deviation)| {
                             let column = column as usize;
                             let scale = self.scale[column];
-                            FilledCell {
-                                row,
-                                column,
-                                mean: mean[column] + scale * y[column],
-                                sd: scale * deviation,
-                            }
+                            let mean = mean[column] + scale * y[column];
+                            FilledCell::normal(row, column, mean, scale * deviation)
                         }));
                     }
                 }
@@ -325,7 +321,7 @@ impl pulp::WithSimd for Fill<'_> {
                             (sd * sd + signal + noise).sqrt()
                         }
                     };
-                    out.cells.push(FilledCell { row: i, column, mean, sd });
+                    out.cells.push(FilledCell::normal(i, column, mean, sd));
                 }
                 row += 1;
             }

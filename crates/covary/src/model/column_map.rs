@@ -146,7 +146,7 @@ impl ColumnMap {
         for pattern in wide.patterns() {
             for &(column, mean) in &self.constants {
                 if pattern.gaps.binary_search(&(column as u32)).is_ok() {
-                    let known = |&row: &usize| FilledCell { row, column, mean, sd: 0.0 };
+                    let known = |&row: &usize| FilledCell::normal(row, column, mean, 0.0);
                     cells.extend(pattern.rows.iter().map(known));
                 }
             }

@@ -3,7 +3,7 @@ use crate::parallel::{self, copied};
 use crate::{Dataset, Error, Matrix};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use statrs::distribution::{ContinuousCDF, Normal};
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// A distribution over rows that any of their gaps can be integrated out of.
 ///
@@ -62,7 +62,7 @@ pub trait Density: Sync {
         for (row, Completed { mean, variance }) in completed.into_iter().enumerate() {
             let gaps = (0..self.n_columns()).filter(|&j| data.row(row)[j].is_nan());
             for ((column, mean), variance) in gaps.zip(mean).zip(variance) {
-                cells.push(FilledCell { row, column, mean, sd: variance.sqrt() });
+                cells.push(FilledCell::normal(row, column, mean, variance.sqrt()));
             }
         }
         Ok(cells)
@@ -188,19 +188,90 @@ pub struct FilledCell {
     pub mean: f64,
     /// Conditional standard deviation; 0 where the value is taken as known.
     pub sd: f64,
+    /// Its distribution, which says how far intervals reach.
+    pub distribution: Distribution,
+}
+
+/// A distribution of given mean and standard deviation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Distribution {
+    /// Normal.
+    Normal,
+    /// Student's t.
+    Student {
+        /// ν, above 2, so that there is a standard deviation.
+        degrees_of_freedom: f64,
+    },
+}
+
+impl Distribution {
+    /// The value below which a share `p` of a distribution of mean 0 and standard deviation 1 lies.
+    fn quantile(self, p: f64) -> f64 {
+        match self {
+            Self::Normal => Normal::standard().inverse_cdf(p),
+            Self::Student { degrees_of_freedom: nu } => student(nu).inverse_cdf(p) * ((nu - 2.0) / nu).sqrt(),
+        }
+    }
+
+    /// The share of such a distribution below `z`.
+    fn cdf(self, z: f64) -> f64 {
+        match self {
+            Self::Normal => Normal::standard().cdf(z),
+            Self::Student { degrees_of_freedom: nu } => student(nu).cdf(z * (nu / (nu - 2.0)).sqrt()),
+        }
+    }
+}
+
+fn student(nu: f64) -> StudentsT {
+    StudentsT::new(0.0, 1.0, nu).expect("degrees of freedom above 2")
 }
 
 impl FilledCell {
-    /// Central interval that holds the value with probability `level` under the model.
+    /// A cell whose value is normal given the row.
+    pub fn normal(row: usize, column: usize, mean: f64, sd: f64) -> Self {
+        Self { row, column, mean, sd, distribution: Distribution::Normal }
+    }
+
+    /// Central interval that covers the value with probability `level` under the model.
+    ///
+    /// ```
+    /// use covary::model::{Distribution, FilledCell};
+    /// let cell = FilledCell::normal(0, 0, 2.0, 3.0);
+    /// assert!((cell.interval(0.95)?.1 - (2.0 + 1.959964 * 3.0)).abs() < 1e-5);
+    /// // The 97.5 % point of t with 5 degrees of freedom is 2.570582, and its variance 5/3.
+    /// let cell = FilledCell { distribution: Distribution::Student { degrees_of_freedom: 5.0 }, ..cell };
+    /// assert!((cell.interval(0.95)?.1 - (2.0 + 2.570582 * 3.0 * 0.6_f64.sqrt())).abs() < 1e-5);
+    /// assert!((cell.cdf(cell.interval(0.9)?.1) - 0.95).abs() < 1e-9);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless `0 < level < 1`.
     pub fn interval(&self, level: f64) -> Result<(f64, f64), Error> {
+        let reach = self.reach(level)? * self.sd;
+        Ok((self.mean - reach, self.mean + reach))
+    }
+
+    /// How far the interval of that level reaches from the mean, in standard deviations.
+    ///
+    /// # Errors
+    /// As [`interval`](Self::interval).
+    pub fn reach(&self, level: f64) -> Result<f64, Error> {
         if !(level > 0.0 && level < 1.0) {
             return Err(Error::OutOfRange { name: "interval", value: level, bound: "between 0 and 1" });
         }
-        let z = Normal::standard().inverse_cdf(0.5 + 0.5 * level);
-        Ok((self.mean - z * self.sd, self.mean + z * self.sd))
+        Ok(self.distribution.quantile(0.5 + 0.5 * level))
+    }
+
+    /// Probability of values below this one; where the value is taken as known, 0, ½ or 1.
+    pub fn cdf(&self, value: f64) -> f64 {
+        let distance = value - self.mean;
+        if self.sd > 0.0 {
+            self.distribution.cdf(distance / self.sd)
+        } else {
+            0.5 + 0.5 * distance.signum() * f64::from(u8::from(distance != 0.0))
+        }
     }
 }
 

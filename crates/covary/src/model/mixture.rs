@@ -376,12 +376,7 @@ impl Density for Mixture {
                 let all = component.draw_gaps(data, k, seed)?;
                 let gaps = data.patterns().flat_map(|p| p.rows.iter().map(move |&i| (i, p.gaps)));
                 for (row, gaps) in gaps.filter(|(i, _)| chosen[*i]) {
-                    let cell = |&j: &u32| FilledCell {
-                        row,
-                        column: j as usize,
-                        mean: all[(row, j as usize)],
-                        sd: 0.0,
-                    };
+                    let cell = |&j: &u32| FilledCell::normal(row, j as usize, all[(row, j as usize)], 0.0);
                     cells.extend(gaps.iter().map(cell));
                 }
             }

@@ -24,6 +24,13 @@ pub enum Coordinates {
     Bartlett,
 }
 
+impl Coordinates {
+    /// Whether these scores rotate with the loadings; projections are on the principal axes, which no rotation moves.
+    pub fn rotates(self) -> bool {
+        matches!(self, Self::Posterior | Self::Bartlett)
+    }
+}
+
 /// Which reconstruction [`LinearGaussian::reconstruct`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reconstruction {

@@ -33,22 +33,21 @@ pub fn interval_coverage(truth: &Dataset, filled: &Imputed, levels: &[f64]) -> R
             got: truth.n_rows(),
         });
     }
-    // Distance of each truth from its prediction, and its standard deviation, which may be 0.
-    let distances: Vec<(f64, f64)> = filled
-        .cells()
-        .iter()
-        .map(|cell| ((truth.values()[(cell.row, cell.column)] - cell.mean).abs(), cell.sd))
-        .filter(|(distance, _)| !distance.is_nan())
-        .collect();
-    if distances.is_empty() {
+    let known = |cell: &&FilledCell| !truth.values()[(cell.row, cell.column)].is_nan();
+    let cells: Vec<&FilledCell> = filled.cells().iter().filter(known).collect();
+    if cells.is_empty() {
         return Err(Error::NothingToCompare);
     }
-    let unit = FilledCell { row: 0, column: 0, mean: 0.0, sd: 1.0 };
+    // The standard deviation may be 0.
+    let covered = |cell: &FilledCell, level: f64| {
+        let distance = (truth.values()[(cell.row, cell.column)] - cell.mean).abs();
+        Ok(distance <= cell.reach(level)? * cell.sd)
+    };
     levels
         .iter()
         .map(|&level| {
-            let (_, z) = unit.interval(level)?;
-            Ok(distances.iter().filter(|(u, sd)| *u <= z * sd).count() as f64 / distances.len() as f64)
+            let covered = cells.iter().map(|cell| covered(cell, level)).collect::<Result<Vec<_>, Error>>()?;
+            Ok(covered.iter().filter(|inside| **inside).count() as f64 / cells.len() as f64)
         })
         .collect()
 }

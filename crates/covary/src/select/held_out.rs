@@ -214,7 +214,7 @@ pub fn hold_out_at(model: &dyn Density, full: &Dataset, visible: &Dataset) -> Re
 /// # Errors
 /// [`Error::OutOfRange`] for an empty range or fewer than two folds; [`Error::TooFewToHide`] if the
 /// table cannot spare the cells; and what the estimator refuses.
-pub fn held_out_cells<E: Estimator + Sync + ?Sized>(
+pub fn held_out_cells<E: Estimator<Model: Density> + Sync + ?Sized>(
     data: &Dataset,
     spec: &Spec,
     range: RangeInclusive<usize>,
@@ -249,7 +249,7 @@ pub fn held_out_cells<E: Estimator + Sync + ?Sized>(
 ///
 /// # Errors
 /// As [`held_out_cells`], and [`Error::Interrupted`] once `watch` breaks.
-pub fn held_out_cells_observed<E: Estimator + Sync + ?Sized>(
+pub fn held_out_cells_observed<E: Estimator<Model: Density> + Sync + ?Sized>(
     data: &Dataset,
     spec: &Spec,
     range: RangeInclusive<usize>,
@@ -303,7 +303,7 @@ pub fn held_out_cells_observed<E: Estimator + Sync + ?Sized>(
 ///
 /// # Errors
 /// As [`held_out_cells_observed`], but for [`Error::TooFewToHide`].
-pub fn held_out_cells_up_to<E: Estimator + Sync + ?Sized>(
+pub fn held_out_cells_up_to<E: Estimator<Model: Density> + Sync + ?Sized>(
     data: &Dataset,
     spec: &Spec,
     most: usize,
@@ -333,7 +333,7 @@ pub fn held_out_cells_up_to<E: Estimator + Sync + ?Sized>(
 ///
 /// # Errors
 /// As [`held_out_cells`].
-pub fn choose_by_held_out_cells<E: Estimator + Sync + ?Sized>(
+pub fn choose_by_held_out_cells<E: Estimator<Model: Density> + Sync + ?Sized>(
     data: &Dataset,
     spec: &Spec,
     range: RangeInclusive<usize>,

@@ -1,6 +1,6 @@
 use super::information_criteria;
 use crate::infer::MixtureEm;
-use crate::{Dataset, Density, Error, Spec};
+use crate::{Dataset, Density, Error, Estimator, Spec};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;

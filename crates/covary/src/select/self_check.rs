@@ -2,10 +2,9 @@ use super::held_out::{Room, per_cell};
 use crate::infer::{Observer, Termination};
 use crate::model::{Density, FilledCell, check_columns};
 use crate::parallel::copied;
-use crate::{Dataset, Error, Estimator, Matrix, Spec};
+use crate::{Dataset, Error, Estimator, LinearGaussian, Matrix, Spec};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Most cells hidden: their coverage is then known to 0.1 % at level 0.95 and 0.25 % at 0.5.
 const MOST_HIDDEN: usize = 40_000;
@@ -30,13 +29,12 @@ impl Default for SelfCheckOptions {
 }
 
 impl SelfCheckOptions {
-    /// How far the intervals reach, in standard deviations, once it is sure that the options are.
-    fn reaches(&self) -> Result<Vec<f64>, Error> {
+    fn check(&self) -> Result<(), Error> {
         if !(self.share > 0.0 && self.share < 1.0) {
             return Err(Error::OutOfRange { name: "share", value: self.share, bound: "between 0 and 1" });
         }
-        let unit = FilledCell { row: 0, column: 0, mean: 0.0, sd: 1.0 };
-        self.levels.iter().map(|&level| Ok(unit.interval(level)?.1)).collect()
+        let unit = FilledCell::normal(0, 0, 0.0, 1.0);
+        self.levels.iter().try_for_each(|&level| unit.reach(level).map(|_| ()))
     }
 }
 
@@ -99,7 +97,7 @@ pub struct Coverage {
 pub fn self_check(
     data: &Dataset,
     spec: &Spec,
-    estimator: &dyn Estimator,
+    estimator: &dyn Estimator<Model = LinearGaussian>,
     options: &SelfCheckOptions,
     observer: &mut dyn Observer,
 ) -> Result<SelfCheck, Error> {
@@ -117,11 +115,11 @@ pub fn self_check_by<D: Density>(
     options: &SelfCheckOptions,
     fit: impl FnOnce(&Dataset) -> Result<D, Error>,
 ) -> Result<SelfCheck, Error> {
-    let reaches = options.reaches()?;
+    options.check()?;
     let hidden = Hidden::new(data, n_components, options)?;
     let model = fit(&hidden.visible)?;
     let cells = checked(&|rows| model.gap_cells(rows), data, &hidden)?;
-    Ok(compare(&cells, data, &hidden.visible, &options.levels, &reaches))
+    Ok(compare(&cells, data, &hidden.visible, &options.levels))
 }
 
 /// The same for a model that is given: nothing is fitted. If it has seen these rows before, it knows
@@ -147,10 +145,10 @@ pub fn check_filled(
     data: &Dataset,
     options: &SelfCheckOptions,
 ) -> Result<SelfCheck, Error> {
-    let reaches = options.reaches()?;
+    options.check()?;
     let hidden = Hidden::new(data, 0, options)?;
     let cells = checked(fill, data, &hidden)?;
-    Ok(compare(&cells, data, &hidden.visible, &options.levels, &reaches))
+    Ok(compare(&cells, data, &hidden.visible, &options.levels))
 }
 
 /// A hidden cell: what it holds and what was predicted for it.
@@ -172,18 +170,12 @@ impl CheckedCell {
     ///
     /// ```
     /// use covary::{model::FilledCell, select::CheckedCell};
-    /// let cell = FilledCell { row: 0, column: 0, mean: 2.0, sd: 1.0 };
+    /// let cell = FilledCell::normal(0, 0, 2.0, 1.0);
     /// assert_eq!(CheckedCell { cell, truth: 2.0 }.pit(), 0.5);
     /// assert!((CheckedCell { cell, truth: cell.interval(0.9).unwrap().1 }.pit() - 0.95).abs() < 1e-9);
     /// ```
     pub fn pit(&self) -> f64 {
-        let FilledCell { mean, sd, .. } = self.cell;
-        let distance = self.truth - mean;
-        if sd > 0.0 {
-            Normal::standard().cdf(distance / sd)
-        } else {
-            0.5 + 0.5 * distance.signum() * f64::from(u8::from(distance != 0.0))
-        }
+        self.cell.cdf(self.truth)
     }
 }
 
@@ -203,11 +195,11 @@ impl CheckedCell {
 pub fn self_check_by_cell(
     data: &Dataset,
     spec: &Spec,
-    estimator: &dyn Estimator,
+    estimator: &dyn Estimator<Model = LinearGaussian>,
     options: &SelfCheckOptions,
     observer: &mut dyn Observer,
 ) -> Result<(SelfCheck, Vec<CheckedCell>), Error> {
-    let reaches = options.reaches()?;
+    options.check()?;
     let hidden = Hidden::new(data, spec.n_components, options)?;
     let fit = estimator.fit_observed(&hidden.visible, spec, observer)?;
     if fit.report.termination == Termination::Interrupted {
@@ -215,7 +207,7 @@ pub fn self_check_by_cell(
     }
     let density = fit.of_training_rows();
     let cells = checked(&|rows| density.gap_cells(rows), data, &hidden)?;
-    Ok((compare(&cells, data, &hidden.visible, &options.levels, &reaches), cells))
+    Ok((compare(&cells, data, &hidden.visible, &options.levels), cells))
 }
 
 fn checked(
@@ -231,23 +223,19 @@ fn checked(
 }
 
 /// What was predicted for the hidden cells, against what they hold.
-fn compare(
-    cells: &[CheckedCell],
-    data: &Dataset,
-    visible: &Dataset,
-    levels: &[f64],
-    reaches: &[f64],
-) -> SelfCheck {
+fn compare(cells: &[CheckedCell], data: &Dataset, visible: &Dataset, levels: &[f64]) -> SelfCheck {
     let (n, d) = (data.n_rows(), data.n_columns());
     let (means, variances) = (visible.observed_means(), data.observed_variances());
     let (mut squares, mut baseline) = (vec![0.0; d], vec![0.0; d]);
     let mut hidden_in_row = vec![0; n];
     let mut inside = vec![vec![0.0; n]; levels.len()];
-    for &CheckedCell { cell: FilledCell { row, column, mean, sd }, truth: t } in cells {
+    for &CheckedCell { cell, truth: t } in cells {
+        let FilledCell { row, column, mean, sd, .. } = cell;
         squares[column] += (t - mean).powi(2) / variances[column];
         baseline[column] += (t - means[column]).powi(2) / variances[column];
         hidden_in_row[row] += 1;
-        for (inside, reach) in inside.iter_mut().zip(reaches) {
+        for (inside, &level) in inside.iter_mut().zip(levels) {
+            let reach = cell.reach(level).expect("levels were checked");
             inside[row] += f64::from(u8::from((t - mean).abs() <= reach * sd));
         }
     }

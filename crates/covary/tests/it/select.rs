@@ -238,6 +238,8 @@ fn tables_too_sparse_to_hide_cells_are_refused() {
 struct Witness(Mutex<Vec<Dataset>>);
 
 impl Estimator for Witness {
+    type Model = LinearGaussian;
+
     fn fit_observed(&self, data: &Dataset, _: &Spec, _: &mut dyn Observer) -> Result<Fit, Error> {
         self.0.lock().unwrap().push(data.clone());
         let means = data.observed_means();

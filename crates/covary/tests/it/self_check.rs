@@ -76,6 +76,8 @@ fn the_check_does_not_depend_on_threads_and_follows_its_seed() {
 struct Witness(Mutex<Option<Dataset>>);
 
 impl Estimator for Witness {
+    type Model = LinearGaussian;
+
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         *self.0.lock().unwrap() = Some(data.clone());
         Em::default().fit_observed(data, spec, observer)

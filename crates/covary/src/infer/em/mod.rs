@@ -130,6 +130,8 @@ const SLOW_RATE: f64 = 0.8;
 const STEPS_TO_JUDGE: usize = 8;
 
 impl Estimator for Em {
+    type Model = LinearGaussian;
+
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         spec.check(data)?;
         let constant = spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;

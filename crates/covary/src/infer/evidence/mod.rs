@@ -13,7 +13,7 @@ use super::options::{options, words};
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination, Warning};
 use super::spectral::{Spectral, Spectrum};
 use crate::spec::NoiseFamily;
-use crate::{Dataset, Error, Spec};
+use crate::{Dataset, Error, LinearGaussian, Spec};
 
 /// Probabilistic PCA whose columns of W have their own, estimated precisions αᵢ:
 ///
@@ -80,6 +80,8 @@ words!(
 );
 
 impl Estimator for Evidence {
+    type Model = LinearGaussian;
+
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         spec.check_method("evidence", NoiseFamily::Isotropic)?;
         spec.check(data)?;

@@ -69,6 +69,8 @@ fn floor(spec: &Spec) -> f64 {
 }
 
 impl Estimator for FullCovariance {
+    type Model = LinearGaussian;
+
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         spec.check_method(NAME, NoiseFamily::Isotropic)?;
         spec.check(data)?;

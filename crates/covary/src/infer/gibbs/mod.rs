@@ -17,7 +17,7 @@ use super::Estimator;
 use super::em::unseen_pairs;
 use super::options::{Options, options};
 use super::report::{Fit, Observer, Step, Termination, Warning};
-use crate::{Dataset, Density, Error, Spec};
+use crate::{Dataset, Density, Error, LinearGaussian, Spec};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -131,6 +131,8 @@ options!(Gibbs {
 const CELLS_PER_ROUND: usize = 2_000_000;
 
 impl Estimator for Gibbs {
+    type Model = LinearGaussian;
+
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         let mut state = self.begin(data, spec)?;
         self.resume(&mut state, data, spec, observer)

@@ -5,14 +5,16 @@ mod maximize;
 mod regularized;
 mod start;
 
+use super::Estimator;
 use super::em::parameters::Frame;
 use super::em::unseen_pairs;
-use super::options::{Setting, options, set, words};
+use super::options::{Setting, options, set, texts, words};
 use super::report::{Fit, Observer};
 use crate::model::Mixture;
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, Matrix, Spec};
 use climb::Climb;
+use std::collections::BTreeMap;
 
 /// EM for K models at once, each row belonging to all of them in part.
 ///
@@ -25,7 +27,7 @@ use climb::Climb;
 /// `Spec::factor_analysis(q)` a mixture of factor analyzers, of diagonal Gaussians with q = 0.
 ///
 /// ```
-/// use covary::{data::{simulate, Shape}, infer::MixtureEm, Dataset, Matrix, Spec};
+/// use covary::{data::{simulate, Shape}, infer::MixtureEm, Dataset, Estimator, Matrix, Spec};
 /// let (a, _) = simulate::ppca(Shape { rows: 100, columns: 5, n_components: 1 }, /* seed */ 1);
 /// let shifted = |i: usize, j: usize| a.values()[(i, j)] + if i < 40 { 50.0 } else { 0.0 };
 /// let table = simulate::hide(&Dataset::new(Matrix::from_fn(100, 5, shifted))?, 0.1, /* seed */ 2);
@@ -210,38 +212,13 @@ struct Start<'a> {
     climb: Climb<'a>,
 }
 
-impl MixtureEm {
-    /// The name of this method.
-    pub const NAME: &'static str = "mixture-em";
+/// Models are in canonical form, by decreasing weight, or in the order of a start that was given. Besides what
+/// every estimator refuses, [`Error::TooManyMixtures`] says that there are too few rows for each model to have as many as
+/// it needs.
+impl Estimator for MixtureEm {
+    type Model = Mixture;
 
-    /// So many models, everything else by default.
-    pub fn of(n_mixtures: usize) -> Self {
-        Self { n_mixtures, ..Self::default() }
-    }
-
-    /// Sets the option called `name`, which is that of its field.
-    ///
-    /// # Errors
-    /// As [`Method::set`](super::Method::set).
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
-        set(self, Self::NAME, name, value)
-    }
-
-    /// Fits.
-    ///
-    /// # Errors
-    /// As [`fit_observed`](Self::fit_observed).
-    pub fn fit(&self, data: &Dataset, spec: &Spec) -> Result<Fit<Mixture>, Error> {
-        self.fit_observed(data, spec, &mut ())
-    }
-
-    /// Fits, telling `observer` after every step; it may stop the fit, which is then returned as far as
-    /// it got. Models are in canonical form, by decreasing weight, or in the order of a start that was given.
-    ///
-    /// # Errors
-    /// [`Error::TooManyMixtures`] if there are too few rows for each model to have as many as it needs;
-    /// otherwise as [`Estimator::fit`](super::Estimator::fit).
-    pub fn fit_observed(
+    fn fit_observed(
         &self,
         data: &Dataset,
         spec: &Spec,
@@ -283,6 +260,29 @@ impl MixtureEm {
         };
         best.run(self.max_iterations, observer)?;
         best.into_fit(constant, unseen_pairs(data))
+    }
+}
+
+impl MixtureEm {
+    /// The name of this method.
+    pub const NAME: &'static str = "mixture-em";
+
+    /// So many models, everything else by default.
+    pub fn of(n_mixtures: usize) -> Self {
+        Self { n_mixtures, ..Self::default() }
+    }
+
+    /// Every option: its name, which is that of its field, and its value as text.
+    pub fn options(&self) -> BTreeMap<&'static str, String> {
+        texts(&mut self.clone())
+    }
+
+    /// Sets the option called `name`, which is that of its field.
+    ///
+    /// # Errors
+    /// As [`Method::set`](super::Method::set).
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        set(self, Self::NAME, name, value)
     }
 
     /// The units to fit in, and the constant columns. A ridge gives these a variance of their own.

@@ -9,7 +9,7 @@ use crate::infer::{Estimator, em::parameters::Frame};
 use crate::linalg::{Cholesky, dot};
 use crate::parallel;
 use crate::spec::NoiseFamily;
-use crate::{Dataset, Error, Matrix, Spec};
+use crate::{Dataset, Error, LinearGaussian, Matrix, Spec};
 
 /// Bayesian PCA, factor analysis and group factor analysis by a posterior whose factors are independent:
 /// `q(X) q(W) q(μ) q(α) q(τ)`.
@@ -97,6 +97,8 @@ options!(MeanField {
 });
 
 impl Estimator for MeanField {
+    type Model = LinearGaussian;
+
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         Climb::new(self, data, spec)?.fit(self, observer)
     }

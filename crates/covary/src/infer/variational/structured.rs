@@ -9,7 +9,7 @@ use crate::infer::{Estimator, em::parameters::Frame};
 use crate::linalg::Cholesky;
 use crate::parallel;
 use crate::spec::NoiseFamily;
-use crate::{Dataset, Error, Matrix, Spec};
+use crate::{Dataset, Error, LinearGaussian, Matrix, Spec};
 
 /// Bayesian PCA by a posterior that keeps loadings, mean and noise together:
 /// `q(X) q(μ, W, τ) q(α)` (Agarwal & Bishop 2003), with any gaps.
@@ -92,6 +92,8 @@ options!(Structured {
 });
 
 impl Estimator for Structured {
+    type Model = LinearGaussian;
+
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         Climb::new(self, data, spec)?.fit(self, observer)
     }

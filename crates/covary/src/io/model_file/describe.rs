@@ -1,41 +1,50 @@
 //! Everything in a model as JSON, for people and for programs.
 
 use super::header::Stored;
-use super::{Constant, FORMAT_VERSION, KIND, Saved, SavedMixture, SavedSources, Training, ica, mixture};
-use crate::ica::{Kind, Mixing};
-use crate::infer::{ObjectiveKind, Termination};
+use super::{FORMAT_VERSION, linear, mixture, sources};
+use crate::family::Family;
+use crate::ica::{self, Kind, Mixing};
+use crate::infer::{FitReport, ObjectiveKind, Termination};
+use crate::learned::{Constant, Learned, LinearFit, MixtureFit, Trained, Training};
 use crate::{Density, LinearGaussian, Matrix, Noise};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-impl Saved {
+impl Learned {
     /// Everything in the model by the names the documentation uses, as indented JSON. Loadings are
     /// the rotated ones if there was a rotation. Numbers that are not finite are the texts `NaN`,
     /// `inf` and `-inf`.
     ///
     /// ```
-    /// use covary::{data::{simulate, Shape}, io::model_file::Saved, Estimator, Method, Spec};
+    /// use covary::{data::{simulate, Shape}, learned::Learned, Estimator, Method, Spec};
     /// let (table, _) = simulate::ppca(Shape { rows: 80, columns: 5, n_components: 2 }, /* seed */ 1);
     /// let (spec, method) = (Spec::ppca(2), Method::from_name("spectral").unwrap());
-    /// let json = Saved::new(method.fit(&table, &spec)?, &table, &spec, &method).to_json();
+    /// let json = Learned::of_fit(method.fit(&table, &spec)?, &table, &spec, &method).to_json();
     /// let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     /// let ratio = value["explained_variance_ratio"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap());
     /// assert!(ratio.sum::<f64>() < 1.0);   // the noise has its share
     /// # Ok::<(), covary::Error>(())
     /// ```
     pub fn to_json(&self) -> String {
-        let (model, report) = (&self.model, &self.report);
-        let loadings = self.rotation.as_ref().map_or(model.loadings(), |r| &r.rotated.loadings);
-        let likelihood = report.objective.kind == ObjectiveKind::LogLikelihood;
-        let object = Object(vec![
-            ("kind", json!(KIND)),
-            ("family", json!(self.family)),
+        let object = match &self.model {
+            Trained::Linear(fit) => self.linear_json(fit),
+            Trained::Mixture(fit) => self.mixture_json(fit),
+            Trained::Sources(fit) => self.sources_json(fit),
+        };
+        serde_json::to_string_pretty(&Object(object)).expect("text and numbers are JSON")
+    }
+
+    fn linear_json(&self, fit: &LinearFit) -> Entries {
+        let (model, report) = (&fit.model, &fit.report);
+        let mut entries = vec![
+            ("kind", json!(linear::KIND)),
+            ("family", json!(self.family.name())),
             ("n_components", json!(model.n_components())),
             ("n_columns", json!(model.n_columns())),
             ("columns", json!(self.columns)),
-            ("views", views(self)),
+            ("views", views(self, fit)),
             (
                 "canonical_correlations",
                 match self.canonical() {
@@ -47,10 +56,10 @@ impl Saved {
             ("mean", numbers(model.mean())),
             ("noise_variance", noise(model)),
             ("scale", json!(model.scale().map(numbers))),
-            ("loadings", rows(loadings)),
+            ("loadings", rows(fit.loadings())),
             (
                 "rotation",
-                json!(self.rotation.as_ref().map(|rotation| json!({
+                json!(fit.rotation.as_ref().map(|rotation| json!({
                     "name": rotation.name,
                     "transform": rows(&rotation.rotated.transform),
                     "factor_correlations": rows(&rotation.rotated.factor_correlations),
@@ -60,14 +69,8 @@ impl Saved {
             ("explained_variance", numbers(&model.explained_variance())),
             ("explained_variance_ratio", numbers(&model.explained_variance_ratio())),
             ("signal_variance_ratio", numbers(&model.signal_variance_ratio())),
-            ("log_likelihood", json!(likelihood.then(|| stored(&report.objective.value)))),
-            (
-                "lower_bound",
-                json!(
-                    (report.objective.kind == ObjectiveKind::LowerBound)
-                        .then(|| stored(&report.objective.value))
-                ),
-            ),
+            ("log_likelihood", at(report, ObjectiveKind::LogLikelihood)),
+            ("lower_bound", at(report, ObjectiveKind::LowerBound)),
             ("relevance", if report.relevance.is_empty() { Value::Null } else { numbers(&report.relevance) }),
             (
                 "monitored",
@@ -77,69 +80,21 @@ impl Saved {
                     report.monitored.iter().map(stored).collect()
                 },
             ),
-            ("parameter_uncertainty", json!(self.parameter_uncertainty())),
-            ("objective", stored(&report.objective)),
-            ("converged", json!(report.converged())),
-            ("termination", stored(&report.termination)),
-            ("n_iterations", json!(report.n_iterations())),
-            ("trace", numbers(&report.trace)),
-            ("warnings", report.warnings.iter().map(warning).collect()),
-            ("spec", stored(&self.spec)),
-            ("method", json!({ "name": self.method.name, "options": typed(&self.method.options) })),
-            ("seed", json!(self.seed)),
-            ("training", training(&self.training)),
-            ("constants", self.constants.iter().map(constant).collect()),
-            ("choice", json!(self.choice.as_ref().map(stored))),
-            ("check", json!(self.check.as_ref().map(stored))),
-            ("created_by", json!(self.created_by)),
-            ("format_version", json!(FORMAT_VERSION)),
-        ]);
-        serde_json::to_string_pretty(&object).expect("text and numbers are JSON")
+            ("parameter_uncertainty", json!(fit.parameter_uncertainty().name())),
+        ];
+        entries.extend(reported(report));
+        entries.push(("spec", stored(&fit.spec)));
+        entries.extend(self.method_json());
+        entries.push(("constants", self.constants.iter().map(constant).collect()));
+        entries.push(("choice", json!(fit.choice.as_ref().map(stored))));
+        entries.push(("check", json!(self.check.as_ref().map(stored))));
+        entries.extend(self.version_json());
+        entries
     }
 
-    /// Where the uncertainty of the parameters is kept, in a word: `none`, `posterior` or `draws`.
-    pub fn parameter_uncertainty(&self) -> &'static str {
-        match (&self.draws, self.model.uncertainty()) {
-            (Some(_), _) => "draws",
-            (None, Some(_)) => "posterior",
-            (None, None) => "none",
-        }
-    }
-}
-
-/// Names and columns of the views; null for a model without.
-fn views(saved: &Saved) -> Value {
-    if saved.views.is_empty() {
-        return Value::Null;
-    }
-    let view =
-        |(name, columns): (&str, Range<usize>)| json!({ "name": name, "columns": saved.columns[columns] });
-    saved.view_columns().into_iter().map(view).collect()
-}
-
-/// R² by view and component of group factor analysis [M 2.7.5]; null for other models.
-fn explained_by_view(saved: &Saved) -> Value {
-    match saved.activity() {
-        Ok(Some(activity)) if saved.family == "gfa" => rows(&activity.explained_variance),
-        _ => Value::Null,
-    }
-}
-
-impl SavedMixture {
-    /// Everything in the mixture, as [`Saved::to_json`] has it of one model.
-    ///
-    /// ```
-    /// use covary::{data::{simulate, Shape}, infer::MixtureEm, io::model_file::SavedMixture, Spec};
-    /// let (table, _, _) = simulate::mixture(Shape { rows: 90, columns: 4, n_components: 1 }, 2, 9.0, /* seed */ 1);
-    /// let (spec, method) = (Spec::ppca(1), MixtureEm::of(2));
-    /// let json = SavedMixture::new(method.fit(&table, &spec)?, &table, &spec, (&method).into()).to_json();
-    /// let value: serde_json::Value = serde_json::from_str(&json).unwrap();
-    /// assert!(value["models"][0]["weight"].as_f64().unwrap() >= value["models"][1]["weight"].as_f64().unwrap());
-    /// # Ok::<(), covary::Error>(())
-    /// ```
-    pub fn to_json(&self) -> String {
-        let (mixture, report) = (&self.mixture, &self.report);
-        let name = |k: usize| self.classes.as_ref().map(|classes| &classes.names[k]);
+    fn mixture_json(&self, fit: &MixtureFit) -> Entries {
+        let (mixture, report) = (&fit.mixture, &fit.report);
+        let name = |k: usize| fit.classes.as_ref().map(|classes| &classes.names[k]);
         let model = |(k, model): (usize, &LinearGaussian)| {
             json!({
                 "weight": stored(&mixture.weights()[k]),
@@ -152,61 +107,41 @@ impl SavedMixture {
                 "explained_variance_ratio": numbers(&model.explained_variance_ratio()),
             })
         };
-        let object = Object(vec![
+        let mut entries = vec![
             ("kind", json!(mixture::KIND)),
-            ("family", json!(self.family)),
+            ("family", json!(self.family.name())),
             ("n_mixtures", json!(mixture.models().len())),
-            ("n_components", json!(mixture.models()[0].n_components())),
-            ("n_parameters", json!(self.n_parameters())),
+            ("n_components", json!(self.n_components())),
+            ("n_parameters", json!(self.n_parameters().ok())),
             ("n_columns", json!(mixture.n_columns())),
             ("columns", json!(self.columns)),
-            ("target", json!(self.classes.as_ref().map(|classes| &classes.target))),
+            ("target", json!(fit.classes.as_ref().map(|classes| &classes.target))),
             ("models", mixture.models().iter().enumerate().map(model).collect()),
             ("log_likelihood", stored(&report.objective.value)),
-            ("objective", stored(&report.objective)),
-            ("converged", json!(report.converged())),
-            ("termination", stored(&report.termination)),
-            ("n_iterations", json!(report.n_iterations())),
-            ("trace", numbers(&report.trace)),
-            ("warnings", report.warnings.iter().map(warning).collect()),
-            ("spec", stored(&self.spec)),
-            ("method", json!({ "name": self.method.name, "options": typed(&self.method.options) })),
-            ("seed", json!(self.seed)),
-            ("training", training(&self.training)),
-            ("check", json!(self.check.as_ref().map(stored))),
-            ("constants", self.constants.iter().map(constant).collect()),
-            ("created_by", json!(self.created_by)),
-            ("format_version", json!(FORMAT_VERSION)),
-        ]);
-        serde_json::to_string_pretty(&object).expect("text and numbers are JSON")
+        ];
+        entries.extend(reported(report));
+        entries.push(("spec", stored(&fit.spec)));
+        entries.extend(self.method_json());
+        entries.push(("check", json!(self.check.as_ref().map(stored))));
+        entries.push(("constants", self.constants.iter().map(constant).collect()));
+        entries.extend(self.version_json());
+        entries
     }
-}
 
-impl SavedSources {
-    /// Everything in it, as [`Saved::to_json`] has it of one model.
-    ///
-    /// ```
-    /// use covary::{Dataset, Matrix, ica::Method, io::model_file::SavedSources};
-    /// let saws = Matrix::from_fn(200, 2, |i, j| ((i * (3 + 4 * j)) % 19) as f64);
-    /// let (table, method) = (Dataset::new(saws)?, Method::from_name("fastica").unwrap());
-    /// let json = SavedSources::new(method.fit_observed(&table, &mut ())?, &table, &method).to_json();
-    /// let value: serde_json::Value = serde_json::from_str(&json).unwrap();
-    /// assert!(value["kurtosis"][0].as_f64().unwrap() < -1.0);   // light tails
-    /// # Ok::<(), covary::Error>(())
-    /// ```
-    pub fn to_json(&self) -> String {
-        let (found, model) = (&self.found, self.model());
-        let exact = match model {
-            Mixing::Exact(model) => Some(model),
-            Mixing::Noisy(_) => None,
+    fn sources_json(&self, fit: &ica::Fit) -> Entries {
+        let model = &fit.model;
+        let (exact, noisy) = match model {
+            Mixing::Exact(model) => (Some(model), None),
+            Mixing::Noisy(model) => (None, Some(model)),
         };
-        let objective = found.objective();
+        let objective = fit.objective();
         let at = |kind| {
             json!(objective.as_ref().filter(|o| o.kind == kind).map(|objective| stored(&objective.value)))
         };
-        let object = Object(vec![
-            ("kind", json!(ica::KIND)),
-            ("family", json!(ica::KIND)),
+        let shares = self.source_variance_ratio().unwrap_or_default();
+        let mut entries = vec![
+            ("kind", json!(sources::KIND)),
+            ("family", json!(self.family.name())),
             ("n_components", json!(model.n_components())),
             ("n_columns", json!(self.columns.len())),
             ("columns", json!(self.columns)),
@@ -215,26 +150,73 @@ impl SavedSources {
             ("unmixing", json!(exact.map(|model| rows(model.unmixing())))),
             ("whitening", json!(exact.map(|model| rows(model.whitening())))),
             ("rotation", json!(exact.map(|model| rows(model.rotation())))),
-            ("noise_variance", json!(self.noisy().ok().map(|model| numbers(model.noise_variances())))),
-            ("kurtosis", numbers(&found.kurtosis)),
-            ("densities", found.kinds.iter().map(|kind: &Kind| json!(kind.name())).collect()),
+            ("noise_variance", json!(noisy.map(|model| numbers(model.noise_variances())))),
+            ("kurtosis", numbers(&fit.kurtosis)),
+            ("densities", fit.kinds.iter().map(|kind: &Kind| json!(kind.name())).collect()),
             ("explained_variance", numbers(&model.explained_variance())),
-            ("explained_variance_ratio", numbers(&self.explained_variance_ratio())),
+            ("explained_variance_ratio", numbers(&shares)),
             ("log_likelihood", at(ObjectiveKind::LogLikelihood)),
             ("lower_bound", at(ObjectiveKind::LowerBound)),
-            ("converged", json!(found.termination == Termination::Converged)),
-            ("termination", stored(&found.termination)),
-            ("n_iterations", json!(found.n_iterations)),
-            ("trace", numbers(&found.trace)),
-            ("warnings", found.warnings.iter().map(warning).collect()),
+            ("converged", json!(fit.termination == Termination::Converged)),
+            ("termination", stored(&fit.termination)),
+            ("n_iterations", json!(fit.n_iterations)),
+            ("trace", numbers(&fit.trace)),
+            ("warnings", fit.warnings.iter().map(warning).collect()),
+        ];
+        entries.extend(self.method_json());
+        entries.push(("constants", self.constants.iter().map(constant).collect()));
+        entries.extend(self.version_json());
+        entries
+    }
+
+    fn method_json(&self) -> Entries {
+        vec![
             ("method", json!({ "name": self.method.name, "options": typed(&self.method.options) })),
             ("seed", json!(self.seed)),
             ("training", training(&self.training)),
-            ("constants", self.constants.iter().map(constant).collect()),
-            ("created_by", json!(self.created_by)),
-            ("format_version", json!(FORMAT_VERSION)),
-        ]);
-        serde_json::to_string_pretty(&object).expect("text and numbers are JSON")
+        ]
+    }
+
+    fn version_json(&self) -> Entries {
+        vec![("created_by", json!(self.created_by)), ("format_version", json!(FORMAT_VERSION))]
+    }
+}
+
+/// Names and values, in the order people read them.
+type Entries = Vec<(&'static str, Value)>;
+
+/// How a fit ended.
+fn reported(report: &FitReport) -> Entries {
+    vec![
+        ("objective", stored(&report.objective)),
+        ("converged", json!(report.converged())),
+        ("termination", stored(&report.termination)),
+        ("n_iterations", json!(report.n_iterations())),
+        ("trace", numbers(&report.trace)),
+        ("warnings", report.warnings.iter().map(warning).collect()),
+    ]
+}
+
+/// The objective, if it is of that kind.
+fn at(report: &FitReport, kind: ObjectiveKind) -> Value {
+    json!((report.objective.kind == kind).then(|| stored(&report.objective.value)))
+}
+
+/// Names and columns of the views; null for a model without.
+fn views(learned: &Learned, fit: &LinearFit) -> Value {
+    if fit.views.is_empty() {
+        return Value::Null;
+    }
+    let view =
+        |(name, columns): (&str, Range<usize>)| json!({ "name": name, "columns": learned.columns[columns] });
+    fit.view_columns().into_iter().map(view).collect()
+}
+
+/// R² by view and component of group factor analysis [M 2.7.5]; null for other models.
+fn explained_by_view(learned: &Learned) -> Value {
+    match learned.activity() {
+        Ok(Some(activity)) if learned.family == Family::Gfa => rows(&activity.explained_variance),
+        _ => Value::Null,
     }
 }
 
@@ -260,7 +242,7 @@ fn constant(constant: &Constant) -> Value {
 }
 
 /// An object in the order people read it.
-struct Object(Vec<(&'static str, Value)>);
+struct Object(Entries);
 
 impl Serialize for Object {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {

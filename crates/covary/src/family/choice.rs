@@ -1,0 +1,155 @@
+//! How the number of components is chosen where it was left open.
+
+use super::{AnyMethod, Chosen, Progress, Request};
+use crate::data::Pattern;
+use crate::infer::{Em, FullCovariance, Kept, PrincipalAxes, SharedPrivate};
+use crate::select::{ChoiceRule, HeldOut, HeldOutOptions, MixtureSize, held_out_cells_up_to};
+use crate::views::{CanonicalCorrelation, CanonicalTest};
+use crate::{Dataset, Error, Estimator, Method, Spec};
+use std::ops::Range;
+
+/// Most components tried to find how many predict hidden cells best.
+pub const MOST_TRIED: usize = 8;
+/// Most components offered, without being asked, to a method that drops those it does not need.
+pub const MOST_OFFERED: usize = 30;
+/// Canonical correlations count as shared while their test has a p-value of at most this.
+pub const SIGNIFICANT: f64 = 0.05;
+
+/// How many components, and on what grounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// The number of components.
+    pub n_components: usize,
+    /// The number of models of a mixture; 1 for other families.
+    pub n_mixtures: usize,
+    /// Why this number.
+    pub grounds: Grounds,
+}
+
+/// Why a number of components was taken.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Grounds {
+    /// It was asked for.
+    Asked,
+    /// The principal components that explain the share of the variance asked for.
+    Share,
+    /// The family has no other.
+    Fixed,
+    /// The most there may be: the method drops those it does not need.
+    Offered,
+    /// The fewest that predict hidden cells as well as the best number; `None` if the table has no room for
+    /// components, or no cell to spare.
+    HiddenCells(Option<HeldOut>),
+    /// The canonical correlations before the first that may be due to chance.
+    Correlations {
+        /// Each with its test.
+        tests: Vec<CanonicalTest>,
+        /// How many tables with permuted rows they were compared with; `None` if by Bartlett's test.
+        n_permutations: Option<usize>,
+    },
+    /// The size of a mixture of least BIC among these.
+    Sizes(Vec<MixtureSize>),
+    /// All directions of the table; the number is how many there are at most.
+    Directions,
+}
+
+impl Choice {
+    pub(super) fn new(n_components: usize, grounds: Grounds) -> Self {
+        Self { n_components, n_mixtures: 1, grounds }
+    }
+
+    /// The scores of hidden cells that chose the number, if they did.
+    pub fn scores(&self) -> Option<&HeldOut> {
+        match &self.grounds {
+            Grounds::HiddenCells(scores) => scores.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// The fewest components that predict hidden cells as well as any number up to [`MOST_TRIED`]; methods that drop
+/// components are offered up to [`MOST_OFFERED`].
+pub(super) fn by_hidden_cells(
+    request: &Request,
+    data: &Dataset,
+    method: &AnyMethod,
+    watch: &Progress<'_>,
+) -> Chosen {
+    let room = request.room(data);
+    if method.prunes() {
+        return Ok(Choice::new(MOST_OFFERED.min(room), Grounds::Offered));
+    }
+    let refit = request.with_gaps(method.linear()?)?;
+    let options = HeldOutOptions { seed: request.seed, ..HeldOutOptions::default() };
+    let scores = held_out_cells_up_to(data, &request.spec(), MOST_TRIED.min(room), &refit, &options, watch)?;
+    let n_components = scores.as_ref().map_or(0, |scores| scores.chosen(ChoiceRule::OneStandardError));
+    Ok(Choice::new(n_components, Grounds::HiddenCells(scores)))
+}
+
+impl Request {
+    /// The method for a table whose cells have been hidden: there are gaps then, even where there were
+    /// none.
+    pub(crate) fn with_gaps(&self, method: &Method) -> Result<Method, Error> {
+        let limited = |method: Method| Ok(self.limited(method.into(), &[])?.linear()?.clone());
+        match method {
+            // The sampler would be run for every number of components and every fold.
+            Method::Spectral(_)
+            | Method::Newton(_)
+            | Method::ConditionalMaximization(_)
+            | Method::FixedPoint(_)
+            | Method::Gibbs(_) => limited(Method::Em(Em::default())),
+            Method::BachJordan(_) => limited(Method::SharedPrivate(SharedPrivate::default())),
+            _ => Ok(method.clone()),
+        }
+    }
+}
+
+/// As many components as there are canonical correlations before the first that may be due to chance (p > 0.05): by
+/// Bartlett's test, or by permuted rows where there are few of them or a ridge. With gaps they are those of the covariance
+/// that the rows have by EM, and count as many rows as have two cells of the two views on average.
+pub(super) fn significant_correlations(request: &Request, data: &Dataset, method: &AnyMethod) -> Chosen {
+    let dx = request.spec_for(data, 0).views[0];
+    let ridge = if let AnyMethod::Linear(Method::BachJordan(method)) = method { method.ridge } else { 0.0 };
+    let canonical = CanonicalCorrelation { ridge, ..CanonicalCorrelation::default() };
+    let (n, d) = (data.n_rows(), data.n_columns());
+    let permuted = data.is_complete() && (ridge > 0.0 || n < 2 * d);
+    let mut n_permutations = None;
+    let tests = if data.is_complete() {
+        let [x, y] = [0..dx, dx..d].map(|view| data.of_columns(&view.collect::<Vec<_>>()));
+        if permuted {
+            let found = canonical.sequential_tests(&x?, &y?, SIGNIFICANT, request.seed)?;
+            n_permutations = Some(found.n_permutations);
+            found.tests
+        } else {
+            canonical.fit(&x?, &y?)?.bartlett_tests()
+        }
+    } else {
+        let spec = Spec { standardize: true, ..Spec::ppca(d - 1) };
+        let full = FullCovariance { pseudo_rows: 0.0, ..FullCovariance::default() }.fit(data, &spec)?.model;
+        let pairs = |p: Pattern<'_>| {
+            let seen = |view: Range<usize>| {
+                view.len() - p.gaps.iter().filter(|g| view.contains(&(**g as usize))).count()
+            };
+            p.rows.len() * seen(0..dx) * seen(dx..d)
+        };
+        let rows = data.patterns().map(pairs).sum::<usize>() / (dx * (d - dx));
+        canonical.of_covariance(rows.max(2), full.mean(), &full.covariance(), dx)?.bartlett_tests()
+    };
+    let n_components = tests.iter().take_while(|test| test.p_value <= SIGNIFICANT).count();
+    Ok(Choice::new(n_components, Grounds::Correlations { tests, n_permutations }))
+}
+
+/// The fewest principal components that explain more than a share of the variance.
+pub(super) fn explaining(data: &Dataset, share: f64, standardize: bool) -> Result<usize, Error> {
+    let axes = PrincipalAxes { kept: Kept::Share(share), ..PrincipalAxes::default() };
+    let scaled;
+    let data = if standardize {
+        let mut values = data.values().clone();
+        values.scale_columns(&data.observed_variances().iter().map(|v| 1.0 / v.sqrt()).collect::<Vec<_>>());
+        scaled = Dataset::with_names(values, data.column_names().to_vec())?;
+        &scaled
+    } else {
+        data
+    };
+    Ok(axes.fit(data)?.components.n_rows())
+}

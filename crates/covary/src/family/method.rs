@@ -1,0 +1,123 @@
+//! A method of any family.
+
+use crate::ica;
+use crate::infer::{MethodRecord, MixtureEm};
+use crate::{Error, Method};
+use std::collections::BTreeMap;
+
+/// A method of any family, by whichever of the three kinds of models it leads to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AnyMethod {
+    /// To one linear-Gaussian model.
+    Linear(Method),
+    /// To a mixture of them.
+    Mixture(MixtureEm),
+    /// To independent sources.
+    Sources(ica::Method),
+}
+
+impl From<Method> for AnyMethod {
+    fn from(method: Method) -> Self {
+        Self::Linear(method)
+    }
+}
+
+impl From<MixtureEm> for AnyMethod {
+    fn from(method: MixtureEm) -> Self {
+        Self::Mixture(method)
+    }
+}
+
+impl From<ica::Method> for AnyMethod {
+    fn from(method: ica::Method) -> Self {
+        Self::Sources(method)
+    }
+}
+
+impl From<&AnyMethod> for MethodRecord {
+    fn from(method: &AnyMethod) -> Self {
+        match method {
+            AnyMethod::Linear(method) => method.into(),
+            AnyMethod::Mixture(method) => method.into(),
+            AnyMethod::Sources(method) => method.into(),
+        }
+    }
+}
+
+impl AnyMethod {
+    /// The method of that name with its default options.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let linear = || Method::from_name(name).map(Self::Linear);
+        let mixture = || (name == MixtureEm::NAME).then(|| Self::Mixture(MixtureEm::default()));
+        let sources = || ica::Method::from_name(name).map(Self::Sources);
+        linear().or_else(mixture).or_else(sources)
+    }
+
+    /// The names of all methods.
+    pub fn names() -> Vec<&'static str> {
+        Method::NAMES.iter().chain([&MixtureEm::NAME]).chain(&ica::Method::NAMES).copied().collect()
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Linear(method) => method.name(),
+            Self::Mixture(_) => MixtureEm::NAME,
+            Self::Sources(method) => method.name(),
+        }
+    }
+
+    /// Every option by name, its value as text.
+    pub fn options(&self) -> BTreeMap<&'static str, String> {
+        match self {
+            Self::Linear(method) => method.options(),
+            Self::Mixture(method) => method.options(),
+            Self::Sources(method) => method.options(),
+        }
+    }
+
+    /// Sets the option called `name`.
+    ///
+    /// # Errors
+    /// As [`Method::set`].
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        match self {
+            Self::Linear(method) => method.set(name, value),
+            Self::Mixture(method) => method.set(name, value),
+            Self::Sources(method) => method.set(name, value),
+        }
+    }
+
+    /// The method of one linear-Gaussian model.
+    pub(crate) fn linear(&self) -> Result<&Method, Error> {
+        match self {
+            Self::Linear(method) => Ok(method),
+            other => Err(other.misplaced("one linear-Gaussian model")),
+        }
+    }
+
+    /// The method of a mixture.
+    pub(crate) fn mixture(&self) -> Result<&MixtureEm, Error> {
+        match self {
+            Self::Mixture(method) => Ok(method),
+            other => Err(other.misplaced("a mixture")),
+        }
+    }
+
+    /// The method of independent sources.
+    pub(crate) fn sources(&self) -> Result<&ica::Method, Error> {
+        match self {
+            Self::Sources(method) => Ok(method),
+            other => Err(other.misplaced("independent sources")),
+        }
+    }
+
+    fn misplaced(&self, what: &'static str) -> Error {
+        Error::Unsupported { method: self.name(), what, instead: "a method of the family" }
+    }
+
+    /// Whether the method drops components that the table does not support.
+    pub fn prunes(&self) -> bool {
+        matches!(self, Self::Linear(Method::Structured(_) | Method::MeanField(_) | Method::Evidence(_)))
+    }
+}

@@ -1,0 +1,316 @@
+//! What people ask for; whatever they leave open is decided here and in the family's file.
+
+use super::choice::explaining;
+use super::{AnyMethod, Choice, Entry, Family, Grounds, Kind, Progress, gaussian};
+use crate::error::Argument;
+use crate::model::{ColumnMap, Rotation};
+use crate::spec::NoiseFamily;
+use crate::{Dataset, Error, Spec};
+
+/// Columns of a table that are of one kind, such as the questions of one questionnaire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    /// What it is called.
+    pub name: String,
+    /// The names of its columns.
+    pub columns: Vec<String>,
+}
+
+/// The class of every row, where a model is fitted to each class.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Classes {
+    /// The column that named them.
+    pub target: String,
+    /// Their names.
+    pub names: Vec<String>,
+    /// The place of each row's class among the names; `None` where it is missing.
+    pub of_rows: Vec<Option<usize>>,
+    /// How probable they are, in their order; if `None`, as frequent as they were.
+    pub priors: Option<Vec<f64>>,
+}
+
+/// How many components to take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Components {
+    /// Chosen by the family: for most the fewest that predict hidden cells as well as any number up to
+    /// [`MOST_TRIED`](super::MOST_TRIED); methods that drop components are offered up to
+    /// [`MOST_OFFERED`](super::MOST_OFFERED).
+    Auto,
+    /// This number.
+    Number(usize),
+    /// The fewest principal components whose share of the variance, of standardized columns if the fit
+    /// standardizes them, exceeds this one, between 0 and 1.
+    Share(f64),
+    /// As many as the columns can determine, up to this number.
+    AtMost(usize),
+}
+
+/// What to learn. Fields that are left open are decided by the family.
+///
+/// ```
+/// use covary::family::{Components, Family, Request};
+/// let request = Request { n_components: Some(Components::Number(2)), ..Request::new(Family::Fa) };
+/// assert!(request.spec().standardize);   // unless the request says otherwise
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The family.
+    pub family: Family,
+    /// How many components, for canonical correlation those that both views share; a full covariance has one
+    /// less than columns. `None` is [`Components::Auto`], except for independent components without noise: as many as
+    /// the table has directions.
+    pub n_components: Option<Components>,
+    /// How many models a mixture has; if `None`, BIC chooses from 1 to `max_mixtures`.
+    pub n_mixtures: Option<usize>,
+    /// The views of a model that has them; columns in no view are left out.
+    pub views: Vec<View>,
+    /// The classes of the rows, if a model is to be fitted to each.
+    pub classes: Option<Classes>,
+    /// The method by name; if `None`, the family's default for the table.
+    pub inference: Option<String>,
+    /// The method itself, such as one with a start that has no name; `inference`, the limits and `options` are not
+    /// looked at then.
+    pub method: Option<AnyMethod>,
+    /// Whether columns get unit variance before fitting; if `None`, the family decides. In group
+    /// factor analysis each column then has its own noise, else each view.
+    pub standardize: Option<bool>,
+    /// The noise, where it is to be another than the family's.
+    pub noise: Option<NoiseFamily>,
+    /// The floor of the noise, as [`Spec::noise_floor`] has it.
+    pub noise_floor: Option<f64>,
+    /// Whether more factors may be asked for than the columns determine. Those beyond one less than columns are zero.
+    pub allow_unidentified: bool,
+    /// Most iterations, for a method that has them.
+    pub max_iterations: Option<usize>,
+    /// When to stop, for a method that iterates.
+    pub tolerance: Option<f64>,
+    /// Further options of the method, by name and as text.
+    pub options: Vec<(String, String)>,
+    /// How the loadings are rotated for the reader, and what the user calls that.
+    pub rotation: Option<(String, Rotation)>,
+    /// Seed of everything left to chance.
+    pub seed: u64,
+    /// Most models of a mixture tried where their number is left open.
+    pub max_mixtures: usize,
+    /// Most components of each tried where their number is left open.
+    pub max_components: usize,
+}
+
+impl Request {
+    /// The family, everything else left open.
+    pub fn new(family: Family) -> Self {
+        Self {
+            family,
+            n_components: None,
+            n_mixtures: None,
+            views: Vec::new(),
+            classes: None,
+            inference: None,
+            method: None,
+            standardize: None,
+            noise: None,
+            noise_floor: None,
+            allow_unidentified: false,
+            max_iterations: None,
+            tolerance: None,
+            options: Vec::new(),
+            rotation: None,
+            seed: 0,
+            max_mixtures: super::MOST_MIXTURES,
+            max_components: super::MOST_COMPONENTS,
+        }
+    }
+
+    fn entry(&self) -> &'static dyn Entry {
+        self.family.entry()
+    }
+
+    /// Refuses what does not suit the family.
+    ///
+    /// # Errors
+    /// [`Error::NotForFamily`] with what does not suit it.
+    pub fn check(&self) -> Result<(), Error> {
+        let (entry, kind) = (self.entry(), self.family.kind());
+        let refuse =
+            |argument, suits: String| Err(Error::NotForFamily { argument, family: entry.name(), suits });
+        let names = |suits: &dyn Fn(Family) -> bool| Family::names(suits).join(", ");
+        if self.n_mixtures.is_some() && (kind != Kind::Mixture || self.classes.is_some()) {
+            return refuse(Argument::Mixtures, names(&|family| family.kind() == Kind::Mixture));
+        }
+        if self.classes.is_some() && !entry.has_classes() {
+            return refuse(Argument::Classes, names(&Family::has_classes));
+        }
+        if self.rotation.is_some()
+            && (kind != Kind::Linear || self.family.has_views() || self.classes.is_some())
+        {
+            return refuse(Argument::Rotation, names(&|f| f.kind() == Kind::Linear && !f.has_views()));
+        }
+        if self.standardize.is_some() && kind == Kind::Sources {
+            return refuse(Argument::Standardize, names(&|family| family.kind() != Kind::Sources));
+        }
+        if matches!(self.n_components, Some(Components::Share(_)))
+            && (kind == Kind::Mixture || self.family.has_views())
+        {
+            return refuse(Argument::Share, names(&|f| f.kind() != Kind::Mixture && !f.has_views()));
+        }
+        Ok(())
+    }
+
+    /// What is fitted, except for the number of components and the sizes of views.
+    pub fn spec(&self) -> Spec {
+        let standardize = self.standardize.unwrap_or(self.entry().standardizes());
+        let spec = self.entry().spec(standardize);
+        Spec {
+            noise: self.noise.unwrap_or(spec.noise),
+            noise_floor: self.noise_floor.or(spec.noise_floor),
+            allow_unidentified: self.allow_unidentified || spec.allow_unidentified,
+            ..spec
+        }
+    }
+
+    /// What is fitted to a table of [mapped](Self::column_map) columns.
+    pub fn spec_for(&self, data: &Dataset, n_components: usize) -> Spec {
+        let size =
+            |view: &View| data.column_names().iter().filter(|name| view.columns.contains(name)).count();
+        Spec { n_components, views: self.views.iter().map(size).collect(), ..self.spec() }
+    }
+
+    /// The columns of a table that are fitted: those that vary, and where there are views those in one, view by
+    /// view.
+    ///
+    /// # Errors
+    /// As [`ColumnMap::of_varying`]; [`Error::NumberOfViews`], [`Error::ColumnInTwoViews`] and
+    /// [`Error::FlatView`] for views that cannot be.
+    pub fn column_map(&self, table: &Dataset) -> Result<ColumnMap, Error> {
+        let (family, got) = (self.family.name(), self.views.len());
+        let needed = match self.entry().views() {
+            Some((fewest, most, words)) => (!(fewest..=most).contains(&got)).then_some(words),
+            None => (got > 0).then_some("one table without views"),
+        };
+        if let Some(needed) = needed {
+            return Err(Error::NumberOfViews { family, needed, got });
+        }
+        let mut column_map = ColumnMap::of_varying(table)?;
+        if got == 0 {
+            return Ok(column_map);
+        }
+        let name = |j: usize| &table.column_names()[j];
+        let owner = |j: usize| self.views.iter().find(|view| view.columns.contains(name(j)));
+        for (k, second) in self.views.iter().enumerate() {
+            let claimed = |c: &&String| self.views[..k].iter().any(|view| view.columns.contains(c));
+            if let Some(column) = second.columns.iter().find(claimed) {
+                let first = self.views.iter().find(|view| view.columns.contains(column));
+                let first = first.map_or_else(String::new, |view| view.name.clone());
+                return Err(Error::ColumnInTwoViews {
+                    column: column.clone(),
+                    first,
+                    second: second.name.clone(),
+                });
+            }
+        }
+        let mut columns = Vec::new();
+        for view in &self.views {
+            let before = columns.len();
+            columns.extend(column_map.columns.iter().filter(|&&j| view.columns.contains(name(j))));
+            if columns.len() == before {
+                return Err(Error::FlatView { view: view.name.clone() });
+            }
+        }
+        column_map.columns = columns;
+        column_map.constants.retain(|&(j, _)| owner(j).is_some());
+        Ok(column_map)
+    }
+
+    /// The method asked for, or the family's default, with the limits asked for.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchMethod`] or [`Error::WrongMethod`] for a method that does not exist or does not lead to
+    /// the family, and as [`Method::set`](crate::Method::set).
+    pub fn method(&self, data: &Dataset) -> Result<AnyMethod, Error> {
+        let leads = |method: AnyMethod| {
+            if self.family.methods().contains(&method.name()) {
+                return Ok(method);
+            }
+            Err(Error::WrongMethod {
+                method: method.name(),
+                family: self.family.name(),
+                known: self.family.methods().join(", "),
+            })
+        };
+        if let Some(given) = &self.method {
+            return leads(given.clone());
+        }
+        let method = match &self.inference {
+            None => self.entry().default_method(data, &self.spec()),
+            Some(name) => leads(AnyMethod::from_name(name).ok_or_else(|| Error::NoSuchMethod {
+                name: name.clone(),
+                known: AnyMethod::names().join(", "),
+            })?)?,
+        };
+        self.limited(method, &self.options)
+    }
+
+    /// A method with the limits asked for, and these options.
+    pub(super) fn limited(
+        &self,
+        mut method: AnyMethod,
+        options: &[(String, String)],
+    ) -> Result<AnyMethod, Error> {
+        let limits = [
+            ("max_iterations", self.max_iterations.map(|n| n.to_string())),
+            ("tolerance", self.tolerance.map(|t| format!("{t:?}"))),
+            ("seed", Some(self.seed.to_string())),
+        ];
+        let has = method.options();
+        // A limit is passed over by a method that has no use for it.
+        for (option, value) in limits {
+            if let Some(value) = value.filter(|_| has.contains_key(option)) {
+                method.set(option, &value)?;
+            }
+        }
+        options.iter().try_for_each(|(option, value)| method.set(option, value))?;
+        Ok(method)
+    }
+
+    /// The number of components asked for, offered or chosen, and that of models of a mixture.
+    ///
+    /// # Errors
+    /// [`Error::FixedComponents`] if a full covariance is to have any other number than it has, and as
+    /// [`held_out_cells_up_to`](crate::select::held_out_cells_up_to) and [`mixture_sizes`](crate::select::mixture_sizes).
+    pub fn choose(&self, data: &Dataset, method: &AnyMethod, watch: &Progress<'_>) -> Result<Choice, Error> {
+        let room = self.room(data);
+        let mixture = self.family.kind() == Kind::Mixture;
+        let given = match self.n_components {
+            None | Some(Components::Auto) => return self.entry().choose(self, data, method, watch),
+            Some(Components::Number(asked)) => (self.entry().allowed(self, data, asked)?, Grounds::Asked),
+            Some(Components::AtMost(most)) => {
+                (self.spec().max_components(data.n_columns()).min(most), Grounds::Asked)
+            }
+            Some(Components::Share(share)) => {
+                let found = explaining(data, share, self.spec().standardize)?;
+                (if self.family.kind() == Kind::Sources { found } else { found.min(room) }, Grounds::Share)
+            }
+        };
+        if mixture {
+            return super::mppca::by_bic(self, data, method, &[given.0], watch);
+        }
+        Ok(Choice::new(given.0, given.1))
+    }
+
+    /// The numbers of components that sizes of a mixture are compared for.
+    pub(super) fn components_to_try(&self, data: &Dataset) -> Result<Vec<usize>, Error> {
+        let most = self.spec().max_components(data.n_columns()).min(self.max_components);
+        Ok(match self.n_components {
+            Some(Components::Number(asked)) => vec![self.entry().allowed(self, data, asked)?],
+            _ if self.family == Family::Gmm => vec![gaussian::components(data)],
+            _ if most == 0 => vec![0],
+            _ => (1..=most).collect(),
+        })
+    }
+
+    /// Most components that the table has room for, with noise beside them.
+    pub(super) fn room(&self, data: &Dataset) -> usize {
+        let rows = data.n_informative_rows().saturating_sub(2);
+        self.spec().max_components(data.n_columns()).min(rows)
+    }
+}

@@ -1,0 +1,200 @@
+//! The file of one linear-Gaussian model: kind `linear-gaussian`.
+
+use super::header::{Header, UncertaintyDef};
+use super::{
+    Arrays, Error, FORMAT_VERSION, check_scale, check_strength, constant_names, family, invalid, length,
+};
+use super::{method_def, noise_of, noise_variances, parsed, put_common, put_models, put_scale, range};
+use super::{take_constants, take_models, take_scale, take_training, text};
+use crate::infer::{FitReport, MethodRecord};
+use crate::learned::{Learned, LinearFit, RotatedLoadings, Trained};
+use crate::linalg::packed;
+use crate::model::{Mixture, Rotated, Uncertainty};
+use crate::spec::NoiseFamily;
+use crate::{Density, LinearGaussian, Matrix, Noise, Spec};
+
+/// What the file holds.
+pub(super) const KIND: &str = "linear-gaussian";
+
+/// Whether the parts fit together; returns the number of columns.
+pub(super) fn check(learned: &Learned, fit: &LinearFit) -> Result<usize, crate::Error> {
+    let (d, q) = (fit.model.n_columns(), fit.model.n_components());
+    length("column names", d, learned.columns.len())?;
+    let mut models = fit.draws.iter().flat_map(Mixture::models).chain([&fit.model]);
+    models.try_for_each(|model| check_strength(model).and_then(|()| check_scale(model, &fit.spec)))?;
+    length("names of views", fit.spec.views.len(), fit.views.len())?;
+    // Views have private components besides those they share.
+    let most = fit.spec.n_components.saturating_add(if fit.views.is_empty() { 0 } else { d });
+    if q > most {
+        range("the number of components", q as f64, "at most what the spec asks for")?;
+    }
+    if !fit.report.relevance.is_empty() {
+        length("relevances", q * fit.views.len().max(1), fit.report.relevance.len())?;
+    }
+    if let Some(draws) = &fit.draws {
+        length("columns of a draw", d, draws.n_columns())?;
+        let isotropic = |model: &LinearGaussian| matches!(model.noise(), Noise::Isotropic(_));
+        for draw in draws.models() {
+            length("components of a draw", q, draw.n_components())?;
+            let families = if isotropic(draw) == isotropic(&fit.model) { 1 } else { 2 };
+            length("families of noise among model and draws", 1, families)?;
+        }
+    }
+    // Whether it should have been fitted was for the method to say.
+    let fitted = Spec { allow_unidentified: true, ..fit.spec.clone() };
+    fitted.check_shape(learned.training.n_rows, d)?;
+    if let Some(RotatedLoadings { rotated, .. }) = &fit.rotation {
+        let Rotated { loadings, transform, factor_correlations } = rotated;
+        for (what, matrix, rows) in [
+            ("rows and columns of the rotated loadings", loadings, d),
+            ("rows and columns of the rotation", transform, q),
+            ("rows and columns of the factor correlations", factor_correlations, q),
+        ] {
+            length(what, rows, matrix.n_rows())?;
+            length(what, q, matrix.n_columns())?;
+            if let Some(&value) = matrix.as_slice().iter().find(|v| !v.is_finite()) {
+                range("an entry of the rotation", value, "finite")?;
+            }
+        }
+    }
+    if let Some(choice) = &fit.choice
+        && !choice.by_n_components.iter().any(|at| at.shortfall == 0.0 && at.shortfall_error >= 0.0)
+    {
+        range("the smallest shortfall of a choice", f64::NAN, "0")?;
+    }
+    Ok(d)
+}
+
+/// Puts its arrays; returns the header.
+pub(super) fn put(learned: &Learned, fit: &LinearFit, arrays: &mut Arrays) -> Result<String, Error> {
+    arrays.put("mean", fit.model.mean().to_vec());
+    arrays.put_matrix("loadings", fit.model.loadings());
+    arrays.put("noise_variance", noise_variances(&fit.model));
+    put_scale(arrays, &fit.model);
+    put_common(learned, &fit.report.trace, arrays);
+    if let Some(RotatedLoadings { rotated, .. }) = &fit.rotation {
+        arrays.put_matrix("rotated_loadings", &rotated.loadings);
+        arrays.put_matrix("rotation", &rotated.transform);
+        arrays.put_matrix("factor_correlations", &rotated.factor_correlations);
+    }
+    if let Some(u) = fit.model.uncertainty() {
+        arrays.put_matrix("relative_covariances", &triangles(&u.relative));
+        arrays.put("noise_shape", u.shape.clone());
+    }
+    if let Some(draws) = &fit.draws {
+        put_models(arrays, "draws", draws.models());
+    }
+    Ok(text(&Header {
+        format_version: FORMAT_VERSION,
+        kind: KIND.to_owned(),
+        created_by: learned.created_by.clone(),
+        family: learned.family.to_string(),
+        views: fit.views.clone(),
+        columns: learned.columns.clone(),
+        constants: constant_names(learned),
+        noise: noise_of(&fit.model),
+        rotation: fit.rotation.as_ref().map(|r| r.name.clone()),
+        spec: fit.spec.clone(),
+        method: method_def(learned),
+        seed: learned.seed,
+        objective: fit.report.objective,
+        termination: fit.report.termination,
+        warnings: fit.report.warnings.clone(),
+        n_rows: learned.training.n_rows,
+        choice: fit.choice.clone(),
+        check: learned.check.clone(),
+        uncertainty: fit.model.uncertainty().map(|u| UncertaintyDef { coupled: u.coupled }),
+        n_draws: fit.draws.as_ref().map(|draws| draws.models().len()),
+        relevance: fit.report.relevance.clone(),
+        monitored: fit.report.monitored.clone(),
+    }))
+}
+
+/// Takes its arrays.
+pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Result<Learned, Error> {
+    let header: Header = parsed(header)?;
+    let noise = match (header.noise, arrays.take("noise_variance")?) {
+        (NoiseFamily::Diagonal, variances) => Noise::Diagonal(variances),
+        (NoiseFamily::Isotropic, variances) => match variances[..] {
+            [variance] => Noise::Isotropic(variance),
+            _ => return Err(Error::broken("noise_variance", "of isotropic noise is not one number")),
+        },
+    };
+    let mut model =
+        LinearGaussian::new(arrays.take_matrix("loadings")?, arrays.take("mean")?, noise).map_err(invalid)?;
+    // Whatever follows is sized by the columns, of which there must be some.
+    let (expected, got) = (model.n_columns(), header.columns.len());
+    if got == 0 || expected != got {
+        return Err(invalid(crate::Error::WrongLength { what: "column names", expected, got }));
+    }
+    let scale = take_scale(&mut arrays, &header.spec)?;
+    model = model.with_scale(scale).map_err(invalid)?;
+    if let Some(UncertaintyDef { coupled }) = header.uncertainty {
+        let relative =
+            from_triangles(&arrays.take_matrix("relative_covariances")?, model.n_components() + 1)?;
+        let uncertainty = Uncertainty { relative, shape: arrays.take("noise_shape")?, coupled };
+        model = model.with_uncertainty(uncertainty).map_err(invalid)?;
+    }
+    let draws = header.n_draws.map(|n| take_draws(&mut arrays, n, &model)).transpose()?;
+    let rotation = match header.rotation {
+        None => None,
+        Some(name) => {
+            let rotated = Rotated {
+                loadings: arrays.take_matrix("rotated_loadings")?,
+                transform: arrays.take_matrix("rotation")?,
+                factor_correlations: arrays.take_matrix("factor_correlations")?,
+            };
+            Some(RotatedLoadings { name, rotated })
+        }
+    };
+    let fit = LinearFit {
+        model,
+        draws,
+        rotation,
+        views: header.views,
+        spec: header.spec,
+        report: FitReport {
+            objective: header.objective,
+            trace: arrays.take("trace")?,
+            termination: header.termination,
+            warnings: header.warnings,
+            relevance: header.relevance,
+            monitored: header.monitored,
+        },
+        choice: header.choice,
+    };
+    Ok(Learned {
+        family: family(&header.family, &created_by)?,
+        columns: header.columns,
+        constants: take_constants(header.constants, &mut arrays)?,
+        method: MethodRecord { name: header.method.name, options: header.method.options },
+        seed: header.seed,
+        training: take_training(header.n_rows, &mut arrays)?,
+        check: header.check,
+        created_by,
+        model: Trained::Linear(Box::new(fit)),
+    })
+}
+
+/// The lower triangle of each matrix, one per row.
+fn triangles(matrices: &[Matrix]) -> Matrix {
+    let triangle =
+        |m: &Matrix| -> Vec<f64> { (0..m.n_rows()).flat_map(|i| m.row(i)[..=i].to_vec()).collect() };
+    Matrix::from_rows(&matrices.iter().map(triangle).collect::<Vec<_>>())
+}
+
+fn from_triangles(triangles: &Matrix, size: usize) -> Result<Vec<Matrix>, Error> {
+    if triangles.n_columns() != packed::len(size) {
+        return Err(Error::broken("relative_covariances", "are not triangles of the right size"));
+    }
+    Ok(triangles.rows().map(|row| packed::unpack(row, size)).collect())
+}
+
+fn take_draws(arrays: &mut Arrays, n: usize, model: &LinearGaussian) -> Result<Mixture, Error> {
+    let isotropic = matches!(model.noise(), Noise::Isotropic(_));
+    let draws = take_models(arrays, "draws", n, (model.n_columns(), isotropic), model.scale())?;
+    if draws.iter().any(|draw| draw.n_components() != model.n_components()) {
+        return Err(Error::broken("draws", "do not have the shape of the model"));
+    }
+    Mixture::equal(draws).map_err(|e| Error::broken("draws", format!("are not valid ({e})")))
+}

@@ -1,0 +1,167 @@
+//! One linear-Gaussian model and how its fit went.
+
+use super::{Learned, Trained, Training};
+use crate::family::Family;
+use crate::infer::FitReport;
+use crate::model::{Mixture, Predictive, Rotated};
+use crate::select::HeldOut;
+use crate::spec::NoiseFamily;
+use crate::views::{Activity, Canonical, CanonicalCorrelation};
+use crate::{Dataset, Error, Fit, LinearGaussian, Matrix, Method, Spec};
+use std::ops::Range;
+
+/// One linear-Gaussian model and how its fit went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinearFit {
+    /// The model, as fitted.
+    pub model: LinearGaussian,
+    /// Draws of its parameters, by a method that samples them.
+    pub draws: Option<Mixture>,
+    /// The loadings as rotated for the reader, if a rotation was asked for.
+    pub rotation: Option<RotatedLoadings>,
+    /// Names of its views, whose sizes the spec has; none for a model without.
+    pub views: Vec<String>,
+    /// What was fitted.
+    pub spec: Spec,
+    /// How the fit went and ended.
+    pub report: FitReport,
+    /// The scores that chose the number of components, if they did.
+    pub choice: Option<HeldOut>,
+}
+
+/// Rotated loadings and the name of the rotation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RotatedLoadings {
+    /// As the user gave it.
+    pub name: String,
+    /// Loadings, transform and factor correlations.
+    pub rotated: Rotated,
+}
+
+/// How a model counts that its parameters were estimated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParameterUncertainty {
+    /// Not at all.
+    None,
+    /// By their posterior distribution.
+    Posterior,
+    /// By draws of them.
+    Draws,
+}
+
+impl ParameterUncertainty {
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Posterior => "posterior",
+            Self::Draws => "draws",
+        }
+    }
+}
+
+impl LinearFit {
+    /// The density for rows the model was fitted to.
+    pub fn of_training_rows(&self) -> Predictive<'_> {
+        Predictive::of_training_rows(&self.model, self.draws.as_ref())
+    }
+
+    /// The density for other rows.
+    pub fn of_new_rows(&self) -> Predictive<'_> {
+        Predictive::of_new_rows(&self.model, self.draws.as_ref())
+    }
+
+    /// The loadings for the reader: rotated if a rotation was asked for.
+    pub fn loadings(&self) -> &Matrix {
+        self.rotation.as_ref().map_or(self.model.loadings(), |r| &r.rotated.loadings)
+    }
+
+    /// Standard deviations of the loadings, d × q, from the draws or from the posterior; `None` where the
+    /// parameters are taken as known.
+    pub fn loading_sds(&self) -> Option<Matrix> {
+        self.draws.as_ref().and_then(Mixture::loading_sds).or_else(|| self.model.loading_sds())
+    }
+
+    /// The columns of each view, by its name.
+    pub fn view_columns(&self) -> Vec<(&str, Range<usize>)> {
+        let mut columns = Vec::with_capacity(self.views.len());
+        let mut start = 0;
+        for (name, size) in self.views.iter().zip(&self.spec.views) {
+            columns.push((name.as_str(), start..start + size));
+            start += size;
+        }
+        columns
+    }
+
+    /// How the uncertainty of the parameters is kept.
+    pub fn parameter_uncertainty(&self) -> ParameterUncertainty {
+        match (&self.draws, self.model.uncertainty()) {
+            (Some(_), _) => ParameterUncertainty::Draws,
+            (None, Some(_)) => ParameterUncertainty::Posterior,
+            (None, None) => ParameterUncertainty::None,
+        }
+    }
+}
+
+impl Learned {
+    /// A fit of `data`; what the fit does not know is left empty, and the family follows from the noise.
+    pub fn of_fit(fit: Fit, data: &Dataset, spec: &Spec, method: &Method) -> Self {
+        Self::of_table(fit, (data.column_names().to_vec(), Training::of(data)), spec, method)
+    }
+
+    /// As [`of_fit`](Self::of_fit), of a table known by its columns' names and numbers.
+    pub fn of_table(fit: Fit, table: (Vec<String>, Training), spec: &Spec, method: &Method) -> Self {
+        let family = match spec.noise {
+            NoiseFamily::Isotropic => Family::Ppca,
+            NoiseFamily::Diagonal => Family::Fa,
+        };
+        let Fit { model, draws, report } = fit;
+        let linear = LinearFit {
+            model,
+            draws,
+            rotation: None,
+            views: (1..=spec.views.len()).map(|view| view.to_string()).collect(),
+            spec: spec.clone(),
+            report,
+            choice: None,
+        };
+        Self::new(family, table, method.into(), Trained::Linear(Box::new(linear)))
+    }
+
+    /// The canonical correlations of a model of two views, from what they share; `None` of other models.
+    ///
+    /// # Errors
+    /// As [`CanonicalCorrelation::of_covariance`].
+    pub fn canonical(&self) -> Result<Option<Canonical>, Error> {
+        let Trained::Linear(fit) = &self.model else { return Ok(None) };
+        let &[dx, _] = &fit.spec.views[..] else { return Ok(None) };
+        let n_components = Some(fit.spec.n_components.min(dx).min(self.columns.len() - dx));
+        let canonical = CanonicalCorrelation { n_components, ..CanonicalCorrelation::default() };
+        let covariance = fit.model.covariance();
+        canonical.of_covariance(self.training.n_rows, fit.model.mean(), &covariance, dx).map(Some)
+    }
+
+    /// What each component explains of each view, of standardized columns if these were fitted; none for a model
+    /// without views.
+    ///
+    /// # Errors
+    /// As [`Activity::of_model`].
+    pub fn activity(&self) -> Result<Option<Activity>, Error> {
+        match &self.model {
+            Trained::Linear(fit) if !fit.views.is_empty() => {
+                let variances: Vec<f64> = self.training.column_sds.iter().map(|s| s * s).collect();
+                Activity::of_model(&fit.model, &fit.spec.views, &variances, fit.spec.standardize).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The components to show: of canonical correlation those that are shared, not the private ones that stand for
+    /// the noise within views.
+    pub fn n_shown(&self) -> usize {
+        match &self.model {
+            Trained::Linear(fit) => self.family.entry().n_shown(&fit.model, fit.spec.n_components),
+            Trained::Mixture(_) | Trained::Sources(_) => self.n_components(),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! What comes of a request: a [`Learned`] model, whatever its family, with all that is known of how it came about.
+//!
+//! It is what every verb of the command, every figure and every Python class works on, and what a model file holds.
+//!
+//! ```
+//! use covary::{data::{simulate, Shape}, learned::{Learned, Rows}, Estimator, Method, Spec};
+//! let (whole, _) = simulate::ppca(Shape { rows: 80, columns: 5, n_components: 2 }, /* seed */ 1);
+//! let table = simulate::hide(&whole, 0.1, /* seed */ 2);
+//! let (spec, method) = (Spec::ppca(2), Method::from_name("em").unwrap());
+//! let learned = Learned::of_fit(method.fit(&table, &spec)?, &table, &spec, &method);
+//! assert_eq!(learned.fill(Rows::Training)?.fill(&table)?.cells().len(), table.n_gaps());
+//! # Ok::<(), covary::Error>(())
+//! ```
+
+mod answers;
+mod check;
+mod linear;
+mod mixture;
+mod sources;
+
+pub use answers::{Membership, RowScores, Rows, Scores};
+pub use check::{CheckOutcome, Checked};
+pub use linear::{LinearFit, ParameterUncertainty, RotatedLoadings};
+pub use mixture::{ClassNames, MixtureFit};
+
+use crate::family::Family;
+use crate::ica;
+use crate::infer::{MethodRecord, Objective, Termination};
+use crate::model::ColumnMap;
+use crate::select::SelfCheck;
+use crate::{Dataset, Error};
+
+/// A learned model of any family.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Learned {
+    /// What the user called the model; of classes that of each.
+    pub family: Family,
+    /// Names of its columns, in order.
+    pub columns: Vec<String>,
+    /// Columns that never varied and are not in the model.
+    pub constants: Vec<Constant>,
+    /// How it was fitted.
+    pub method: MethodRecord,
+    /// The seed the user gave.
+    pub seed: u64,
+    /// The table it was fitted to, in a few numbers per column.
+    pub training: Training,
+    /// How well hidden cells of the table were predicted, if that was looked at.
+    pub check: Option<SelfCheck>,
+    /// The program that learned it, with its version.
+    pub created_by: String,
+    /// The model itself, and how the fit went.
+    pub model: Trained,
+}
+
+/// The model itself, by the kind of its family.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Trained {
+    /// One linear-Gaussian model.
+    Linear(Box<LinearFit>),
+    /// Several, or one for each class.
+    Mixture(Box<MixtureFit>),
+    /// Independent sources.
+    Sources(Box<ica::Fit>),
+}
+
+/// A column that never varied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Constant {
+    /// Its name.
+    pub name: String,
+    /// Its one value.
+    pub value: f64,
+}
+
+/// The table behind a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Training {
+    /// Its rows.
+    pub n_rows: usize,
+    /// Observed cells per column.
+    pub n_observed_by_column: Vec<usize>,
+    /// Mean of the observed cells of each column.
+    pub column_means: Vec<f64>,
+    /// Standard deviation of the observed cells of each column (divisor: their number).
+    pub column_sds: Vec<f64>,
+}
+
+impl Training {
+    /// The numbers of a table.
+    pub fn of(data: &Dataset) -> Self {
+        Self {
+            n_rows: data.n_rows(),
+            n_observed_by_column: data.n_observed_by_column().to_vec(),
+            column_means: data.observed_means().to_vec(),
+            column_sds: data.observed_variances().iter().map(|v| v.sqrt()).collect(),
+        }
+    }
+
+    /// Missing cells.
+    pub fn n_gaps(&self) -> usize {
+        self.n_observed_by_column.iter().map(|n| self.n_rows - n).sum()
+    }
+}
+
+/// The name and version of this library.
+const CREATED_BY: &str = concat!("covary ", env!("CARGO_PKG_VERSION"));
+
+impl Learned {
+    /// A model of a table known by its columns' names and numbers, all that was not said left empty.
+    fn new(
+        family: Family,
+        (columns, training): (Vec<String>, Training),
+        method: MethodRecord,
+        model: Trained,
+    ) -> Self {
+        Self {
+            family,
+            columns,
+            constants: Vec::new(),
+            seed: method.options.get("seed").and_then(|seed| seed.parse().ok()).unwrap_or(0),
+            method,
+            training,
+            check: None,
+            created_by: CREATED_BY.to_owned(),
+            model,
+        }
+    }
+
+    /// Where the model's columns stand among these, by name, and the constants.
+    ///
+    /// # Errors
+    /// [`Error::NoColumn`] if one is not among them.
+    pub fn column_map(&self, names: &[String]) -> Result<ColumnMap, Error> {
+        let place = |name: &String| names.iter().position(|n| n == name);
+        let needed = |name: &String| place(name).ok_or_else(|| Error::NoColumn { column: name.clone() });
+        Ok(ColumnMap {
+            columns: self.columns.iter().map(needed).collect::<Result<_, _>>()?,
+            constants: self.constants.iter().filter_map(|c| Some((place(&c.name)?, c.value))).collect(),
+        })
+    }
+
+    /// The one linear-Gaussian model.
+    ///
+    /// # Errors
+    /// [`Error::NotOneModel`] for a mixture, [`Error::NoDensity`] for independent components.
+    pub fn linear(&self) -> Result<&LinearFit, Error> {
+        match &self.model {
+            Trained::Linear(fit) => Ok(fit),
+            Trained::Mixture(fit) => Err(Error::NotOneModel { what: fit.words() }),
+            Trained::Sources(fit) => Err(no_density(fit)),
+        }
+    }
+
+    /// The same, to change it.
+    ///
+    /// # Errors
+    /// As [`linear`](Self::linear).
+    pub fn linear_mut(&mut self) -> Result<&mut LinearFit, Error> {
+        self.linear()?;
+        match &mut self.model {
+            Trained::Linear(fit) => Ok(fit),
+            Trained::Mixture(_) | Trained::Sources(_) => unreachable!("just asked"),
+        }
+    }
+
+    /// The models of a mixture, or of classes.
+    ///
+    /// # Errors
+    /// [`Error::NotAMixture`] for other models.
+    pub fn mixture(&self) -> Result<&MixtureFit, Error> {
+        match &self.model {
+            Trained::Mixture(fit) => Ok(fit),
+            Trained::Linear(_) => Err(Error::NotAMixture { what: "one model" }),
+            Trained::Sources(_) => Err(Error::NotAMixture { what: "independent components" }),
+        }
+    }
+
+    /// The independent sources.
+    ///
+    /// # Errors
+    /// [`Error::NoSources`] for other models.
+    pub fn sources(&self) -> Result<&ica::Fit, Error> {
+        match &self.model {
+            Trained::Sources(fit) => Ok(fit),
+            Trained::Linear(_) => Err(Error::NoSources { what: "one linear-Gaussian model" }),
+            Trained::Mixture(fit) => Err(Error::NoSources { what: fit.words() }),
+        }
+    }
+
+    /// The components of the model, of each of its models, or its sources.
+    pub fn n_components(&self) -> usize {
+        match &self.model {
+            Trained::Linear(fit) => fit.model.n_components(),
+            Trained::Mixture(fit) => fit.mixture.models()[0].n_components(),
+            Trained::Sources(fit) => fit.model.n_components(),
+        }
+    }
+
+    /// How the fit ended.
+    pub fn ending(&self) -> Ending<'_> {
+        let report = match &self.model {
+            Trained::Linear(fit) => &fit.report,
+            Trained::Mixture(fit) => &fit.report,
+            Trained::Sources(fit) => {
+                return Ending {
+                    termination: fit.termination,
+                    n_iterations: fit.n_iterations,
+                    trace: &fit.trace,
+                    objective: fit.objective(),
+                    warnings: fit.warnings.iter().map(Notice::from).collect(),
+                };
+            }
+        };
+        Ending {
+            termination: report.termination,
+            n_iterations: report.n_iterations(),
+            trace: &report.trace,
+            objective: Some(report.objective),
+            warnings: report.warnings.iter().map(Notice::from).collect(),
+        }
+    }
+}
+
+/// How a fit of any family ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ending<'a> {
+    /// Why it ended.
+    pub termination: Termination,
+    /// Steps taken.
+    pub n_iterations: usize,
+    /// The objective after each step.
+    pub trace: &'a [f64],
+    /// What was maximized, at the end; `None` for a method that has no objective.
+    pub objective: Option<Objective>,
+    /// What to doubt.
+    pub warnings: Vec<Notice>,
+}
+
+/// A warning of any method, as data and in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// Its code, as model files have it.
+    pub code: &'static str,
+    /// Whether it is about convergence.
+    pub of_convergence: bool,
+    /// The sentence.
+    pub message: String,
+}
+
+impl From<&crate::infer::Warning> for Notice {
+    fn from(warning: &crate::infer::Warning) -> Self {
+        let of_convergence = matches!(warning, crate::infer::Warning::StillRising { .. });
+        Self { code: warning.code(), of_convergence, message: warning.to_string() }
+    }
+}
+
+impl From<&ica::Warning> for Notice {
+    fn from(warning: &ica::Warning) -> Self {
+        let of_convergence = matches!(warning, ica::Warning::NotConverged { .. });
+        Self { code: warning.code(), of_convergence, message: warning.to_string() }
+    }
+}
+
+fn no_density(fit: &ica::Fit) -> Error {
+    Error::NoDensity { noisy: matches!(fit.model, ica::Mixing::Noisy(_)) }
+}
