@@ -10,9 +10,9 @@
 //! use covary_report::{plot::hinton, Style};
 //! let (table, _) = simulate::ppca(Shape { rows: 100, columns: 6, n_components: 2 }, /* seed */ 1);
 //! let (spec, method) = (Spec::ppca(2), Method::from_name("spectral").unwrap());
-//! let saved = Saved::new(method.fit(&table, &spec)?, &table, &spec, &method);
+//! let learned = Learned::of_fit(method.fit(&table, &spec)?, &table, &spec, &method);
 //!
-//! let numbers = hinton::numbers(&saved)?;
+//! let numbers = hinton::numbers(&learned)?;
 //! assert_eq!((numbers.columns.len(), numbers.n_components), (6, 2));
 //! let svg = hinton::draw(&numbers, &Style::default());
 //! assert!(svg.as_str().starts_with("<svg"));

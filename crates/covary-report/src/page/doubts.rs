@@ -2,6 +2,8 @@
 
 use super::facts::{ColumnFacts, CoverageFacts, Facts, TableFacts, Why};
 use crate::scale::{count, number, percent, several};
+use covary::family::Family;
+use covary::learned::ParameterUncertainty;
 
 /// Fewer rows for each component leave loadings uncertain enough to say so.
 const FEW_ROWS: usize = 20;
@@ -119,7 +121,7 @@ fn of_components(facts: &Facts) -> Vec<String> {
             (2 * q).min(room)
         ));
     }
-    if table.n_rows < FEW_ROWS * q.max(1) && model.parameter_uncertainty == "none" {
+    if table.n_rows < FEW_ROWS * q.max(1) && model.parameter_uncertainty == ParameterUncertainty::None {
         said.push(format!(
             "{} few{}: the model is uncertain, and intervals take it as known; --model bpca counts that.",
             if table.n_rows == 1 {
@@ -130,17 +132,17 @@ fn of_components(facts: &Facts) -> Vec<String> {
             if q > 0 { format!(" for {}", several(q, "component")) } else { String::new() }
         ));
     }
-    said.extend(of_spread(table, &model.family));
+    said.extend(of_spread(table, model.family));
     said
 }
 
 /// Columns that the model makes wider or narrower than they are.
-fn of_spread(table: &TableFacts, family: &str) -> Option<String> {
+fn of_spread(table: &TableFacts, family: Family) -> Option<String> {
     let off = |c: &&ColumnFacts| c.spread.is_some_and(|s| !(0.8..=1.25).contains(&s));
     let wrong: Vec<&ColumnFacts> = table.columns.iter().filter(off).collect();
     let size = |c: &ColumnFacts| c.spread.map_or(0.0, |s| s.ln().abs());
     let worst = wrong.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
-    let remedy = if family == "fa" { "" } else { "; --model fa gives every column a noise of its own" };
+    let remedy = if family == Family::Fa { "" } else { "; --model fa gives every column a noise of its own" };
     Some(format!(
         "{} not spread as in the table (`{}`: {} of its standard deviation in the model): distances of rows and intervals there are off{remedy}.",
         if wrong.len() == 1 {

@@ -4,9 +4,9 @@ use super::doubts;
 use crate::Error;
 use covary::Dataset;
 use covary::data::Ledger;
-use covary::io::model_file::Saved;
+use covary::family::{Choice, Family, Grounds};
 use covary::io::{ColumnKind, Table};
-use covary::learn::{Components, Family};
+use covary::learned::{Learned, LinearFit, ParameterUncertainty};
 use covary::model::{ColumnMap, FilledCell, Imputed, Reconstruction};
 use covary::select::{CheckedCell, GapTests, SelfCheck, gap_tests};
 use serde::Serialize;
@@ -41,15 +41,17 @@ pub struct Subject<'a> {
 #[derive(Clone, Copy)]
 pub struct Study<'a> {
     /// The model, with the check on hidden cells if there was one.
-    pub saved: &'a Saved,
+    pub learned: &'a Learned,
+    /// Its linear-Gaussian model.
+    pub linear: &'a LinearFit,
     /// Where its columns stand in the table.
     pub column_map: &'a ColumnMap,
     /// Its columns of the table.
     pub data: &'a Dataset,
     /// The hidden cells of the check.
     pub cells: &'a [CheckedCell],
-    /// How many components were asked for.
-    pub asked: Components,
+    /// How many components there are, and why.
+    pub choice: &'a Choice,
 }
 
 /// Everything a report says.
@@ -140,7 +142,7 @@ pub struct SetAside {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelFacts {
     /// `pca`, `ppca`, `fa`, `bpca` or `gaussian`.
-    pub family: String,
+    pub family: Family,
     /// The same in words.
     pub words: String,
     /// How it was fitted.
@@ -170,7 +172,7 @@ pub struct ModelFacts {
     /// Warnings of the fit.
     pub warnings: Vec<String>,
     /// Where the uncertainty of the parameters is kept: `none`, `posterior` or `draws`.
-    pub parameter_uncertainty: String,
+    pub parameter_uncertainty: ParameterUncertainty,
 }
 
 /// Why the model has as many components as it has.
@@ -336,8 +338,8 @@ impl Facts {
             command: subject.command.to_owned(),
             refusal: subject.refusal.map(str::to_owned),
             table: table.map(|(_, facts)| facts),
-            model: study.map(|s| model_facts(s.saved, s.asked)),
-            check: study.and_then(|s| s.saved.check.as_ref()).map(check_facts),
+            model: study.map(model_facts),
+            check: study.and_then(|s| s.learned.check.as_ref()).map(check_facts),
             filled,
             odd_rows: study.map(|s| odd_rows(s, names.as_deref())).transpose()?,
             not_done: Vec::new(),
@@ -354,14 +356,14 @@ fn table_facts(table: &Table, ledger: &Ledger, study: Option<&Study<'_>>) -> Res
     let mut spread = vec![None; data.n_columns()];
     let mut skill = vec![None; data.n_columns()];
     let mut tests = GapTests::default();
-    if let Some(Study { saved, column_map, data, .. }) = study {
-        let variances = saved.model.variances();
+    if let Some(Study { learned, linear, column_map, data, .. }) = study {
+        let variances = linear.model.variances();
         for (k, &j) in column_map.columns.iter().enumerate() {
-            explained[j] = Some(1.0 - saved.model.noise().variance(k) / variances[k]);
-            spread[j] = Some(variances[k].sqrt() / saved.training.column_sds[k]);
-            skill[j] = saved.check.as_ref().and_then(|c| c.skill_by_column[k]);
+            explained[j] = Some(1.0 - linear.model.noise().variance(k) / variances[k]);
+            spread[j] = Some(variances[k].sqrt() / learned.training.column_sds[k]);
+            skill[j] = learned.check.as_ref().and_then(|c| c.skill_by_column[k]);
         }
-        tests = gap_tests(&saved.model, data)?;
+        tests = gap_tests(&linear.model, data)?;
     }
     let columns = data.column_names().iter().enumerate().map(|(j, name)| {
         let column = data.values().column(j);
@@ -412,41 +414,41 @@ fn set_aside(table: &Table, ledger: &Ledger) -> Vec<SetAside> {
     read.chain(constant).chain(single).chain(empty).collect()
 }
 
-fn model_facts(saved: &Saved, asked: Components) -> ModelFacts {
-    let (model, report) = (&saved.model, &saved.report);
+fn model_facts(study: &Study<'_>) -> ModelFacts {
+    let Study { learned, linear, choice, .. } = study;
+    let (model, report) = (&linear.model, &linear.report);
     let q = model.n_components();
-    let why = match &saved.choice {
-        Some(_) => Why::HiddenCells,
-        None if saved.family == Family::Gaussian.name() => Why::FullCovariance,
-        None if !report.relevance.is_empty() || q < saved.spec.n_components => {
-            Why::Pruned { offered: saved.spec.n_components }
+    let why = match &choice.grounds {
+        Grounds::HiddenCells(Some(_)) => Why::HiddenCells,
+        Grounds::HiddenCells(None) => Why::NoRoom,
+        Grounds::Fixed => Why::FullCovariance,
+        Grounds::Share(share) => Why::Share(*share),
+        // A method that drops components takes a number that was asked for as the most there may be.
+        _ if !report.relevance.is_empty() || q < linear.spec.n_components => {
+            Why::Pruned { offered: linear.spec.n_components }
         }
-        None => match asked {
-            Components::Auto => Why::NoRoom,
-            Components::Share(share) => Why::Share(share),
-            Components::Number(_) => Why::Asked,
-        },
+        _ => Why::Asked,
     };
-    let at = saved.choice.iter().flat_map(|c| &c.by_n_components).map(|at| ChoiceAt {
+    let at = linear.choice.iter().flat_map(|c| &c.by_n_components).map(|at| ChoiceAt {
         n_components: at.n_components,
         shortfall: at.shortfall,
         shortfall_error: at.shortfall_error,
     });
     let noise = |(j, sd): (usize, &f64)| model.noise().variance(j).sqrt() / sd;
-    let noises = || saved.training.column_sds.iter().enumerate().map(noise);
+    let noises = || learned.training.column_sds.iter().enumerate().map(noise);
     ModelFacts {
-        family: saved.family.clone(),
-        words: Family::words(&saved.family).to_owned(),
-        method: saved.method.name.clone(),
-        standardized: saved.spec.standardize,
+        family: learned.family,
+        words: learned.family.words().to_owned(),
+        method: learned.method.name.clone(),
+        standardized: linear.spec.standardize,
         n_components: q,
         why,
         choice: at.collect(),
-        shares: match &saved.rotation {
+        shares: match &linear.rotation {
             Some(_) => Vec::new(),
             None => model.explained_variance_ratio(),
         },
-        rotation: saved.rotation.as_ref().map(|r| r.name.clone()),
+        rotation: linear.rotation.as_ref().map(|r| r.name.clone()),
         noise: NoiseFacts {
             least: noises().fold(f64::INFINITY, f64::min),
             largest: noises().fold(0.0, f64::max),
@@ -456,7 +458,7 @@ fn model_facts(saved: &Saved, asked: Components) -> ModelFacts {
         objective: crate::words::objective(report.objective.kind).to_owned(),
         objective_value: report.objective.value,
         warnings: report.warnings.iter().map(ToString::to_string).collect(),
-        parameter_uncertainty: saved.parameter_uncertainty().to_owned(),
+        parameter_uncertainty: linear.parameter_uncertainty(),
     }
 }
 
@@ -482,7 +484,7 @@ fn filled(
 ) -> Result<FilledFacts, Error> {
     let wide = table.dataset();
     let imputed: Imputed =
-        study.column_map.imputed(study.saved.of_training_rows().impute(study.data)?, wide)?;
+        study.column_map.imputed(study.linear.of_training_rows().impute(study.data)?, wide)?;
     let sds: Vec<f64> = wide.observed_variances().iter().map(|v| v.sqrt()).collect();
     let uncertainty = |c: &FilledCell| if sds[c.column] > 0.0 { c.sd / sds[c.column] } else { 0.0 };
     let mut order: Vec<(f64, &FilledCell)> = imputed.cells().iter().map(|c| (uncertainty(c), c)).collect();
@@ -515,8 +517,8 @@ fn filled(
 }
 
 fn odd_rows(study: &Study<'_>, names: Option<&[String]>) -> Result<OddRows, Error> {
-    let Study { saved, data, .. } = study;
-    let distances = saved.model.outlyingness(data)?;
+    let Study { learned, linear, data, .. } = study;
+    let distances = linear.model.outlyingness(data)?;
     let tails: Vec<f64> = distances.iter().map(covary::model::Outlyingness::tail_probability).collect();
     let threshold = FAMILY_WISE / data.n_rows() as f64;
     let mut order: Vec<usize> = (0..data.n_rows()).collect();
@@ -527,16 +529,16 @@ fn odd_rows(study: &Study<'_>, names: Option<&[String]>) -> Result<OddRows, Erro
     });
     order.truncate(MOST_ROWS);
     let rows = data.of_rows(&order)?;
-    let expected = saved.model.reconstruct(&rows, Reconstruction::PosteriorMean)?;
+    let expected = linear.model.reconstruct(&rows, Reconstruction::PosteriorMean)?;
     let because = |k: usize| {
         let apart = |j: usize| {
-            let sd = saved.model.noise().variance(j).sqrt();
+            let sd = linear.model.noise().variance(j).sqrt();
             (rows.row(k)[j] - expected[(k, j)]) / sd
         };
         let mut columns: Vec<(usize, f64)> =
             (0..rows.n_columns()).filter(|&j| !rows.row(k)[j].is_nan()).map(|j| (j, apart(j))).collect();
         columns.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
-        columns.into_iter().take(REASONS).map(|(j, z)| (saved.columns[j].clone(), z)).collect()
+        columns.into_iter().take(REASONS).map(|(j, z)| (learned.columns[j].clone(), z)).collect()
     };
     Ok(OddRows {
         n_far: tails.iter().filter(|&&p| p < threshold).count(),

@@ -8,6 +8,7 @@ use super::figures::{Colors, Figure, Place};
 use crate::Theme;
 use crate::scale::{count, minus, number, rounded, several};
 use crate::text::clean;
+use covary::learned::ParameterUncertainty;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
 /// Filled cells on paper, as `page.css` has it.
@@ -367,10 +368,10 @@ fn ended(model: &ModelFacts, figures: &Markup) -> Markup {
             ", with a " (model.objective) " of " (number(model.objective_value, 8)) " nats"
             @if model.standardized { ", to columns of unit variance" }
             ". "
-            @match model.parameter_uncertainty.as_str() {
-                "none" => { "Its answers take the fitted loadings, mean and noise as known." }
-                "draws" => { "Its answers average over draws of the parameters." }
-                _ => { "Its answers include the uncertainty of loadings, mean and noise." }
+            @match model.parameter_uncertainty {
+                ParameterUncertainty::None => { "Its answers take the fitted loadings, mean and noise as known." }
+                ParameterUncertainty::Draws => { "Its answers average over draws of the parameters." }
+                ParameterUncertainty::Posterior => { "Its answers include the uncertainty of loadings, mean and noise." }
             }
         }
         @if !model.warnings.is_empty() { h3 { "Warnings" } (list(model.warnings.iter())) }

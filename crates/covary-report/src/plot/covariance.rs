@@ -6,7 +6,7 @@ use crate::scale::{count, minus, number};
 use crate::svg::{Anchor, Font, Rect};
 use crate::text::{Weight, shorten, width};
 use crate::{Error, Style, Svg};
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::{Dataset, LinearGaussian, Matrix, Noise};
 use serde::{Deserialize, Serialize};
 
@@ -36,16 +36,17 @@ pub struct CovarianceNumbers {
 ///
 /// # Errors
 /// [`covary::Error::ColumnCount`] if the table has other columns than the model.
-pub fn numbers(saved: &Saved, data: &Dataset) -> Result<CovarianceNumbers, Error> {
-    let d = saved.columns.len();
+pub fn numbers(learned: &Learned, data: &Dataset) -> Result<CovarianceNumbers, Error> {
+    let linear = learned.linear()?;
+    let d = learned.columns.len();
     if data.n_columns() != d {
         return Err(covary::Error::ColumnCount { expected: d, got: data.n_columns() }.into());
     }
-    let (loadings, _) = standardized_loadings(saved);
+    let (loadings, _) = standardized_loadings(learned)?;
     let drawn = largest(&communalities(&loadings), MOST_COLUMNS);
     let narrow = Matrix::from_fn(data.n_rows(), drawn.len(), |i, k| data.row(i)[drawn[k]]);
     let narrow = Dataset::new(narrow)?;
-    let model = &saved.model;
+    let model = &linear.model;
     let w = Matrix::from_fn(drawn.len(), model.n_components(), |k, c| model.loadings()[(drawn[k], c)]);
     let noise = Noise::Diagonal(drawn.iter().map(|&j| model.noise().variance(j)).collect());
     let fitted =
@@ -63,8 +64,8 @@ pub fn numbers(saved: &Saved, data: &Dataset) -> Result<CovarianceNumbers, Error
     let off = (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
     let squares: f64 = off.map(|(i, j)| (data[i][j] - fitted[i][j]).powi(2)).sum();
     Ok(CovarianceNumbers {
-        subject: conditions(saved),
-        columns: drawn.iter().map(|&j| saved.columns[j].clone()).collect(),
+        subject: conditions(learned),
+        columns: drawn.iter().map(|&j| learned.columns[j].clone()).collect(),
         n_columns: d,
         residual: if n > 1 { (squares / (n * (n - 1) / 2) as f64).sqrt() } else { 0.0 },
         data,

@@ -6,7 +6,7 @@ use crate::scale::{percent, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::shorten;
 use crate::{Error, Style, Svg};
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::{Dataset, Reconstruction};
 use serde::{Deserialize, Serialize};
 
@@ -54,14 +54,19 @@ pub struct ImagesNumbers {
 /// # Errors
 /// [`Error::WrongShape`] if a row is no picture of this shape, and
 /// [`covary::Error::ColumnCount`] if the table has other columns than the model.
-pub fn numbers(saved: &Saved, data: Option<&Dataset>, shape: (usize, usize)) -> Result<ImagesNumbers, Error> {
-    let d = saved.columns.len() + saved.constants.len();
+pub fn numbers(
+    learned: &Learned,
+    data: Option<&Dataset>,
+    shape: (usize, usize),
+) -> Result<ImagesNumbers, Error> {
+    let linear = learned.linear()?;
+    let d = learned.columns.len() + learned.constants.len();
     let cells = shape.0.saturating_mul(shape.1);
     if cells != d || cells == 0 {
         return Err(Error::WrongShape { rows: shape.0, columns: shape.1, cells, has: d });
     }
-    let model = &saved.model;
-    let place = places(saved);
+    let model = &linear.model;
+    let place = places(learned);
     let spread = |values: &dyn Fn(usize) -> f64, constant: bool| -> Vec<Option<f64>> {
         place
             .iter()
@@ -109,20 +114,20 @@ pub fn numbers(saved: &Saved, data: Option<&Dataset>, shape: (usize, usize)) -> 
     if data.is_none() {
         strips.insert(0, Strip { name: "mean".to_owned(), signed: false, tiles: vec![first.remove(0)] });
     }
-    Ok(ImagesNumbers { subject: conditions(saved), shape, strips, n_rows: data.map(Dataset::n_rows) })
+    Ok(ImagesNumbers { subject: conditions(learned), shape, strips, n_rows: data.map(Dataset::n_rows) })
 }
 
 /// For each cell of a picture the model's column, or the constant that it always was. Columns that carry
 /// a number at the end of their names (`x17`, `pixel_204`) stand in its order, others as the model has them.
-fn places(saved: &Saved) -> Vec<Result<usize, f64>> {
+fn places(learned: &Learned) -> Vec<Result<usize, f64>> {
     let number = |name: &str| {
         let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         name[name.len() - digits..].parse::<u64>().ok()
     };
-    let columns = saved.columns.iter().enumerate().map(|(j, name)| (number(name), Ok(j)));
-    let constants = saved.constants.iter().map(|c| (number(&c.name), Err(c.value)));
+    let columns = learned.columns.iter().enumerate().map(|(j, name)| (number(name), Ok(j)));
+    let constants = learned.constants.iter().map(|c| (number(&c.name), Err(c.value)));
     let mut all: Vec<(Option<u64>, Result<usize, f64>)> = columns.chain(constants).collect();
-    if !saved.constants.is_empty() && all.iter().all(|(n, _)| n.is_some()) {
+    if !learned.constants.is_empty() && all.iter().all(|(n, _)| n.is_some()) {
         all.sort_by_key(|(n, _)| *n);
     }
     all.into_iter().map(|(_, p)| p).collect()

@@ -9,7 +9,7 @@ use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, in_tip};
 use crate::{Error, Style, Svg};
 use covary::Dataset;
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::select::CheckedCell;
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,11 @@ pub struct IntervalsNumbers {
 ///
 /// # Errors
 /// [`covary::Error::NothingToCompare`] if there are none.
-pub fn numbers(saved: &Saved, data: &Dataset, checked: &[CheckedCell]) -> Result<IntervalsNumbers, Error> {
+pub fn numbers(
+    learned: &Learned,
+    data: &Dataset,
+    checked: &[CheckedCell],
+) -> Result<IntervalsNumbers, Error> {
     if checked.is_empty() {
         return Err(covary::Error::NothingToCompare.into());
     }
@@ -83,7 +87,7 @@ pub fn numbers(saved: &Saved, data: &Dataset, checked: &[CheckedCell]) -> Result
         pits.iter().filter(|u| (**u - 0.5).abs() <= 0.5 * level).count() as f64 / pits.len() as f64
     };
     Ok(IntervalsNumbers {
-        subject: conditions(saved),
+        subject: conditions(learned),
         n_hidden: checked.len(),
         cells: cells.iter().map(cell).collect::<Result<_, _>>()?,
         coverage: (1..20).map(|k| 0.05 * f64::from(k)).map(|level| (level, held(level))).collect(),

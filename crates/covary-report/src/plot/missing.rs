@@ -6,7 +6,7 @@ use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, in_tip, shorten, width};
 use crate::{Error, Style, Svg};
 use covary::Dataset;
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::select::gap_tests;
 use serde::{Deserialize, Serialize};
 
@@ -66,9 +66,10 @@ pub struct MissingNumbers {
 ///
 /// # Errors
 /// [`covary::Error::ColumnCount`] if the table has other columns than the model.
-pub fn numbers(data: &Dataset, saved: Option<&Saved>) -> Result<MissingNumbers, Error> {
+pub fn numbers(data: &Dataset, learned: Option<&Learned>) -> Result<MissingNumbers, Error> {
     let (n, d) = (data.n_rows(), data.n_columns());
-    let tested = saved.map(|s| gap_tests(&s.model, data)).transpose()?.unwrap_or_default().columns;
+    let tested =
+        learned.map(|s| gap_tests(&s.linear()?.model, data)).transpose()?.unwrap_or_default().columns;
     let share = |j: usize| 1.0 - data.n_observed_by_column()[j] as f64 / n as f64;
     let drawn = super::largest(&(0..d).map(share).collect::<Vec<_>>(), MOST_COLUMNS);
     let rows_per_run = n.div_ceil(MOST_RUNS);
@@ -103,7 +104,7 @@ pub fn numbers(data: &Dataset, saved: Option<&Saved>) -> Result<MissingNumbers, 
         n_rows_with_gaps: data.patterns().filter(|p| !p.gaps.is_empty()).map(|p| p.rows.len()).sum(),
         n_patterns: data.n_patterns(),
         rows_per_run,
-        with_model: saved.is_some(),
+        with_model: learned.is_some(),
         columns: columns.collect(),
     })
 }

@@ -9,8 +9,7 @@ use crate::svg::{Anchor, Canvas, Font, MARKS, Rect, Stroke};
 use crate::text::{Weight, in_tip, shorten, width};
 use crate::theme::{Color, Palette};
 use crate::{Error, Style, Svg};
-use covary::io::model_file::SavedMixture;
-use covary::learn::Family;
+use covary::learned::{Learned, MixtureFit};
 use covary::model::Discriminants;
 use covary::{Dataset, Matrix};
 use serde::{Deserialize, Serialize};
@@ -90,9 +89,10 @@ pub struct MixtureNumbers {
 /// # Errors
 /// [`Error::OneColumn`] if the mixture has no second axis, and [`covary::Error::ColumnCount`] if the table
 /// has other columns.
-pub fn numbers(saved: &SavedMixture, data: &Dataset) -> Result<MixtureNumbers, Error> {
-    let mixture = &saved.mixture;
-    if saved.columns.len() < 2 {
+pub fn numbers(learned: &Learned, data: &Dataset) -> Result<MixtureNumbers, Error> {
+    let fit = learned.mixture()?;
+    let mixture = &fit.mixture;
+    if learned.columns.len() < 2 {
         return Err(Error::OneColumn);
     }
     let apart = Discriminants::of(mixture, 2)?;
@@ -113,13 +113,13 @@ pub fn numbers(saved: &SavedMixture, data: &Dataset) -> Result<MixtureNumbers, E
     let models = mixture.models().iter().enumerate().map(|(k, model)| {
         let (center, c) = apart.of_model(model);
         let (half, angle) = ellipse_of(c[(0, 0)], c[(0, 1)], c[(1, 1)]);
-        let name = saved.classes.as_ref().map_or((k + 1).to_string(), |classes| classes.names[k].clone());
+        let name = fit.classes.as_ref().map_or((k + 1).to_string(), |classes| classes.names[k].clone());
         Model { name, weight: mixture.weights()[k], center: (center[0], center[1]), half, angle }
     });
     Ok(MixtureNumbers {
-        subject: subject(saved),
-        classes_of: saved.classes.as_ref().map(|classes| classes.target.clone()),
-        axes: [0, 1].map(|k| correlated(&saved.columns, apart.correlations(), k)),
+        subject: subject(learned, fit),
+        classes_of: fit.classes.as_ref().map(|classes| classes.target.clone()),
+        axes: [0, 1].map(|k| correlated(&learned.columns, apart.correlations(), k)),
         n_rows: data.n_rows(),
         n_with_gaps: (0..data.n_rows()).filter(|&i| n_gaps(i) > 0).count(),
         n_uncertain: (0..data.n_rows()).filter(|&i| certainty(i) < CERTAIN).count(),
@@ -128,17 +128,13 @@ pub fn numbers(saved: &SavedMixture, data: &Dataset) -> Result<MixtureNumbers, E
     })
 }
 
-fn subject(saved: &SavedMixture) -> String {
-    let (words, models) = (Family::words(&saved.family), saved.mixture.models());
-    let what = match &saved.classes {
+fn subject(learned: &Learned, fit: &MixtureFit) -> String {
+    let (words, models) = (learned.family.words(), fit.mixture.models());
+    let what = match &fit.classes {
         Some(classes) => format!("{words} for each class of `{}`", classes.target),
         None => format!("{words}, {}", several(models.len(), "model")),
     };
-    format!(
-        "{what}, {} each; {}",
-        several(models[0].n_components(), "component"),
-        fitted_to(&saved.training, saved.columns.len(), saved.spec.standardize)
-    )
+    format!("{what}, {} each; {}", several(models[0].n_components(), "component"), fitted_to(learned))
 }
 
 /// The columns that an axis is mostly about.

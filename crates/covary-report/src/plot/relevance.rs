@@ -6,7 +6,7 @@ use crate::scale::{Scale, Tick, number, several};
 use crate::svg::{Anchor, Font, Stroke};
 use crate::text::Weight;
 use crate::{Error, Style, Svg};
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use serde::{Deserialize, Serialize};
 
 /// The numbers behind a plot of relevances.
@@ -28,11 +28,12 @@ pub struct RelevanceNumbers {
 ///
 /// # Errors
 /// [`Error::NoRelevance`] if the model has no such prior.
-pub fn numbers(saved: &Saved) -> Result<RelevanceNumbers, Error> {
-    if !saved.views.is_empty() {
+pub fn numbers(learned: &Learned) -> Result<RelevanceNumbers, Error> {
+    let linear = learned.linear()?;
+    if !linear.views.is_empty() {
         return Err(Error::OfViews { kind: "relevance" });
     }
-    let mut alpha = saved.report.relevance.clone();
+    let mut alpha = linear.report.relevance.clone();
     if alpha.is_empty() {
         return Err(Error::NoRelevance);
     }
@@ -40,9 +41,9 @@ pub fn numbers(saved: &Saved) -> Result<RelevanceNumbers, Error> {
     let ratios = alpha.windows(2).enumerate().map(|(k, w)| (k + 1, w[1] / w[0]));
     let widest = ratios.filter(|(_, r)| r.is_finite()).max_by(|a, b| a.1.total_cmp(&b.1));
     Ok(RelevanceNumbers {
-        subject: conditions(saved),
-        method: saved.method.name.clone(),
-        n_offered: saved.spec.n_components.max(alpha.len()),
+        subject: conditions(learned),
+        method: learned.method.name.clone(),
+        n_offered: linear.spec.n_components.max(alpha.len()),
         alpha,
         gap: widest.filter(|(_, ratio)| *ratio > 10.0),
     })

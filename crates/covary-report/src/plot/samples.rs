@@ -6,7 +6,7 @@ use crate::scale::{Scale, count, several};
 use crate::svg::{Rect, Stroke};
 use crate::{Error, Style, Svg};
 use covary::Dataset;
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
@@ -50,14 +50,15 @@ pub struct SamplesNumbers {
 ///
 /// # Errors
 /// [`covary::Error::ColumnCount`] if the table has other columns than the model.
-pub fn numbers(saved: &Saved, data: &Dataset, seed: u64) -> Result<SamplesNumbers, Error> {
-    let d = saved.columns.len();
+pub fn numbers(learned: &Learned, data: &Dataset, seed: u64) -> Result<SamplesNumbers, Error> {
+    let linear = learned.linear()?;
+    let d = learned.columns.len();
     if data.n_columns() != d {
         return Err(covary::Error::ColumnCount { expected: d, got: data.n_columns() }.into());
     }
     let n_drawn = DRAWS.min(4_000_000 / d).max(200);
-    let drawn = saved.of_new_rows().sample(n_drawn, &mut ChaCha8Rng::seed_from_u64(seed));
-    let shown = largest(&communalities(&standardized_loadings(saved).0), MOST_COLUMNS);
+    let drawn = linear.of_new_rows().sample(n_drawn, &mut ChaCha8Rng::seed_from_u64(seed));
+    let shown = largest(&communalities(&standardized_loadings(learned)?.0), MOST_COLUMNS);
     let marginal = |&j: &usize| {
         let real: Vec<f64> = (0..data.n_rows()).map(|i| data.row(i)[j]).filter(|v| !v.is_nan()).collect();
         let new = drawn.column(j);
@@ -71,11 +72,11 @@ pub fn numbers(saved: &Saved, data: &Dataset, seed: u64) -> Result<SamplesNumber
             }
             bars
         };
-        let column = saved.columns[j].clone();
+        let column = learned.columns[j].clone();
         Marginal { column, range: (from, to), real: shares(&real), drawn: shares(&new), n_real: real.len() }
     };
     Ok(SamplesNumbers {
-        subject: conditions(saved),
+        subject: conditions(learned),
         n_drawn,
         n_rows: data.n_rows(),
         n_columns: d,

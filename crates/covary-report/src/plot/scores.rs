@@ -6,7 +6,7 @@ use crate::scale::{Scale, count, number, percent, several};
 use crate::svg::{Canvas, Rect, Stroke};
 use crate::text::{Weight, in_tip, width};
 use crate::{Error, Style, Svg};
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::{Coordinates, Dataset, Matrix};
 use serde::{Deserialize, Serialize};
 
@@ -117,12 +117,13 @@ pub struct ScoresNumbers {
 /// [`Error::NoComponents`], [`Error::NoSuchComponent`] if the model lacks them, and
 /// [`covary::Error::ColumnCount`] if the table has other columns than the model.
 pub fn numbers(
-    saved: &Saved,
+    learned: &Learned,
     data: &Dataset,
     components: (usize, usize),
     color_by: Option<&ColorBy>,
 ) -> Result<ScoresNumbers, Error> {
-    let has = super::some_components(saved)?;
+    let linear = learned.linear()?;
+    let has = super::some_components(learned)?;
     let components = if has == 1 { (components.0, components.0) } else { components };
     for asked in [components.0, components.1] {
         if asked == 0 || asked > has {
@@ -130,7 +131,7 @@ pub fn numbers(
         }
     }
     let (a, b) = (components.0 - 1, components.1 - 1);
-    let projection = saved.family == "pca" && saved.rotation.is_none();
+    let projection = learned.coordinates() == Coordinates::Projection;
     let n = data.n_rows();
     let (groups, group_of) = grouped(color_by);
     let many = n > MOST_POINTS;
@@ -140,7 +141,7 @@ pub fn numbers(
         (true, None) => Vec::new(),
     };
     let asked = if many && color_by.is_some() { data.of_rows(&drawn)? } else { data.clone() };
-    let scores = scores_of(saved, &asked, projection)?;
+    let scores = scores_of(learned, &asked, projection)?;
     // With one component the order of the rows is the other axis.
     let second =
         |i: usize| if has == 1 { (if many { drawn[i] } else { i }) as f64 + 1.0 } else { scores[(i, b)] };
@@ -170,7 +171,7 @@ pub fn numbers(
         let step = with_gaps.len().div_ceil(MOST_ELLIPSES);
         let chosen: Vec<usize> = with_gaps.iter().copied().step_by(step).collect();
         let rows = data.of_rows(&chosen)?;
-        let (of_row, covariances) = covariances_of(saved, &rows, projection)?;
+        let (of_row, covariances) = covariances_of(learned, &rows, projection)?;
         for (k, &row) in chosen.iter().enumerate() {
             let c = &covariances[of_row[k]];
             let (half, angle) = ellipse_of(c[(a, a)], c[(a, b)], c[(b, b)]);
@@ -183,10 +184,10 @@ pub fn numbers(
             });
         }
     }
-    let shares = saved.rotation.is_none().then(|| saved.model.explained_variance_ratio());
+    let shares = linear.rotation.is_none().then(|| linear.model.explained_variance_ratio());
     Ok(ScoresNumbers {
-        subject: conditions(saved),
-        component_word: component_word(saved).to_owned(),
+        subject: conditions(learned),
+        component_word: component_word(learned).to_owned(),
         components: if has == 1 { (1, 0) } else { components },
         shares: shares.map(|s| (s[a], s[b])),
         projection,
@@ -202,25 +203,27 @@ pub fn numbers(
     })
 }
 
-fn scores_of(saved: &Saved, data: &Dataset, projection: bool) -> Result<Matrix, Error> {
+fn scores_of(learned: &Learned, data: &Dataset, projection: bool) -> Result<Matrix, Error> {
+    let linear = learned.linear()?;
     let how = if projection { Coordinates::Projection } else { Coordinates::Posterior };
-    let scores = saved.model.transform(data, how)?;
-    Ok(match &saved.rotation {
+    let scores = linear.model.transform(data, how)?;
+    Ok(match &linear.rotation {
         Some(r) => r.rotated.scores(&scores)?,
         None => scores,
     })
 }
 
 fn covariances_of(
-    saved: &Saved,
+    learned: &Learned,
     data: &Dataset,
     projection: bool,
 ) -> Result<(Vec<usize>, Vec<Matrix>), Error> {
+    let linear = learned.linear()?;
     if projection {
-        return Ok(saved.model.projection_covariances(data, &saved.model.components())?);
+        return Ok(linear.model.projection_covariances(data, &linear.model.components())?);
     }
-    let posterior = saved.model.posterior(data)?;
-    let covariances = match &saved.rotation {
+    let posterior = linear.model.posterior(data)?;
+    let covariances = match &linear.rotation {
         Some(r) => posterior.covariances.iter().map(|c| r.rotated.score_covariance(c)).collect(),
         None => posterior.covariances,
     };

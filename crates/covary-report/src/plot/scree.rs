@@ -7,7 +7,7 @@ use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, width};
 use crate::{Error, Style, Svg};
 use covary::Dataset;
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::select::ParallelAnalysis;
 use serde::{Deserialize, Serialize};
 
@@ -53,17 +53,18 @@ pub struct ScreeNumbers {
 ///
 /// # Errors
 /// [`Error::NoComponents`] for a model without, if no table is given; and what the library refuses.
-pub fn numbers(saved: &Saved, data: Option<&Dataset>) -> Result<ScreeNumbers, Error> {
-    if saved.n_shown() < saved.model.n_components() {
+pub fn numbers(learned: &Learned, data: Option<&Dataset>) -> Result<ScreeNumbers, Error> {
+    let linear = learned.linear()?;
+    if learned.n_shown() < linear.model.n_components() {
         return Err(Error::OfViews { kind: "scree" });
     }
-    let standardized = saved.spec.standardize;
+    let standardized = linear.spec.standardize;
     let Some(data) = data else {
-        some_components(saved)?;
-        let model = &saved.model;
+        some_components(learned)?;
+        let model = &linear.model;
         let shares = model.explained_variance_ratio();
         return Ok(ScreeNumbers {
-            subject: conditions(saved),
+            subject: conditions(learned),
             n_components: model.n_components(),
             standardized,
             of_table: false,
@@ -82,7 +83,7 @@ pub fn numbers(saved: &Saved, data: Option<&Dataset>) -> Result<ScreeNumbers, Er
     let least = if data.is_complete() { n.min(d) } else { d };
     let once = n * d * least + 4.0 * least.powi(3);
     if FEWEST_COPIES * once > WORK {
-        return Ok(ScreeNumbers { too_large: true, ..self::numbers(saved, None)? });
+        return Ok(ScreeNumbers { too_large: true, ..self::numbers(learned, None)? });
     }
     // Thresholds of many rows lie close together: few copies show them.
     let n_copies = (CELLS / (n * d)).min(WORK / once).clamp(FEWEST_COPIES, 200.0) as usize;
@@ -104,8 +105,8 @@ pub fn numbers(saved: &Saved, data: Option<&Dataset>) -> Result<ScreeNumbers, Er
             .collect()
     });
     Ok(ScreeNumbers {
-        subject: conditions(saved),
-        n_components: saved.model.n_components(),
+        subject: conditions(learned),
+        n_components: linear.model.n_components(),
         standardized,
         of_table: true,
         variances: spectrum.eigenvalues.iter().copied().take(MOST).collect(),

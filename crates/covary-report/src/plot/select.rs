@@ -6,7 +6,7 @@ use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, shorten, width};
 use crate::{Style, Svg};
 use covary::Dataset;
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::select::Comparison;
 use serde::{Deserialize, Serialize};
 
@@ -111,10 +111,11 @@ pub fn numbers(data: &Dataset, found: &Comparison) -> SelectNumbers {
 
 /// The scores that chose a model's number of components, beside the number that stands above shuffled
 /// columns, if that is known; none if no scores chose it.
-pub fn of_choice(saved: &Saved, above_shuffled: Option<usize>) -> Option<SelectNumbers> {
-    let at = &saved.choice.as_ref()?.by_n_components;
+pub fn of_choice(learned: &Learned, above_shuffled: Option<usize>) -> Option<SelectNumbers> {
+    let linear = learned.linear().ok()?;
+    let at = &linear.choice.as_ref()?.by_n_components;
     let best = at.iter().position(|a| a.shortfall == 0.0);
-    let recommended = saved.model.n_components();
+    let recommended = linear.model.n_components();
     let mut choices = vec![Choice { name: "held-out cells".to_owned(), n_components: recommended }];
     choices.extend(
         best.map(|k| Choice {
@@ -126,7 +127,7 @@ pub fn of_choice(saved: &Saved, above_shuffled: Option<usize>) -> Option<SelectN
         above_shuffled.map(|n_components| Choice { name: "shuffled columns".to_owned(), n_components }),
     );
     Some(SelectNumbers {
-        subject: super::conditions(saved),
+        subject: super::conditions(learned),
         most: at.len().saturating_sub(1),
         recommended,
         by: "held-out cells".to_owned(),

@@ -7,7 +7,7 @@ use crate::text::shorten;
 use crate::{Error, Style, Svg};
 use covary::Dataset;
 use covary::ica::looks_gaussian;
-use covary::io::model_file::SavedSources;
+use covary::learned::Learned;
 use serde::{Deserialize, Serialize};
 
 /// Places of a curve at most; of longer tables each holds the least and the largest of its rows.
@@ -49,11 +49,12 @@ pub struct SourcesNumbers {
 ///
 /// # Errors
 /// Those of [`Mixing::transform`](covary::ica::Mixing::transform).
-pub fn numbers(saved: &SavedSources, data: &Dataset) -> Result<SourcesNumbers, Error> {
-    let sources = saved.model().transform(data)?;
+pub fn numbers(learned: &Learned, data: &Dataset) -> Result<SourcesNumbers, Error> {
+    let fit = learned.sources()?;
+    let sources = fit.model.transform(data)?;
     let (n, q) = (sources.n_rows(), sources.n_columns());
     let rows_per_place = n.div_ceil(MOST_PLACES).max(1);
-    let share = saved.explained_variance_ratio();
+    let share = learned.source_variance_ratio()?;
     let curve = |i: usize| {
         let ends = |rows: &[f64]| {
             let by = |a: &usize, b: &usize| rows[*a].total_cmp(&rows[*b]);
@@ -61,7 +62,7 @@ pub fn numbers(saved: &SavedSources, data: &Dataset) -> Result<SourcesNumbers, E
             let high = (0..rows.len()).rev().max_by(by).expect("a place has rows");
             (rows[low.min(high)], rows[low.max(high)])
         };
-        let kurtosis = saved.found.kurtosis[i];
+        let kurtosis = fit.kurtosis[i];
         Curve {
             kurtosis,
             looks_gaussian: looks_gaussian(kurtosis),
@@ -70,7 +71,7 @@ pub fn numbers(saved: &SavedSources, data: &Dataset) -> Result<SourcesNumbers, E
         }
     };
     Ok(SourcesNumbers {
-        method: saved.method.name.clone(),
+        method: learned.method.name.clone(),
         n_rows: n,
         rows_per_place,
         n_components: q,

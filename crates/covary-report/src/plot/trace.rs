@@ -6,7 +6,7 @@ use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, shorten, width};
 use crate::{Error, Style, Svg};
 use covary::infer::{ObjectiveKind, Termination};
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use serde::{Deserialize, Serialize};
 
 /// Steps drawn of a fit at most; the others are passed over evenly.
@@ -38,27 +38,28 @@ pub struct TraceNumbers {
 ///
 /// # Errors
 /// [`Error::NoTrace`] if no fit made steps.
-pub fn numbers(fits: &[(String, &Saved)]) -> Result<TraceNumbers, Error> {
-    let steps = |(name, saved): &(String, &Saved)| {
-        let report = &saved.report;
+pub fn numbers(fits: &[(String, &Learned)]) -> Result<TraceNumbers, Error> {
+    let steps = |(name, learned): &(String, &Learned)| {
+        let ending = learned.ending();
         Steps {
             name: name.clone(),
-            method: saved.method.name.clone(),
-            objective: match report.objective.kind {
-                ObjectiveKind::LogLikelihood => "log-likelihood",
-                ObjectiveKind::LogPosterior => "log-posterior",
-                ObjectiveKind::LowerBound => "lower bound",
-                ObjectiveKind::AverageLogLikelihood => "log-likelihood of the draws",
+            method: learned.method.name.clone(),
+            objective: match ending.objective.map(|objective| objective.kind) {
+                Some(ObjectiveKind::LogLikelihood) => "log-likelihood",
+                Some(ObjectiveKind::LogPosterior) => "log-posterior",
+                Some(ObjectiveKind::LowerBound) => "lower bound",
+                Some(ObjectiveKind::AverageLogLikelihood) => "log-likelihood of the draws",
+                None => "objective",
             }
             .to_owned(),
-            ending: match report.termination {
+            ending: match ending.termination {
                 Termination::ClosedForm => "closed form",
                 Termination::Converged => "converged",
                 Termination::IterationLimit => "stopped at its limit",
                 Termination::Interrupted => "interrupted",
             }
             .to_owned(),
-            values: report.trace.clone(),
+            values: ending.trace.to_vec(),
         }
     };
     let fits: Vec<Steps> = fits.iter().map(steps).collect();

@@ -14,7 +14,7 @@ use crate::{Comparison, Error, Exhibit, Findings, Row, Run};
 use covary::data::simulate;
 use covary::infer::{Em, Gibbs, MeanField, Structured};
 use covary::io::ReadOptions;
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::select::interval_coverage;
 use covary::spec::Prior;
 use covary::{Coordinates, Dataset, Estimator, Fit, LinearGaussian, Matrix, Method, Spec};
@@ -225,8 +225,8 @@ fn scores_chart(run: &Run, whole: &Dataset, case: &Case) -> Result<(Chart, Compa
     let alike = rv(&posterior(&complete.model, whole)?, &posterior(&fit.model, &gappy)?);
     let turn = angles(&plane_of(&complete.model), &plane_of(&fit.model)).0;
     let panel = |title: &str, fit: Fit, table: &Dataset| -> Result<Panel, Error> {
-        let saved = Saved::new(fit, table, &case.spec, &case.method);
-        Ok(Panel::scores(title, scores::numbers(&saved, table, (1, 2), None)?))
+        let learned = Learned::of_fit(fit, table, &case.spec, &case.method);
+        Ok(Panel::scores(title, scores::numbers(&learned, table, (1, 2), None)?))
     };
     let chart = Chart {
         title: "Scores of 38 viruses keep their picture without a fifth of the cells".to_owned(),

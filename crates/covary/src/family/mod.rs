@@ -221,6 +221,12 @@ impl fmt::Display for Family {
     }
 }
 
+impl serde::Serialize for Family {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
 impl FromStr for Family {
     type Err = Error;
 

@@ -288,7 +288,10 @@ impl Request {
             }
             Some(Components::Share(share)) => {
                 let found = explaining(data, share, self.spec().standardize)?;
-                (if self.family.kind() == Kind::Sources { found } else { found.min(room) }, Grounds::Share)
+                (
+                    if self.family.kind() == Kind::Sources { found } else { found.min(room) },
+                    Grounds::Share(share),
+                )
             }
         };
         if mixture {

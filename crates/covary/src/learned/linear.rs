@@ -60,6 +60,12 @@ impl ParameterUncertainty {
     }
 }
 
+impl serde::Serialize for ParameterUncertainty {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
 impl LinearFit {
     /// The density for rows the model was fitted to.
     pub fn of_training_rows(&self) -> Predictive<'_> {
