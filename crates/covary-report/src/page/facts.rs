@@ -453,7 +453,7 @@ fn model_facts(study: &Study<'_>) -> ModelFacts {
             least: noises().fold(f64::INFINITY, f64::min),
             largest: noises().fold(0.0, f64::max),
         },
-        ending: crate::words::ending(report),
+        ending: crate::words::ending(&learned.ending()),
         converged: report.converged(),
         objective: crate::words::objective(report.objective.kind).to_owned(),
         objective_value: report.objective.value,

@@ -23,7 +23,7 @@ use crate::Error;
 use crate::scale::{percent, several};
 use covary::Matrix;
 use covary::family::Family;
-use covary::learned::{Learned, Trained};
+use covary::learned::Learned;
 
 /// The kinds by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,11 +128,7 @@ pub(crate) fn conditions(learned: &Learned) -> String {
 /// The table that a model is from.
 pub(crate) fn fitted_to(learned: &Learned) -> String {
     let (training, d) = (&learned.training, learned.columns.len());
-    let standardized = match &learned.model {
-        Trained::Linear(fit) => fit.spec.standardize,
-        Trained::Mixture(fit) => fit.spec.standardize,
-        Trained::Sources(_) => false,
-    };
+    let standardized = learned.standardized();
     let gaps = match training.n_gaps() {
         0 => "no gaps".to_owned(),
         n => format!("{} missing", percent(n as f64 / (training.n_rows * d) as f64)),

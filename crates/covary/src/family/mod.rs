@@ -209,6 +209,12 @@ impl Family {
         self.entry().has_classes()
     }
 
+    /// Whether a method of it draws samples of the parameters, whose chains can be kept in a file.
+    pub fn samples(self) -> bool {
+        let samples = |name: &&str| matches!(Method::from_name(name), Some(Method::Gibbs(_)));
+        self.methods().iter().any(|name| samples(&name))
+    }
+
     /// The names of all families, or of those for which `suits` holds, in the order of the table.
     pub fn names(suits: impl Fn(Self) -> bool) -> Vec<&'static str> {
         Self::ALL.iter().filter(|family| suits(**family)).map(|family| family.name()).collect()

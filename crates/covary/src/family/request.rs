@@ -128,8 +128,9 @@ impl Request {
     /// Refuses what does not suit the family.
     ///
     /// # Errors
-    /// [`Error::NotForFamily`] with what does not suit it.
+    /// [`Error::NotForFamily`] with what does not suit it, and [`Error::NumberOfViews`].
     pub fn check(&self) -> Result<(), Error> {
+        self.check_views()?;
         let (entry, kind) = (self.entry(), self.family.kind());
         let refuse =
             |argument, suits: String| Err(Error::NotForFamily { argument, family: entry.name(), suits });
@@ -154,6 +155,15 @@ impl Request {
             return refuse(Argument::Share, names(&|f| f.kind() != Kind::Mixture && !f.has_views()));
         }
         Ok(())
+    }
+
+    fn check_views(&self) -> Result<(), Error> {
+        let (family, got) = (self.family.name(), self.views.len());
+        let needed = match self.entry().views() {
+            Some((fewest, most, words)) => (!(fewest..=most).contains(&got)).then_some(words),
+            None => (got > 0).then_some("one table without views"),
+        };
+        needed.map_or(Ok(()), |needed| Err(Error::NumberOfViews { family, needed, got }))
     }
 
     /// What is fitted, except for the number of components and the sizes of views.
@@ -182,16 +192,9 @@ impl Request {
     /// As [`ColumnMap::of_varying`]; [`Error::NumberOfViews`], [`Error::ColumnInTwoViews`] and
     /// [`Error::FlatView`] for views that cannot be.
     pub fn column_map(&self, table: &Dataset) -> Result<ColumnMap, Error> {
-        let (family, got) = (self.family.name(), self.views.len());
-        let needed = match self.entry().views() {
-            Some((fewest, most, words)) => (!(fewest..=most).contains(&got)).then_some(words),
-            None => (got > 0).then_some("one table without views"),
-        };
-        if let Some(needed) = needed {
-            return Err(Error::NumberOfViews { family, needed, got });
-        }
+        self.check_views()?;
         let mut column_map = ColumnMap::of_varying(table)?;
-        if got == 0 {
+        if self.views.is_empty() {
             return Ok(column_map);
         }
         let name = |j: usize| &table.column_names()[j];
