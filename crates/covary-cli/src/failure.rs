@@ -65,12 +65,9 @@ impl Failure {
             Error::NotForFamily { argument, family, suits } => {
                 Self::Call(format!("{} goes with --model {suits}, not with {family}", flag(argument)))
             }
-            Error::NumberOfViews { family, needed, got: 0 } => {
+            Error::NumberOfViews { family, needed, .. } => {
                 Self::Call(format!("--model {family} relates {needed}; name each: --view NAME=COLUMNS"))
             }
-            Error::NumberOfViews { family, needed, .. } => Self::Call(format!(
-                "--model {family} describes {needed}; --view NAME=COLUMNS names a view of pcca or gfa"
-            )),
             Error::SingularView { view, rank, columns, rows } => Self::work(
                 table,
                 format!(
@@ -149,6 +146,7 @@ impl Failure {
 fn flag(argument: Argument) -> &'static str {
     match argument {
         Argument::Mixtures => "--mixtures",
+        Argument::Views => "--view",
         Argument::Classes => "--target",
         Argument::Rotation => "--rotation",
         Argument::Standardize => "--standardize",

@@ -460,6 +460,8 @@ pub enum Error {
 pub enum Argument {
     /// The number of models of a mixture.
     Mixtures,
+    /// Views of the columns.
+    Views,
     /// A model for each class.
     Classes,
     /// A rotation of the loadings.
@@ -474,6 +476,7 @@ impl std::fmt::Display for Argument {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Mixtures => "a number of models",
+            Self::Views => "a division of the columns into views",
             Self::Classes => "a model for each class",
             Self::Rotation => "a rotation",
             Self::Standardize => "a choice of standardization",

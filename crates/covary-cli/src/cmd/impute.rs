@@ -163,9 +163,9 @@ impl Impute {
     fn fill_by_model(&self, console: Console, model: &Path, draws: &[PathBuf]) -> Result<Value, Failure> {
         if !model.exists() && !input::is_pipe(model) {
             return Err(Failure::Call(format!(
-                "--model `{}` is neither a family ({}) nor a model file",
+                "--model `{}` is neither {} nor a model file",
                 model.display(),
-                Family::names(|_| true).join(", ")
+                Family::names(|_| true)
             )));
         }
         if !self.selecting.is_default() {

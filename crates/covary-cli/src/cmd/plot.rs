@@ -219,13 +219,10 @@ impl Plot {
                     p.file_stem().map_or(input::name_of(p), |s| s.to_string_lossy().into_owned())
                 };
                 let named: Vec<(String, &Learned)> = paths.iter().map(stem).zip(&models).collect();
-                let numbers =
-                    trace::numbers(&named).map_err(|e| Failure::work(&input::name_of(&paths[0]), e))?;
+                let numbers = trace::numbers(&named).map_err(|e| of_figure(&paths[0], e))?;
                 Ok((json(&numbers), trace::draw(&numbers, &style)))
             }
-            Files::Model(path) => self
-                .of_model(&input::model(path)?, &style)
-                .map_err(|e| Failure::work(&input::name_of(path), e)),
+            Files::Model(path) => self.of_model(path, &style),
             Files::Data(path) => self.of_table(console, path, &style),
             Files::Both(model, data) => {
                 let asked = ask(model, data, &self.reading)?;
@@ -234,8 +231,9 @@ impl Plot {
         }
     }
 
-    fn of_model(&self, learned: &Learned, style: &Style) -> Result<Drawn, String> {
-        let failed = |e: covary_report::Error| e.to_string();
+    fn of_model(&self, path: &Path, style: &Style) -> Result<Drawn, Failure> {
+        let failed = |e: covary_report::Error| of_figure(path, e);
+        let learned = &input::model(path)?;
         Ok(match self.kind {
             Kind::Hinton => {
                 let numbers = hinton::numbers(learned).map_err(failed)?;
@@ -255,7 +253,7 @@ impl Plot {
                 (json(&numbers), views::draw(&numbers, style))
             }
             Kind::Images => {
-                let numbers = images::numbers(learned, None, self.picture()?).map_err(failed)?;
+                let numbers = images::numbers(learned, None, self.picture(path)?).map_err(failed)?;
                 (json(&numbers), images::draw(&numbers, style))
             }
             Kind::Map => {
@@ -271,7 +269,10 @@ impl Plot {
                 };
                 let places: Vec<Place> = learned.columns.iter().enumerate().filter_map(place).collect();
                 if places.is_empty() {
-                    return Err("no name of a column holds latitude and longitude, such as `12.5N 77.5W`; if rows are places, name their columns: covary plot MODEL DATA --kind map --lat COLUMN --lon COLUMN".to_owned());
+                    return Err(Failure::work(
+                        &input::name_of(path),
+                        "no name of a column holds latitude and longitude, such as `12.5N 77.5W`; if rows are places, name their columns: covary plot MODEL DATA --kind map --lat COLUMN --lon COLUMN",
+                    ));
                 }
                 let name = format!("Loadings of component {component}, in the units of the columns");
                 let numbers = map::numbers(&map_subject(learned), &name, &places).map_err(failed)?;
@@ -364,7 +365,7 @@ impl Plot {
                 (json(&numbers), missing::draw(&numbers, style))
             }
             Kind::Images => {
-                let shape = self.picture().map_err(Failure::Call)?;
+                let shape = self.picture(Path::new(&asked.model))?;
                 let numbers = images::numbers(learned, Some(&data), shape).map_err(failed)?;
                 (json(&numbers), images::draw(&numbers, style))
             }
@@ -452,8 +453,9 @@ impl Plot {
         }
     }
 
-    fn picture(&self) -> Result<(usize, usize), String> {
-        self.shape.ok_or_else(|| "--kind images needs --shape ROWSxCOLUMNS, such as --shape 28x28".to_owned())
+    fn picture(&self, path: &Path) -> Result<(usize, usize), Failure> {
+        let missing = "--kind images needs --shape ROWSxCOLUMNS, such as --shape 28x28";
+        self.shape.ok_or_else(|| Failure::work(&input::name_of(path), missing))
     }
 
     /// The column that colors: numbers if there are more of them than colors, groups otherwise.
@@ -471,6 +473,14 @@ impl Plot {
         let column = column_of(source, color)?;
         let labels = (0..source.table.n_rows()).map(|i| source.table.text(i, column)).collect();
         Ok(Some(ColorBy::Groups { name: color.clone(), labels }))
+    }
+}
+
+/// Why there is no figure of a model.
+fn of_figure(path: &Path, error: covary_report::Error) -> Failure {
+    match error {
+        covary_report::Error::Numbers(e) => Failure::of_model(&input::name_of(path), e),
+        other => Failure::work(&input::name_of(path), other),
     }
 }
 

@@ -78,7 +78,7 @@ impl Report {
         if self.model.kind() != Kind::Linear || self.model.has_views() {
             return Err(Failure::Call(format!(
                 "a report is about one model; give --model {}",
-                Family::names(|family| family.kind() == Kind::Linear && !family.has_views()).join(", ")
+                Family::names(|family| family.kind() == Kind::Linear && !family.has_views())
             )));
         }
         let request = self.fitting.request(self.model, self.rotation)?;

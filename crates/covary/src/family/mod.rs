@@ -215,9 +215,13 @@ impl Family {
         self.methods().iter().any(|name| samples(&name))
     }
 
-    /// The names of all families, or of those for which `suits` holds, in the order of the table.
-    pub fn names(suits: impl Fn(Self) -> bool) -> Vec<&'static str> {
-        Self::ALL.iter().filter(|family| suits(**family)).map(|family| family.name()).collect()
+    /// The names of all families for which `suits` holds, in the order of the table: `pca, ppca or fa`.
+    pub fn names(suits: impl Fn(Self) -> bool) -> String {
+        let names: Vec<&str> = Self::ALL.iter().filter(|f| suits(**f)).map(|f| f.name()).collect();
+        match names.split_last() {
+            Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+            _ => names.concat(),
+        }
     }
 }
 
@@ -238,9 +242,8 @@ impl FromStr for Family {
 
     fn from_str(name: &str) -> Result<Self, Error> {
         let found = Self::ALL.iter().find(|family| family.name() == name);
-        found.copied().ok_or_else(|| Error::NoSuchFamily {
-            name: name.to_owned(),
-            known: Self::names(|_| true).join(", "),
-        })
+        found
+            .copied()
+            .ok_or_else(|| Error::NoSuchFamily { name: name.to_owned(), known: Self::names(|_| true) })
     }
 }

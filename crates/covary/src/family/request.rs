@@ -134,7 +134,7 @@ impl Request {
         let (entry, kind) = (self.entry(), self.family.kind());
         let refuse =
             |argument, suits: String| Err(Error::NotForFamily { argument, family: entry.name(), suits });
-        let names = |suits: &dyn Fn(Family) -> bool| Family::names(suits).join(", ");
+        let names = |suits: &dyn Fn(Family) -> bool| Family::names(suits);
         if self.n_mixtures.is_some() && (kind != Kind::Mixture || self.classes.is_some()) {
             return refuse(Argument::Mixtures, names(&|family| family.kind() == Kind::Mixture));
         }
@@ -159,11 +159,16 @@ impl Request {
 
     fn check_views(&self) -> Result<(), Error> {
         let (family, got) = (self.family.name(), self.views.len());
-        let needed = match self.entry().views() {
-            Some((fewest, most, words)) => (!(fewest..=most).contains(&got)).then_some(words),
-            None => (got > 0).then_some("one table without views"),
-        };
-        needed.map_or(Ok(()), |needed| Err(Error::NumberOfViews { family, needed, got }))
+        match self.entry().views() {
+            Some((fewest, most, needed)) if !(fewest..=most).contains(&got) => {
+                Err(Error::NumberOfViews { family, needed, got })
+            }
+            None if got > 0 => {
+                let suits = Family::names(Family::has_views);
+                Err(Error::NotForFamily { argument: Argument::Views, family, suits })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What is fitted, except for the number of components and the sizes of views.
