@@ -166,7 +166,7 @@ impl Learned {
     /// the noise within views.
     pub fn n_shown(&self) -> usize {
         match &self.model {
-            Trained::Linear(fit) => self.family.entry().n_shown(&fit.model, fit.spec.n_components),
+            Trained::Linear(fit) => (self.family.entry().n_shown)(&fit.model, fit.spec.n_components),
             Trained::Mixture(_) | Trained::Sources(_) => self.n_components(),
         }
     }
