@@ -75,11 +75,11 @@ pub enum Error {
         kind: &'static str,
     },
     /// No iteration was kept.
-    #[error("the fit was in closed form, so there are no steps to draw; --inference em makes steps")]
+    #[error("the fit was in closed form, so there are no steps to draw; --inference em is iterative")]
     NoTrace,
     /// Rows cannot be pictures of this shape.
     #[error(
-        "{rows}x{columns} makes {cells} cells, and a row has {has}; give the --shape of one row's picture"
+        "{rows}x{columns} makes {cells} cells, and a row has {has}; give the --shape of the image of one row"
     )]
     WrongShape {
         /// Rows asked for.

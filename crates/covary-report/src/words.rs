@@ -12,7 +12,7 @@ pub fn ending(report: &FitReport) -> String {
     ended(report.termination, &steps)
 }
 
-/// Why it ended, after so many steps.
+/// Why it ended, after this many steps.
 pub fn ended(termination: Termination, steps: &str) -> String {
     match termination {
         Termination::ClosedForm => "in closed form".to_owned(),

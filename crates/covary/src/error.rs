@@ -124,7 +124,7 @@ pub enum Error {
     },
     /// A classifier of one class, or none.
     #[error(
-        "{}: a classifier tells classes apart; give rows of two or more",
+        "{}: a classifier distinguishes classes; give rows of two or more",
         match class { Some(class) => format!("all rows are of class `{class}`"), None => "there are no classes".to_owned() }
     )]
     OneClass {
@@ -333,7 +333,7 @@ pub enum Error {
         /// Its options.
         known: String,
     },
-    /// Text that is no value of an option.
+    /// Text that is not a value of an option.
     #[error("option `{option}` is `{value}`; it must be {expected}")]
     BadOption {
         /// Name of the option.

@@ -11,7 +11,7 @@ const MAX_PIECES: usize = 16;
 pub(crate) const BLOCK_CELLS: usize = 64 * 1024;
 
 /// Runs `work` over pieces of `0..n` in parallel and merges what it returns. The pieces, whole
-/// multiples of `step` but for the last, and the order of merging depend on `n` and `step` alone.
+/// multiples of `step` except for the last, and the order of merging depend on `n` and `step` alone.
 pub(crate) fn over_pieces<T: Send>(
     n: usize,
     step: usize,

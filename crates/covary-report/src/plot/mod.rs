@@ -28,11 +28,11 @@ use covary::learn::Family;
 /// The kinds by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Variance per component, beside shuffled columns.
+    /// Eigenvalues and parallel analysis.
     Scree,
     /// Loadings as squares.
     Hinton,
-    /// Rows along two components.
+    /// Scores on two components.
     Scores,
     /// Rows and columns together.
     Biplot,
@@ -50,11 +50,11 @@ pub enum Kind {
     Intervals,
     /// Every criterion over the number of components.
     Select,
-    /// Drawn rows against real ones.
+    /// Simulated and observed rows.
     Samples,
     /// Values on the globe.
     Map,
-    /// Rows as little pictures.
+    /// Rows as images.
     Images,
     /// What each component explains of each view.
     Views,
@@ -133,7 +133,7 @@ pub(crate) fn conditions(saved: &Saved) -> String {
 /// The table that a model of `d` columns is from.
 pub(crate) fn fitted_to(training: &Training, d: usize, standardized: bool) -> String {
     let gaps = match training.n_gaps() {
-        0 => "no gaps".to_owned(),
+        0 => "no missing values".to_owned(),
         n => format!("{} missing", percent(n as f64 / (training.n_rows * d) as f64)),
     };
     format!(
@@ -159,7 +159,7 @@ pub(crate) fn standardized_loadings(saved: &Saved) -> (Matrix, Vec<f64>) {
     (loadings, sds)
 }
 
-/// What the components are called: a factor that was turned is not a principal component.
+/// What the components are called: a factor that was rotated is not a principal component.
 pub(crate) fn component_word(saved: &Saved) -> &'static str {
     if saved.rotation.is_some() || saved.family == "fa" { "factor" } else { "component" }
 }

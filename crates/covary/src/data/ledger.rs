@@ -36,7 +36,7 @@ pub struct Ledger {
     pub gaps_by_column: Vec<usize>,
     /// Rows without a gap.
     pub n_complete_rows: usize,
-    /// Rows of only gaps, rising.
+    /// Rows of only gaps, in ascending order.
     pub empty_rows: Vec<usize>,
     /// Columns of only gaps.
     pub empty_columns: Vec<usize>,
@@ -106,7 +106,7 @@ pub struct Duplicates {
 ///              s: mean distance between the next ten values beyond (fewer if there are fewer)
 /// ```
 ///
-/// so that it is no step of a scale (counts, 0/1, rain of 0, 0.1, 0.2 mm), and moreover
+/// so that it is not a step of a scale (counts, 0/1, rain of 0, 0.1, 0.2 mm), and moreover
 ///
 /// - `g` is at least one standard deviation of the other cells; or
 /// - `c < 0` where no other value is negative; or
@@ -334,7 +334,7 @@ const TELLING: usize = 3;
 fn duplicates(data: &Dataset) -> Option<Duplicates> {
     let mut first_at = HashMap::with_capacity(data.n_rows());
     let mut found: Option<Duplicates> = None;
-    // Rows of one pattern are together and rising; the earliest repetition is sought across patterns.
+    // Rows of one pattern are together and ascending; the earliest repetition is sought across patterns.
     for pattern in data.patterns().filter(|p| p.n_observed() >= TELLING && p.rows.len() > 1) {
         for &i in pattern.rows {
             match first_at.entry(Key(data.row(i))) {
@@ -360,11 +360,11 @@ const CODES: [f64; 26] = [
 ];
 /// Steps of the column's own scale that the distance to a code is compared with.
 const STEPS: usize = 10;
-/// The distance must be so many steps.
+/// The distance must be at least this many steps.
 const FAR: f64 = 4.0;
-/// Zero is judged only beside so many other cells …
+/// Zero is judged only if there are at least this many other cells …
 const ENOUGH: usize = 50;
-/// … and by its number alone if it is so many times as frequent as any other value.
+/// … and by its number alone if it is this many times as frequent as any other value.
 const FREQUENT: usize = 5;
 
 fn is_usual_code(v: f64) -> bool {
@@ -433,9 +433,9 @@ fn most_frequent(cells: &[f64], code: f64) -> usize {
     others.chunk_by(|a, b| a == b).map(<[f64]>::len).max().unwrap_or(0)
 }
 
-/// Wild cells are at least so many times as far out as the others …
+/// Wild cells are at least this many times as far out as the others …
 const OUTLYING: f64 = 20.0;
-/// … and there are at most so many in a column.
+/// … and there are at most this many in a column.
 const MOST_WILD: usize = 3;
 /// Fewest other distances to judge by.
 const FEWEST_DISTANCES: usize = 20;

@@ -55,7 +55,7 @@ pub struct Separation {
     pub termination: Termination,
     /// What a likelihood says; `None` for [`FastIca`].
     pub likelihood: Option<Likelihood>,
-    /// What to doubt.
+    /// Warnings.
     pub warnings: Vec<Warning>,
 }
 
@@ -135,7 +135,7 @@ impl fmt::Display for Warning {
                 let numbers = listed(sources);
                 write!(
                     f,
-                    "sources {numbers} have an excess kurtosis below {GAUSSIAN}: Gaussian sources cannot be told apart, and any rotation of them is as good; ask for fewer components"
+                    "sources {numbers} have an excess kurtosis below {GAUSSIAN}: Gaussian sources cannot be distinguished, and any rotation of them is as good; ask for fewer components"
                 )
             }
             Self::Dependent { left_out, sources } => {
@@ -331,7 +331,7 @@ impl Whitened {
     }
 }
 
-/// How many sources FastICA finds room for, gaps filled by so many components.
+/// How many sources FastICA finds room for, gaps filled by this many components.
 pub(crate) fn n_directions(data: &Dataset, n_components: usize) -> Result<usize, Error> {
     Ok(Whitened::new(&*noisy::whole(data, n_components)?, None, "FastICA")?.n_components())
 }
@@ -360,7 +360,7 @@ fn refuse_gaps(data: &Dataset, method: &'static str) -> Result<(), Error> {
     }
 }
 
-/// Whether a source of this excess kurtosis cannot be told from a Gaussian one.
+/// Whether a source of this excess kurtosis cannot be distinguished from a Gaussian one.
 pub fn looks_gaussian(kurtosis: f64) -> bool {
     kurtosis.abs() < GAUSSIAN
 }

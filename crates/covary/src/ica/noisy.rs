@@ -92,7 +92,7 @@ pub struct NoisySeparation {
     pub trace: Vec<f64>,
     /// Why it ended.
     pub termination: Termination,
-    /// What to doubt.
+    /// Warnings.
     pub warnings: Vec<Warning>,
 }
 
@@ -123,7 +123,7 @@ impl NoisyIca {
         self.fit_observed(data, &mut ())
     }
 
-    /// Separates the sources; `observer` hears of every step and may end the work.
+    /// Separates the sources; `observer` is called after every step and may end the work.
     ///
     /// # Errors
     /// [`Error::EmptyColumn`], [`Error::ConstantColumn`], [`Error::OutOfScale`], [`Error::OutOfRange`] for an option,

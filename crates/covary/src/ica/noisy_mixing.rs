@@ -29,7 +29,7 @@ impl NoisyMixing {
     ///
     /// # Errors
     /// [`Error::WrongLength`] unless they fit each other, [`Error::OutOfRange`] for a number that is not finite, a
-    /// noise variance below 1e-290, or a loading above 1e145 of its root, beyond which precisions are no numbers.
+    /// noise variance below 1e-290, or a loading above 1e145 of its root, beyond which precisions are not numbers.
     pub fn new(mixing: Matrix, mean: Vec<f64>, noise_variances: Vec<f64>) -> Result<Self, Error> {
         let model = Self { mixing, mean, noise_variances };
         model.gaussian()?;

@@ -12,7 +12,7 @@ use crate::Error;
 /// ```
 ///
 /// Halves show a chain that drifts even where there is only one. `None` if no half varies: then
-/// nothing can be said, and the draws themselves show whether the chains stand at the same value.
+/// nothing is known, and the draws themselves show whether the chains stand at the same value.
 ///
 /// ```
 /// use covary::infer::split_r_hat;

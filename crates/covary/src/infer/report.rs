@@ -53,7 +53,7 @@ pub struct FitReport {
     pub trace: Vec<f64>,
     /// Why the fit ended.
     pub termination: Termination,
-    /// What to doubt.
+    /// Warnings.
     pub warnings: Vec<Warning>,
     /// `E[αᵢ]` of the ARD prior, one per component of the model; empty for a method without one. A
     /// component counts for little where its precision is large. Its units are those of the method's
@@ -195,13 +195,13 @@ pub enum Warning {
         factors: usize,
         /// Columns of the table.
         columns: usize,
-        /// Most factors that so many columns determine.
+        /// Most factors that this many columns determine.
         max: usize,
     },
 }
 
 impl Warning {
-    /// What is to be said of a model with as many parameters as the covariance has entries, or with more.
+    /// The warning about a model with as many parameters as the covariance has entries, or with more.
     pub(crate) fn of_unidentified(spec: &Spec, columns: usize) -> Option<Self> {
         let factors = spec.n_components;
         if spec.noise != NoiseFamily::Diagonal || factors == 0 {
@@ -224,7 +224,7 @@ impl fmt::Display for Warning {
             Self::StillRising { iterations, remaining } => {
                 write!(
                     f,
-                    "still rising after {iterations} iteration{}",
+                    "still increasing after {iterations} iteration{}",
                     if *iterations == 1 { "" } else { "s" }
                 )?;
                 // One step says nothing of the next, and at rounding level there is nothing to estimate.

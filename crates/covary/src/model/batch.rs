@@ -454,7 +454,7 @@ pub(crate) fn weighted_distance(y: &[f64], fit: &[f64], inverse: &[f64]) -> f64 
 }
 
 /// Cells of consecutive pieces, row by row. The rows of each pattern rise, and where every row has its
-/// own pattern so do all: a sort that goes along with rising runs has little to do.
+/// own pattern so do all: a sort that goes along with ascending runs has little to do.
 fn in_row_order(parts: &[Vec<FilledCell>]) -> Vec<FilledCell> {
     let mut cells = parts.concat();
     cells.sort_by_key(|cell| cell.row);

@@ -13,7 +13,7 @@ pub trait Density: Sync {
     /// Number of columns of a row.
     fn n_columns(&self) -> usize;
 
-    /// Factorize once for this set of observed columns (rising) …
+    /// Factorize once for this set of observed columns (ascending) …
     fn given(&self, observed: &[usize]) -> Box<dyn Given + '_>;
 
     /// Fresh rows.
@@ -191,7 +191,7 @@ pub struct FilledCell {
 }
 
 impl FilledCell {
-    /// Central interval that holds the value with probability `level` under the model.
+    /// Central interval that covers the value with probability `level` under the model.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless `0 < level < 1`.

@@ -188,7 +188,7 @@ impl Mixture {
     }
 
     /// Standard deviations of the loadings over the components, d × q; `None` unless all have as many
-    /// components. Meant for draws that a sampler has turned alike.
+    /// components. Meant for draws that a sampler has rotated alike.
     ///
     /// ```
     /// use covary::{model::Mixture, LinearGaussian, Matrix, Noise};

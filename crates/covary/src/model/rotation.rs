@@ -102,7 +102,7 @@ impl Rotated {
         Ok(scores.dot(&self.transform).dot(&self.factor_correlations))
     }
 
-    /// The scores as they were before, `R z` for every row of turned scores.
+    /// The scores as they were before, `R z` for every row of rotated scores.
     ///
     /// # Errors
     /// [`Error::WrongLength`] unless `scores` has q columns.

@@ -27,7 +27,7 @@ pub struct Compare {
     pub standardize: bool,
     /// Also sample p(q | data); complete tables only, others go without.
     pub sample: Option<ReversibleJump>,
-    /// Seed of the hidden cells and of the shuffled copies.
+    /// Seed of the hidden cells and of the permuted copies.
     pub seed: u64,
 }
 
@@ -53,7 +53,7 @@ pub enum Criterion {
     Structured,
     /// Components that type-II maximum likelihood keeps.
     TypeTwo,
-    /// Eigenvalues above those of shuffled columns.
+    /// Parallel analysis: eigenvalues above those of permuted columns.
     ParallelAnalysis,
     /// Singular values above the optimal threshold.
     GavishDonoho,
@@ -105,7 +105,7 @@ impl Criterion {
             (Self::Aic, false) => "even it finds no use for more",
             (Self::Structured | Self::TypeTwo, false) => "it errs on the side of too few",
             (Self::TypeTwo, true) => "with few rows it can mistake noise for components",
-            (Self::ParallelAnalysis, true) => "more directions than in shuffled columns, however weak",
+            (Self::ParallelAnalysis, true) => "more directions than in permuted columns, however weak",
             (Self::ParallelAnalysis, false) => "strong components hide weak ones from it",
             (Self::GavishDonoho, true) => "noise that differs between columns misleads it",
             (Self::GavishDonoho, false) => "components below its threshold cost more than they tell",

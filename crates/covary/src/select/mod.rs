@@ -11,7 +11,7 @@
 //! | table with gaps, or a model to fill them with? | [`held_out_cells`]: hide cells, predict them, count nats |
 //! | which eigenvalues exceed those of unrelated columns? | [`ParallelAnalysis`] |
 //! | how many models in a mixture? | [`mixture_sizes`]: BIC and held-out rows |
-//! | do 95 % intervals hold 95 % of the truth? | [`interval_coverage`] |
+//! | do 95 % intervals cover 95 % of the true values? | [`interval_coverage`] |
 //! | how good will the filled cells of this table be? | [`self_check`]: hide some, refit, compare |
 //! | do gaps come at random? | [`gap_trends`]: gaps that follow the first component |
 //! | one estimate from several imputations? | [`pool`] |

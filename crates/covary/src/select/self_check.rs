@@ -55,11 +55,11 @@ pub struct SelfCheck {
     pub skill: f64,
     /// Skill in each column; `None` where no cell could be hidden.
     pub skill_by_column: Vec<Option<f64>>,
-    /// What the intervals hold, one entry per level asked for.
+    /// Empirical coverage of the intervals, one entry per requested level.
     pub coverage: Vec<Coverage>,
 }
 
-/// What intervals of one level hold.
+/// Empirical coverage of intervals of one level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coverage {
     /// The level promised.
@@ -273,7 +273,7 @@ fn compare(
 /// The table with cells hidden.
 struct Hidden {
     visible: Dataset,
-    /// The rows they were hidden in, rising.
+    /// The rows they were hidden in, in ascending order.
     rows: Vec<usize>,
 }
 

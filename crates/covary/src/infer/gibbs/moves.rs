@@ -123,7 +123,7 @@ impl Orbit {
         }
     }
 
-    /// Components i and j turned by θ: x stays standard normal, and
+    /// Components i and j rotated by θ: x stays standard normal, and
     /// ```text
     /// 2θ ~ von Mises, ∝ exp(−¼ (αᵢ − αⱼ) [(Hᵢᵢ − Hⱼⱼ) cos 2θ + 2 Hᵢⱼ sin 2θ])      uniform if αᵢ = αⱼ
     /// ```
