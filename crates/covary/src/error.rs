@@ -38,7 +38,7 @@ pub enum Error {
     },
     /// A sparse table whose rows or columns are out of order.
     #[error(
-        "row {row} of the sparse table is out of order: its cells must lie within those stored, their columns must rise and be columns of the table; sort them and add up duplicates"
+        "row {row} of the sparse table is out of order: its cells must lie within those stored, their columns must be ascending and be columns of the table; sort them and add up duplicates"
     )]
     SparseOrder {
         /// Row, counted from 1.
@@ -55,7 +55,7 @@ pub enum Error {
         column: usize,
     },
     /// Fewer rows with an observed cell than a covariance needs.
-    #[error("only {rows} row(s) hold an observed value: a covariance needs at least 2; add rows")]
+    #[error("only {rows} row(s) have an observed value: a covariance needs at least 2; add rows")]
     TooFewRows {
         /// Rows with at least one observed cell.
         rows: usize,
@@ -124,7 +124,7 @@ pub enum Error {
     },
     /// A classifier of one class, or none.
     #[error(
-        "{}: a classifier distinguishes classes; give rows of two or more",
+        "{}: a classifier tells classes apart; give rows of two or more",
         match class { Some(class) => format!("all rows are of class `{class}`"), None => "there are no classes".to_owned() }
     )]
     OneClass {
@@ -165,7 +165,7 @@ pub enum Error {
     },
     /// Another number of components than a full covariance has.
     #[error(
-        "{asked} components were asked for, but the full covariance of {columns} columns has {fixed}; leave the number out, or ask for probabilistic PCA"
+        "{asked} components were requested, but the full covariance of {columns} columns has {fixed}; leave the number out, or ask for probabilistic PCA"
     )]
     FixedComponents {
         /// Components asked for.
@@ -212,7 +212,7 @@ pub enum Error {
         columns: usize,
     },
     /// A view whose columns never vary.
-    #[error("no column of view `{view}` varies, so there is nothing to learn of it; leave the view out")]
+    #[error("no column of view `{view}` varies, so nothing can be learned about it; leave the view out")]
     FlatView {
         /// Its name.
         view: String,
@@ -352,7 +352,7 @@ pub enum Error {
         why: String,
     },
     /// Bytes that are not what an [`Incremental`](crate::infer::Incremental) wrote.
-    #[error("the saved state is damaged: {why}; save it again, or start anew")]
+    #[error("the saved state is damaged: {why}; save it again, or start again")]
     DamagedState {
         /// What is wrong with it.
         why: &'static str,

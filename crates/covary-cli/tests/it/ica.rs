@@ -229,7 +229,7 @@ fn what_asks_for_a_density_says_what_to_do_instead() {
                 root,
                 &call,
                 1,
-                "holds independent components, which are no density of rows; transform, reconstruct,",
+                "holds independent components, which have no density of rows; transform, reconstruct,",
             );
             refused(root, &call, 1, "--model ppca or fa has a density");
         }

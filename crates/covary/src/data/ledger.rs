@@ -239,7 +239,7 @@ impl fmt::Display for Oddity {
         match self {
             Self::EmptyRows { n_rows, first } => write!(
                 f,
-                "{n_rows} row(s) hold no value at all (row {}, for one): they teach nothing and are filled with column means; drop them unless they must be kept",
+                "{n_rows} row(s) have no value at all (for example row {}): they carry no information and are imputed by column means; drop them unless they must be kept",
                 first + 1
             ),
             Self::EmptyColumns { columns } => write!(
@@ -254,22 +254,22 @@ impl fmt::Display for Oddity {
             ),
             Self::ConstantColumns { columns } => write!(
                 f,
-                "all values are equal in {}: nothing varies there to learn from; drop the column, or fill its gaps with that value",
+                "all values are equal in {}: nothing varies there to learn from; drop the column, or impute its missing values by that value",
                 list(columns)
             ),
             Self::Duplicates(Duplicates { n_rows, example: (earlier, later) }) => write!(
                 f,
-                "{n_rows} row(s) repeat an earlier one (row {} repeats row {}, for one): if one record was entered twice, drop the copies, which make the fit surer than it should be",
+                "{n_rows} row(s) repeat an earlier one (row {} repeats row {}, for example): if one record was entered twice, drop the duplicates, which make the fit too certain",
                 later + 1,
                 earlier + 1
             ),
             Self::Code { name, code: SuspectedCode { value, cells, nearest, .. } } => write!(
                 f,
-                "{value} stands in {cells} cells of `{name}`, far from every other value (nearest: {nearest}): if it is a code for a gap, leave these cells empty"
+                "{value} stands in {cells} cells of `{name}`, far from every other value (nearest: {nearest}): if it is a code for a missing value, leave these cells empty"
             ),
             Self::Wild { name, cell: WildCell { row, value, median, next, .. } } => write!(
                 f,
-                "row {} of `{name}` holds {value}, far beyond all other values (median {median}, farthest other {next}): one such cell can spoil means, variances and components; check it, and correct it or leave it empty",
+                "row {} of `{name}` holds {value}, far beyond all other values (median {median}, farthest other {next}): an outlier that can distort means, variances and components; check it, and correct it or leave it empty",
                 row + 1
             ),
         }

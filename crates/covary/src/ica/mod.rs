@@ -121,7 +121,7 @@ impl fmt::Display for Warning {
         match self {
             Self::NotConverged { iterations, left, tolerance } => write!(
                 f,
-                "still moving by {left:.1e} after {iterations} iterations, {tolerance:.0e} was asked for; raise the limit or the tolerance, or ask for fewer components"
+                "still moving by {left:.1e} after {iterations} iterations, the tolerance is {tolerance:.0e}; raise the limit or the tolerance, or ask for fewer components"
             ),
             Self::LightTails { sources } => {
                 let (what, have) = if sources.len() == 1 { ("source", "has") } else { ("sources", "have") };
@@ -135,7 +135,7 @@ impl fmt::Display for Warning {
                 let numbers = listed(sources);
                 write!(
                     f,
-                    "sources {numbers} have an excess kurtosis below {GAUSSIAN}: Gaussian sources cannot be distinguished, and any rotation of them is as good; ask for fewer components"
+                    "sources {numbers} have an excess kurtosis below {GAUSSIAN}: Gaussian sources cannot be told apart, and any rotation of them is as good; ask for fewer components"
                 )
             }
             Self::Dependent { left_out, sources } => {

@@ -224,10 +224,10 @@ impl fmt::Display for Warning {
             Self::StillRising { iterations, remaining } => {
                 write!(
                     f,
-                    "still increasing after {iterations} iteration{}",
+                    "still rising after {iterations} iteration{}",
                     if *iterations == 1 { "" } else { "s" }
                 )?;
-                // One step says nothing of the next, and at rounding level there is nothing to estimate.
+                // One step carries no information about the next, and at rounding level there is nothing to estimate.
                 if remaining.is_finite() && *remaining > 0.0 {
                     write!(f, ", by an estimated {remaining:.2e} nats")?;
                 }
@@ -254,7 +254,7 @@ impl fmt::Display for Warning {
             ),
             Self::UnseenPairs { pairs, example: (a, b) } => write!(
                 f,
-                "{pairs} pair(s) of columns are never observed together (`{a}` and `{b}`, for one): their correlation rests on the model alone"
+                "{pairs} pair(s) of columns are never observed together (`{a}` and `{b}`, for example): their correlation rests on the model alone"
             ),
             Self::NotMixed { quantity, r_hat, effective_draws } => write!(
                 f,
