@@ -57,7 +57,7 @@ pub(crate) fn not_done(facts: &Facts) -> Vec<String> {
     said
 }
 
-/// What to doubt, the gravest first.
+/// Limitations, the gravest first.
 pub(crate) fn doubts(facts: &Facts) -> Vec<String> {
     let mut said = Vec::new();
     if let Some(model) = &facts.model {

@@ -210,7 +210,7 @@ impl Posterior {
     pub(super) fn eta(&self) -> Vec<f64> {
         let eta = |(i, m): (usize, &f64)| {
             let eta = (m * m + self.covariance[(i, i)]).sqrt();
-            // A source that is surely 0 has no η, nor has NaN; the smallest here changes nothing. The largest keeps √2/η
+            // A source that is certainly 0 has no η, nor has NaN; the smallest here changes nothing. The largest keeps √2/η
             // above 0.
             if eta > LEAST_ETA { eta.min(1.0 / LEAST_ETA) } else { LEAST_ETA }
         };

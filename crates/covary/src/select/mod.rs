@@ -7,7 +7,7 @@
 //! | how many components, by every criterion? | [`Compare`]: one table and a sentence |
 //! | complete table, how many components? | [`Criteria`]: Minka's evidence, BIC, AIC, from one spectrum |
 //! | and the fewest that a Bayesian would keep? | [`EmpiricalVb`]: variational Bayes in closed form |
-//! | … and how sure is that? | [`ReversibleJump`]: p(q \| data), by sampling |
+//! | … and how certain is that? | [`ReversibleJump`]: p(q \| data), by sampling |
 //! | table with gaps, or a model to fill them with? | [`held_out_cells`]: hide cells, predict them, count nats |
 //! | which eigenvalues exceed those of unrelated columns? | [`ParallelAnalysis`] |
 //! | how many models in a mixture? | [`mixture_sizes`]: BIC and held-out rows |
