@@ -394,7 +394,10 @@ impl fmt::Display for Comparison {
         }
         let spread = self.choices.iter().map(|(_, k)| *k);
         if spread.clone().max().unwrap_or(q) - spread.min().unwrap_or(q) > 3 {
-            write!(f, "; the criteria are so far apart that the components should be inspected before any number is trusted")?;
+            write!(
+                f,
+                "; the criteria are so far apart that the components should be inspected before any number is trusted"
+            )?;
         }
         if q + 1 == self.by_n_components.len() && q > 0 {
             write!(f, "; this is the largest number that was tried, so try more")?;
