@@ -1,4 +1,4 @@
-//! A checksum that tells a file that was changed from one that was not: CRC-64 with the polynomial of
+//! A checksum by which a changed file is recognized: CRC-64 with the polynomial of
 //! ECMA-182, bits reflected, as in `xz`. A change within 64 consecutive bits is always noticed, any other
 //! except for one in 2⁶⁴.
 

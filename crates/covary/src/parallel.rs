@@ -1,4 +1,4 @@
-//! Threads without a trace in the numbers: work is cut into pieces by the data alone, and partial
+//! Threads that do not change the numbers: work is cut into pieces by the data alone, and partial
 //! results are added in one fixed tree.
 
 use rayon::prelude::*;

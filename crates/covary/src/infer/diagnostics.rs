@@ -1,4 +1,5 @@
-//! What the draws of several Markov chains are worth (Gelman & Rubin 1992; Geyer 1992; Vehtari et al. 2021).
+//! Convergence diagnostics of Markov chains: R-hat and effective sample sizes
+//! (Gelman & Rubin 1992; Geyer 1992; Vehtari et al. 2021).
 
 use crate::Error;
 

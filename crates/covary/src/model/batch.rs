@@ -1,4 +1,4 @@
-//! Questions to a [`LinearGaussian`] about all rows of a table: blocks of rows share their matrix
+//! Answers of a [`LinearGaussian`] for all rows of a table: blocks of rows share their matrix
 //! products, and eight patterns of gaps their factorization.
 //!
 //! A table whose 20000 rows of 100 columns each had its own gaps (10 %, q = 10) was filled in 18 ms on

@@ -1,4 +1,4 @@
-//! What the observed cells of rows say of their scores, block by block [M 1.5.1]: the part that
+//! The posterior of the scores given the observed cells, block by block [M 1.5.1]: the part that
 //! the E-step and all questions to a whole table share.
 //!
 //! Rows are walked in the order of their patterns. For a block of them:

@@ -1,4 +1,4 @@
-//! What a fit does not know of its own parameters.
+//! The uncertainty of the parameters of a fit.
 
 use super::density::check_columns;
 use super::latent::one_or_each;

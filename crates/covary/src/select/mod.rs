@@ -1,6 +1,6 @@
-//! How many components, and how honest the answers are [M 1.8].
+//! How many components, and how well calibrated the answers are [M 1.8].
 //!
-//! The likelihood of the training data never falls when a component is added, so it cannot choose.
+//! The likelihood of the training data never decreases when a component is added, so it cannot choose.
 //!
 //! | question | answer |
 //! | --- | --- |

@@ -30,7 +30,7 @@ impl Default for SelfCheckOptions {
 }
 
 impl SelfCheckOptions {
-    /// How far the intervals reach, in standard deviations, once it is sure that the options are.
+    /// Half-widths of the intervals in standard deviations, after the options are checked.
     fn reaches(&self) -> Result<Vec<f64>, Error> {
         if !(self.share > 0.0 && self.share < 1.0) {
             return Err(Error::OutOfRange { name: "share", value: self.share, bound: "between 0 and 1" });
@@ -40,7 +40,7 @@ impl SelfCheckOptions {
     }
 }
 
-/// How well cells of this table were predicted that the fit did not see.
+/// Cross-validation: how well hidden cells of this table were predicted by a fit without them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SelfCheck {
     /// Cells hidden.

@@ -1,4 +1,4 @@
-//! Which components live in which views [M 2.7.5].
+//! Which components are active in which views [M 2.7.5].
 
 use crate::{Dataset, Density, Error, LinearGaussian, Matrix};
 use statrs::distribution::{ChiSquared, ContinuousCDF};

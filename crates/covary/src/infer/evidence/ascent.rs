@@ -1,4 +1,4 @@
-//! The climb with gaps [M 1.7.6]: MAP-EM for W, μ and σ², α after every step, components dropped on
+//! The iteration with gaps [M 1.7.6]: MAP-EM for W, μ and σ², α after every step, components dropped on
 //! the way.
 //!
 //! Two moves make it as fast as parameter-expanded EM. Both leave J no lower, though [M 1.5.6] has

@@ -1,4 +1,4 @@
-//! Bayesian PCA by type-II maximum likelihood: components that the data do not ask for are dropped
+//! Bayesian PCA by type-II maximum likelihood: components that the data do not support are dropped
 //! [M 1.7].
 
 mod ascent;

@@ -1,4 +1,4 @@
-//! Anderson's extrapolation of a fixed-point iteration, for climbs (Henderson & Varadhan 2019).
+//! Anderson's extrapolation of a fixed-point iteration, for increasing objectives (Henderson & Varadhan 2019).
 //!
 //! With f = EM(θ) − θ, the next point is that of the last few steps' affine hull where f, were it linear,
 //! would be shortest:

@@ -1,4 +1,4 @@
-//! A Gaussian with an unrestricted covariance, complete or with gaps, held up by pseudo-rows.
+//! A Gaussian with an unrestricted covariance, complete or with gaps, regularized by pseudo-rows.
 
 mod anderson;
 mod climb;

@@ -1,4 +1,4 @@
-//! Where the chains stand and what they have kept: all that a run needs to go on, as bytes.
+//! The state of the chains and their kept draws: all that a run needs to be continued, as bytes.
 
 use super::table::Parameters;
 use crate::checksum::Checksum;

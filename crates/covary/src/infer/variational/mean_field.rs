@@ -1,4 +1,4 @@
-//! Mean-field variational Bayes [M 2.2]: every factor apart.
+//! Mean-field variational Bayes [M 2.2]: all factors independent.
 
 use super::bound::{Parts, bound, rotate, translate_mean_field};
 use super::state::{Gamma, Prior, State, Statistics};

@@ -1,4 +1,4 @@
-//! Variational Bayes ([M 2.1] to [M 2.3]): a distribution over everything unknown, raised towards the posterior.
+//! Variational Bayes ([M 2.1] to [M 2.3]): a distribution over everything unknown that approximates the posterior.
 //!
 //! Both methods sweep the same way: rows are passed once for the moments of q(X) ([`state`]), the other
 //! factors follow from these ([`mean_field`], [`structured`]), and the bound comes from what is at hand

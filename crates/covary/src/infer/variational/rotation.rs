@@ -1,4 +1,4 @@
-//! The turn of the latent space that raises the bound most [M 2.2.4].
+//! The rotation of the latent space that increases the bound most [M 2.2.4].
 
 use super::state::{Gamma, trace_product};
 use crate::infer::lbfgs::{Lbfgs, Value};

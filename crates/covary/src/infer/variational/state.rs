@@ -1,4 +1,4 @@
-//! The factors of q, and what one pass over the rows says of them.
+//! The factors of q, and their moments from one pass over the rows.
 
 use crate::infer::em::LatentMoments;
 use crate::infer::em::parameters::{Frame, Parameters};
