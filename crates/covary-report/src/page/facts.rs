@@ -397,7 +397,7 @@ fn set_aside(table: &Table, ledger: &Ledger) -> Vec<SetAside> {
     let read = table.columns_aside().into_iter().map(|j| {
         let name = &table.column_names()[j];
         match table.kind(j) {
-            ColumnKind::Text { row } => named(name, &format!("text in row {}", row + 1)),
+            ColumnKind::Text { row } => named(name, &format!("not numeric: text in row {}", row + 1)),
             ColumnKind::Typed { name: of } => named(name, &format!("of type {of}")),
             ColumnKind::Unnamed => named("(no name)", "a column without a name labels the rows"),
             ColumnKind::Numbers | ColumnKind::Excluded => named(name, "excluded as requested"),
