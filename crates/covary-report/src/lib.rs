@@ -57,7 +57,7 @@ pub enum Error {
     /// A component that the model does not have.
     #[error("there is no component {asked}: the model has {has}")]
     NoSuchComponent {
-        /// The one asked for, from 1.
+        /// The requested one, from 1.
         asked: usize,
         /// How many there are.
         has: usize,
@@ -82,9 +82,9 @@ pub enum Error {
         "{rows}x{columns} makes {cells} cells, and a row has {has}; give the --shape of the image of one row"
     )]
     WrongShape {
-        /// Rows asked for.
+        /// Rows requested.
         rows: usize,
-        /// Columns asked for.
+        /// Columns requested.
         columns: usize,
         /// Their product.
         cells: usize,

@@ -99,7 +99,7 @@ pub enum Error {
         "{asked} components are too many: {rows} rows and {columns} columns leave room for at most {max} plus noise; ask for {max} or fewer"
     )]
     TooManyComponents {
-        /// Components asked for.
+        /// Components requested.
         asked: usize,
         /// Rows with an observed cell.
         rows: usize,
@@ -113,7 +113,7 @@ pub enum Error {
         "{asked} models are too many for a mixture of {rows} rows: each needs at least {each} of them; ask for {max} or fewer"
     )]
     TooManyMixtures {
-        /// Models asked for.
+        /// Models requested.
         asked: usize,
         /// Rows with an observed cell.
         rows: usize,
@@ -154,7 +154,7 @@ pub enum Error {
         "{asked} components are too many: the first batch has {rows} rows and {columns} columns, room for at most {max}; give a larger first batch or ask for {max} or fewer"
     )]
     SmallFirstBatch {
-        /// Components asked for.
+        /// Components requested.
         asked: usize,
         /// Rows with an observed cell.
         rows: usize,
@@ -168,7 +168,7 @@ pub enum Error {
         "{asked} components were requested, but the full covariance of {columns} columns has {fixed}; leave the number out, or ask for probabilistic PCA"
     )]
     FixedComponents {
-        /// Components asked for.
+        /// Components requested.
         asked: usize,
         /// Columns.
         columns: usize,
@@ -180,7 +180,7 @@ pub enum Error {
         "{asked} components leave no noise (the data have rank {rank}), so the likelihood is unbounded; ask for fewer than {rank} components, or set a noise floor or a prior"
     )]
     DegenerateNoise {
-        /// Components asked for.
+        /// Components requested.
         asked: usize,
         /// Numerical rank of the centered data.
         rank: usize,
@@ -190,7 +190,7 @@ pub enum Error {
         "{asked} components are too many: the columns have rank {rank}, some being sums of others; ask for {rank} or fewer"
     )]
     RankBelow {
-        /// Components asked for.
+        /// Components requested.
         asked: usize,
         /// Numerical rank of the centered table.
         rank: usize,
@@ -230,7 +230,7 @@ pub enum Error {
     /// Too many or too few views.
     #[error("{family} describes {needed}, and there are {got}")]
     NumberOfViews {
-        /// The model asked for.
+        /// The requested model.
         family: &'static str,
         /// What it takes.
         needed: &'static str,
@@ -256,7 +256,7 @@ pub enum Error {
         "{method} needs a complete table and this one has {gaps} gaps: sources have no Gaussian density to fill them by; impute the table first (`covary impute`), drop the rows with gaps, or fit noisy sources (`--inference noisy`, `NoisyIca`), which leave gaps out"
     )]
     GapsInSources {
-        /// What was asked for.
+        /// What was requested.
         method: &'static str,
         /// Missing cells.
         gaps: usize,
@@ -266,7 +266,7 @@ pub enum Error {
         "{asked} factors cannot be identified from {columns} columns (degrees of freedom {degrees_of_freedom}); at most {max} can"
     )]
     NotIdentified {
-        /// Factors asked for.
+        /// Factors requested.
         asked: usize,
         /// Columns.
         columns: usize,
@@ -280,7 +280,7 @@ pub enum Error {
         "{method} needs a complete table and this one has {gaps} gaps; use `em`, which is exact with gaps"
     )]
     HasGaps {
-        /// The method asked for.
+        /// The requested method.
         method: &'static str,
         /// Missing cells.
         gaps: usize,
@@ -288,7 +288,7 @@ pub enum Error {
     /// A method that cannot fit what was asked.
     #[error("{method} does not fit {what}; use {instead}")]
     Unsupported {
-        /// The method asked for.
+        /// The requested method.
         method: &'static str,
         /// What it cannot do.
         what: &'static str,
@@ -316,9 +316,9 @@ pub enum Error {
     /// A method that leads elsewhere.
     #[error("method `{method}` does not lead to model `{family}`; give one of {known}")]
     WrongMethod {
-        /// The method asked for.
+        /// The requested method.
         method: &'static str,
-        /// The model asked for.
+        /// The requested model.
         family: &'static str,
         /// The methods that lead to it.
         known: String,
@@ -374,7 +374,7 @@ pub enum Error {
     TooFewToHide {
         /// Cells that can be hidden.
         cells: usize,
-        /// Folds asked for.
+        /// Folds requested.
         folds: usize,
     },
     /// A visible cell that the full table does not hold.

@@ -23,7 +23,7 @@ pub(crate) fn over_pieces<T: Send>(
     parts.swap_remove(0)
 }
 
-/// Runs `work` over the same pieces and returns what it says of each, in order.
+/// Runs `work` over the same pieces and returns the result of each, in order.
 pub(crate) fn pieces<T: Send>(n: usize, step: usize, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
     let piece = n.div_ceil(MAX_PIECES).next_multiple_of(step);
     let range = |p: usize| p * piece..((p + 1) * piece).min(n);

@@ -48,7 +48,7 @@ pub struct Study<'a> {
     pub data: &'a Dataset,
     /// The hidden cells of the check.
     pub cells: &'a [CheckedCell],
-    /// How many components were asked for.
+    /// How many components were requested.
     pub asked: Components,
 }
 
@@ -190,7 +190,7 @@ pub enum Why {
     NoRoom,
     /// The fewest that explain more than this share of the variance, as asked.
     Share(f64),
-    /// They were asked for.
+    /// They were requested.
     Asked,
 }
 

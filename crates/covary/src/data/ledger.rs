@@ -190,7 +190,7 @@ impl Ledger {
     }
 }
 
-/// Something to look at before the table is believed; says so in one sentence, with a remedy.
+/// A possible problem of a table, as one sentence with a remedy.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Oddity {

@@ -381,7 +381,7 @@ fn linear_kurtosis(model: &NoisyMixing, data: &Dataset) -> Result<Vec<f64>, Erro
     Ok((0..model.n_components()).map(kurtosis).collect())
 }
 
-/// Sums over rows given parameters and η, and what each row says of its sources.
+/// Sums over rows given parameters and η, and the posterior of the sources of each row.
 struct Moments {
     /// `Σ ⟨z zᵀ⟩`, z = (s, 1), over all rows; then, per column, over the rows that miss it.
     common: Vec<f64>,

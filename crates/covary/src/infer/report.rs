@@ -62,7 +62,7 @@ pub struct FitReport {
     /// ([`Structured`](super::Structured), [`Gibbs`](super::Gibbs)). With several
     /// [views](crate::Spec::views) one per view and component, those of the first view first, in its units.
     pub relevance: Vec<f64>,
-    /// What a sampler's chains say of scalars that no turn of the components changes; empty for other
+    /// Diagnostics of a sampler's chains for scalars that no rotation of the components changes; empty for other
     /// methods.
     pub monitored: Vec<Monitored>,
 }
@@ -258,7 +258,7 @@ impl fmt::Display for Warning {
             ),
             Self::NotMixed { quantity, r_hat, effective_draws } => write!(
                 f,
-                "{}: {quantity} has R-hat {} and {effective_draws:.0} effective draws (at most 1.01 and at least 400 are asked for); ask for more `draws` and a longer `warm_up`, or for fewer components",
+                "{}: {quantity} has R-hat {} and {effective_draws:.0} effective draws (at most 1.01 and at least 400 are required); ask for more `draws` and a longer `warm_up`, or for fewer components",
                 if r_hat.is_some_and(|r| r > 1.01) { "the chains have not mixed" } else { "too few draws" },
                 r_hat.map_or("undefined".to_owned(), |r| format!("{r:.3}"))
             ),

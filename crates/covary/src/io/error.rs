@@ -434,7 +434,7 @@ pub enum Error {
     /// An array that was asked for and is not there.
     #[error("there is no array `{name}`; there are {}", list(.known))]
     UnknownArray {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// The arrays of the file and what they are.
         known: Vec<String>,

@@ -262,7 +262,7 @@ impl Mixture {
     }
 }
 
-/// What the rows of a table say of the components of a mixture.
+/// Log-densities and responsibilities of the rows of a table under a mixture.
 pub(crate) struct Shares {
     /// n × K.
     pub(crate) responsibilities: Matrix,

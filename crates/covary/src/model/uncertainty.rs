@@ -130,7 +130,7 @@ impl LinearGaussian {
         Ok(self)
     }
 
-    /// What is not known of the parameters; `None` where they are taken as known.
+    /// The uncertainty of the parameters; `None` where they are taken as known.
     pub fn uncertainty(&self) -> Option<&Uncertainty> {
         self.uncertainty.as_deref()
     }

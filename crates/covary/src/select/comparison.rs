@@ -92,7 +92,7 @@ impl Criterion {
         }
     }
 
-    /// What it means when it asks for more, or for fewer, than was recommended.
+    /// What it means when it selects more, or fewer, than was recommended.
     fn leaning(self, more: bool) -> &'static str {
         match (self, more) {
             (Self::Evidence, true) => "weak directions still justify their parameters",

@@ -70,7 +70,7 @@ pub struct Coverage {
     pub standard_error: f64,
 }
 
-/// The honest self-check: hides some observed cells of this very table, fits the rest, and compares
+/// Cross-validation on the table itself: hides some observed cells of this very table, fits the rest, and compares
 /// what it predicts with what was hidden.
 ///
 /// ```text
@@ -164,7 +164,7 @@ pub struct CheckedCell {
 
 impl CheckedCell {
     /// Probability that the prediction gave to values below the truth: even between 0 and 1 over many
-    /// cells if the predictions are honest (Dawid 1984).
+    /// cells if the predictions are calibrated (Dawid 1984).
     ///
     /// ```text
     /// u = Φ((t − m) / s)

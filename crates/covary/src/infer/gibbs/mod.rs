@@ -35,7 +35,7 @@ use table::Table;
 ///
 /// One σ² for [`Spec::ppca`], one per column for [`Spec::factor_analysis`]. Intervals of gaps then cover
 /// the uncertainty of the parameters, which those of a single fitted model leave out; on small
-/// tables that is what makes them honest. [`Fit::draws`](super::Fit) has the draws, chain after chain, in
+/// tables that is what calibrates them. [`Fit::draws`](super::Fit) has the draws, chain after chain, in
 /// the user's units and rotated towards each other; `model` is their mean.
 ///
 /// ```
