@@ -73,10 +73,10 @@ pub struct Gibbs {
     pub ard_rate: f64,
     /// ν₀: the number of pseudo-cells that inform the noise.
     pub nu0: f64,
-    /// s₀²: what they say, as a share of the observed variance. With 1, σ² stays above about 1/(observed
+    /// s₀²: their variance, as a share of the observed variance. With 1, σ² stays above about 1/(observed
     /// cells): where the noise is less (100 × 8 cells, 0.001 of the signal: intervals 25 times too wide)
-    /// set it to what the noise may be. Much smaller by default would make intervals of small tables too narrow: 93 % of
-    /// 95 % at 30 rows with 1e-3, 96 % with 1.
+    /// set it to what the noise may be. A much smaller default would make intervals of small tables too
+    /// narrow: at 30 rows 95 % intervals cover 93 % with 1e-3, 96 % with 1.
     pub s0_squared: f64,
     /// κ_μ: the number of pseudo-rows at the observed mean.
     pub kappa_mu: f64,
