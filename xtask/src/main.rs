@@ -29,20 +29,20 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["test"] => test(),
-        ["release", "--dry-run"] => {
-            if release::dry_run() {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::FAILURE
-            }
-        }
+        ["release", "--dry-run"] => released(release::Part::All),
+        ["release", "--dry-run", "crates"] => released(release::Part::Crates),
+        ["release", "--dry-run", "python"] => released(release::Part::Python),
         _ => {
             eprintln!(
-                "usage: cargo xtask test                 format, lints, documentation and tests; stops at the first failure\n       cargo xtask release --dry-run    packages, wheel and sdist: made, installed and tried; nothing is uploaded"
+                "usage: cargo xtask test                                 format, lints, documentation and tests; stops at the first failure\n       cargo xtask release --dry-run [crates|python]    packages, wheel and sdist: made, installed and tried; nothing is uploaded"
             );
             ExitCode::from(2)
         }
     }
+}
+
+fn released(part: release::Part) -> ExitCode {
+    if release::dry_run(part) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn test() -> ExitCode {

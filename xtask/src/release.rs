@@ -13,8 +13,18 @@ const CRATES: [&str; 5] = ["covary", "covary-png", "covary-report", "covary-repr
 /// What crates.io takes.
 const MOST_BYTES: u64 = 10 * 1024 * 1024;
 
-/// Makes and tries everything; true if all of it works.
-pub(crate) fn dry_run() -> bool {
+/// What is made and tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    All,
+    /// The crates, the command and the library.
+    Crates,
+    /// The wheel and the source distribution.
+    Python,
+}
+
+/// Makes and tries a part; true if all of it works.
+pub(crate) fn dry_run(part: Part) -> bool {
     let Some(python) = python() else {
         eprintln!("no CPython with `venv` was found: install it, or name one by COVARY_PYTHON");
         return false;
@@ -26,16 +36,22 @@ pub(crate) fn dry_run() -> bool {
     }
     let release = Release { folder, python };
     let mut summary: Vec<(&str, Result<String, String>)> = Vec::new();
-    // Each part needs those before it of its own kind only, so all are tried.
-    summary.push(("crates packaged", release.packages()));
-    if summary[0].1.is_ok() {
-        summary.push(("command installed from its package, README command run", release.command()));
-        summary.push(("library from its package, README example run", release.library()));
+    // The parts of a half need each other; the other half is tried in any case.
+    if part != Part::Python {
+        summary.push(("crates packaged", release.packages()));
+        if summary[0].1.is_ok() {
+            summary.push(("command installed from its package, README command run", release.command()));
+            summary.push(("library from its package, README example run", release.library()));
+        }
     }
-    summary.push(("wheel and sdist built", release.distributions()));
-    if summary.last().is_some_and(|(_, result)| result.is_ok()) {
-        summary.push(("wheel installed, README examples run", release.python_package("wheel", "whl")));
-        summary.push(("sdist installed, README examples run", release.python_package("sdist", "gz")));
+    if part != Part::Crates {
+        let built = release.distributions();
+        let is_built = built.is_ok();
+        summary.push(("wheel and sdist built", built));
+        if is_built {
+            summary.push(("wheel installed, README examples run", release.python_package("wheel", "whl")));
+            summary.push(("sdist installed, README examples run", release.python_package("sdist", "gz")));
+        }
     }
     eprintln!("\n== release, dry run: nothing was uploaded");
     for (what, result) in &summary {
@@ -150,7 +166,7 @@ impl Release {
             step
         };
         ran(&out(own("-m maturin build --release --quiet --out")))?;
-        ran(&out(own("-m maturin sdist --quiet --out")))?;
+        ran(&out(own("-m maturin sdist --out")))?;
         let names = ["whl", "gz"].map(|ending| self.distribution(ending));
         let mut details = String::new();
         for file in names {
