@@ -127,7 +127,7 @@ fn select_compares_recommends_and_says_why() {
     let root = folder.path();
     let said = succeed(root, "select examples/wine_gaps.csv -q");
     assert!(said.err.is_empty(), "{}", said.err);
-    assert!(said.out.contains("components: held-out cells say so"), "{}", said.out);
+    assert!(said.out.contains("components, selected by held-out cells"), "{}", said.out);
     let json: Value = serde_json::from_str(
         &succeed(root, "select examples/wine.csv -q --json --sample --max-components 6").out,
     )
@@ -142,7 +142,7 @@ fn select_compares_recommends_and_says_why() {
     assert_eq!(json["recommended"], json["choices"]["held_out_cells"]);
     assert_eq!(json["posterior"]["a1"], serde_json::json!(0.1));
     let plain = succeed(root, "select examples/wine.csv -q --standardize=false --max-components 4").out;
-    assert!(plain.contains("Minka's evidence says so"), "{plain}");
+    assert!(plain.contains("selected by Minka's evidence"), "{plain}");
     // A column that others add up to leaves criteria out, not the answer.
     let redundant = "a,b,c\n1,2,3\n2,1,3\n4,1,5\n0,3,3\n2,2,4\n5,3,8\n";
     let said = run_in(root, &["select", "-", "-q"], redundant.as_bytes());

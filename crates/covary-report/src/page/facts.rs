@@ -17,7 +17,7 @@ const MOST_CELLS: usize = 1000;
 const MOST_ROWS: usize = 12;
 /// Columns named as the reason why a row is odd.
 const REASONS: usize = 2;
-/// Chance that a table drawn from the model has any row called odd.
+/// Probability that a table simulated from the model has any row called an outlier.
 const FAMILY_WISE: f64 = 0.01;
 
 /// A table, and what was learned from it.
@@ -33,7 +33,7 @@ pub struct Subject<'a> {
     pub refusal: Option<&'a str>,
     /// The command that makes the page.
     pub command: &'a str,
-    /// Probability that an interval of a filled cell holds the true value.
+    /// Probability that the interval of an imputed value covers the true value.
     pub level: f64,
 }
 
@@ -77,7 +77,7 @@ pub struct Facts {
     pub odd_rows: Option<OddRows>,
     /// What was not done.
     pub not_done: Vec<String>,
-    /// What to doubt.
+    /// Limitations.
     pub doubts: Vec<String>,
 }
 
@@ -151,7 +151,7 @@ pub struct ModelFacts {
     pub standardized: bool,
     /// Components.
     pub n_components: usize,
-    /// Why so many.
+    /// Why this number.
     pub why: Why,
     /// How well hidden cells were predicted with each number of components, if that chose it.
     pub choice: Vec<ChoiceAt>,
@@ -159,7 +159,7 @@ pub struct ModelFacts {
     pub shares: Vec<f64>,
     /// The rotation, if there was one.
     pub rotation: Option<String>,
-    /// What the components leave to chance.
+    /// The noise.
     pub noise: NoiseFacts,
     /// How the fit ended, in words.
     pub ending: String,
@@ -183,7 +183,7 @@ pub enum Why {
     HiddenCells,
     /// A prior dropped those that the table does not support.
     Pruned {
-        /// How many were offered.
+        /// How many were allowed.
         offered: usize,
     },
     /// A full covariance has one less than columns.
@@ -192,7 +192,7 @@ pub enum Why {
     NoRoom,
     /// The fewest that explain more than this share of the variance, as asked.
     Share(f64),
-    /// They were asked for.
+    /// They were requested.
     Asked,
 }
 
@@ -227,11 +227,11 @@ pub struct CheckFacts {
     pub baseline_rmse: f64,
     /// Share of the variance that was predicted.
     pub skill: f64,
-    /// What intervals held.
+    /// Empirical coverage of intervals.
     pub coverage: Vec<CoverageFacts>,
 }
 
-/// What intervals of a level held.
+/// Empirical coverage of intervals of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CoverageFacts {
     /// The level.
@@ -249,9 +249,9 @@ pub struct FilledFacts {
     pub n_filled: usize,
     /// Gaps that stay.
     pub n_left: usize,
-    /// Probability that an interval holds the true value.
+    /// Probability that an interval covers the true value.
     pub level: f64,
-    /// Half of the filled cells are known at least so well: standard deviation, in standard deviations of
+    /// Half of the filled cells are at least this certain: standard deviation, in standard deviations of
     /// the column.
     pub median_uncertainty: Option<f64>,
     /// Cells filled with a value outside the range observed in their column.
@@ -284,7 +284,7 @@ pub struct CellFacts {
 /// Rows far from the model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OddRows {
-    /// Rows so far away that any such row would be in one of a hundred tables like this.
+    /// Outliers: one of a hundred tables like this would have any row as far away.
     pub n_far: usize,
     /// The tail probability below which a row counts as far.
     pub threshold: f64,
@@ -399,18 +399,22 @@ fn set_aside(table: &Table, ledger: &Ledger) -> Vec<SetAside> {
     let read = table.columns_aside().into_iter().map(|j| {
         let name = &table.column_names()[j];
         match table.kind(j) {
-            ColumnKind::Text { row } => named(name, &format!("text in row {}", row + 1)),
+            ColumnKind::Text { row } => named(name, &format!("not numeric: text in row {}", row + 1)),
             ColumnKind::Typed { name: of } => named(name, &format!("of type {of}")),
             ColumnKind::Unnamed => named("(no name)", "a column without a name labels the rows"),
-            ColumnKind::Numbers | ColumnKind::Excluded => named(name, "set aside as asked"),
+            ColumnKind::Numbers | ColumnKind::Excluded => named(name, "excluded as requested"),
         }
     });
     let name = |j: usize| table.dataset().column_names()[j].as_str();
     let constant = ledger.constant_columns.iter().map(|&(j, v)| {
-        named(name(j), &format!("constant, always {v}: nothing to learn, and its gaps take that value"))
+        named(name(j), &format!("constant, always {v}: not modeled; its missing values take that value"))
     });
-    let single = ledger.single_columns.iter().map(|&(j, _)| named(name(j), "one value only: its gaps stay"));
-    let empty = ledger.empty_columns.iter().map(|&j| named(name(j), "no value at all: its gaps stay"));
+    let single = ledger
+        .single_columns
+        .iter()
+        .map(|&(j, _)| named(name(j), "one value only: its missing values remain"));
+    let empty =
+        ledger.empty_columns.iter().map(|&j| named(name(j), "no value at all: its missing values remain"));
     read.chain(constant).chain(single).chain(empty).collect()
 }
 

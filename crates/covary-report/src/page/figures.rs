@@ -32,7 +32,7 @@ pub struct Figure {
     dark: Svg,
 }
 
-/// The seed of rows drawn from the model to be looked at.
+/// The seed of rows simulated from the model.
 const SEED: u64 = 0;
 
 /// Figures of many columns or panels.

@@ -66,12 +66,12 @@ pub fn draw(numbers: &BiplotNumbers, style: &Style) -> Svg {
     let n = &numbers.scores;
     let word = &n.component_word;
     let by = n.color_by.as_ref().map_or(String::new(), |name| format!(", rows by {name}"));
-    let title = format!("Rows and columns along {word}s {} and {}{by}", n.components.0, n.components.1);
+    let title = format!("Biplot of {word}s {} and {}{by}", n.components.0, n.components.1);
     let mut note = vec![
-        "An arrow points to where its column is large; the longer, the better the two explain it.".to_owned(),
+        "Arrows show loadings: an arrow points to where its column is large, and its length reflects how well the two explain it.".to_owned(),
     ];
     if numbers.arrows.len() < numbers.n_columns {
-        note.push(format!("{} of {} columns have one.", numbers.arrows.len(), count(numbers.n_columns)));
+        note.push(format!("{} of {} columns have an arrow.", numbers.arrows.len(), count(numbers.n_columns)));
     }
     let without_ellipses = ScoresNumbers { ellipses: Vec::new(), ..n.clone() };
     let rows = scores::notes(&without_ellipses);

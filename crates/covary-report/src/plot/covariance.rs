@@ -78,7 +78,7 @@ pub fn draw(numbers: &CovarianceNumbers, style: &Style) -> Svg {
     let n = numbers;
     let m = n.columns.len();
     let title = format!("The model leaves correlations of {} unexplained on average", number(n.residual, 2));
-    let mut note = vec!["Covariances in standard deviations of the columns. Orange is negative, blue positive; the difference has its own scale.".to_owned()];
+    let mut note = vec!["Covariances in units of the standard deviations of the columns. Orange is negative, blue is positive; the difference has its own scale.".to_owned()];
     if m < n.n_columns {
         note.push(format!(
             "Shown are the {m} of {} columns that the components explain best.",
@@ -114,11 +114,8 @@ pub fn draw(numbers: &CovarianceNumbers, style: &Style) -> Svg {
     let rest_size = size(&[&difference]).max(1e-12);
     let rest_size = if rest_size < 1e-9 { whole } else { rest_size };
     let places = [left, left + side + 24.0, left + 2.0 * side + 24.0 + bar_room];
-    let maps = [
-        ("table", &n.data, whole),
-        ("model", &n.fitted, whole),
-        ("table less model", &difference, rest_size),
-    ];
+    let maps =
+        [("table", &n.data, whole), ("model", &n.fitted, whole), ("table − model", &difference, rest_size)];
     for (k, (name, map, largest)) in maps.iter().enumerate() {
         let x = places[k];
         canvas.text((x, top - 9.0), name, Font::default());

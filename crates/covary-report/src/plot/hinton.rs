@@ -58,8 +58,8 @@ pub fn draw(numbers: &HintonNumbers, style: &Style) -> Svg {
     let shown = n.loadings.first().map_or(0, Vec::len).max(1);
     let largest = n.loadings.iter().flatten().fold(0.0_f64, |m, v| m.max(v.abs())).max(1e-300);
     let word = &n.component_word;
-    let turned = n.rotation.as_ref().map_or(String::new(), |r| format!(", after {r} rotation"));
-    let title = format!("How columns load on {word}s{turned}");
+    let rotated = n.rotation.as_ref().map_or(String::new(), |r| format!(", after {r} rotation"));
+    let title = format!("Loadings of the columns on {word}s{rotated}");
     let mut note = vec![format!(
         "Area shows size; the largest square is {} standard deviations of its column.",
         number(largest, 2)

@@ -1,4 +1,4 @@
-//! Rows as little pictures: digits, faces, fields.
+//! Rows as images: digits, faces, fields.
 
 use super::conditions;
 use crate::layout::{LABEL, Sheet, Words};
@@ -52,7 +52,7 @@ pub struct ImagesNumbers {
 /// sees them.
 ///
 /// # Errors
-/// [`Error::WrongShape`] if a row is no picture of this shape, and
+/// [`Error::WrongShape`] if a row is not an image of this shape, and
 /// [`covary::Error::ColumnCount`] if the table has other columns than the model.
 pub fn numbers(
     learned: &Learned,
@@ -98,7 +98,7 @@ pub fn numbers(
             tiles: (0..rows.len()).map(real).collect(),
         });
         strips.push(Strip {
-            name: "as the model sees them".to_owned(),
+            name: "reconstructed by the model".to_owned(),
             signed: false,
             tiles: (0..rows.len()).map(smooth).collect(),
         });
@@ -106,7 +106,7 @@ pub fn numbers(
     let shown = model.n_components().min(ACROSS);
     if shown > 0 {
         strips.push(Strip {
-            name: "loadings of the components, with their share of the variance".to_owned(),
+            name: "loadings of the components, with their proportion of variance".to_owned(),
             signed: true,
             tiles: (0..shown).map(component).collect(),
         });
@@ -139,17 +139,19 @@ pub fn draw(numbers: &ImagesNumbers, style: &Style) -> Svg {
     let (rows, columns) = (n.shape.0 as f64, n.shape.1 as f64);
     let most = n.strips.iter().map(|s| s.tiles.len()).max().unwrap_or(1).max(1);
     let title = match n.n_rows {
-        Some(_) => "Rows as pictures, and what the components are",
-        None => "What the components are, as pictures",
+        Some(_) => "Rows and components as images",
+        None => "Components as images",
     };
     let mut note: Vec<String> = Vec::new();
     if let Some(of) = n.n_rows.filter(|r| *r > ACROSS) {
         note.push(format!("{ACROSS} of {} are shown, evenly spread over the table.", several(of, "row")));
     }
     if n.strips.iter().flat_map(|s| &s.tiles).any(|t| t.cells.iter().any(Option::is_none)) {
-        note.push("Orange: gaps.".to_owned());
+        note.push("Orange: missing values.".to_owned());
     }
-    note.push("Dark is low and light is high; of loadings, orange is negative and blue positive.".to_owned());
+    note.push(
+        "Dark is low and light is high; for loadings, orange is negative and blue is positive.".to_owned(),
+    );
     let side = 92.0;
     let tall = side * rows / columns.max(1.0);
     let tall = tall.clamp(30.0, 180.0);

@@ -28,11 +28,11 @@ use covary::learned::Learned;
 /// The kinds by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Variance per component, beside shuffled columns.
+    /// Eigenvalues and parallel analysis.
     Scree,
     /// Loadings as squares.
     Hinton,
-    /// Rows along two components.
+    /// Scores on two components.
     Scores,
     /// Rows and columns together.
     Biplot,
@@ -50,11 +50,11 @@ pub enum Kind {
     Intervals,
     /// Every criterion over the number of components.
     Select,
-    /// Drawn rows against real ones.
+    /// Simulated and observed rows.
     Samples,
     /// Values on the globe.
     Map,
-    /// Rows as little pictures.
+    /// Rows as images.
     Images,
     /// What each component explains of each view.
     Views,
@@ -130,7 +130,7 @@ pub(crate) fn fitted_to(learned: &Learned) -> String {
     let (training, d) = (&learned.training, learned.columns.len());
     let standardized = learned.standardized();
     let gaps = match training.n_gaps() {
-        0 => "no gaps".to_owned(),
+        0 => "no missing values".to_owned(),
         n => format!("{} missing", percent(n as f64 / (training.n_rows * d) as f64)),
     };
     format!(

@@ -1,4 +1,4 @@
-//! Rows drawn from the model beside real ones, column by column.
+//! Rows simulated from the model and the observed ones: the marginal distribution of each column.
 
 use super::{communalities, conditions, largest, standardized_loadings};
 use crate::layout::{Axis, Entry, Look, Panel, Sheet, Words, legend};
@@ -16,7 +16,7 @@ const MOST_COLUMNS: usize = 12;
 const DRAWS: usize = 4000;
 const BARS: usize = 24;
 
-/// A column, real and drawn.
+/// A column, observed and simulated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Marginal {
     /// Its name.
@@ -31,7 +31,7 @@ pub struct Marginal {
     pub n_real: usize,
 }
 
-/// The numbers behind drawn and real rows.
+/// The numbers behind simulated and observed rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SamplesNumbers {
     /// What was fitted to what.
@@ -84,12 +84,12 @@ pub fn numbers(learned: &Learned, data: &Dataset, seed: u64) -> Result<SamplesNu
     })
 }
 
-/// Draws them: real cells as bars, drawn ones as a line.
+/// Draws them: observed cells as bars, simulated ones as a line.
 pub fn draw(numbers: &SamplesNumbers, style: &Style) -> Svg {
     let n = numbers;
-    let title = "Drawn rows beside real ones, column by column";
+    let title = "Simulated and observed marginal distributions";
     let mut note = vec![format!(
-        "{} drawn from the model, {} in the table; heights are shares of the cells.",
+        "{} simulated from the model, {} in the table; heights are proportions of the cells.",
         several(n.n_drawn, "row"),
         count(n.n_rows)
     )];
@@ -115,8 +115,8 @@ pub fn draw(numbers: &SamplesNumbers, style: &Style) -> Svg {
         (body.x, body.y + 10.0),
         body.w,
         &[
-            Entry { text: "real", color: p.soft, look: Look::Box },
-            Entry { text: "drawn", color: p.second, look: Look::Line { dash: 0.0 } },
+            Entry { text: "observed", color: p.soft, look: Look::Box },
+            Entry { text: "simulated", color: p.second, look: Look::Line { dash: 0.0 } },
         ],
     );
     let body = body.inside(0.0, 22.0, 0.0, 0.0);

@@ -1,4 +1,4 @@
-//! Rows along two components, with what is not known of rows with gaps.
+//! Scores of the rows on two components, with the uncertainty of rows with missing values.
 
 use super::{component_word, conditions};
 use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, color_bar, legend};
@@ -16,7 +16,7 @@ pub(crate) const MOST_POINTS: usize = 4000;
 const MOST_ELLIPSES: usize = 45;
 /// Squares along each side where rows are counted instead.
 const BINS: (usize, usize) = (72, 52);
-/// √(−2 ln 0.05): a normal pair is within so many deviations with probability 95 %.
+/// √(−2 ln 0.05): a normal pair is within this many deviations with probability 95 %.
 const REACH: f64 = 2.447_746_830_680_816;
 
 /// What rows are colored by.
@@ -55,7 +55,7 @@ pub struct Point {
     pub value: Option<f64>,
 }
 
-/// What is not known of a row's scores: half axes of the 95 % ellipse and the angle of the first one.
+/// Uncertainty of a row's scores: half axes of the 95 % ellipse and the angle of the first one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ellipse {
     /// Row, from 1.
@@ -230,7 +230,7 @@ fn covariances_of(
     Ok((posterior.pattern_of_row, covariances))
 }
 
-/// Half axes of the ellipse that holds 95 % of a normal pair with this covariance, and the angle of the
+/// Half axes of the ellipse that covers 95 % of a normal pair with this covariance, and the angle of the
 /// long one.
 pub(crate) fn ellipse_of(xx: f64, xy: f64, yy: f64) -> ((f64, f64), f64) {
     let (mean, half) = (0.5 * (xx + yy), 0.5 * (xx - yy));
@@ -282,8 +282,8 @@ pub fn draw(numbers: &ScoresNumbers, style: &Style) -> Svg {
     let word = &n.component_word;
     let by = n.color_by.as_ref().map_or(String::new(), |name| format!(", by {name}"));
     let title = match n.components {
-        (a, 0) => format!("Rows along {word} {a}{by}"),
-        (a, b) => format!("Rows along {word}s {a} and {b}{by}"),
+        (a, 0) => format!("Scores on {word} {a}{by}"),
+        (a, b) => format!("Scores on {word}s {a} and {b}{by}"),
     };
     let note = notes(n);
     let mut sheet =
@@ -299,7 +299,7 @@ pub(crate) fn notes(n: &ScoresNumbers) -> String {
     let mut note = Vec::new();
     if n.bins.is_some() {
         note.push(format!(
-            "{} are counted in squares: the stronger the color, the more.",
+            "{} are counted in squares: the stronger the color, the more rows.",
             several(n.n_rows, "row")
         ));
     } else if n.points.len() < n.n_rows {
@@ -310,15 +310,15 @@ pub(crate) fn notes(n: &ScoresNumbers) -> String {
         ));
     }
     if n.n_with_gaps > 0 && n.bins.is_none() {
-        note.push(format!("Hollow: {} with gaps.", several(n.n_with_gaps, "row")));
+        note.push(format!("Hollow: {} with missing values.", several(n.n_with_gaps, "row")));
     }
     if !n.ellipses.is_empty() {
         let of = if n.ellipses.len() < n.n_with_gaps {
-            format!(", for {} of them", n.ellipses.len())
+            format!(", shown for {} of these rows", n.ellipses.len())
         } else {
             String::new()
         };
-        note.push(format!("Ellipses hold the scores of such a row with probability 95 %{of}."));
+        note.push(format!("Ellipses: 95 % posterior regions of the scores{of}."));
     }
     note.join(" ")
 }
@@ -408,7 +408,7 @@ pub(crate) fn roomy((from, to): (f64, f64)) -> (f64, f64) {
     (from - room, to + room)
 }
 
-/// Ends of two axes that hold these and have one scale.
+/// Ends of two axes that contain these and have one scale.
 pub(crate) fn one_scale(outer: Rect, x: (f64, f64), y: (f64, f64)) -> ((f64, f64), (f64, f64)) {
     let (w, h) = ((outer.w - 40.0).max(30.0), (outer.h - 62.0).max(30.0));
     let per_pixel = ((x.1 - x.0) / w).max((y.1 - y.0) / h);
@@ -419,10 +419,10 @@ pub(crate) fn one_scale(outer: Rect, x: (f64, f64), y: (f64, f64)) -> ((f64, f64
     (widen(x, w), widen(y, h))
 }
 
-/// What a row says when it is pointed at.
+/// The tooltip of a row.
 fn tip(n: &ScoresNumbers, q: &Point) -> String {
     let second = (n.components.1 > 0).then(|| format!(", {}", number(q.y, 3)));
-    let gaps = (q.n_gaps > 0).then(|| format!("; {}", several(q.n_gaps, "gap")));
+    let gaps = (q.n_gaps > 0).then(|| format!("; {}", several(q.n_gaps, "missing value")));
     let color = match (q.group, q.value) {
         (Some(g), _) => Some(format!("; {}", in_tip(&n.groups[g]))),
         (_, Some(v)) => Some(format!("; {}", number(v, 4))),

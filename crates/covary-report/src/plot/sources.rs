@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 const MOST_PLACES: usize = 800;
 /// Sources drawn at most, those that explain most.
 const MOST_SOURCES: usize = 12;
-/// Room for what is said of a source, right of its curve.
+/// Room for the numbers of a source, right of its curve.
 const MARGIN: f64 = 108.0;
 
 /// A source.
@@ -85,17 +85,20 @@ pub fn draw(numbers: &SourcesNumbers, style: &Style) -> Svg {
     let gaussian = numbers.sources.iter().filter(|s| s.looks_gaussian).count();
     let title = match gaussian {
         0 | 1 => several(numbers.n_components, "independent source"),
-        n => format!("{}, {n} of them hard to tell from Gaussian", several(numbers.n_components, "source")),
+        n => format!(
+            "{}, {n} of them not distinguishable from Gaussian",
+            several(numbers.n_components, "source")
+        ),
     };
     let subtitle = format!(
-        "{} by {}; each in its standard deviations, with its share of the variance and its excess kurtosis",
+        "{} by {}; each in its standard deviations, with its proportion of variance and its excess kurtosis",
         several(numbers.n_rows, "row"),
         numbers.method
     );
     let mut note = Vec::new();
     if numbers.rows_per_place > 1 {
         note.push(format!(
-            "Each place stands for {} rows: the curve goes through their least and their largest value.",
+            "The curve is the envelope of {} rows at a time: it goes through their minimum and their maximum.",
             count(numbers.rows_per_place)
         ));
     }
@@ -136,7 +139,7 @@ pub fn draw(numbers: &SourcesNumbers, style: &Style) -> Svg {
         let x = panel.area.right() + 10.0;
         let middle = panel.area.y + 0.5 * panel.area.h;
         let kurtosis = format!("kurtosis {}", number(source.kurtosis, 3));
-        let doubt = if source.looks_gaussian { "like a Gaussian" } else { "" };
+        let doubt = if source.looks_gaussian { "near Gaussian" } else { "" };
         let share = format!("share {}", percent(source.share));
         for (line, (text, ink)) in
             [(name.as_str(), color), (&share, p.muted), (&kurtosis, p.muted), (doubt, p.ink)]

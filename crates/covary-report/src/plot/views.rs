@@ -74,7 +74,7 @@ pub fn draw(numbers: &ViewsNumbers, style: &Style) -> Svg {
         }
     };
     let standardized = if n.standardized { " of standardized columns" } else { "" };
-    let mut note = vec![format!("Area and number: share of the view's variance{standardized}.")];
+    let mut note = vec![format!("Area and number: proportion of the view's variance{standardized}.")];
     if n.active.iter().flatten().any(|active| !active) {
         note.push("–: not active in the view.".to_owned());
     }
