@@ -36,7 +36,7 @@ impl Entry for Gfa {
     }
 
     fn views(&self) -> Option<(usize, usize, &'static str)> {
-        Some((2, usize::MAX, "two views or more"))
+        Some((1, usize::MAX, "one view or more"))
     }
 
     fn choose(&self, _: &Request, data: &Dataset, _: &AnyMethod, _: &Progress<'_>) -> Chosen {

@@ -93,6 +93,11 @@ pub(crate) trait Entry: Sync {
         choice::by_hidden_cells(request, data, method, watch)
     }
 
+    /// Most components that so many columns can determine.
+    fn most(&self, request: &Request, data: &Dataset) -> usize {
+        request.spec().max_components(data.n_columns())
+    }
+
     /// The number of components that was asked for, if the family can have it.
     fn allowed(&self, _: &Request, _: &Dataset, asked: usize) -> Result<usize, Error> {
         Ok(asked)

@@ -40,8 +40,17 @@ impl Entry for Pcca {
         choice::significant_correlations(request, data, method)
     }
 
+    fn most(&self, request: &Request, data: &Dataset) -> usize {
+        // Views that were reduced have no more directions than they were reduced to.
+        let rank = match &request.method {
+            Some(AnyMethod::Linear(Method::BachJordan(method))) => method.rank,
+            _ => None,
+        };
+        request.spec_for(data, 0).views.into_iter().chain(rank).min().unwrap_or(0)
+    }
+
     fn allowed(&self, request: &Request, data: &Dataset, asked: usize) -> Result<usize, Error> {
-        let max = request.spec_for(data, 0).views.into_iter().min().unwrap_or(0);
+        let max = self.most(request, data);
         if asked > max {
             let rows = data.n_informative_rows();
             return Err(Error::TooManyComponents { asked, rows, columns: max, max });

@@ -283,9 +283,7 @@ impl Request {
         let given = match self.n_components {
             None | Some(Components::Auto) => return self.entry().choose(self, data, method, watch),
             Some(Components::Number(asked)) => (self.entry().allowed(self, data, asked)?, Grounds::Asked),
-            Some(Components::AtMost(most)) => {
-                (self.spec().max_components(data.n_columns()).min(most), Grounds::Asked)
-            }
+            Some(Components::AtMost(most)) => (self.entry().most(self, data).min(most), Grounds::Asked),
             Some(Components::Share(share)) => {
                 let found = explaining(data, share, self.spec().standardize)?;
                 (if self.family.kind() == Kind::Sources { found } else { found.min(room) }, Grounds::Share)
