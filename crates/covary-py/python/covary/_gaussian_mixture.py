@@ -143,6 +143,7 @@ class GaussianMixture(Mixture):
         kind = _options.word(self, "covariance_type", ("full", "tied", "diag", "spherical"))
         k, n_init = _options.required(self, "n_components"), _options.required(self, "n_init")
         max_iter = _options.whole(self, "max_iter")
+        _options.required(self, "verbose_interval")
         free = kind in ("full", "tied")
         if k > rows.shape[0]:
             raise DataError(

@@ -106,7 +106,7 @@ class MixturePPCA(Mixture):
         rows = _table.table(self, X, reset=True)
         noise = _options.word(self, "noise", ("isotropic", "diagonal"))
         request: _covary.Request = {
-            "n_mixtures": _options.size(self, "n_mixtures", 1),
+            "n_mixtures": _options.size(self, "n_mixtures", 1, or_none=False),
             "n_components": below_columns(_options.size(self, "n_components", 0), rows),
             "standardize": _options.switch(self, "standardize"),
             "max_iterations": _options.whole(self, "max_iter", 1),

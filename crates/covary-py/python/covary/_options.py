@@ -62,10 +62,10 @@ def word(estimator: Any, name: str, known: tuple[str | None, ...]) -> str | None
     return value
 
 
-def size(estimator: Any, name: str, least: int) -> int | None:
-    """A whole number from `least`, or None for "auto"."""
+def size(estimator: Any, name: str, least: int, *, or_none: bool = True) -> int | None:
+    """A whole number from `least`, or None for "auto", which None stands for too if it may."""
     value = getattr(estimator, name)
-    if value is None or (isinstance(value, str) and value == "auto"):
+    if (value is None and or_none) or (isinstance(value, str) and value == "auto"):
         return None
     if isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) < 2**63:
         return int(value)
