@@ -114,6 +114,14 @@ pub(crate) fn numbers(array: &PyReadonlyArray2<'_, f64>) -> PyResult<Matrix> {
     Matrix::from_vec(n, d, array.as_array().iter().copied().collect()).map_err(crate::error::of)
 }
 
+/// A number of components as Python gives it.
+#[derive(FromPyObject)]
+pub(crate) enum Size {
+    Number(usize),
+    Share(f64),
+    Word(String),
+}
+
 /// Text of an option: what Python holds as a number, a switch or a list.
 pub(crate) fn option_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(switch) = value.cast::<pyo3::types::PyBool>() {

@@ -1,9 +1,10 @@
 //! How many components, pooling, and the numbers behind some figures.
 
 use crate::array::{Table, array1};
-use crate::error::{of, raise};
+use crate::error::of;
 use crate::work::run;
-use covary::learn::{MixtureFamily, MixtureRequest, Watch};
+use covary::family::Request;
+use covary::learn::Watch;
 use covary::model::{ColumnMap, FilledCell};
 use covary::select::{Compare, ComparisonAt, MixtureSize, ParallelAnalysis};
 use numpy::PyArray1;
@@ -73,15 +74,13 @@ pub(crate) fn compare_mixtures<'py>(
     threads: usize,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let family = MixtureFamily::from_name(family)
-        .ok_or_else(|| raise("OptionError", &format!("there is no mixture `{family}`")))?;
-    let table = x.dataset(py, threads, names)?;
-    let defaults = MixtureRequest::new(family);
+    let defaults = Request::new(family.parse().map_err(of)?);
     let max_components = max_components.unwrap_or(defaults.max_components);
-    let asked = MixtureRequest { max_mixtures, max_components, standardize, seed, ..defaults };
+    let asked = Request { max_mixtures, max_components, standardize: Some(standardize), seed, ..defaults };
+    let table = x.dataset(py, threads, names)?;
     let found = run(py, threads, progress.as_ref(), |watched| {
-        let data = ColumnMap::of_varying(&table)?.dataset(&table)?.into_owned();
-        asked.compare(&data, 5.min(data.n_rows()), &|done, total| watched.choosing(done, total))
+        let data = asked.column_map(&table)?.dataset(&table)?.into_owned();
+        asked.compare_sizes(&data, 5.min(data.n_rows()), &|done, total| watched.choosing(done, total))
     })?;
     let counts = |of: &dyn Fn(&MixtureSize) -> usize| found.0.iter().map(of).collect::<Vec<_>>();
     let column = |of: &dyn Fn(&MixtureSize) -> Option<f64>| {
@@ -135,8 +134,7 @@ pub(crate) fn pool(py: Python<'_>, estimates: Vec<f64>, variances: Vec<f64>) -> 
 /// How far an interval of this level reaches, in standard deviations.
 #[pyfunction]
 pub(crate) fn interval_reach(level: f64) -> PyResult<f64> {
-    let unit = FilledCell { row: 0, column: 0, mean: 0.0, sd: 1.0 };
-    Ok(unit.interval(level).map_err(of)?.1)
+    FilledCell::normal(0, 0, 0.0, 1.0).reach(level).map_err(of)
 }
 
 /// What is odd about a table, one sentence each.

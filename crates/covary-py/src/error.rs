@@ -20,6 +20,7 @@ fn class(error: &Error) -> &'static str {
         | Error::SparseOrder { .. }
         | Error::SingularView { .. }
         | Error::ConstantView { .. }
+        | Error::FlatView { .. }
         | Error::ColumnCount { .. }
         | Error::TooFewToHide { .. }
         | Error::OneClass { .. }

@@ -3,13 +3,13 @@
 mod array;
 mod choose;
 mod error;
-mod groups;
-mod ica;
+mod learned;
+mod linear;
 mod mixture;
-mod model;
 mod place;
 mod principal;
-mod views;
+mod request;
+mod sources;
 mod work;
 
 /// Private: `import covary` is the package.
@@ -18,15 +18,15 @@ mod _covary {
     #[pymodule_export]
     use super::choose::{compare, compare_mixtures, interval_reach, oddities, parallel_analysis, pool};
     #[pymodule_export]
-    use super::groups::fit_groups;
+    use super::learned::{Learned, open_model};
     #[pymodule_export]
-    use super::ica::{Sources, separate};
+    use super::linear::Model;
     #[pymodule_export]
-    use super::mixture::{Mixture, fit_classes, fit_mixture, open_model};
-    #[pymodule_export]
-    use super::model::{Model, fit, fit_factors};
+    use super::mixture::Mixture;
     #[pymodule_export]
     use super::principal::{Principal, Stream, principal, principal_sparse};
     #[pymodule_export]
-    use super::views::{Canonical, canonical};
+    use super::request::fit;
+    #[pymodule_export]
+    use super::sources::Sources;
 }

@@ -1,10 +1,10 @@
 //! Where the columns of a model stand in the table it was fitted to.
 
 use crate::array::{Table, array2};
-use crate::error::raise;
-use covary::io::model_file::Constant;
+use crate::error::{of, raise};
+use covary::learned::Constant;
 use covary::model::{ColumnMap, Imputed};
-use covary::{Dataset, Matrix};
+use covary::{Dataset, Error, Matrix};
 use numpy::{IntoPyArray, PyArray1, PyArray2};
 use pyo3::prelude::*;
 
@@ -32,7 +32,7 @@ pub(crate) type Filled<'py> = (
 
 impl Place {
     pub(crate) fn new(column_map: ColumnMap, data: &Dataset) -> Self {
-        let single = |j: &usize| data.n_observed_by_column()[*j] == 1;
+        let single = |j: &usize| data.n_observed_by_column()[*j] == 1 && !column_map.columns.contains(j);
         let value = |j: usize| Some((j, data.constant(j)?));
         let singles = (0..data.n_columns()).filter(single).filter_map(value).collect();
         Self { column_map, names: data.column_names().to_vec(), singles }
@@ -114,6 +114,19 @@ impl Place {
         let rows: Vec<Vec<f64>> = narrow.rows().map(|row| self.widen(row, &aside)).collect();
         let flat: Vec<f64> = rows.concat();
         Matrix::from_vec(narrow.n_rows(), self.names.len(), flat).expect("rows of one length")
+    }
+
+    /// Numbers per column of the model, in rows, likewise; 0 for the others.
+    pub(crate) fn widen_columns(&self, narrow: &Matrix) -> Matrix {
+        self.widen_rows(&narrow.transpose(), |_| 0.0).transpose()
+    }
+
+    /// Refuses a table with columns outside the model, which have no variance to invert.
+    pub(crate) fn none_aside(&self) -> PyResult<()> {
+        match self.aside().next() {
+            Some((j, _)) => Err(of(Error::ConstantColumn { column: self.names[j].clone() })),
+            None => Ok(()),
+        }
     }
 
     /// The covariance-like matrix of the table's columns: zero beside the model's.

@@ -1,20 +1,26 @@
 //! `Principal` and `Stream`: principal components of a table, and of a stream of batches.
 
-use crate::array::{Table, array1, array2, grouped, numbers};
+use crate::array::{Size, Table, array1, array2, grouped, numbers};
 use crate::error::{of, raise};
-use crate::model::Model;
+use crate::learned::Learned;
+use crate::place::Place;
 use crate::work::{Stages, run, run_or_leave};
 use covary::data::Sparse;
+use covary::family::Family;
 use covary::infer::{
     FitReport, Incremental, Kept, Objective, ObjectiveKind, PrincipalAxes, Solver, Termination,
 };
-use covary::io::model_file::{Saved, Training};
+use covary::learned::{LinearFit, Training};
 use covary::model::Principal as Components;
 use covary::{Density, Error, Fit, Matrix, Method, Spec};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Mutex;
+
+/// The methods that find principal components: of complete tables, and with gaps.
+const SPECTRAL: &str = "spectral";
+const EM: &str = "em";
 
 /// Principal components by scikit-learn's conventions.
 #[pyclass(frozen, module = "covary._covary")]
@@ -30,15 +36,8 @@ pub(crate) struct Principal {
 }
 
 /// What to keep: None, a number, a share or "mle".
-#[derive(FromPyObject)]
-pub(crate) enum Asked {
-    Number(usize),
-    Share(f64),
-    Word(String),
-}
-
 fn request(
-    asked: Option<Asked>,
+    asked: Option<Size>,
     solver: &str,
     seed: u64,
     max_iterations: Option<usize>,
@@ -46,10 +45,10 @@ fn request(
 ) -> PyResult<PrincipalAxes> {
     let kept = match asked {
         None => Kept::All,
-        Some(Asked::Number(q)) => Kept::Number(q),
-        Some(Asked::Share(share)) => Kept::Share(share),
-        Some(Asked::Word(word)) if word == "mle" => Kept::Evidence,
-        Some(Asked::Word(word)) => {
+        Some(Size::Number(q)) => Kept::Number(q),
+        Some(Size::Share(share)) => Kept::Share(share),
+        Some(Size::Word(word)) if word == "mle" => Kept::Evidence,
+        Some(Size::Word(word)) => {
             return Err(raise("OptionError", &format!("n_components cannot be `{word}`")));
         }
     };
@@ -78,7 +77,7 @@ pub(crate) fn principal(
     py: Python<'_>,
     x: Table<'_>,
     names: Option<Vec<String>>,
-    n_components: Option<Asked>,
+    n_components: Option<Size>,
     solver: &str,
     seed: u64,
     max_iterations: Option<usize>,
@@ -99,7 +98,7 @@ pub(crate) fn principal(
             Ok(model) => Some(model.log_likelihood(&data)?),
         };
         let (training, trace) = (Training::of(&data), report.map_or(Vec::new(), |report| report.trace));
-        let method = if complete { "spectral" } else { "em" };
+        let method = if complete { SPECTRAL } else { EM };
         Ok(Principal { axes, names, training, trace, method, log_likelihood })
     })
 }
@@ -130,7 +129,7 @@ pub(crate) fn principal_sparse(
     py: Python<'_>,
     x: Rows<'_>,
     names: Option<Vec<String>>,
-    n_components: Option<Asked>,
+    n_components: Option<Size>,
     solver: &str,
     seed: u64,
     threads: usize,
@@ -141,7 +140,7 @@ pub(crate) fn principal_sparse(
         let axes = request.fit_sparse(&table)?;
         let log_likelihood = axes.log_likelihood().ok();
         let training = of_complete(&axes);
-        Ok(Principal { axes, names, training, trace: Vec::new(), method: "spectral", log_likelihood })
+        Ok(Principal { axes, names, training, trace: Vec::new(), method: SPECTRAL, log_likelihood })
     })
 }
 
@@ -158,27 +157,28 @@ fn of_complete(axes: &Components) -> Training {
 
 impl Principal {
     /// Of a model file, whose variances are those it states.
-    pub(crate) fn of_model(saved: &Saved) -> Self {
-        let (components, explained_variance) = saved.model.principal_axes();
-        let scale = saved.model.scale().map(<[f64]>::to_vec);
+    pub(crate) fn of_model(learned: &covary::learned::Learned, fit: &LinearFit) -> Self {
+        let model = &fit.model;
+        let (components, explained_variance) = model.principal_axes();
+        let scale = model.scale().map(<[f64]>::to_vec);
         // PCA has one noise variance in the scale of its fit, the same for every column.
         let unit = scale.as_ref().map_or(1.0, |s| s[0]);
         Self {
             axes: Components {
-                n_rows: saved.training.n_rows,
-                mean: saved.model.mean().to_vec(),
+                n_rows: learned.training.n_rows,
+                mean: model.mean().to_vec(),
                 components,
                 explained_variance,
-                total_variance: saved.model.total_variance(),
-                variances: saved.model.variances(),
-                noise_variance: saved.model.noise().variance(0) / (unit * unit),
+                total_variance: model.total_variance(),
+                variances: model.variances(),
+                noise_variance: model.noise().variance(0) / (unit * unit),
                 scale,
             },
-            names: Some(saved.columns.clone()),
-            training: saved.training.clone(),
-            trace: saved.report.trace.clone(),
-            method: if saved.method.name == "em" { "em" } else { "spectral" },
-            log_likelihood: Some(saved.report.objective.value),
+            names: Some(learned.columns.clone()),
+            training: learned.training.clone(),
+            trace: fit.report.trace.clone(),
+            method: if learned.method.name == EM { EM } else { SPECTRAL },
+            log_likelihood: Some(fit.report.objective.value),
         }
     }
 }
@@ -277,7 +277,7 @@ impl Principal {
     }
 
     /// The density these components state, to score, fill, draw and keep.
-    fn model(&self) -> PyResult<Model> {
+    fn model(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let model = self.axes.model().map_err(of)?;
         let q = model.n_components();
         let names = self
@@ -297,9 +297,10 @@ impl Principal {
         let method = Method::from_name(self.method).expect("one of ours");
         let fit = Fit { model, draws: None, report };
         let spec = Spec { standardize: self.axes.scale.is_some(), ..Spec::ppca(q) };
-        let mut saved = Saved::of_fit(fit, names, self.training.clone(), &spec, &method);
-        "pca".clone_into(&mut saved.family);
-        Ok(Model::whole(saved))
+        let (place, table) = (Place::whole(names.clone()), (names, self.training.clone()));
+        let learned = covary::learned::Learned::of_table(fit, table, &spec, &method);
+        let learned = covary::learned::Learned { family: Family::Pca, ..learned };
+        Learned { learned, place }.into_python(py)
     }
 
     /// What pickle keeps.
@@ -364,7 +365,7 @@ impl Principal {
             return Err(raise("ModelFileError", "the pickled components are damaged"));
         }
         let training = Training { n_rows: of_table, n_observed_by_column, column_means, column_sds };
-        let method = if method == "em" { "em" } else { "spectral" };
+        let method = if method == EM { EM } else { SPECTRAL };
         Ok(Self { axes, names, training, trace, method, log_likelihood })
     }
 }
@@ -418,7 +419,7 @@ impl Stream {
         let axes = state.principal().cloned().ok_or_else(|| of(Error::TooFewRows { rows: 0 }))?;
         let log_likelihood = axes.log_likelihood().ok();
         let training = of_complete(&axes);
-        Ok(Principal { axes, names, training, trace: Vec::new(), method: "spectral", log_likelihood })
+        Ok(Principal { axes, names, training, trace: Vec::new(), method: SPECTRAL, log_likelihood })
     }
 
     /// Singular values, as they are merged.

@@ -36,7 +36,7 @@ def joined(views):
 
 @pytest.fixture(scope="module")
 def fitted(views):
-    return covary.GroupFactorAnalysis(12).fit(views)
+    return covary.GroupFactorAnalysis(12, standardize=False).fit(views)
 
 
 def test_the_planted_pattern_is_found(fitted):
@@ -53,8 +53,8 @@ def test_the_planted_pattern_is_found(fitted):
 def test_tables_sizes_and_names_are_the_same_question(views, joined, fitted):
     import pandas as pd
 
-    by_size = covary.GroupFactorAnalysis(12, views=list(SIZES.values())).fit(joined)
-    in_list = covary.GroupFactorAnalysis(12).fit(list(views.values()))
+    by_size = covary.GroupFactorAnalysis(12, views=list(SIZES.values()), standardize=False).fit(joined)
+    in_list = covary.GroupFactorAnalysis(12, standardize=False).fit(list(views.values()))
     assert (by_size.loadings_ == fitted.loadings_).all() and (in_list.loadings_ == fitted.loadings_).all()
     assert list(by_size.views_) == [0, 1, 2]
     # Columns of a view may stand anywhere.
@@ -62,12 +62,12 @@ def test_tables_sizes_and_names_are_the_same_question(views, joined, fitted):
     frame = pd.DataFrame(joined, columns=names)
     mixed = frame[names[::2] + names[1::2]]
     named = {view: [name for name in names if name.startswith(view)] for view in SIZES}
-    found = covary.GroupFactorAnalysis(12, views=named).fit(mixed)
+    found = covary.GroupFactorAnalysis(12, views=named, standardize=False).fit(mixed)
     order = [names.index(name) for name in mixed.columns]
     assert np.allclose(found.loadings_, fitted.loadings_[order], rtol=1e-8, atol=1e-10)
     assert (found.noise_variance_ == fitted.noise_variance_).all()
     numbers = {view: [mixed.columns.get_loc(name) for name in found] for view, found in named.items()}
-    again = covary.GroupFactorAnalysis(12, views=numbers).fit(mixed.to_numpy())
+    again = covary.GroupFactorAnalysis(12, views=numbers, standardize=False).fit(mixed.to_numpy())
     assert (again.loadings_ == found.loadings_).all()
     assert np.allclose(found.impute(mixed), fitted.impute(views)[:, order])
     assert (found.transform(mixed) == found.transform({v: frame[c] for v, c in named.items()})).all()
@@ -91,7 +91,7 @@ def test_a_missing_view_is_predicted_from_the_others(views, joined, fitted):
 
 
 def test_one_view_is_bayesian_pca(wine_gaps):
-    one = covary.GroupFactorAnalysis(6).fit(wine_gaps)
+    one = covary.GroupFactorAnalysis(6, standardize=False).fit(wine_gaps)
     pca = covary.BayesianPCA(6, inference="mean_field", standardize=False).fit(wine_gaps)
     assert (one.loadings_ == pca.loadings_).all() and one.lower_bound_ == pca.lower_bound_
     assert one.noise_variance_.tolist() == [pca.noise_variance_]
@@ -100,7 +100,7 @@ def test_one_view_is_bayesian_pca(wine_gaps):
 
 
 def test_units_of_a_view_do_not_matter(views, fitted):
-    grams = covary.GroupFactorAnalysis(12).fit({**views, "images": 1000 * views["images"]})
+    grams = covary.GroupFactorAnalysis(12, standardize=False).fit({**views, "images": 1000 * views["images"]})
     assert np.allclose(np.abs(grams.loadings_[:10]), np.abs(fitted.loadings_[:10]), atol=1e-3)
     assert grams.noise_variance_[1] == pytest.approx(1e6 * fitted.noise_variance_[1], rel=1e-3)
     assert (grams.activity_ == fitted.activity_).all()
@@ -118,7 +118,7 @@ def test_noise_of_columns_and_standardized_ones(joined):
 def test_single_precision_and_constant_columns(views):
     small = {name: table.astype(np.float32) for name, table in views.items()}
     small["genes"] = np.insert(small["genes"], 3, 7.0, axis=1)
-    found = covary.GroupFactorAnalysis(12).fit(small)
+    found = covary.GroupFactorAnalysis(12, standardize=False).fit(small)
     assert found.loadings_.dtype == found.transform(small).dtype == np.float32
     assert (found.loadings_[3] == 0).all() and found.mean_[3] == 7
     assert found.impute({"notes": small["notes"]})[0, 3] == 7
@@ -170,7 +170,7 @@ def test_views_that_do_not_fit_are_named(views, joined, fitted):
             fit(joined, views=views_)
     with pytest.raises(DataError, match="view 'genes' has 300 rows and view 'images' 299"):
         fit({**views, "images": views["images"][:-1]})
-    with pytest.raises(DataError, match="all 8 columns of view 2 are constant"):
+    with pytest.raises(DataError, match="no column of view `images` varies"):
         fit({**views, "images": np.ones((300, 8))})
     with pytest.raises(DataError, match=r"`images\.3` has no observed value"):
         empty = views["images"].copy()

@@ -188,7 +188,7 @@ fn views_that_cannot_be_are_named() {
     for (options, words) in [
         ("--model pcca", "relates two views; name each: --view NAME=COLUMNS"),
         ("--model pcca --view x=1:3", "relates two views; name each"),
-        ("--model gfa --view x=1:3", "two views or more"),
+        ("--model gfa", "relates one view or more; name each"),
         ("--model ppca --view x=1:3", "--view goes with --model pcca or gfa"),
         ("--model mppca --view x=1:3", "--view goes with --model pcca or gfa"),
         ("--model pcca --view x=1:3 --view x=4:6", "two views are called `x`"),

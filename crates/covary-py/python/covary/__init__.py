@@ -9,15 +9,19 @@ PPCA(n_components=2)
 """
 
 from . import exceptions
-from ._files import load
 from ._cca import ProbabilisticCCA
+from ._classifier import PPCAClassifier
 from ._factor import FactorAnalysis
+from ._families import load
+from ._fastica import FastICA
 from ._gaussian import Gaussian
+from ._gaussian_mixture import GaussianMixture
 from ._gfa import GroupFactorAnalysis
-from ._ica import FastICA, InfomaxICA, NoisyICA
+from ._ica import InfomaxICA, NoisyICA
 from ._imputer import Imputer
-from ._mixture import GaussianMixture, MixturePPCA, PPCAClassifier
-from ._pca import PCA, IncrementalPCA
+from ._incremental_pca import IncrementalPCA
+from ._mixture_ppca import MixturePPCA
+from ._pca import PCA
 from ._ppca import PPCA, BayesianPCA
 from ._select import Comparison, MixtureComparison, Pooled, pool, select
 from ._threads import threads

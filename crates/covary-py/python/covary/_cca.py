@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import _get_feature_names
 
 from . import _covary, _options, _table
+from ._fitted import Fitted
 from ._threads import n_threads
-from .exceptions import CovaryWarning, DataError
+from .exceptions import DataError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from typing_extensions import Self
 
-    from ._linear import Array
+    from ._fitted import Array
 
 
-class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
     """Canonical correlations of two views of the same rows, and the probabilistic model behind them.
 
     Parameters
     ----------
-    n_components : int or None, default=None
-        Number of pairs of variates; as many as there are if None.
+    n_components : int, "auto" or None, default="auto"
+        Number of pairs of variates. "auto" takes the correlations before the first that may be due to chance, by a test
+        at 5 %; None takes as many pairs as there are.
     ridge : float, default=0.0
         Added to the diagonal of each view's covariance, as a share of its mean variance. A view with as many
         columns as rows needs it, or a `rank`.
@@ -62,6 +62,9 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     `transform` takes one view or both and returns as scikit-learn's `CCA` does. There, variates have other
     lengths and signs; their correlations are the same.
 
+    Columns that never vary are set aside, with weights and loadings of 0. A model file, which the command opens too, has
+    the views `x` and `y`; it does not keep a `rank`.
+
     With gaps the same model is fitted by EM over the observed cells. Variates of a row with gaps are their
     mean given what is observed: of both views if both are given.
 
@@ -74,15 +77,17 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     >>> Y = np.stack([X[:, 0] + 0.5 * np.sin(1.3 * i), np.cos(3 * i)], axis=1)
     >>> cca = ProbabilisticCCA().fit(X, Y)
     >>> cca.canonical_correlations_.round(3)
-    array([0.891, 0.013])
+    array([0.891])
     >>> mean, std = cca.predict(X[:1], return_std=True)
     >>> mean.shape, bool((std < Y.std(axis=0)).all())
     ((1, 2), True)
     """
 
-    _found: _covary.Canonical
+    _model: _covary.Model
 
-    def __init__(self, n_components: int | None = None, *, ridge: float = 0.0, rank: int | None = None) -> None:
+    def __init__(
+        self, n_components: int | str | None = "auto", *, ridge: float = 0.0, rank: int | None = None
+    ) -> None:
         self.n_components = n_components
         self.ridge = ridge
         self.rank = rank
@@ -102,28 +107,62 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self : ProbabilisticCCA
             The fitted estimator.
         """
-        asked, rank = _options.whole(self, "n_components", 1), _options.whole(self, "rank", 1)
-        ridge = _options.number(self, "ridge") or 0.0
+        asked: Any = _options.size(self, "n_components", 1)
+        ridge, rank = _options.number(self, "ridge") or 0.0, _options.whole(self, "rank", 1)
         if y is None:
             raise ValueError(
                 "ProbabilisticCCA requires y to be passed, but the target y is None: it is the second view"
             )
         rows = _table.table(self, X, reset=True)
         second = self._second(y, len(rows))
-        found, log_likelihood, self.n_iter_, self.converged_, doubts = _covary.canonical(
-            rows, second, asked, ridge=ridge, rank=rank, threads=n_threads()
-        )
-        for doubt in doubts:
-            late = doubt.startswith("still rising")
-            warnings.warn(doubt, ConvergenceWarning if late else CovaryWarning, stacklevel=2)
-        self._found = found
-        self.canonical_correlations_ = found.correlations
+        self._width = rows.shape[1] + second.shape[1]
+        self._places = np.split(np.arange(self._width), [rows.shape[1]])
+        request: _covary.Request = {
+            "n_components": "identified" if self.n_components is None else asked,
+            "views": [(name, places.tolist()) for name, places in zip("xy", self._places, strict=True)],
+            # The closed form alone knows these.
+            "inference": "bach-jordan" if ridge > 0 or rank is not None else None,
+            "options": {"ridge": ridge} if ridge > 0 else None,
+            "rank": rank,
+        }
+        names = [*_named(_table.names(self), "x", rows), *_named(_get_feature_names(y), "y", second)]
+        return self._take(self._learned(self._beside(rows, second), "pcca", request, names), rows)
+
+    def _publish(self, model: _covary.Model, rows: Array | None = None) -> None:
+        super()._publish(model)
+        if rows is None:
+            self._width, self._places = len(model.names), [np.asarray(places) for _, places in model.views]
+        (x, y), mean = self._places, model.mean
+        self.canonical_correlations_, weights, loadings = model.canonical()
         self.n_components_ = len(self.canonical_correlations_)
-        self.x_weights_, self.y_weights_ = found.weights(0), found.weights(1)
-        self.x_loadings_, self.y_loadings_ = found.loadings(0), found.loadings(1)
-        self.x_mean_, self.y_mean_ = found.mean(0), found.mean(1)
-        self.log_likelihood_ = np.nan if log_likelihood is None else log_likelihood
-        return self
+        self.x_weights_, self.y_weights_ = weights[x], weights[y]
+        self.x_loadings_, self.y_loadings_ = loadings[x], loadings[y]
+        self.x_mean_, self.y_mean_ = mean[x], mean[y]
+        self.n_iter_ = model.n_iterations
+        if self.ridge > 0 or self.rank is not None:
+            self.log_likelihood_ = np.nan
+
+    @classmethod
+    def _of_model(cls, model: _covary.Model) -> Self:
+        estimator = super()._of_model(model)
+        first = [model.names[j] for j in estimator._places[0]]
+        estimator.n_features_in_ = len(first)
+        estimator.feature_names_in_ = np.asarray(first, dtype=object)
+        if first == _named(None, "x", estimator.x_mean_[None]):
+            del estimator.feature_names_in_
+        return estimator
+
+    @classmethod
+    def _options_of(cls, model: _covary.Model) -> dict[str, Any]:
+        return super()._options_of(model) | {"ridge": float(model.method[1].get("ridge", 0.0))}
+
+    def _beside(self, x: Array, y: Array | None) -> Array:
+        """The views as one table, which has gaps for a second view that is not there."""
+        both = np.full((len(x), self._width), np.nan)
+        both[:, self._places[0]] = x
+        if y is not None:
+            both[:, self._places[1]] = y
+        return both
 
     def _second(self, y: ArrayLike, n: int) -> Array:
         second = _table.array(y, ensure_2d=False, order="C", ensure_all_finite="allow-nan", input_name="y")
@@ -147,13 +186,11 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         x_scores : ndarray of shape (n_samples, n_components)
             Variates of the first view; a tuple with those of the second if it was given.
         """
-        check_is_fitted(self)
-        rows = _table.table(self, X, reset=False)
-        if y is None:
-            return _table.like(self._found.transform(0, rows, n_threads()), rows)
-        second = self._second(y, len(rows))
-        x_scores, y_scores = self._found.variates(_beside(rows, second), n_threads())
-        return _table.like(x_scores, rows), _table.like(y_scores, second)
+        rows = self._rows(X)
+        second = None if y is None else self._second(y, len(rows))
+        x_scores, y_scores = self._model.variates(self._beside(rows, second), n_threads())
+        first = _table.like(x_scores, rows)
+        return first if second is None else (first, _table.like(y_scores, second))
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> Any:
         """Find the canonical variates of two views and return those of both.
@@ -187,9 +224,8 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         scores : ndarray of shape (n_samples, n_components)
             Posterior means.
         """
-        check_is_fitted(self)
-        rows = _table.table(self, X, reset=False)
-        return self._found.scores(rows, self._second(y, len(rows)), n_threads())
+        rows = self._rows(X)
+        return self._model.shared_scores(self._beside(rows, self._second(y, len(rows))), n_threads())
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
         """Predict the second view from the first.
@@ -208,10 +244,11 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         std : ndarray of shape (n_samples, n_targets)
             Conditional standard deviations; only if `return_std`.
         """
-        check_is_fitted(self)
-        rows = _table.table(self, X, reset=False)
-        mean, std = self._found.predict(1, rows, n_threads())
-        return (mean, std) if return_std else mean
+        rows = self._rows(X)
+        both = self._beside(rows, None)
+        filled, std = _table.filled(self._model.impute(both, False, n_threads()), both, True)
+        mean = filled[:, self._places[1]]
+        return (mean, std[:, self._places[1]]) if return_std else mean
 
     def score_samples(self, X: ArrayLike, y: ArrayLike | None = None) -> Array:
         """Log-density of rows, of both views or of the first alone.
@@ -228,29 +265,25 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         log_density : ndarray of shape (n_samples,)
             In nats.
         """
-        check_is_fitted(self)
-        rows = _table.table(self, X, reset=False)
-        unknown = np.full((len(rows), len(self.y_mean_)), np.nan)
-        second = unknown if y is None else self._second(y, len(rows))
-        return self._found.log_density(_beside(rows, second), n_threads())
+        rows = self._rows(X)
+        second = None if y is None else self._second(y, len(rows))
+        return self._model.log_density(self._beside(rows, second), n_threads())
 
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_found" in self.__dict__
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        tags.input_tags.allow_nan = True
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         return tags
 
 
-def _beside(x: Array, y: Array) -> Array:
-    """Two views as one table."""
-    return np.hstack([x, y]).astype(np.float64, copy=False)
+def _named(names: Any, view: str, rows: Array) -> list[str]:
+    """Names of the columns of a view, or such as x1."""
+    return [f"{view}{j}" for j in range(1, rows.shape[1] + 1)] if names is None else [str(name) for name in names]
+
+
+__all__ = ["ProbabilisticCCA"]

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _covary, _options, _table
-from ._linear import FAMILIES, LinearGaussian
-from ._threads import n_threads
-from .exceptions import DataError
+from ._linear import LinearGaussian
+from .exceptions import ComponentsError, DataError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from typing_extensions import Self
 
-    from ._linear import Array
+    from ._fitted import Array
 
 _ROTATIONS = (None, "varimax", "quartimax", "equamax", "promax", "oblimin")
 
@@ -134,24 +133,40 @@ n_features_in_, feature_names_in_
                     "noise_variance_init dimension does not with number of features : "
                     f"{len(start)} != {rows.shape[1]}"
                 )
-        model = _covary.fit_factors(
-            rows,
-            _table.names(self),
-            _options.whole(self, "n_components"),
-            as_theirs=_options.word(self, "inference", ("newton", "fixed_point")) == "fixed_point",
-            tolerance=_options.number(self, "tol"),
-            max_iterations=_options.whole(self, "max_iter", 1),
-            start=start,
-            rotation=_options.word(self, "rotation", _ROTATIONS),
-            seed=_table.seed_of(self.random_state),
-            threads=n_threads(),
-        )
-        self._publish(model, rows)
-        self._warn(model)
-        return self
+        theirs = _options.word(self, "inference", ("newton", "fixed_point")) == "fixed_point"
+        asked, d = _options.whole(self, "n_components"), rows.shape[1]
+        if asked is not None and asked > d:
+            raise ComponentsError(f"n_components={asked} must be at most n_features={d}")
+        rotation, tol = _options.word(self, "rotation", _ROTATIONS), _options.number(self, "tol")
+        request: _covary.Request = {
+            "n_components": asked if asked is not None else "identified",
+            "allow_unidentified": asked is not None,
+            # Factors are the same whatever the units; their shares of variance are those of the columns as they came.
+            "standardize": False,
+            "max_iterations": _options.whole(self, "max_iter", 1),
+            "rotation": rotation,
+            # Theirs has no weights, and stops early.
+            "in_steps": rotation in ("varimax", "quartimax"),
+            "seed": _table.seed_of(self.random_state),
+        }
+        if np.isnan(rows).any():
+            request |= {"inference": "em", "tolerance": tol}
+        elif theirs:
+            request |= {
+                "inference": "fixed-point",
+                "tolerance": tol,
+                "n_components": d if asked is None else asked,
+                "allow_unidentified": True,
+                "noise_floor": 0.0,
+                "noise_start": start,
+                "as_is": True,
+            }
+        else:
+            request |= {"inference": "newton", "noise_start": start}
+        return self._take(self._learned(rows, self._family, request), rows)
 
-    def _publish(self, model: _covary.Model, X: Array | None) -> None:
-        super()._publish(model, X)
+    def _publish(self, model: _covary.Model, rows: Array | None = None) -> None:
+        super()._publish(model, rows)
         self.components_ = np.ascontiguousarray(self.loadings_.T)
         self.loglike_ = self.trace_.tolist()
         if model.method[0] == "fixed-point":
@@ -161,11 +176,11 @@ n_features_in_, feature_names_in_
         if correlations is not None:
             self.factor_correlations_ = correlations
 
-    def _options_of(self, model: _covary.Model) -> dict[str, Any]:
+    @classmethod
+    def _options_of(cls, model: _covary.Model) -> dict[str, Any]:
         theirs = model.method[0] == "fixed-point"
         asked = {"n_components": model.n_components, "rotation": model.rotation}
         return {**asked, "inference": "fixed_point" if theirs else "newton"}
 
 
-FAMILIES["fa"] = FactorAnalysis
 __all__ = ["FactorAnalysis"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _covary, _options, _table
-from ._linear import FAMILIES, LinearGaussian
+from . import _covary, _options
+from ._linear import LinearGaussian
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from ._linear import Array
+    from ._fitted import Array
 
 
 class Gaussian(LinearGaussian):
@@ -81,12 +81,11 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
             options={"pseudo_rows": _options.number(self, "pseudo_rows")},
             max_iterations=_options.whole(self, "max_iter", 1),
             tolerance=_options.number(self, "tol"),
-            progress=_options.progress(self),
         )
 
-    def _options_of(self, model: _covary.Model) -> dict[str, Any]:
+    @classmethod
+    def _options_of(cls, model: _covary.Model) -> dict[str, Any]:
         return {"pseudo_rows": float(model.method[1]["pseudo_rows"]), "standardize": model.standardized}
 
 
-FAMILIES["gaussian"] = Gaussian
 __all__ = ["Gaussian"]

@@ -10,14 +10,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from . import _covary, _options, _table
-from ._linear import FAMILIES, LinearGaussian
-from ._threads import n_threads
-from .exceptions import ComponentsError, DataError
+from ._fitted import below_columns
+from ._linear import LinearGaussian
+from .exceptions import DataError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from ._linear import Array
+    from ._fitted import Array
 
 
 class GroupFactorAnalysis(LinearGaussian):
@@ -29,8 +29,8 @@ class GroupFactorAnalysis(LinearGaussian):
 
     Parameters
     ----------
-    n_components : int or None, default=None
-        The most components there may be; those that no view supports are dropped. None offers up to 30.
+    n_components : int or "auto", default="auto"
+        The most components there may be; those that no view supports are dropped. "auto", or None, offers up to 30.
     views : list of int, dict or None, default=None
         The views of one table: how many columns each has, side by side; or a dict from a view's name to the
         names or numbers of its columns, in any order. None is one view. Not needed if `fit` is given a table
@@ -38,7 +38,7 @@ class GroupFactorAnalysis(LinearGaussian):
     noise : {"isotropic", "diagonal"} or None, default=None
         A noise variance for each view, or for each column. None is isotropic, but diagonal with `standardize`:
         equal noise is unequal in standardized columns, and would be taken for further components.
-    standardize : bool, default=False
+    standardize : bool, default=True
         Give every column unit variance before fitting. Without it views are brought to one scale as wholes,
         so that their units do not matter, those of columns within a view do.
     prior : dict or None, default=None
@@ -100,11 +100,11 @@ class GroupFactorAnalysis(LinearGaussian):
 
     def __init__(
         self,
-        n_components: int | None = None,
+        n_components: int | str | None = "auto",
         *,
         views: Any = None,
         noise: str | None = None,
-        standardize: bool = False,
+        standardize: bool = True,
         prior: dict[str, Any] | None = None,
         max_iter: int | None = None,
         tol: float | None = None,
@@ -152,45 +152,32 @@ class GroupFactorAnalysis(LinearGaussian):
         return self._fit_views(rows, places, labels)
 
     def _fit_views(self, rows: Array, views: dict[Any, Array], names: list[str] | None) -> Self:
-        asked = _options.whole(self, "n_components")
-        if asked is not None and asked >= rows.shape[1]:
-            raise ComponentsError(
-                f"n_components={asked} must be below n_features={rows.shape[1]}: one more would leave no noise"
-            )
-        model = _covary.fit_groups(
-            rows,
-            names,
-            [(str(view), places.tolist()) for view, places in views.items()],
-            n_components=asked,
-            noise=self._noise(),
-            standardize=_options.switch(self, "standardize"),
-            max_iterations=_options.whole(self, "max_iter", 1),
-            tolerance=_options.number(self, "tol"),
-            options=self.prior,
-            threads=n_threads(),
-            progress=_options.progress(self),
-        )
+        noise = _options.word(self, "noise", (None, "isotropic", "diagonal"))
+        request: _covary.Request = {
+            "n_components": below_columns(_options.size(self, "n_components", 0), rows),
+            "views": [(str(view), places.tolist()) for view, places in views.items()],
+            "noise": noise,
+            "allow_unidentified": noise == "diagonal",
+            "standardize": _options.switch(self, "standardize"),
+            "max_iterations": _options.whole(self, "max_iter", 1),
+            "tolerance": _options.number(self, "tol"),
+            "options": self.prior,
+        }
         self.views_ = views
-        self._publish(model, rows)
-        self._warn(model)
-        return self
+        return self._take(self._learned(rows, self._family, request, names), rows)
 
-    def _publish(self, model: _covary.Model, X: Array | None) -> None:
-        super()._publish(model, X)
-        if X is None:
+    def _publish(self, model: _covary.Model, rows: Array | None = None) -> None:
+        super()._publish(model, rows)
+        if rows is None:
             self.views_ = {name: np.array(places) for name, places in model.views}
         self.relevance_ = model.relevance.reshape(len(self.views_), -1)
         self.signal_, self.explained_variance_by_view_, self.activity_ = model.activity()
         self.method_ = model.method
         own = np.broadcast_to(self.noise_variance_, (self.n_features_in_,))
-        if self._noise() == "isotropic" and not self.standardize:
+        if model.noise == "isotropic" and not model.standardized:
             # Columns that never vary have none.
             own = np.array([own[places].max() for places in self.views_.values()], dtype=self.mean_.dtype)
         self.noise_variance_ = own
-
-    def _noise(self) -> str:
-        asked = None if self.noise is None else _options.word(self, "noise", ("isotropic", "diagonal"))
-        return asked or ("diagonal" if self.standardize else "isotropic")
 
     def _named_views(self) -> dict[Any, Array]:
         """Where the columns of each view stand in one table."""
@@ -249,9 +236,10 @@ class GroupFactorAnalysis(LinearGaussian):
             rows[:, places] = table
         return rows
 
-    def _options_of(self, model: _covary.Model) -> dict[str, Any]:
+    @classmethod
+    def _options_of(cls, model: _covary.Model) -> dict[str, Any]:
         views = {name: list(places) for name, places in model.views}
-        asked = {"noise": model.noise_family, "standardize": model.standardized}
+        asked = {"noise": model.noise, "standardize": model.standardized}
         return {"n_components": model.n_components, "views": views, **asked}
 
 
@@ -291,6 +279,3 @@ def _alike(tables: dict[Any, Array]) -> list[Array]:
 
 
 __all__ = ["GroupFactorAnalysis"]
-
-
-FAMILIES["gfa"] = GroupFactorAnalysis

@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 
 #: Beyond so many columns all their pairs take too long.
 _MOST_FOR_ALL_PAIRS = 1000
+#: The models that can be asked for by name.
+_NAMED: dict[str, type[LinearGaussian]] = {
+    "gaussian": Gaussian,
+    "ppca": PPCA,
+    "fa": FactorAnalysis,
+    "bpca": BayesianPCA,
+}
 
 
 class Imputer(TransformerMixin, BaseEstimator):
@@ -99,24 +106,20 @@ class Imputer(TransformerMixin, BaseEstimator):
 
     def _chosen(self, n_columns: int) -> LinearGaussian:
         asked = self.estimator
+        if isinstance(asked, LinearGaussian):
+            return clone(asked)
         if asked is None:
-            asked = "gaussian" if n_columns <= _MOST_FOR_ALL_PAIRS else "bpca"
-        chance = {"random_state": self.random_state, "verbose": self.verbose}
-        match asked:
-            case LinearGaussian():
-                return clone(asked)
-            case "gaussian":
-                return Gaussian(verbose=self.verbose)
-            case "ppca":
-                return PPCA(**chance)
-            case "fa":
-                return FactorAnalysis(random_state=self.random_state)
-            case "bpca":
-                return BayesianPCA(**chance)
-        raise OptionError(
-            "The 'estimator' parameter of Imputer must be an estimator of covary, None, 'gaussian', 'ppca', "
-            f"'fa' or 'bpca'. Got {asked!r} instead."
-        )
+            cls: Any = Gaussian if n_columns <= _MOST_FOR_ALL_PAIRS else BayesianPCA
+        else:
+            cls = _NAMED.get(asked) if isinstance(asked, str) else None
+        if cls is None:
+            raise OptionError(
+                "The 'estimator' parameter of Imputer must be an estimator of covary, None, 'gaussian', 'ppca', "
+                f"'fa' or 'bpca'. Got {asked!r} instead."
+            )
+        own = {name: getattr(self, name) for name in ("random_state", "verbose")}
+        estimator: LinearGaussian = cls(**{name: own[name] for name in own if name in cls._get_param_names()})
+        return estimator
 
     def _gaps_as_nan(self, X: ArrayLike, *, reset: bool) -> Array:
         rows = _table.table(self, X, reset=reset)

@@ -28,6 +28,14 @@ def whole(estimator: Any, name: str, least: int = 0) -> int | None:
     return int(value)
 
 
+def required(estimator: Any, name: str) -> int:
+    """A whole number from 1."""
+    value = whole(estimator, name, 1)
+    if value is None:
+        raise refuse(estimator, name, value, "a whole number from 1")
+    return value
+
+
 def number(estimator: Any, name: str, least: float = 0.0) -> float | None:
     """A finite number from `least`, or None."""
     value = getattr(estimator, name)
@@ -54,23 +62,29 @@ def word(estimator: Any, name: str, known: tuple[str | None, ...]) -> str | None
     return value
 
 
+def size(estimator: Any, name: str, least: int, *, or_none: bool = True) -> int | None:
+    """A whole number from `least`, or None for "auto", which None stands for too if it may."""
+    value = getattr(estimator, name)
+    if (value is None and or_none) or (isinstance(value, str) and value == "auto"):
+        return None
+    if isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) < 2**63:
+        return int(value)
+    raise refuse(estimator, name, value, f"'auto' or a whole number from {least}")
+
+
 def components(estimator: Any, *, share: bool) -> int | float | None:
     """How many components: a whole number, None for "auto", or (if `share`) a part of the variance."""
     value = estimator.n_components
-    if value is None or (isinstance(value, str) and value == "auto"):
-        return None
-    if isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < 2**63:
-        return int(value)
     if share and isinstance(value, Real) and not isinstance(value, bool) and 0.0 < float(value) < 1.0:
         return float(value)
-    more = ", a number between 0 and 1" if share else ""
-    raise refuse(estimator, "n_components", value, f"'auto', a whole number from 0{more}")
+    return size(estimator, "n_components", 0)
 
 
-def progress(estimator: Any, interval: int = 1) -> Progress | None:
-    """Where `verbose` asks for it, a line on standard error now and then, `interval` steps apart at least."""
-    if not estimator.verbose:
+def progress(estimator: Any) -> Progress | None:
+    """Where `verbose` asks for it, a line on standard error now and then, as many steps apart as it says."""
+    if not getattr(estimator, "verbose", False):
         return None
+    interval = required(estimator, "verbose_interval") if hasattr(estimator, "verbose_interval") else 1
     kind, told = type(estimator).__name__, -interval
 
     def tell(stage: str, done: int, of: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _covary, _options, _table
-from ._linear import FAMILIES, LinearGaussian
+from ._linear import LinearGaussian
 from ._threads import n_threads
 from .exceptions import OptionError
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from typing_extensions import Self
 
-    from ._linear import Array
+    from ._fitted import Array
 
 
 class PPCA(LinearGaussian):
@@ -124,19 +124,18 @@ class PPCA(LinearGaussian):
 
     def _fit_rows(self, rows: Array) -> Self:
         _options.word(self, "inference", (None, "spectral", "em"))
-        asked = _options.components(self, share=True)
-        options = {
-            "inference": self.inference,
-            "standardize": _options.switch(self, "standardize"),
-            "max_iterations": _options.whole(self, "max_iter", 1),
-            "tolerance": _options.number(self, "tol"),
-            "seed": _table.seed_of(self.random_state),
-            "progress": _options.progress(self),
-        }
-        options["share" if isinstance(asked, float) else "n_components"] = asked
-        return self._learn(rows, **options)
+        return self._learn(
+            rows,
+            n_components=_options.components(self, share=True),
+            inference=self.inference,
+            standardize=_options.switch(self, "standardize"),
+            max_iterations=_options.whole(self, "max_iter", 1),
+            tolerance=_options.number(self, "tol"),
+            seed=_table.seed_of(self.random_state),
+        )
 
-    def _options_of(self, model: _covary.Model) -> dict[str, Any]:
+    @classmethod
+    def _options_of(cls, model: _covary.Model) -> dict[str, Any]:
         return {"n_components": model.n_components, "standardize": model.standardized}
 
 
@@ -232,11 +231,10 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
             max_iterations=_options.whole(self, "max_iter", 1),
             tolerance=_options.number(self, "tol"),
             seed=_table.seed_of(self.random_state),
-            progress=_options.progress(self),
         )
 
-    def _publish_report(self, model: _covary.Model) -> None:
-        super()._publish_report(model)
+    def _publish(self, model: _covary.Model, rows: Array | None = None) -> None:
+        super()._publish(model, rows)
         self.method_ = model.method
 
     def predictive_log_density(
@@ -270,7 +268,8 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
         )
         return (value, error) if return_std else value
 
-    def _options_of(self, model: _covary.Model) -> dict[str, Any]:
+    @classmethod
+    def _options_of(cls, model: _covary.Model) -> dict[str, Any]:
         inference = model.method[0].replace("-", "_")
         return {
             "n_components": model.n_components,
@@ -279,6 +278,4 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
         }
 
 
-FAMILIES["ppca"] = PPCA
-FAMILIES["bpca"] = BayesianPCA
 __all__ = ["PPCA", "BayesianPCA"]

@@ -105,14 +105,17 @@ impl Request {
 }
 
 /// As many components as there are canonical correlations before the first that may be due to chance (p > 0.05): by
-/// Bartlett's test, or by permuted rows where there are few of them or a ridge. With gaps they are those of the covariance
+/// Bartlett's test, or by permuted rows where there are few of them, a ridge or a rank. With gaps they are those of the covariance
 /// that the rows have by EM, and count as many rows as have two cells of the two views on average.
 pub(super) fn significant_correlations(request: &Request, data: &Dataset, method: &AnyMethod) -> Chosen {
     let dx = request.spec_for(data, 0).views[0];
-    let ridge = if let AnyMethod::Linear(Method::BachJordan(method)) = method { method.ridge } else { 0.0 };
-    let canonical = CanonicalCorrelation { ridge, ..CanonicalCorrelation::default() };
+    let canonical = match method {
+        AnyMethod::Linear(Method::BachJordan(method)) => method.into(),
+        _ => CanonicalCorrelation::default(),
+    };
     let (n, d) = (data.n_rows(), data.n_columns());
-    let permuted = data.is_complete() && (ridge > 0.0 || n < 2 * d);
+    let reduced = canonical.ridge > 0.0 || canonical.rank.is_some();
+    let permuted = data.is_complete() && (reduced || n < 2 * d);
     let mut n_permutations = None;
     let tests = if data.is_complete() {
         let [x, y] = [0..dx, dx..d].map(|view| data.of_columns(&view.collect::<Vec<_>>()));

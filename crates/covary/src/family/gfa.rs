@@ -17,7 +17,7 @@ pub(super) const ENTRY: Entry = Entry {
         let noise = if standardize { NoiseFamily::Diagonal } else { NoiseFamily::Isotropic };
         Spec { standardize, noise, allow_unidentified: standardize, ..Spec::ppca(1) }
     },
-    views: Some((2, usize::MAX, "two views or more")),
+    views: Some((1, usize::MAX, "one view or more")),
     choose: |_, data, _, _| {
         let rows = data.n_informative_rows().saturating_sub(2);
         Ok(Choice::new(MOST_OFFERED.min(data.n_columns() - 1).min(rows), Grounds::Offered))

@@ -75,6 +75,8 @@ pub(crate) struct Entry {
     has_classes: bool,
     /// The number of components where it was left open.
     choose: fn(&Request, &Dataset, &AnyMethod, &Progress<'_>) -> Chosen,
+    /// Most components that the columns can determine.
+    most: fn(&Request, &Dataset) -> usize,
     /// The number of components that was asked for, if the family can have it.
     allowed: fn(&Request, &Dataset, usize) -> Result<usize, Error>,
     /// The components to show of a model that was asked for with so many.
@@ -99,6 +101,7 @@ const LINEAR: Entry = Entry {
     views: None,
     has_classes: false,
     choose: choice::by_hidden_cells,
+    most: |request, data| request.spec().max_components(data.n_columns()),
     allowed: |_, _, asked| Ok(asked),
     n_shown: |model, _| model.n_components(),
     coordinates: |_| Coordinates::Posterior,

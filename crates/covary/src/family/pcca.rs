@@ -1,8 +1,8 @@
 //! Probabilistic canonical correlation.
 
-use super::{Entry, LINEAR, choice};
+use super::{AnyMethod, Entry, LINEAR, Request, choice};
 use crate::infer::{BachJordan, SharedPrivate};
-use crate::{Error, Method};
+use crate::{Dataset, Error, Method};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "pcca",
@@ -18,9 +18,9 @@ pub(super) const ENTRY: Entry = Entry {
     },
     views: Some((2, 2, "two views")),
     choose: |request, data, method, _| choice::significant_correlations(request, data, method),
+    most,
     allowed: |request, data, asked| {
-        let max = request.spec_for(data, 0).views.into_iter().min().unwrap_or(0);
-        let rows = data.n_informative_rows();
+        let (max, rows) = (most(request, data), data.n_informative_rows());
         if asked > max { Err(Error::TooManyComponents { asked, rows, columns: max, max }) } else { Ok(asked) }
     },
     // Private components stand for the noise within views.
@@ -28,3 +28,12 @@ pub(super) const ENTRY: Entry = Entry {
     reconstruction: None,
     ..LINEAR
 };
+
+fn most(request: &Request, data: &Dataset) -> usize {
+    // Views that were reduced have no more directions than they were reduced to.
+    let rank = match &request.method {
+        Some(AnyMethod::Linear(Method::BachJordan(method))) => method.rank,
+        _ => None,
+    };
+    request.spec_for(data, 0).views.into_iter().chain(rank).min().unwrap_or(0)
+}

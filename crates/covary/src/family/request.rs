@@ -300,9 +300,7 @@ impl Request {
         Ok(Some(match self.n_components {
             None | Some(Components::Auto) => return Ok(None),
             Some(Components::Number(asked)) => ((self.entry().allowed)(self, data, asked)?, Grounds::Asked),
-            Some(Components::AtMost(most)) => {
-                (self.spec().max_components(data.n_columns()).min(most), Grounds::Asked)
-            }
+            Some(Components::AtMost(most)) => ((self.entry().most)(self, data).min(most), Grounds::Asked),
             Some(Components::Share(share)) => {
                 let found = explaining(data, share, self.spec().standardize)?;
                 let room = if self.family.kind() == Kind::Sources { found } else { self.room(data) };

@@ -1,7 +1,7 @@
 //! Probabilistic canonical correlation in closed form [M 2.7.2].
 
 use super::Estimator;
-use super::options::options;
+use super::options::{Options, Setting};
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination};
 use crate::spec::NoiseFamily;
 use crate::views::CanonicalCorrelation;
@@ -25,9 +25,23 @@ pub struct BachJordan {
     /// Added to the diagonal of each view's covariance, as a share of its mean variance, for views with as many
     /// columns as rows. It depends on the units of the columns.
     pub ridge: f64,
+    /// Principal components that each view is first reduced to, for such views without a ridge. Files do not
+    /// keep it.
+    pub rank: Option<usize>,
 }
 
-options!(BachJordan { ridge });
+// Without the rank: the files of every model without one would change.
+impl Options for BachJordan {
+    fn options(&mut self) -> Vec<(&'static str, &mut dyn Setting)> {
+        vec![("ridge", &mut self.ridge)]
+    }
+}
+
+impl From<&BachJordan> for CanonicalCorrelation {
+    fn from(&BachJordan { ridge, rank }: &BachJordan) -> Self {
+        Self { n_components: None, ridge, rank }
+    }
+}
 
 impl Estimator for BachJordan {
     type Model = LinearGaussian;
@@ -44,8 +58,7 @@ impl Estimator for BachJordan {
         if spec.noise != NoiseFamily::Isotropic || !spec.prior.is_flat() || spec.noise_floor.is_some() {
             return refused("noise other than full within a view", "`shared-private` or `mean-field`");
         }
-        let method =
-            CanonicalCorrelation { n_components: Some(spec.n_components), ridge: self.ridge, rank: None };
+        let method = CanonicalCorrelation { n_components: Some(spec.n_components), ..self.into() };
         let [x, y] = [0..dx, dx..data.n_columns()].map(|view| data.of_columns(&view.collect::<Vec<_>>()));
         let deviations = || data.observed_variances().iter().map(|v| v.sqrt()).collect();
         let model = method.fit(&x?, &y?)?.model()?.with_scale(spec.standardize.then(deviations))?;

@@ -175,11 +175,11 @@ impl Request {
         choice: &Choice,
         watch: &dyn Watch,
     ) -> Result<Learned, Error> {
-        // One factor less than columns reaches every covariance: what is asked for beyond is zero.
-        let kept = match choice.n_components {
-            asked if self.allow_unidentified => asked.min(data.n_columns().saturating_sub(1)),
-            asked => asked,
-        };
+        // One factor less than columns reaches every covariance: what is asked for beyond is zero, but by the steps of
+        // scikit-learn, which take as many as columns.
+        let limited = self.allow_unidentified && !matches!(method, Method::FixedPoint(_));
+        let asked = choice.n_components;
+        let kept = if limited { asked.min(data.n_columns().saturating_sub(1)) } else { asked };
         let spec = self.spec_for(data, kept);
         let mut fit = watch.fit(method, data, &spec, &mut Fitting(watch))?;
         if kept < choice.n_components {

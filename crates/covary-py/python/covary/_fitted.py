@@ -1,0 +1,226 @@
+"""What every fitted model answers, whichever class fitted it: the mixins that the estimators are made of."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from . import _covary, _options, _table
+from ._files import ModelFile
+from ._threads import n_threads
+from .exceptions import ComponentsError, ConvergenceWarning, CovaryWarning
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+    from typing_extensions import Self
+
+    Array = NDArray[Any]
+
+#: The attributes that an objective may be published as.
+_OBJECTIVES = ("log_likelihood_", "log_posterior_", "lower_bound_")
+
+
+class Fitted(ModelFile, BaseEstimator):
+    """Base of the estimators: a request to the library on one side, fitted attributes on the other."""
+
+    _model: Any
+    #: Fitted attributes that are worked out when they are first asked for.
+    _when_asked: frozenset[str] = frozenset()
+
+    def _learned(self, rows: Array, family: str, asked: _covary.Request, names: list[str] | None = None) -> Any:
+        """The model of a table, as far as it was asked for; the rest is decided by the library."""
+        names = _table.names(self) if names is None else names
+        progress = _options.progress(self)
+        return _covary.fit(rows, names, family, asked, threads=n_threads(), progress=progress)
+
+    def _take(self, model: Any, rows: Array) -> Self:
+        """Publishes a model that was just learned, with what there is to doubt about it."""
+        self._publish(model, rows)
+        for _, of_convergence, message in model.warnings:
+            warnings.warn(message, ConvergenceWarning if of_convergence else CovaryWarning, stacklevel=4)
+        return self
+
+    def _publish(self, model: Any, rows: Array | None = None) -> None:
+        """Sets the fitted attributes, in the precision of the rows if there are any."""
+        for name in (*self._when_asked, *_OBJECTIVES):
+            self.__dict__.pop(name, None)
+        self._model = model
+        if model.objective is not None:
+            kind, value = model.objective
+            setattr(self, f"{kind}_", value)
+        self.trace_ = model.trace
+        self.n_iter_ = max(1, model.n_iterations)
+        self.converged_ = model.converged
+
+    @classmethod
+    def _of_model(cls, model: Any) -> Self:
+        """The fitted estimator of a model file."""
+        estimator = cls(**cls._options_of(model))
+        estimator.n_features_in_ = len(model.names)
+        if not model.has_default_names:
+            estimator.feature_names_in_ = np.asarray(model.names, dtype=object)
+        estimator._publish(model)
+        return estimator
+
+    @classmethod
+    def _options_of(cls, model: Any) -> dict[str, Any]:
+        """Constructor arguments that would ask for such a model."""
+        return {"n_components": model.n_components}
+
+    def _work_out(self, name: str) -> Any:
+        """The value of an attribute that is worked out when asked for."""
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Any:
+        if name in type(self)._when_asked and "_model" in self.__dict__:
+            value = self.__dict__[name] = self._work_out(name)
+            return value
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        found = set(super().__dir__())
+        return sorted(found | self._when_asked if "_model" in self.__dict__ else found)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_model" in self.__dict__
+
+    def _rows(self, X: ArrayLike) -> Array:
+        """A table to ask about."""
+        check_is_fitted(self)
+        return _table.table(self, X, reset=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        if tags.transformer_tags is not None:
+            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def below_columns(asked: Any, rows: Array) -> Any:
+    """A number of components, if one was asked for, that leaves room for noise."""
+    d = rows.shape[1]
+    if isinstance(asked, int) and asked >= d:
+        raise ComponentsError(f"n_components={asked} must be below n_features={d}: one more would leave no noise")
+    return asked
+
+
+class Fills:
+    """A model that fills gaps."""
+
+    _model: Any
+    _rows: Any
+
+    def impute(self, X: ArrayLike, return_std: bool = False) -> Any:
+        """The rows with their gaps filled by conditional means.
+
+        Observed cells are returned as they came, to the last bit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN where a cell is missing.
+        return_std : bool, default=False
+            Also return how sure each filled cell is.
+
+        Returns
+        -------
+        filled : ndarray of shape (n_samples, n_features)
+            The rows without gaps.
+        std : ndarray of shape (n_samples, n_features)
+            Standard deviation of each filled cell, 0 where observed; only if `return_std`.
+        """
+        return self._filled(self._rows(X), own=False, return_std=return_std)
+
+    def _filled(self, rows: Array, *, own: bool, return_std: bool) -> Any:
+        return _table.filled(self._model.impute(rows, own, n_threads()), rows, return_std)
+
+
+class Draws(Fills):
+    """A density of rows, which also draws what gaps may have held."""
+
+    n_features_in_: int
+
+    def sample_gaps(self, X: ArrayLike, n_draws: int = 1, random_state: Any = None) -> Array:
+        """Completed copies of a table whose gaps are joint random draws given what is observed.
+
+        What is learned from each copy can be pooled by :func:`covary.pool`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN where a cell is missing.
+        n_draws : int, default=1
+            How many copies.
+        random_state : int, RandomState instance or None, default=None
+            Seed; None is 0.
+
+        Returns
+        -------
+        tables : ndarray of shape (n_draws, n_samples, n_features)
+            The copies.
+        """
+        return self._drawn(self._rows(X), n_draws, _table.seed_of(random_state), own=False)
+
+    def _drawn(self, rows: Array, n_draws: int, seed: int, *, own: bool) -> Array:
+        if not isinstance(n_draws, (int, np.integer)) or n_draws < 1:
+            raise ValueError(f"n_draws must be a whole number from 1, got {n_draws!r}")
+        draws = [self._model.draw_gaps(rows, k, seed, own, n_threads()) for k in range(int(n_draws))]
+        return _table.like(np.stack(draws), rows)
+
+    def _sampled(self, n_samples: Any, random_state: Any, least: int) -> Any:
+        """Fresh rows, and where they are from."""
+        check_is_fitted(self)
+        if not isinstance(n_samples, (int, np.integer)) or n_samples < least:
+            raise ValueError(f"n_samples must be a whole number from {least}, got {n_samples!r}")
+        np.empty((int(n_samples), self.n_features_in_))  # MemoryError rather than an abort
+        return self._model.sample(int(n_samples), _table.seed_of(random_state))
+
+
+class Scores:
+    """A density of rows, which says how likely they are."""
+
+    _model: Any
+    _rows: Any
+
+    def score_samples(self, X: ArrayLike) -> Array:
+        """Log-density of each row in nats, gaps integrated out.
+
+        Columns that never varied when the model was fitted have no density and do not count.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN where a cell is missing.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            0 for a row of only gaps.
+        """
+        found: Array = self._model.log_density(self._rows(X), n_threads())
+        return found
+
+    def score(self, X: ArrayLike, y: Any = None) -> float:
+        """Average log-density of the rows, gaps integrated out; what cross-validation compares.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN where a cell is missing.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            Nats per row.
+        """
+        return float(np.mean(self.score_samples(X)))
+
+
+__all__ = ["Draws", "Fills", "Fitted", "Scores", "below_columns"]

@@ -1,0 +1,276 @@
+//! `Learned`: a model of any family, with the place of its columns in the table it was fitted to.
+
+use crate::array::{Table, array1, array2};
+use crate::error::{of, of_file};
+use crate::linear::Model;
+use crate::mixture::Mixture;
+use crate::place::{Filled, Pickled, Place};
+use crate::sources::Sources;
+use crate::work::run;
+use covary::family::Request;
+use covary::infer::{ObjectiveKind, Step, Termination};
+use covary::io::model_file;
+use covary::learn::Watch;
+use covary::learned::{CheckOutcome, Rows, Trained};
+use covary::model::ColumnMap;
+use covary::select::SelfCheckOptions;
+use covary::{Dataset, Error};
+use numpy::{PyArray1, PyArray2};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use std::collections::BTreeMap;
+
+/// A learned model. Rows are those of the table it was fitted to: all its columns, in its order. Columns
+/// that never varied are not in the model; answers hold their constant.
+#[pyclass(frozen, subclass, module = "covary._covary")]
+pub(crate) struct Learned {
+    pub(crate) learned: covary::learned::Learned,
+    pub(crate) place: Place,
+}
+
+/// The table as the model sees it, and its rows.
+fn rows(own: bool) -> Rows {
+    if own { Rows::Training } else { Rows::New }
+}
+
+impl Learned {
+    /// Of a model file.
+    fn read(bytes: &[u8]) -> PyResult<Self> {
+        let learned = model_file::read(bytes).map_err(of_file)?;
+        Ok(Self { place: Place::of_file(&learned.columns, &learned.constants), learned })
+    }
+
+    /// As the Python class of its kind.
+    pub(crate) fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        Ok(match self.learned.model {
+            Trained::Linear(_) => Py::new(py, (Model::default(), self))?.into_any(),
+            Trained::Mixture(_) => Py::new(py, (Mixture, self))?.into_any(),
+            Trained::Sources(_) => Py::new(py, (Sources, self))?.into_any(),
+        })
+    }
+
+    /// What `ask` says of the model's columns of a table.
+    pub(crate) fn ask<T: Send>(
+        &self,
+        py: Python<'_>,
+        x: Table<'_>,
+        threads: usize,
+        ask: impl FnOnce(&Dataset) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        let table = self.place.dataset(py, x, threads)?;
+        run(py, threads, None, |_| ask(&*self.place.column_map.dataset(&table)?))
+    }
+}
+
+/// What a model file holds: a `Model`, a `Mixture` or `Sources`.
+#[pyfunction]
+pub(crate) fn open_model(py: Python<'_>, bytes: &[u8]) -> PyResult<Py<PyAny>> {
+    Learned::read(bytes)?.into_python(py)
+}
+
+#[pymethods]
+impl Learned {
+    /// The model file.
+    fn write<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut bytes = Vec::new();
+        model_file::write(&self.learned, &mut bytes).map_err(of_file)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// What pickle keeps: the model file, and what it does not hold.
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Pickled))> {
+        let (py, own) = (slf.py(), slf.get());
+        let Place { column_map: ColumnMap { columns, constants }, names, singles } = own.place.clone();
+        let state = (own.write(py)?, (names, columns, constants, singles));
+        Ok((py.get_type::<Self>().getattr("_unpickle")?, state))
+    }
+
+    #[staticmethod]
+    #[pyo3(name = "_unpickle")]
+    fn unpickle(py: Python<'_>, bytes: &[u8], pickled: Pickled) -> PyResult<Py<PyAny>> {
+        let Self { learned, .. } = Self::read(bytes)?;
+        let place = Place::unpickled(pickled, learned.columns.len())?;
+        Self { learned, place }.into_python(py)
+    }
+
+    /// The family, by its name.
+    #[getter]
+    fn family(&self) -> &'static str {
+        self.learned.family.name()
+    }
+
+    /// Names of the table's columns.
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.place.names.clone()
+    }
+
+    /// Whether those are the names a table without names gets.
+    #[getter]
+    fn has_default_names(&self) -> bool {
+        self.place.has_default_names()
+    }
+
+    /// Places of the columns that are in the model.
+    #[getter]
+    fn columns(&self) -> Vec<usize> {
+        self.place.column_map.columns.clone()
+    }
+
+    /// Columns observed once.
+    #[getter]
+    fn singles(&self) -> Vec<(usize, f64)> {
+        self.place.singles.clone()
+    }
+
+    /// Components of the model, of each of its models, or its sources.
+    #[getter]
+    fn n_components(&self) -> usize {
+        self.learned.n_shown()
+    }
+
+    /// Rows of the table it was fitted to.
+    #[getter]
+    fn n_rows(&self) -> usize {
+        self.learned.training.n_rows
+    }
+
+    /// The method's name and options.
+    #[getter]
+    fn method(&self) -> (String, BTreeMap<String, String>) {
+        (self.learned.method.name.clone(), self.learned.method.options.clone())
+    }
+
+    /// What was maximized, and its value at the end; None for a method that has no objective.
+    #[getter]
+    fn objective(&self) -> Option<(&'static str, f64)> {
+        let objective = self.learned.ending().objective?;
+        let kind = match objective.kind {
+            ObjectiveKind::LogLikelihood | ObjectiveKind::AverageLogLikelihood => "log_likelihood",
+            ObjectiveKind::LogPosterior => "log_posterior",
+            ObjectiveKind::LowerBound => "lower_bound",
+        };
+        Some((kind, objective.value))
+    }
+
+    /// The objective after each step.
+    #[getter]
+    fn trace<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        array1(py, self.learned.ending().trace.to_vec())
+    }
+
+    #[getter]
+    fn n_iterations(&self) -> usize {
+        self.learned.ending().n_iterations
+    }
+
+    #[getter]
+    fn converged(&self) -> bool {
+        matches!(self.learned.ending().termination, Termination::Converged | Termination::ClosedForm)
+    }
+
+    /// What to doubt: its code, whether it is about convergence, and the sentence.
+    #[getter]
+    fn warnings(&self) -> Vec<(&'static str, bool, String)> {
+        let notices = self.learned.ending().warnings.into_iter();
+        notices.map(|notice| (notice.code, notice.of_convergence, notice.message)).collect()
+    }
+
+    /// Everything about the model as JSON, as `covary inspect --json` has it.
+    fn describe(&self) -> String {
+        self.learned.to_json()
+    }
+
+    /// Log-density of each row in nats, gaps integrated out.
+    #[pyo3(signature = (x, threads=0))]
+    fn log_density<'py>(
+        &self,
+        py: Python<'py>,
+        x: Table<'_>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let ask = |data: &Dataset| self.learned.density(Rows::New)?.log_density(data);
+        Ok(array1(py, self.ask(py, x, threads, ask)?))
+    }
+
+    /// Fresh rows, and the model of a mixture that each is from.
+    fn sample<'py>(
+        &self,
+        py: Python<'py>,
+        n_rows: usize,
+        seed: u64,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Option<Vec<usize>>)> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let (rows, labels) = py.detach(|| self.learned.sample(n_rows, &mut rng)).map_err(of)?;
+        Ok((array2(py, self.place.widen_rows(&rows, |v| v))?, labels))
+    }
+
+    /// The table with its gaps filled, and what is known of each. `own`: these are the rows it was fitted to.
+    #[pyo3(signature = (x, own=false, threads=0))]
+    fn impute<'py>(&self, py: Python<'py>, x: Table<'_>, own: bool, threads: usize) -> PyResult<Filled<'py>> {
+        let (table, map) = (self.place.dataset(py, x, threads)?, &self.place.column_map);
+        let filled = run(py, threads, None, |_| {
+            map.imputed(self.learned.fill(rows(own))?.fill(&*map.dataset(&table)?)?, &table)
+        })?;
+        self.place.filled(py, filled, &table)
+    }
+
+    /// The table completed by joint draw `k`.
+    #[pyo3(signature = (x, k, seed, own=false, threads=0))]
+    fn draw_gaps<'py>(
+        &self,
+        py: Python<'py>,
+        x: Table<'_>,
+        k: usize,
+        seed: u64,
+        own: bool,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (table, map) = (self.place.dataset(py, x, threads)?, &self.place.column_map);
+        let values = run(py, threads, None, |_| {
+            let drawn = self.learned.density(rows(own))?.draw_gaps(&*map.dataset(&table)?, k, seed)?;
+            map.values(&drawn, &table)
+        })?;
+        array2(py, self.place.with_singles(values))
+    }
+
+    /// Hides cells of the table, fits without them, and compares; None if too few can be hidden to tell.
+    #[pyo3(signature = (x, seed, levels, threads=0, progress=None))]
+    fn self_check<'py>(
+        &self,
+        py: Python<'py>,
+        x: Table<'_>,
+        seed: u64,
+        levels: Vec<f64>,
+        threads: usize,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let table = self.place.dataset(py, x, threads)?;
+        let checked = run(py, threads, progress.as_ref(), |watched| {
+            let request = Request { seed, ..Request::new(self.learned.family) };
+            let options = SelfCheckOptions { seed, levels, ..SelfCheckOptions::default() };
+            let data = self.place.column_map.dataset(&table)?;
+            self.learned.check_by_refit(&request, &data, &options, &mut |step: &Step| watched.fitting(step))
+        })?;
+        let check = match checked.outcome {
+            CheckOutcome::Found(check) => check,
+            CheckOutcome::Interrupted => return Err(of(Error::Interrupted)),
+            CheckOutcome::TooFew { n_hidden: cells } => {
+                return Err(of(Error::TooFewToHide { cells, folds: 1 }));
+            }
+            CheckOutcome::NoneToHide => return Err(of(Error::TooFewToHide { cells: 0, folds: 1 })),
+        };
+        let out = PyDict::new(py);
+        out.set_item("n_hidden", check.n_hidden)?;
+        out.set_item("rmse", check.rmse)?;
+        out.set_item("baseline_rmse", check.baseline_rmse)?;
+        out.set_item("skill", check.skill)?;
+        out.set_item("levels", check.coverage.iter().map(|c| c.level).collect::<Vec<_>>())?;
+        out.set_item("coverage", check.coverage.iter().map(|c| c.share).collect::<Vec<_>>())?;
+        Ok(out)
+    }
+}

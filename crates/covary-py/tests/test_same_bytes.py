@@ -1,0 +1,71 @@
+"""Every family, asked for without options: Python and the command write the same model file."""
+
+import pandas as pd
+import pytest
+
+import covary
+from covary._families import FAMILIES, SOURCES
+from test_model_file import GAPS, ROOT, run
+
+WHOLE = ROOT / "examples" / "wine.csv"
+COLUMNS = list(pd.read_csv(WHOLE).columns[:-1])
+BODY, REST = COLUMNS[:5], COLUMNS[5:]
+#: scikit-learn's defaults are those of these classes, not the command's.
+DROP_INS = (covary.PCA, covary.FactorAnalysis, covary.GaussianMixture, covary.FastICA)
+
+
+def views(first, second):
+    return ["--view", f"{first}={':'.join((BODY[0], BODY[-1]))}", "--view", f"{second}={':'.join((REST[0], REST[-1]))}"]
+
+
+def fitted(estimator, table):
+    return estimator.fit(table[COLUMNS])
+
+
+CASES = {
+    "ppca": (["--model", "ppca"], lambda table: fitted(covary.PPCA(), table)),
+    "bpca": (["--model", "bpca"], lambda table: fitted(covary.BayesianPCA(), table)),
+    "gaussian": (["--model", "gaussian"], lambda table: fitted(covary.Gaussian(), table)),
+    "pcca": (
+        ["--model", "pcca", *views("x", "y")],
+        lambda table: covary.ProbabilisticCCA().fit(table[BODY], table[REST]),
+    ),
+    "gfa": (
+        ["--model", "gfa", *views("body", "rest")],
+        lambda table: fitted(covary.GroupFactorAnalysis(views={"body": BODY, "rest": REST}), table),
+    ),
+    "mppca": (["--model", "mppca"], lambda table: fitted(covary.MixturePPCA(), table)),
+    "mfa": (["--model", "mfa"], lambda table: fitted(covary.MixturePPCA(noise="diagonal"), table)),
+    "classes": (
+        ["--target", "cultivar"],
+        lambda table: covary.PPCAClassifier().fit(table[COLUMNS], table["cultivar"]),
+    ),
+    "maximum-likelihood": (
+        ["--model", "ica", "--inference", "maximum-likelihood"],
+        lambda table: fitted(covary.InfomaxICA(), table),
+    ),
+    "noisy": (["--model", "ica", "--inference", "noisy"], lambda table: fitted(covary.NoisyICA(), table)),
+}
+
+
+def test_no_family_is_left_out():
+    ours = {name for name, cls in (FAMILIES | SOURCES).items() if cls not in DROP_INS}
+    assert ours | {"classes"} == set(CASES)
+
+
+@pytest.mark.filterwarnings("ignore::covary.exceptions.CovaryWarning")
+@pytest.mark.parametrize("path", [WHOLE, GAPS], ids=["whole", "gaps"])
+@pytest.mark.parametrize("case", CASES)
+def test_defaults_are_the_same(case, path, command, tmp_path):
+    options, ours = CASES[case]
+    if case == "maximum-likelihood" and path == GAPS:
+        pytest.skip("takes complete tables only")
+    theirs, own, again = (tmp_path / name for name in ("theirs.covary", "own.covary", "again.covary"))
+    run(command, "fit", path, *options, "-o", theirs, "--quiet")
+    estimator = ours(pd.read_csv(path))
+    estimator.save(own)
+    assert own.read_bytes() == theirs.read_bytes()
+    opened = covary.load(theirs)
+    assert type(opened) is type(estimator)
+    opened.save(again)
+    assert again.read_bytes() == theirs.read_bytes()
