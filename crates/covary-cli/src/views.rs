@@ -124,9 +124,15 @@ pub(crate) fn refused(table: &str, error: Error, views: &[View]) -> Failure {
         Error::SingularView { view, rank, columns, rows } => Failure::work(
             table,
             format!(
-                "view {} has {columns} columns of rank {rank} in {rows} rows, so its covariance has no inverse and canonical correlations are not defined; leave columns out, or hold it up by a ridge, which needs a complete table: --prior ridge=0.1",
-                name(view)
+                "view {} has {} of rank {rank} in {}, so its covariance has no inverse and canonical correlations are not defined; leave columns out, or hold it up by a ridge, which needs a complete table: --prior ridge=0.1",
+                name(view),
+                count(columns, "column"),
+                count(rows, "row")
             ),
+        ),
+        Error::ConstantView { view, columns: 1 } => Failure::work(
+            table,
+            format!("the only column of view {} is constant; leave the view out", name(view)),
         ),
         Error::ConstantView { view, columns } => Failure::work(
             table,
