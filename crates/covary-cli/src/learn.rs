@@ -263,7 +263,11 @@ pub(crate) fn check(
     let options = SelfCheckOptions { seed, ..SelfCheckOptions::default() };
     let mut progress = console.steps("checking on hidden cells");
     let check = match check(&options, &mut progress) {
-        Err(Error::TooFewToHide { .. } | Error::Interrupted) => return Ok(None),
+        Err(Error::TooFewToHide { .. }) => return Ok(None),
+        Err(Error::Interrupted) => {
+            console.say("not checked: interrupted");
+            return Ok(None);
+        }
         other => other?,
     };
     drop(progress);

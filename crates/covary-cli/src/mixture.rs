@@ -121,7 +121,7 @@ pub(crate) fn check(
         ..MixtureEm::of(saved.mixture.models().len())
     };
     let refit = |options: &SelfCheckOptions, observer: &mut dyn Observer| {
-        self_check_by(&data, n_components, options, |visible| {
+        self_check_by(&data, n_components, options, observer, |visible, observer| {
             let fit = method.fit_observed(visible, &saved.spec, observer)?;
             if fit.report.termination == Termination::Interrupted {
                 return Err(Error::Interrupted);

@@ -9,6 +9,7 @@ use crate::facts;
 use crate::failure::Failure;
 use crate::ica;
 use crate::input::{self, Select, Source};
+use crate::interrupt;
 use crate::learn::{self, Learned, learn};
 use crate::mixture;
 use crate::output::{Output, check_places, format_of, is_device};
@@ -129,7 +130,10 @@ impl<'a> Fills<'a> {
 
     fn gap_cells(&self, data: &Dataset) -> Result<Vec<FilledCell>, Error> {
         match self {
-            Self::Density(density) => density.gap_cells(data),
+            Self::Density(density) => match interrupt::stop_flag() {
+                Some(stop) => density.gap_cells_unless(data, stop),
+                None => density.gap_cells(data),
+            },
             Self::Sources(model) => model.gap_cells(data),
         }
     }
