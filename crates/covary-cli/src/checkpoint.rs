@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// How much work may be lost when the power goes.
@@ -79,5 +80,9 @@ impl Observer for Slice<'_> {
         self.observer.step(step)?;
         self.over = self.since.elapsed() > EVERY;
         if self.over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn stop_flag(&self) -> Option<&AtomicBool> {
+        self.observer.stop_flag()
     }
 }

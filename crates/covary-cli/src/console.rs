@@ -1,11 +1,12 @@
 //! Words for people, on standard error.
 
-use crate::interrupt;
+use crate::interrupt::{self, Ends, Part};
 use covary::infer::{Observer, Step};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::borrow::Cow;
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 
 /// Speaks on standard error; with `--quiet` only of what is wrong. A closed standard error changes
 /// nothing.
@@ -33,39 +34,47 @@ impl Console {
     /// Shows the steps of a fit as they come: on a terminal only, so that logs stay clean.
     pub(crate) fn steps(self, what: &str) -> Progress {
         let style = ProgressStyle::with_template("{spinner} {prefix}{msg}, {elapsed}");
-        self.progress(what, None, style.expect("a valid template"))
+        self.progress(what, Ends::AtStep, style.expect("a valid template"))
     }
 
-    /// Shows how much of a known amount is done: on a terminal only.
+    /// Shows how much of a known amount is done, of which no part is kept: on a terminal only.
     pub(crate) fn share(self, what: &str) -> Progress {
         let style = ProgressStyle::with_template("{prefix}{msg}");
-        self.progress(what, Some(0), style.expect("a valid template"))
+        self.progress(what, Ends::Process, style.expect("a valid template"))
+    }
+
+    /// The same for one of several things, of which those that were made are kept.
+    pub(crate) fn share_of_several(self, what: &str) -> Progress {
+        let style = ProgressStyle::with_template("{prefix}{msg}");
+        self.progress(what, Ends::AtStep, style.expect("a valid template"))
     }
 
     /// Shows that work goes on whose end is not known: on a terminal only. After Ctrl-C the words are said anywhere.
     pub(crate) fn working(self, what: &str) -> Progress {
+        let style = ProgressStyle::with_template("{spinner} {prefix}, {elapsed}");
+        let progress = self.progress(what, Ends::ToEnd, style.expect("a valid template"));
         if interrupt::asked() {
             self.say(&format!("{what}; press Ctrl-C again to give up"));
+            progress.part.tell();
         }
-        let style = ProgressStyle::with_template("{spinner} {prefix}, {elapsed}");
-        let progress = self.progress(what, None, style.expect("a valid template"));
         progress.bar.enable_steady_tick(std::time::Duration::from_millis(200));
         progress
     }
 
-    fn progress(self, what: &str, length: Option<u64>, style: ProgressStyle) -> Progress {
+    fn progress(self, what: &str, ends: Ends, style: ProgressStyle) -> Progress {
         // A target that is not a terminal draws nothing.
         let target =
             if self.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(10) };
-        let bar = ProgressBar::with_draw_target(length, target).with_style(style);
+        let bar = ProgressBar::with_draw_target(None, target).with_style(style);
         bar.set_prefix(what.to_owned());
-        Progress { bar }
+        Progress { part: interrupt::begin(what, ends, Some(bar.clone())), bar }
     }
 }
 
 /// One line of progress that wipes itself when dropped, and hears Ctrl-C.
 pub(crate) struct Progress {
     bar: ProgressBar,
+    part: Part,
 }
 
 impl Progress {
@@ -103,6 +112,10 @@ impl Progress {
 impl Observer for Progress {
     fn step(&mut self, step: &Step) -> ControlFlow<()> {
         Self::step(self, step)
+    }
+
+    fn stop_flag(&self) -> Option<&AtomicBool> {
+        interrupt::stop_flag()
     }
 }
 

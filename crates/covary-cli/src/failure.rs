@@ -1,3 +1,4 @@
+use crate::console::count;
 use covary::family::View;
 use covary::{Argument, Error};
 use std::fmt::Display;
@@ -71,9 +72,15 @@ impl Failure {
             Error::SingularView { view, rank, columns, rows } => Self::work(
                 table,
                 format!(
-                    "view {} has {columns} columns of rank {rank} in {rows} rows, so its covariance has no inverse and canonical correlations are not defined; leave columns out, or hold it up by a ridge, which needs a complete table: --option ridge=0.1",
-                    name(view)
+                    "view {} has {} of rank {rank} in {}, so its covariance has no inverse and canonical correlations are not defined; leave columns out, or hold it up by a ridge, which needs a complete table: --option ridge=0.1",
+                    name(view),
+                    count(columns, "column"),
+                    count(rows, "row")
                 ),
+            ),
+            Error::ConstantView { view, columns: 1 } => Self::work(
+                table,
+                format!("the only column of view {} is constant; leave the view out", name(view)),
             ),
             Error::ConstantView { view, columns } => Self::work(
                 table,

@@ -1,16 +1,17 @@
-//! Ctrl-C: the first asks the work to stop where it is and write what it has, the second ends the
-//! process. What asks the process to end at once (SIGTERM, SIGHUP) ends it, without files half written.
+//! Ctrl-C: the first ends the process if nothing is there to be kept; else it asks the work to stop where it is and
+//! write what it has, and says what goes on. The second ends the process. What asks the process to end at once (SIGTERM, SIGHUP) ends it, without files half written.
 
+use indicatif::ProgressBar;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 use std::fs;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
@@ -18,12 +19,13 @@ static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Listens from here on. Where signals cannot be heard, Ctrl-C ends the process as ever.
-pub(crate) fn listen() {
+pub(crate) fn listen(quiet: bool) {
     let asked = ASKED.get_or_init(Arc::default);
     // In this order the first signal finds the flag unset and sets it; the second finds it set.
     let code = i32::from(crate::Failure::INTERRUPTED);
     let _ = flag::register_conditional_shutdown(SIGINT, code, Arc::clone(asked));
     let _ = flag::register(SIGINT, Arc::clone(asked));
+    thread::spawn(move || watch(quiet));
     ends::listen();
 }
 
@@ -37,25 +39,138 @@ pub(crate) fn flow() -> ControlFlow<()> {
     if asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
+/// The flag itself, for work of the library.
+pub(crate) fn stop_flag() -> Option<&'static AtomicBool> {
+    ASKED.get().map(|asked| &**asked)
+}
+
+/// What Ctrl-C does to a part of the work.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// Nothing of it could be kept: the process ends.
+    Process,
+    /// It stops where it can, and the rest goes on with what it has.
+    AtStep,
+    /// What came before is kept by going on to its end.
+    ToEnd,
+}
+
+/// A part of the work under way, until it is dropped.
+pub(crate) struct Part {
+    id: usize,
+}
+
+struct Doing {
+    id: usize,
+    what: String,
+    ends: Ends,
+    bar: Option<ProgressBar>,
+    /// Whether it was said that it goes on.
+    told: bool,
+}
+
+/// Parts under way; the last began within those before it.
+static DOING: Mutex<Vec<Doing>> = Mutex::new(Vec::new());
+
+/// Whether something is there that is worth being written.
+static KEEPS: AtomicBool = AtomicBool::new(false);
+
+fn doing() -> MutexGuard<'static, Vec<Doing>> {
+    DOING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Begins a part of the work. The bar, if any, makes room for words.
+pub(crate) fn begin(what: &str, ends: Ends, bar: Option<ProgressBar>) -> Part {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    if ends == Ends::AtStep {
+        keep();
+    }
+    let id = NEXT.fetch_add(1, Ordering::Relaxed);
+    doing().push(Doing { id, what: what.to_owned(), ends, bar, told: false });
+    Part { id }
+}
+
+impl Part {
+    /// It has been said that it goes on after Ctrl-C.
+    pub(crate) fn tell(&self) {
+        doing().iter_mut().filter(|part| part.id == self.id).for_each(|part| part.told = true);
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        doing().retain(|doing| doing.id != self.id);
+    }
+}
+
+/// From here on something is there that is worth being written, or was: Ctrl-C no longer ends the process at once.
+pub(crate) fn keep() {
+    KEEPS.store(true, Ordering::Relaxed);
+}
+
 /// Work that has no step to stop at, such as a closed form, and writes nothing: Ctrl-C ends the process.
 pub(crate) fn without_steps<T>(work: impl FnOnce() -> T) -> T {
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let listener = scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                if asked() {
-                    let told = "covary: interrupted during a closed form, which has no part to keep: nothing was written";
-                    let _ = writeln!(std::io::stderr(), "{told}");
-                    leave(i32::from(crate::Failure::INTERRUPTED));
+    let _part = begin("fitting by a closed form, which has no part to keep", Ends::Process, None);
+    work()
+}
+
+/// How often the watch looks.
+const LOOK: Duration = Duration::from_millis(50);
+/// What ends sooner than this after Ctrl-C needs no words.
+const SOON: Duration = Duration::from_millis(400);
+/// Then it is said again that the work goes on.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// Waits for Ctrl-C; then ends the process, or says what it goes on doing for as long as it does.
+fn watch(quiet: bool) {
+    while !asked() {
+        thread::sleep(LOOK);
+    }
+    let since = Instant::now();
+    let mut next = since + SOON;
+    loop {
+        let now = Instant::now();
+        {
+            let mut doing = doing();
+            let last = doing.last();
+            if last.map_or(!KEEPS.load(Ordering::Relaxed), |part| part.ends == Ends::Process) {
+                if let Some(bar) = last.and_then(|part| part.bar.as_ref()) {
+                    bar.finish_and_clear();
                 }
-                thread::park_timeout(Duration::from_millis(50));
+                let during = last.map_or(String::new(), |part| format!(" while {}", part.what));
+                let words = format!("covary: interrupted{during}; nothing was written");
+                let _ = writeln!(std::io::stderr(), "{}", crate::console::harmless(&words));
+                // The lock is kept: nothing is begun any more.
+                leave(i32::from(crate::Failure::INTERRUPTED));
             }
-        });
-        let result = work();
-        done.store(true, Ordering::Relaxed);
-        listener.thread().unpark();
-        result
-    })
+            // What was said when it began is not said again at once.
+            let told = last.is_none_or(|part| part.told);
+            if now >= next && (!told || since.elapsed() > AGAIN) && !quiet {
+                let words = going_on(last, since.elapsed());
+                let say = || {
+                    let _ = writeln!(std::io::stderr(), "{}", crate::console::harmless(&words));
+                };
+                match last.and_then(|part| part.bar.as_ref()) {
+                    Some(bar) => bar.suspend(say),
+                    None => say(),
+                }
+                next = now + AGAIN;
+                if let Some(part) = doing.last_mut() {
+                    part.told = true;
+                }
+            }
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+fn going_on(part: Option<&Doing>, since: Duration) -> String {
+    let Some(Doing { what, ends, told: false, .. }) = part else {
+        let what = part.map_or("writing what is there", |part| part.what.as_str());
+        return format!("still {what}, {:.0} s after Ctrl-C", since.as_secs_f64());
+    };
+    let how = if *ends == Ends::AtStep { "it stops as soon as it can" } else { "going on to its end" };
+    format!("interrupted while {what}: {how}; press Ctrl-C again to give up")
 }
 
 /// A file that is removed if the process is asked to end before this is dropped.
@@ -75,7 +190,7 @@ impl Drop for Temporary {
     }
 }
 
-fn temporary() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
+fn temporary() -> MutexGuard<'static, Vec<PathBuf>> {
     TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

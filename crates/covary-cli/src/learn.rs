@@ -17,6 +17,7 @@ use covary::{Dataset, Error, Estimator, Fit, LinearGaussian, Method, Spec};
 use covary_report::words::{ending, objective};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Tells people what the library decides and does with their table.
@@ -123,6 +124,10 @@ impl Watch for Narrator<'_> {
 
     fn checking(&self, step: &Step) -> ControlFlow<()> {
         self.fitting(step)
+    }
+
+    fn stop_flag(&self) -> Option<&AtomicBool> {
+        interrupt::stop_flag()
     }
 
     fn checked(&self, checked: &Checked) {
@@ -361,6 +366,9 @@ pub(crate) fn warn_of_trends(console: Console, model: &LinearGaussian, data: &Da
     console.warn(&format!("{said}{part}"));
 }
 
+/// Where signals cannot be listened to.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
 /// Hides cells of rows that a model is asked about from it, and says what came of it.
 pub(crate) fn check_as_it_is(
     console: Console,
@@ -370,7 +378,8 @@ pub(crate) fn check_as_it_is(
 ) -> Result<Option<SelfCheck>, Error> {
     let options = SelfCheckOptions { seed, ..SelfCheckOptions::default() };
     let progress = console.working("checking on hidden cells");
-    let checked = learned.check_as_it_is(Rows::New, data, &options)?;
+    let stop = interrupt::stop_flag().unwrap_or(&NEVER);
+    let checked = learned.check_as_it_is(Rows::New, data, &options, stop)?;
     drop(progress);
     tell_checked(console, &checked);
     Ok(checked.found().cloned())
@@ -378,7 +387,8 @@ pub(crate) fn check_as_it_is(
 
 fn tell_checked(console: Console, checked: &Checked) {
     match &checked.outcome {
-        CheckOutcome::NoneToHide | CheckOutcome::Interrupted => {}
+        CheckOutcome::NoneToHide => {}
+        CheckOutcome::Interrupted => console.say("not checked: interrupted"),
         CheckOutcome::TooFew { n_hidden } => {
             console.say(&format!("not checked: only {} could be hidden", count(*n_hidden, "cell")));
         }

@@ -3,7 +3,7 @@
 use crate::args::Target;
 use crate::failure::Failure;
 use crate::input::is_pipe;
-use crate::interrupt::Temporary;
+use crate::interrupt::{self, Temporary};
 use covary::io::{Error, Format, Layout};
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
@@ -107,6 +107,7 @@ fn whole<T>(target: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, Error
     let mut file = BufWriter::with_capacity(1 << 18, file);
     let answer = write(&mut file)?;
     let file = file.into_inner().map_err(|e| Error::Write(e.into_error()))?;
+    interrupt::keep();
     file.persist(target).map_err(|e| Error::Write(e.error))?;
     Ok(answer)
 }

@@ -1,6 +1,6 @@
 //! How many components, pooling, and the numbers behind some figures.
 
-use crate::array::{Table, array1};
+use crate::array::{Table, array1, grouped};
 use crate::error::of;
 use crate::work::run;
 use covary::family::Request;
@@ -147,4 +147,29 @@ pub(crate) fn oddities<'py>(
     let table = x.dataset(py, 0, names)?;
     let ledger = covary::data::Ledger::of(&table);
     PyList::new(py, ledger.oddities(&table).map(|o| o.to_string()).collect::<Vec<_>>())
+}
+
+/// The cells far beyond all others of their column, one sentence each. Asked before every fit: a table without any is seen
+/// through in one pass.
+#[pyfunction]
+pub(crate) fn wild_cells<'py>(
+    py: Python<'py>,
+    x: Table<'_>,
+    names: Option<Vec<String>>,
+) -> PyResult<Bound<'py, PyList>> {
+    use covary::data::{Ledger, Oddity, may_have_wild_cells};
+    let values = x.matrix()?;
+    let said = if py.detach(|| may_have_wild_cells(&values)) {
+        // What cannot be a table is refused by the fit.
+        run(py, 0, None, |_| {
+            Ok(grouped(values, names).map_or(Vec::new(), |table| {
+                let ledger = Ledger::of(&table);
+                let wild = ledger.oddities(&table).filter(|o| matches!(o, Oddity::Wild { .. }));
+                wild.map(|o| o.to_string()).collect::<Vec<_>>()
+            }))
+        })?
+    } else {
+        Vec::new()
+    };
+    PyList::new(py, said)
 }

@@ -16,7 +16,9 @@ mod work;
 #[pyo3::pymodule]
 mod _covary {
     #[pymodule_export]
-    use super::choose::{compare, compare_mixtures, interval_reach, oddities, parallel_analysis, pool};
+    use super::choose::{
+        compare, compare_mixtures, interval_reach, oddities, parallel_analysis, pool, wild_cells,
+    };
     #[pymodule_export]
     use super::learned::{Learned, open_model};
     #[pymodule_export]

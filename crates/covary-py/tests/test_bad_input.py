@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -249,3 +250,44 @@ except KeyboardInterrupt:
 """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert said.returncode == 0 and said.stdout == "(2, 4)\n", said.stdout + said.stderr
+
+
+def one_wild_cell():
+    table = np.random.default_rng(1).uniform(-3, 3, size=(60, 4))
+    table[7, 2] = 1_000_000
+    return table
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        covary.PCA(n_components=2),
+        covary.PPCA(n_components=2),
+        covary.FactorAnalysis(n_components=1),
+        covary.BayesianPCA(n_components=2),
+        covary.Gaussian(),
+        covary.GaussianMixture(n_components=1),
+        covary.Imputer(),
+        covary.FastICA(n_components=2, max_iter=500, tol=1e-2),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_a_wild_cell_is_named_at_fit(estimator):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator.fit(one_wild_cell())
+    said = [str(w.message) for w in caught if issubclass(w.category, covary.exceptions.DataWarning)]
+    assert len(said) == 1
+    assert "row 8" in said[0]
+    assert "1000000" in said[0]
+
+
+def test_no_wild_cell_is_seen_where_none_is():
+    table = one_wild_cell()
+    table[7, 2] = np.nan
+    heavy = np.random.default_rng(2).standard_t(2, size=(500, 3))
+    for rows in (table, table.astype(np.float32), heavy, np.full((30, 2), np.inf)):
+        assert covary._covary.wild_cells(rows, None) == []
+    wild = one_wild_cell().astype(np.float32)
+    assert len(covary._covary.wild_cells(wild, ["a", "b", "c", "d"])) == 1
+    assert "`c`" in covary._covary.wild_cells(wild, ["a", "b", "c", "d"])[0]

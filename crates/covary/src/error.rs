@@ -1,12 +1,37 @@
 //! What can go wrong, as values: each names the thing, its value, the bound, and the way out.
 
+/// `1 gap`, `2 gaps`.
+pub(crate) fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+/// `1 component is too many`, `2 components are too many`.
+fn too_many(n: usize, what: &str) -> String {
+    format!("{} {} too many", count(n, what), if n == 1 { "is" } else { "are" })
+}
+
+/// `2 or fewer`; nothing is fewer than 0.
+fn at_most(n: usize) -> String {
+    if n == 0 { "0".to_owned() } else { format!("{n} or fewer") }
+}
+
+fn all_constant(columns: usize) -> String {
+    if columns == 1 {
+        "the only column is constant".to_owned()
+    } else {
+        format!("all {columns} columns are constant")
+    }
+}
+
 /// Why a table, a request or a fit was refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// No rows or no columns.
     #[error(
-        "the table has {rows} rows and {columns} columns: nothing to learn from; give at least two rows and one column"
+        "the table has {} and {}: nothing to learn from; give at least two rows and one column",
+        count(*rows, "row"),
+        count(*columns, "column")
     )]
     EmptyTable {
         /// Rows given.
@@ -55,7 +80,8 @@ pub enum Error {
         column: usize,
     },
     /// Fewer rows with an observed cell than a covariance needs.
-    #[error("only {rows} row(s) have an observed value: a covariance needs at least 2; add rows")]
+    #[error("only {} an observed value: a covariance needs at least 2; add rows",
+        if *rows == 1 { "1 row has".to_owned() } else { format!("{rows} rows have") })]
     TooFewRows {
         /// Rows with at least one observed cell.
         rows: usize,
@@ -78,7 +104,8 @@ pub enum Error {
     },
     /// Every column is constant.
     #[error(
-        "all {columns} columns are constant: there is no variance to explain; check how the table was read"
+        "{}: there is no variance to explain; check how the table was read",
+        all_constant(*columns)
     )]
     AllConstant {
         /// Number of columns.
@@ -96,7 +123,11 @@ pub enum Error {
     },
     /// More components than the table has room for.
     #[error(
-        "{asked} components are too many: {rows} rows and {columns} columns leave room for at most {max} plus noise; ask for {max} or fewer"
+        "{}: {} and {} leave room for at most {max} plus noise; ask for {}",
+        too_many(*asked, "component"),
+        count(*rows, "row"),
+        count(*columns, "column"),
+        at_most(*max)
     )]
     TooManyComponents {
         /// Components requested.
@@ -110,7 +141,10 @@ pub enum Error {
     },
     /// More models in a mixture than the rows can feed.
     #[error(
-        "{asked} models are too many for a mixture of {rows} rows: each needs at least {each} of them; ask for {max} or fewer"
+        "{} for a mixture of {}: each needs at least {each} of them; ask for {}",
+        too_many(*asked, "model"),
+        count(*rows, "row"),
+        at_most(*max)
     )]
     TooManyMixtures {
         /// Models requested.
@@ -141,7 +175,9 @@ pub enum Error {
     },
     /// Minka's evidence asked of a table with fewer rows than columns.
     #[error(
-        "the number of components cannot be chosen by evidence from {rows} rows of {columns} columns: it needs at least as many rows as columns; give a number or a share of variance"
+        "the number of components cannot be chosen by evidence from {} of {}: it needs at least as many rows as columns; give a number or a share of variance",
+        count(*rows, "row"),
+        count(*columns, "column")
     )]
     TooFewForEvidence {
         /// Rows with an observed cell.
@@ -151,7 +187,11 @@ pub enum Error {
     },
     /// More components than the first batch of a stream has rows or columns.
     #[error(
-        "{asked} components are too many: the first batch has {rows} rows and {columns} columns, room for at most {max}; give a larger first batch or ask for {max} or fewer"
+        "{}: the first batch has {} and {}, room for at most {max}; give a larger first batch or ask for {}",
+        too_many(*asked, "component"),
+        count(*rows, "row"),
+        count(*columns, "column"),
+        at_most(*max)
     )]
     SmallFirstBatch {
         /// Components requested.
@@ -165,7 +205,9 @@ pub enum Error {
     },
     /// Another number of components than a full covariance has.
     #[error(
-        "{asked} components were requested, but the full covariance of {columns} columns has {fixed}; leave the number out, or ask for probabilistic PCA"
+        "{} requested, but the full covariance of {} has {fixed}; leave the number out, or ask for probabilistic PCA",
+        if *asked == 1 { "1 component was".to_owned() } else { format!("{asked} components were") },
+        count(*columns, "column")
     )]
     FixedComponents {
         /// Components requested.
@@ -177,7 +219,9 @@ pub enum Error {
     },
     /// The components explain the data exactly, so the likelihood has no maximum.
     #[error(
-        "{asked} components leave no noise (the data have rank {rank}), so the likelihood is unbounded; ask for fewer than {rank} components, or set a noise floor or a prior"
+        "{} no noise (the data have rank {rank}), so the likelihood is unbounded; ask for fewer than {}, or set a noise floor or a prior",
+        if *asked == 1 { "1 component leaves".to_owned() } else { format!("{asked} components leave") },
+        count(*rank, "component")
     )]
     DegenerateNoise {
         /// Components requested.
@@ -187,7 +231,9 @@ pub enum Error {
     },
     /// More components than the table has directions.
     #[error(
-        "{asked} components are too many: the columns have rank {rank}, some being sums of others; ask for {rank} or fewer"
+        "{}: the columns have rank {rank}, some being sums of others; ask for {}",
+        too_many(*asked, "component"),
+        at_most(*rank)
     )]
     RankBelow {
         /// Components requested.
@@ -203,7 +249,8 @@ pub enum Error {
     },
     /// A view without variance.
     #[error(
-        "all {columns} columns of view {view} are constant: there is no variance to explain; leave the view out, or check how it was read"
+        "{}: there is no variance to explain; leave the view out, or check how it was read",
+        if *columns == 1 { format!("the only column of view {view} is constant") } else { format!("all {columns} columns of view {view} are constant") }
     )]
     ConstantView {
         /// The view, counted from 1.
@@ -239,7 +286,9 @@ pub enum Error {
     },
     /// A view whose covariance has no inverse.
     #[error(
-        "view {view} has {columns} columns of rank {rank} in {rows} rows, so its covariance has no inverse and canonical correlations are not defined; give a ridge, such as 0.1, or a rank of at most {rank}"
+        "view {view} has {} of rank {rank} in {}, so its covariance has no inverse and canonical correlations are not defined; give a ridge, such as 0.1, or a rank of at most {rank}",
+        count(*columns, "column"),
+        count(*rows, "row")
     )]
     SingularView {
         /// The view, counted from 1.
@@ -253,7 +302,8 @@ pub enum Error {
     },
     /// Gaps where sources are sought.
     #[error(
-        "{method} needs a complete table and this one has {gaps} gaps: sources have no Gaussian density to fill them by; impute the table first (`covary impute`), drop the rows with gaps, or fit noisy sources (`--inference noisy`, `NoisyIca`), which leave gaps out"
+        "{method} needs a complete table and this one has {}: sources have no Gaussian density to fill them by; impute the table first (`covary impute`), drop the rows with gaps, or fit noisy sources (`--inference noisy`, `NoisyIca`), which leave gaps out",
+        count(*gaps, "gap")
     )]
     GapsInSources {
         /// What was requested.
@@ -263,7 +313,10 @@ pub enum Error {
     },
     /// A factor model with more parameters than the covariance has entries.
     #[error(
-        "{asked} factors cannot be identified from {columns} columns (degrees of freedom {degrees_of_freedom}); at most {max} can"
+        "{} cannot be identified from {} (degrees of freedom {degrees_of_freedom}); {}",
+        count(*asked, "factor"),
+        count(*columns, "column"),
+        if *max == 0 { "none can".to_owned() } else { format!("at most {max} can") }
     )]
     NotIdentified {
         /// Factors requested.
@@ -277,7 +330,8 @@ pub enum Error {
     },
     /// A method that needs a complete table met a gap.
     #[error(
-        "{method} needs a complete table and this one has {gaps} gaps; use `em`, which is exact with gaps"
+        "{method} needs a complete table and this one has {}; use `em`, which is exact with gaps",
+        count(*gaps, "gap")
     )]
     HasGaps {
         /// The requested method.
@@ -407,7 +461,8 @@ pub enum Error {
     },
     /// The number of columns differs from the model's.
     #[error(
-        "the model has {expected} columns and the table {got}; give the columns the model was fitted to, in their order"
+        "the model has {} and the table {got}; give the columns the model was fitted to, in their order",
+        count(*expected, "column")
     )]
     ColumnCount {
         /// Columns of the model.
@@ -417,7 +472,9 @@ pub enum Error {
     },
     /// Fewer cells to hide than folds to hide them in.
     #[error(
-        "only {cells} cells can be hidden without emptying a row or starving a column, too few for {folds} fold(s); ask for fewer folds or components"
+        "only {} can be hidden without emptying a row or starving a column, too few for {}; ask for fewer folds or components",
+        count(*cells, "cell"),
+        count(*folds, "fold")
     )]
     TooFewToHide {
         /// Cells that can be hidden.

@@ -34,7 +34,15 @@ pub(crate) fn pieces<T: Send>(n: usize, step: usize, work: impl Fn(Range<usize>)
     map(n.div_ceil(piece), |p| work(range(p)))
 }
 
-/// `work` of 0 to n − 1, in parallel; what it returns comes in order, and of several errors the first.
+/// [`map`] of work that may fail: of several errors the first is returned, whichever thread came to its own sooner.
+pub(crate) fn try_map<T: Send, E: Send>(
+    n: usize,
+    work: impl Fn(usize) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
+    map(n, work).into_iter().collect()
+}
+
+/// `work` of 0 to n − 1, in parallel; what it returns comes in order.
 ///
 /// Rayon's own `map` and `collect` are compiled anew for every caller: they were a sixth of the code of this crate.
 pub(crate) fn map<T: Send>(n: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {

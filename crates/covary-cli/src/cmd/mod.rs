@@ -38,7 +38,7 @@ impl Running {
         &self,
         work: impl FnOnce(Console) -> Result<T, Failure> + Send,
     ) -> Result<T, Failure> {
-        interrupt::listen();
+        interrupt::listen(self.quiet);
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.threads.unwrap_or(0))
             .build()

@@ -6,6 +6,7 @@ use crate::console::{Console, names};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::{Select, Source};
+use crate::interrupt;
 use crate::learn::Narrator;
 use crate::output::{Output, check_places};
 use clap::Args;
@@ -165,6 +166,7 @@ impl Report {
 
     fn write(&self, output: &Output, subject: &Subject<'_>) -> Result<Value, Failure> {
         let failed = |e: covary_report::Error| Failure::work(subject.source, e);
+        let _part = interrupt::begin("drawing the report", interrupt::Ends::ToEnd, None);
         let facts = Facts::of(subject).map_err(failed)?;
         let figures = subject.study.map_or(Vec::new(), |study| page::figures(&study, &facts));
         let html = page::html(&facts, &figures);

@@ -116,7 +116,7 @@ impl Reproduce {
 
     fn make(&self, console: Console, exhibit: &Exhibit, data: &Data) -> Result<Record, Failure> {
         let start = Instant::now();
-        let progress = console.share(exhibit.name);
+        let progress = console.share_of_several(exhibit.name);
         let observer =
             |what: &str, done, total| progress.stage(&format!("{}: {what}", exhibit.name), done, total);
         let run = Run { data, seed: self.seed, most_repeats: self.repeats, observer: &observer };

@@ -2,6 +2,7 @@
 
 use super::{covary, succeed};
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
@@ -101,6 +102,76 @@ fn ctrl_c_keeps_the_fit_so_far_and_says_so() {
     let said = succeed(root, "inspect out.covary");
     assert!(said.out.contains("interrupted after"), "{}", said.out);
     assert_eq!(fs::read_dir(root).expect("a folder").count(), 2, "no litter");
+}
+
+#[cfg(unix)]
+fn interrupt(child: &Child) {
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.expect("a kill command").success());
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_gives_up_the_check_and_the_rest_goes_on() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = folder.path();
+    write_table(&root.join("t.csv"));
+    for model in ["gaussian", "ppca --components 2", "mppca --mixtures 2 --components 1"] {
+        // The check fits as long as the fit did, of which the end is said.
+        let call = format!("impute t.csv --model {model} --tol 0 --max-iter 150");
+        succeed(root, &format!("{call} --no-check -o whole.csv"));
+        let mut child = covary()
+            .current_dir(root)
+            .args(format!("{call} -o out.csv").split_whitespace())
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map(|l| l.expect("text"));
+        let mut said: Vec<String> = Vec::new();
+        while !said.last().is_some_and(|line| line.starts_with("fitted ")) {
+            said.push(lines.next().expect("it says that it fitted"));
+        }
+        interrupt(&child);
+        said.extend(lines);
+        let said = said.join("\n");
+        assert_eq!(child.wait().expect("it ends").code(), Some(130), "{said}");
+        assert!(said.contains("; press Ctrl-C again to give up"), "{said}");
+        assert!(!said.contains("checked on"), "{said}");
+        let read = |name: &str| fs::read(root.join(name)).expect("written");
+        assert!(read("out.csv") == read("whole.csv"), "the file of --model {model} is another");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_ends_what_has_nothing_to_keep() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for verb in ["fit - -o out.covary", "select -", "impute - -o out.csv"] {
+        // A table that never comes.
+        let mut child = covary()
+            .current_dir(folder.path())
+            .args(verb.split_whitespace())
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        let hears = |status: String| {
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+            u64::from_str_radix(caught.expect("a mask").trim(), 16).expect("a number") & 0b10 != 0
+        };
+        while !hears(fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs")) {
+            sleep(Duration::from_millis(10));
+        }
+        interrupt(&child);
+        let stdin = child.stdin.take();
+        let output = child.wait_with_output().expect("it ends");
+        drop(stdin);
+        assert_eq!(output.status.code(), Some(130), "{verb}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(said, "covary: interrupted; nothing was written\n", "{verb}");
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0, "{verb}: no litter");
+    }
 }
 
 #[cfg(unix)]

@@ -14,6 +14,7 @@ mod report;
 mod reproduce;
 mod verbs;
 mod views;
+mod words;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
-from .exceptions import DataError, OptionError
+from . import _covary
+from .exceptions import DataError, DataWarning, OptionError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,9 +41,10 @@ def table(
     ):
         if reset:
             estimator.n_features_in_ = X.shape[1]
+            _warn_of_wild(estimator, X)
         return X
     try:
-        return validate_data(
+        rows = validate_data(
             estimator,
             X,
             reset=reset,
@@ -57,6 +60,15 @@ def table(
                 f"{error}: column {column!r} does not hold numbers; leave it out, or encode it first"
             ) from None
         raise
+    if reset and isinstance(rows, np.ndarray):
+        _warn_of_wild(estimator, rows)
+    return rows
+
+
+def _warn_of_wild(estimator: Any, rows: NDArray[Any]) -> None:
+    """Names the cells that would spoil means and variances, at the line that called `fit`."""
+    for message in _covary.wild_cells(rows, names(estimator)):
+        warnings.warn(message, DataWarning, stacklevel=4)
 
 
 def unmasked(X: Any) -> Any:

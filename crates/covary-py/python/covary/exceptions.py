@@ -15,6 +15,7 @@ __all__ = [
     "CovaryError",
     "CovaryWarning",
     "DataError",
+    "DataWarning",
     "ModelFileError",
     "NotFittedError",
     "NumericalError",
@@ -48,6 +49,10 @@ class ModelFileError(CovaryError, ValueError):
 
 class CovaryWarning(UserWarning):
     """Something to doubt about a fit; the message says what and what to do."""
+
+
+class DataWarning(CovaryWarning):
+    """Something to doubt about the table itself, such as a cell far beyond all others of its column."""
 
 
 class ConvergenceWarning(CovaryWarning, _ConvergenceWarning):

@@ -1,5 +1,5 @@
 use super::Dataset;
-use crate::parallel;
+use crate::{Matrix, parallel};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
@@ -439,6 +439,59 @@ const OUTLYING: f64 = 20.0;
 const MOST_WILD: usize = 3;
 /// Fewest other distances to judge by.
 const FEWEST_DISTANCES: usize = 20;
+
+/// Whether a column may have a [`WildCell`], found in one pass over the table: for those who ask before every fit. If not,
+/// the [`Ledger`] has none.
+///
+/// ```text
+/// others lie within D/20 of the median, at most 3 wild cells within D:        σ² ≤ (3/n + 1/400) D²
+/// the farthest cell:        max |x − mean| ≥ (1 − 1/20 − 3/n) D
+/// ```
+///
+/// ```
+/// use covary::{Matrix, data::may_have_wild_cells};
+/// let mut values = Matrix::from_fn(100, 2, |i, j| ((7 * i + j) % 13) as f64);
+/// assert!(!may_have_wild_cells(&values));
+/// values[(3, 1)] = 1e6;
+/// assert!(may_have_wild_cells(&values));
+/// ```
+pub fn may_have_wild_cells(values: &Matrix) -> bool {
+    /// Of one column, relative to its first cell.
+    #[derive(Clone, Copy)]
+    struct Sums {
+        first: f64,
+        n: f64,
+        sum: f64,
+        squares: f64,
+        low: f64,
+        high: f64,
+    }
+    let none = Sums { first: f64::NAN, n: 0.0, sum: 0.0, squares: 0.0, low: 0.0, high: 0.0 };
+    let mut columns = vec![none; values.n_columns()];
+    for row in values.rows() {
+        for (of, &value) in columns.iter_mut().zip(row) {
+            if value.is_nan() {
+                continue;
+            }
+            if of.n == 0.0 {
+                of.first = value;
+            }
+            let v = value - of.first;
+            (of.n, of.sum, of.squares) = (of.n + 1.0, of.sum + v, of.squares + v * v);
+            (of.low, of.high) = (of.low.min(v), of.high.max(v));
+        }
+    }
+    let most = MOST_WILD as f64;
+    columns.iter().filter(|of| of.n > FEWEST_DISTANCES as f64).any(|of| {
+        let mean = of.sum / of.n;
+        let variance = of.squares / of.n - mean * mean;
+        let farthest = (of.high - mean).max(mean - of.low);
+        let share = 1.0 - 1.0 / OUTLYING - most / of.n;
+        // A little less, for rounding; numbers too large for squares are looked at.
+        let bound = 0.99 * share * share / (most / of.n + 1.0 / (OUTLYING * OUTLYING));
+        !(farthest * farthest < bound * variance)
+    })
+}
 
 /// The wild cells of all columns; see [`WildCell`].
 fn wild(data: &Dataset, codes: &[SuspectedCode]) -> Vec<WildCell> {

@@ -25,6 +25,7 @@ pub use noisy::{NoisyIca, NoisySeparation, NoisyStart};
 pub use noisy_mixing::NoisyMixing;
 pub use unmixing::{Unmixing, amari_index};
 
+use crate::error::count;
 use crate::infer::{Kept, PrincipalAxes, Termination};
 use crate::linalg::canonical_signs;
 use crate::parallel::{add, over_pieces};
@@ -134,7 +135,8 @@ impl fmt::Display for Warning {
         match self {
             Self::NotConverged { iterations, left, tolerance } => write!(
                 f,
-                "still moving by {left:.1e} after {iterations} iterations, the tolerance is {tolerance:.0e}; raise the limit or the tolerance, or ask for fewer components"
+                "still moving by {left:.1e} after {}, the tolerance is {tolerance:.0e}; raise the limit or the tolerance, or ask for fewer components",
+                count(*iterations, "iteration")
             ),
             Self::LightTails { sources } => {
                 let (what, have) = if sources.len() == 1 { ("source", "has") } else { ("sources", "have") };
@@ -146,16 +148,18 @@ impl fmt::Display for Warning {
             }
             Self::Gaussian { sources } => {
                 let numbers = listed(sources);
+                let (what, have) = if sources.len() == 1 { ("source", "has") } else { ("sources", "have") };
                 write!(
                     f,
-                    "sources {numbers} have an excess kurtosis below {GAUSSIAN}: Gaussian sources cannot be told apart, and any rotation of them is as good; ask for fewer components"
+                    "{what} {numbers} {have} an excess kurtosis below {GAUSSIAN}: Gaussian sources cannot be told apart, and any rotation of them is as good; ask for fewer components"
                 )
             }
             Self::Dependent { left_out, sources } => {
                 let (what, were) = if *left_out == 1 { ("direction", "was") } else { ("directions", "were") };
                 write!(
                     f,
-                    "columns depend on others: {left_out} {what} with next to no variance {were} left out, number of sources sought: {sources}; drop columns that others determine, or ask for {sources} components"
+                    "columns depend on others: {left_out} {what} with next to no variance {were} left out, number of sources sought: {sources}; drop columns that others determine, or ask for {}",
+                    count(*sources, "component")
                 )
             }
             Self::NoiseAtFloor { columns } => write!(

@@ -47,6 +47,7 @@ pub use mixture::{MixtureEm, MixtureInit, Stop, Update};
 pub use newton::Newton;
 pub use options::MethodRecord;
 pub use principal_axes::{Kept, PrincipalAxes};
+pub(crate) use report::stop_flag;
 pub use report::{Fit, FitReport, Monitored, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 pub use shared_private::SharedPrivate;
 pub use spectral::{Solver, Spectral, Spectrum};

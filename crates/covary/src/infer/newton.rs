@@ -106,8 +106,7 @@ impl Newton {
             let start = random_start(d, problem.floor, self.seed, k as u64);
             self.climb(problem, start, Some(&best.psi), &mut ())
         };
-        let others: Vec<Climb> =
-            parallel::map(restarts, restarted).into_iter().collect::<Result<_, Error>>()?;
+        let others: Vec<Climb> = parallel::try_map(restarts, restarted)?;
         // An end counts as better only beyond rounding, so that ties stay with the first.
         for other in others {
             if other.profile.value < best.profile.value - 1e-10 * (1.0 + best.profile.value.abs()) {

@@ -2,11 +2,13 @@
 
 use super::diagnostics::ChainSummary;
 use crate::data::list;
+use crate::error::count;
 use crate::model::{Density, LinearGaussian, Mixture, Predictive};
 use crate::spec::{NoiseFamily, factor_degrees_of_freedom};
 use crate::{Error, Spec};
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 
 /// A fitted model and how it came about.
 #[derive(Debug, Clone)]
@@ -285,14 +287,17 @@ impl fmt::Display for Warning {
             ),
             Self::ModelRemoved { iteration, left } => write!(
                 f,
-                "a model of the mixture lost its rows at iteration {iteration} and was removed: {left} are left; ask for fewer, or for more restarts"
+                "a model of the mixture lost its rows at iteration {iteration} and was removed: {left} {} left; ask for fewer, or for more restarts",
+                if *left == 1 { "is" } else { "are" }
             ),
             Self::Saturated => {
                 write!(f, "zero degrees of freedom: the model fits any covariance and cannot be tested")
             }
             Self::NotIdentified { factors, columns, max } => write!(
                 f,
-                "{factors} factors are more than the {max} that {columns} columns can determine: the covariance and the imputed values are meaningful, but the loadings are one choice of many"
+                "{} more than the {max} that {} can determine: the covariance and the imputed values are meaningful, but the loadings are one choice of many",
+                if *factors == 1 { "1 factor is".to_owned() } else { format!("{factors} factors are") },
+                count(*columns, "column")
             ),
         }
     }
@@ -318,6 +323,18 @@ pub trait Observer {
     fn decomposing(&mut self, _begins: bool) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
+
+    /// A flag that, once set, asks for an end between two steps too. Several threads look at it while they go
+    /// through the rows of a table.
+    fn stop_flag(&self) -> Option<&AtomicBool> {
+        None
+    }
+}
+
+/// The flag of an observer, or one that is never set.
+pub(crate) fn stop_flag(observer: &dyn Observer) -> &AtomicBool {
+    static NEVER: AtomicBool = AtomicBool::new(false);
+    observer.stop_flag().unwrap_or(&NEVER)
 }
 
 /// A decomposition of numbers that belong to the work alone.

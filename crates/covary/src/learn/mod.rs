@@ -43,6 +43,7 @@ use crate::model::{ColumnMap, Mixture, RotationSearch, rotate_model};
 use crate::select::{CheckedCell, SelfCheckOptions};
 use crate::{Dataset, Error, Estimator, Fit, LinearGaussian, Matrix, Method, Spec};
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 
 /// Watches [`Request::learn_observed`]: hears of everything that was decided and done, and may end it.
 pub trait Watch: Sync {
@@ -73,6 +74,11 @@ pub trait Watch: Sync {
     /// A step of the fit without the cells that the check hides.
     fn checking(&self, _step: &Step) -> ControlFlow<()> {
         ControlFlow::Continue(())
+    }
+
+    /// As [`Observer::stop_flag`].
+    fn stop_flag(&self) -> Option<&AtomicBool> {
+        None
     }
 
     /// What the check found.
@@ -118,6 +124,23 @@ impl Observer for Fitting<'_> {
 
     fn decomposing(&mut self, begins: bool) -> ControlFlow<()> {
         self.0.decomposing(begins)
+    }
+
+    fn stop_flag(&self) -> Option<&AtomicBool> {
+        self.0.stop_flag()
+    }
+}
+
+/// The check, likewise.
+struct Checking<'a>(&'a dyn Watch);
+
+impl Observer for Checking<'_> {
+    fn step(&mut self, step: &Step) -> ControlFlow<()> {
+        self.0.checking(step)
+    }
+
+    fn stop_flag(&self) -> Option<&AtomicBool> {
+        self.0.stop_flag()
     }
 }
 
@@ -252,8 +275,7 @@ impl Request {
         watch: &dyn Watch,
     ) -> Result<Vec<CheckedCell>, Error> {
         let options = SelfCheckOptions { seed: self.seed, ..SelfCheckOptions::default() };
-        let mut observer = |step: &Step| watch.checking(step);
-        let checked = learned.check_by_refit(self, data, &options, &mut observer)?;
+        let checked = learned.check_by_refit(self, data, &options, &mut Checking(watch))?;
         watch.checked(&checked);
         if checked.refitted {
             learned.check = checked.found().cloned();

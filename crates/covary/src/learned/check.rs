@@ -2,11 +2,12 @@
 
 use super::{Learned, Rows, Trained};
 use crate::family::Request;
-use crate::infer::{Em, Init, MixtureEm, MixtureInit, Observer, SharedPrivate, Termination};
+use crate::infer::{Em, Init, MixtureEm, MixtureInit, Observer, SharedPrivate, Termination, stop_flag};
 use crate::select::{
     CheckedCell, SelfCheck, SelfCheckOptions, check_filled, self_check_by, self_check_by_cell,
 };
 use crate::{Dataset, Error, Estimator, Method, Spec};
+use std::sync::atomic::AtomicBool;
 
 /// Fewer hidden cells than this tell nothing.
 const FEWEST: usize = 20;
@@ -91,13 +92,14 @@ impl Learned {
                     tolerance: TOLERANCE,
                     ..MixtureEm::of(fit.mixture.models().len())
                 };
-                let found = self_check_by(data, self.n_components(), options, |visible| {
-                    let fit = method.fit_observed(visible, &fit.spec, observer)?;
-                    match fit.report.termination {
-                        Termination::Interrupted => Err(Error::Interrupted),
-                        _ => Ok(fit.model),
-                    }
-                });
+                let found =
+                    self_check_by(data, self.n_components(), options, observer, |visible, observer| {
+                        let fit = method.fit_observed(visible, &fit.spec, observer)?;
+                        match fit.report.termination {
+                            Termination::Interrupted => Err(Error::Interrupted),
+                            _ => Ok(fit.model),
+                        }
+                    });
                 Checked::of(found.map(|check| (check, Vec::new())), true)
             }
             Trained::Mixture(_) => Err(Error::Unsupported {
@@ -105,11 +107,12 @@ impl Learned {
                 what: "a check on hidden cells",
                 instead: "one model or a mixture",
             }),
-            Trained::Sources(_) => self.check_as_it_is(Rows::Training, data, options),
+            Trained::Sources(_) => self.check_as_it_is(Rows::Training, data, options, stop_flag(observer)),
         }
     }
 
-    /// Hides cells of `data` from the model as it is: if it has seen these rows, the answer flatters it.
+    /// Hides cells of `data` from the model as it is: if it has seen these rows, the answer flatters it. Once `stop` is set
+    /// it ends early.
     ///
     /// # Errors
     /// As [`check_filled`], and [`fill`](Self::fill).
@@ -118,9 +121,10 @@ impl Learned {
         rows: Rows,
         data: &Dataset,
         options: &SelfCheckOptions,
+        stop: &AtomicBool,
     ) -> Result<Checked, Error> {
         let fill = self.fill(rows)?;
-        let found = check_filled(&|rows: &Dataset| fill.cells(rows), data, options);
+        let found = check_filled(&|rows: &Dataset| fill.cells_unless(rows, stop), data, options);
         Checked::of(found.map(|check| (check, Vec::new())), false)
     }
 

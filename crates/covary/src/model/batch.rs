@@ -11,7 +11,7 @@ use super::{LinearGaussian, Noise, Uncertainty};
 use crate::data::Pattern;
 use crate::linalg::lanes::{LANES, Lane};
 use crate::linalg::rows::center;
-use crate::linalg::{Cholesky, dot, eigenvalues, gemm, packed, positive_inverse};
+use crate::linalg::{Cholesky, dot, gemm, packed, positive_inverse};
 use crate::parallel::{BLOCK_CELLS, pieces};
 use crate::{Dataset, Matrix};
 use faer::{MatMut, MatRef};
@@ -19,6 +19,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use std::f64::consts::PI;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 impl LinearGaussian {
     /// Runs `answer` over blocks of solved rows, those whose pattern is `asked` for, in the order of
@@ -47,12 +48,13 @@ impl LinearGaussian {
         })
     }
 
-    /// Mean and standard deviation of every gap, row by row.
-    pub(super) fn fill_gaps(&self, data: &Dataset) -> Vec<FilledCell> {
+    /// Mean and standard deviation of every gap, row by row; of fewer once `stop` is set.
+    pub(super) fn fill_gaps(&self, data: &Dataset, stop: &AtomicBool) -> Vec<FilledCell> {
         if let Some(dense) = DenseUnits::of(self, data) {
-            return dense.fill_gaps(self.mean(), data);
+            return dense.fill_gaps(self.mean(), data, stop);
         }
-        let parts = self.by_block(data, has_gaps, Filled::default, |latent, strips, block, out| {
+        let asked = |strip: &Pattern<'_>| has_gaps(strip) && !stop.load(Ordering::Relaxed);
+        let parts = self.by_block(data, asked, Filled::default, |latent, strips, block, out| {
             let kept_len = latent.kept_len();
             latent.arch.dispatch(Fill { model: self, strips, block, kept_len, out });
         });
@@ -165,17 +167,6 @@ struct DenseUnits {
 
 /// Patterns of gaps from which on inverting the covariance pays.
 const FEWEST_PATTERNS: usize = 8;
-/// Condition of the correlations up to which answers keep ten digits.
-const WELL_CONDITIONED: f64 = 1e6;
-
-/// Whether it is, given the trace of the inverse. The largest eigenvalue is at most d, the smallest at least 1 / tr P; where
-/// components are strong this bound is far from the condition, and the eigenvalues cost less than a few patterns do.
-fn is_well_conditioned(correlation: &Matrix, inverse_trace: f64) -> bool {
-    inverse_trace * (correlation.n_rows() as f64) < WELL_CONDITIONED
-        || eigenvalues(correlation)
-            .is_ok_and(|values| values.iter().all(|v| v * WELL_CONDITIONED > values[0]))
-}
-
 impl DenseUnits {
     /// `None` where q × q matrices serve better.
     fn of(model: &LinearGaussian, data: &Dataset) -> Option<Self> {
@@ -186,7 +177,12 @@ impl DenseUnits {
             let cubes: f64 = patterns().map(|p| (p.gaps.len() as f64).powi(3)).sum();
             cubes < patterns().count() as f64 * (q as f64).powi(3)
         };
-        if model.uncertainty().is_some() || 2 * q < d || patterns().count() < FEWEST_PATTERNS || !pays() {
+        if model.uncertainty().is_some()
+            || 2 * q < d
+            || model.conditioning.is_known_bad()
+            || patterns().count() < FEWEST_PATTERNS
+            || !pays()
+        {
             return None;
         }
         let scale: Vec<f64> = model.variances().iter().map(|v| v.sqrt()).collect();
@@ -194,16 +190,18 @@ impl DenseUnits {
         let mut correlation = model.covariance();
         correlation.scale_both(&inverse);
         let (precision, _) = positive_inverse(&correlation)?;
-        is_well_conditioned(&correlation, precision.trace()).then_some(Self { precision, scale, inverse })
+        let good = model.conditioning.is_good(&correlation, precision.trace());
+        good.then_some(Self { precision, scale, inverse })
     }
 
-    fn fill_gaps(&self, mean: &[f64], data: &Dataset) -> Vec<FilledCell> {
+    fn fill_gaps(&self, mean: &[f64], data: &Dataset, stop: &AtomicBool) -> Vec<FilledCell> {
         let total = self.scale.len() as f64;
         let blocks = GapBlocks::new(data, (mean, &self.inverse), (&self.precision, total));
         let parts = pieces(data.n_rows(), blocks.block_rows, |rows| {
             let mut out = Vec::new();
             let mut deviation = Vec::new();
-            blocks.for_blocks(rows, has_gaps, |strips, filled| {
+            let asked = |strip: &Pattern<'_>| has_gaps(strip) && !stop.load(Ordering::Relaxed);
+            blocks.for_blocks(rows, asked, |strips, filled| {
                 let mut y = filled.y.chunks_exact(self.scale.len());
                 for (k, strip) in strips.iter().enumerate() {
                     let covariance = filled.inverted.block(k);
@@ -244,7 +242,7 @@ impl Whitening {
     /// `None` where q × q matrices serve better.
     fn of(model: &LinearGaussian, data: &Dataset) -> Option<Self> {
         let (d, q) = (model.mean().len(), model.n_components());
-        if 2 * q < d || !data.is_complete() || data.n_rows() < d {
+        if 2 * q < d || !data.is_complete() || data.n_rows() < d || model.conditioning.is_known_bad() {
             return None;
         }
         let scale: Vec<f64> = model.variances().iter().map(|v| v.sqrt()).collect();
@@ -257,7 +255,7 @@ impl Whitening {
         // The precision is its square.
         let trace: f64 = factor.as_slice().iter().map(|v| v * v).sum();
         let units: f64 = scale.iter().map(|s| (2.0 * PI).ln() + 2.0 * s.ln()).sum();
-        is_well_conditioned(&correlation, trace).then(|| Self {
+        model.conditioning.is_good(&correlation, trace).then(|| Self {
             ln_volume: units + cholesky.ln_det(),
             factor,
             inverse,
@@ -468,4 +466,78 @@ fn rows_in_order(data: &Dataset, parts: &[Vec<f64>], width: usize) -> Vec<f64> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DenseUnits, Whitening};
+    use crate::data::{Shape, simulate};
+    use crate::linalg::{Cholesky, positive_inverse};
+    use crate::{Dataset, Density, LinearGaussian, Matrix, Noise};
+
+    /// One strong component, as many weak ones as there is room for, and a little noise: the bound on the condition of the
+    /// correlations, 4e6, fails; it is 3e5.
+    fn with_a_strong_component(noise: f64) -> LinearGaussian {
+        let d = 24;
+        let w = Matrix::from_fn(d, d - 1, |j, k| match k {
+            0 => 1.0 + 0.01 * j as f64,
+            _ if j == k => 3e-3,
+            _ => 2e-4 * ((3 * j + 5 * k) % 7) as f64 - 6e-4,
+        });
+        LinearGaussian::new(w, (0..d).map(|j| j as f64).collect(), Noise::Isotropic(noise)).expect("positive")
+    }
+
+    fn table(model: &LinearGaussian) -> Dataset {
+        use rand::SeedableRng;
+        let rows = model.sample(200, &mut rand_chacha::ChaCha8Rng::seed_from_u64(1));
+        simulate::hide(&Dataset::new(rows).expect("finite"), 0.3, 2)
+    }
+
+    /// The bound, which knows nothing but the trace of the inverse.
+    fn bound(model: &LinearGaussian) -> f64 {
+        let mut correlation = model.covariance();
+        correlation.scale_both(&model.variances().iter().map(|v| 1.0 / v.sqrt()).collect::<Vec<_>>());
+        positive_inverse(&correlation).expect("regular").0.trace() * correlation.n_rows() as f64
+    }
+
+    #[test]
+    fn strong_components_are_filled_by_the_schur_complement() {
+        let model = with_a_strong_component(1e-4);
+        let data = table(&model);
+        assert!(bound(&model) > 1e6, "{}", bound(&model));
+        assert!(DenseUnits::of(&model, &data).is_some());
+        let (c, cells) = (model.covariance(), model.gap_cells(&data).expect("the same columns"));
+        assert_eq!(cells.len(), data.n_gaps());
+        for cell in &cells {
+            // m̂ = μ_g + C_go C_oo⁻¹ (t − μ)_o        s² = C_gg − C_go C_oo⁻¹ C_og
+            let t = data.row(cell.row);
+            let seen: Vec<usize> = (0..t.len()).filter(|&j| !t[j].is_nan()).collect();
+            let g = cell.column;
+            let c_oo = Matrix::from_fn(seen.len(), seen.len(), |a, b| c[(seen[a], seen[b])]);
+            let mut weights: Vec<f64> = seen.iter().map(|&j| c[(g, j)]).collect();
+            Cholesky::new(&c_oo).expect("positive definite").solve(&mut weights);
+            let mean: f64 =
+                seen.iter().zip(&weights).map(|(&j, w)| w * (t[j] - model.mean()[j])).sum::<f64>()
+                    + model.mean()[g];
+            let variance: f64 =
+                c[(g, g)] - seen.iter().zip(&weights).map(|(&j, w)| w * c[(g, j)]).sum::<f64>();
+            assert!((cell.mean - mean).abs() < 1e-9, "{cell:?} {mean}");
+            assert!((cell.sd - variance.sqrt()).abs() < 1e-9, "{cell:?} {}", variance.sqrt());
+        }
+    }
+
+    #[test]
+    fn the_condition_is_found_out_once_and_is_no_part_of_the_model() {
+        let (model, fresh) = (with_a_strong_component(1e-4), with_a_strong_component(1e-4));
+        let complete = simulate::ppca(Shape { rows: 40, columns: 24, n_components: 2 }, 1).0;
+        assert!(Whitening::of(&model, &complete).is_some());
+        assert_eq!(model, fresh);
+        // What is known is believed.
+        let cannot = Matrix::identity(1);
+        assert!(model.clone().conditioning.is_good(&cannot, f64::INFINITY));
+        let bad = with_a_strong_component(1e-9);
+        assert!(DenseUnits::of(&bad, &table(&bad)).is_none());
+        assert!(bad.conditioning.is_known_bad() && bad.clone().conditioning.is_known_bad());
+        assert!(Whitening::of(&bad, &complete).is_none());
+    }
 }

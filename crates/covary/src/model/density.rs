@@ -4,6 +4,7 @@ use crate::{Dataset, Error, Matrix};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A distribution of rows out of which any missing values can be integrated.
 ///
@@ -66,6 +67,17 @@ pub trait Density: Sync {
             }
         }
         Ok(cells)
+    }
+
+    /// [`gap_cells`](Self::gap_cells) that ends early once `stop` is set, by whichever thread.
+    ///
+    /// # Errors
+    /// As [`gap_cells`](Self::gap_cells), and [`Error::Interrupted`] if `stop` was set.
+    fn gap_cells_unless(&self, data: &Dataset, stop: &AtomicBool) -> Result<Vec<FilledCell>, Error> {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        self.gap_cells(data)
     }
 
     /// Every gap filled by its conditional mean, with its standard deviation; observed cells are

@@ -1,5 +1,6 @@
 use super::{Density, FilledCell, Imputed, Predictive};
 use crate::{Dataset, Error};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Fills the gaps of a table.
 ///
@@ -21,6 +22,14 @@ pub trait Fill: Sync {
     /// [`Error::ColumnCount`] if the table has other columns than the model.
     fn cells(&self, table: &Dataset) -> Result<Vec<FilledCell>, Error>;
 
+    /// [`cells`](Self::cells) that may end early once `stop` is set.
+    ///
+    /// # Errors
+    /// As [`cells`](Self::cells), and [`Error::Interrupted`] if it ended early.
+    fn cells_unless(&self, table: &Dataset, stop: &AtomicBool) -> Result<Vec<FilledCell>, Error> {
+        if stop.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { self.cells(table) }
+    }
+
     /// The table with its gaps filled; observed cells are returned as they came.
     ///
     /// # Errors
@@ -35,6 +44,10 @@ impl<D: Density + ?Sized> Fill for D {
         self.gap_cells(table)
     }
 
+    fn cells_unless(&self, table: &Dataset, stop: &AtomicBool) -> Result<Vec<FilledCell>, Error> {
+        self.gap_cells_unless(table, stop)
+    }
+
     fn fill(&self, table: &Dataset) -> Result<Imputed, Error> {
         self.impute(table)
     }
@@ -43,6 +56,10 @@ impl<D: Density + ?Sized> Fill for D {
 impl Fill for Predictive<'_> {
     fn cells(&self, table: &Dataset) -> Result<Vec<FilledCell>, Error> {
         self.gap_cells(table)
+    }
+
+    fn cells_unless(&self, table: &Dataset, stop: &AtomicBool) -> Result<Vec<FilledCell>, Error> {
+        self.gap_cells_unless(table, stop)
     }
 
     fn fill(&self, table: &Dataset) -> Result<Imputed, Error> {

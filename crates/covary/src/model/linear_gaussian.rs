@@ -1,3 +1,4 @@
+use super::conditioning::Conditioning;
 use super::density::{check_columns, draw_stream, filled_values};
 use super::uncertainty::GivenUncertain;
 use super::{Conditional, Density, FilledCell, Given, Noise, Uncertainty};
@@ -7,6 +8,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use std::cell::OnceCell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The fitted model, whatever method led to it.
 ///
@@ -38,6 +40,7 @@ pub struct LinearGaussian {
     noise: Noise,
     scale: Option<Vec<f64>>,
     pub(super) uncertainty: Option<Box<Uncertainty>>,
+    pub(super) conditioning: Conditioning,
 }
 
 impl LinearGaussian {
@@ -67,7 +70,14 @@ impl LinearGaussian {
         if let Some(value) = noise.variances(d).into_iter().find(|v| !(v.is_finite() && *v > 0.0)) {
             return out("a noise variance", value, "finite and above 0");
         }
-        Ok(Self { loadings, mean, noise, scale: None, uncertainty: None })
+        Ok(Self {
+            loadings,
+            mean,
+            noise,
+            scale: None,
+            uncertainty: None,
+            conditioning: Conditioning::default(),
+        })
     }
 
     /// The same density, known to be fitted to columns divided by `scale`; `None` for columns as they are.
@@ -147,6 +157,7 @@ impl LinearGaussian {
             mean: self.mean.clone(),
             noise: self.noise.clone(),
             scale: self.scale.clone(),
+            conditioning: self.conditioning.clone(),
         }
     }
 
@@ -384,8 +395,13 @@ impl Density for LinearGaussian {
     }
 
     fn gap_cells(&self, data: &Dataset) -> Result<Vec<FilledCell>, Error> {
+        self.gap_cells_unless(data, &AtomicBool::new(false))
+    }
+
+    fn gap_cells_unless(&self, data: &Dataset, stop: &AtomicBool) -> Result<Vec<FilledCell>, Error> {
         check_columns(self.n_columns(), data)?;
-        Ok(self.fill_gaps(data))
+        let cells = self.fill_gaps(data, stop);
+        if stop.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(cells) }
     }
 
     fn draw_gaps(&self, data: &Dataset, k: usize, seed: u64) -> Result<Matrix, Error> {

@@ -5,6 +5,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Weighted [`LinearGaussian`]s: the components of a mixture, or draws of one model's parameters.
 ///
@@ -332,10 +333,14 @@ impl Density for Mixture {
     }
 
     fn gap_cells(&self, data: &Dataset) -> Result<Vec<FilledCell>, Error> {
+        self.gap_cells_unless(data, &AtomicBool::new(false))
+    }
+
+    fn gap_cells_unless(&self, data: &Dataset, stop: &AtomicBool) -> Result<Vec<FilledCell>, Error> {
         let mut pooled = vec![Pooled::default(); data.n_gaps()];
         let mut cells = Vec::new();
         self.by_component(data, |_, component, weights| {
-            cells = component.gap_cells(data)?;
+            cells = component.gap_cells_unless(data, stop)?;
             for (pooled, cell) in pooled.iter_mut().zip(&cells) {
                 pooled.add(weights[cell.row], cell.mean, cell.sd * cell.sd);
             }

@@ -4,6 +4,7 @@ mod batch;
 mod classifier;
 mod column_map;
 mod conditional;
+mod conditioning;
 mod density;
 mod discriminants;
 mod fill;

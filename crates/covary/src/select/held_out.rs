@@ -284,7 +284,7 @@ pub fn held_out_cells_observed<E: Estimator<Model: Density> + Sync + ?Sized>(
         }
         Ok(rows)
     };
-    let scores = parallel::map(jobs.len(), fold).into_iter().collect::<Result<Vec<HeldOutRows>, Error>>()?;
+    let scores: Vec<HeldOutRows> = parallel::try_map(jobs.len(), fold)?;
     let totals: Vec<HeldOutRows> = scores
         .chunks(folds.len())
         .map(|by_fold| {

@@ -1,9 +1,10 @@
 use super::information_criteria;
-use crate::infer::MixtureEm;
+use crate::infer::{MixtureEm, Step, Termination};
 use crate::{Dataset, Density, Error, Estimator, Spec};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 /// A mixture of one size, judged.
@@ -85,7 +86,8 @@ impl std::fmt::Display for MixtureComparison {
 /// BIC, and the log-density of held-out rows, over numbers of models and of components [M 1.9.7].
 ///
 /// `folds` parts of the rows are held out in turn; 0 leaves that out, which takes one fit for each size
-/// instead of `folds` + 1. `watch` is called with the number of fits done and of all fits, and may stop.
+/// instead of `folds` + 1. `watch` is called with the number of fits done and of all fits, after each of them and after
+/// every step in between, and may stop.
 ///
 /// ```
 /// use covary::{data::{simulate, Shape}, infer::MixtureEm, select::mixture_sizes, Spec};
@@ -127,21 +129,23 @@ pub fn mixture_sizes(
         };
         Ok((rows(kept)?, rows(held)?))
     };
-    let (mut done, total) = (0, sizes.len() * (folds + 1));
-    let mut tell = || {
-        done += 1;
-        if watch(done, total).is_break() { Err(Error::Interrupted) } else { Ok(()) }
+    let (done, total) = (Cell::new(0), sizes.len() * (folds + 1));
+    let fitted = |method: &MixtureEm, rows: &Dataset, spec: &Spec| {
+        let fit = method.fit_observed(rows, spec, &mut |_: &Step| watch(done.get(), total))?;
+        done.set(done.get() + 1);
+        if fit.report.termination == Termination::Interrupted || watch(done.get(), total).is_break() {
+            return Err(Error::Interrupted);
+        }
+        Ok(fit)
     };
-    let mut judge = |&(n_mixtures, n_components): &(usize, usize)| {
+    let judge = |&(n_mixtures, n_components): &(usize, usize)| {
         let method = MixtureEm { n_mixtures, ..method.clone() };
         let spec = Spec { n_components, ..spec.clone() };
-        let fit = method.fit(data, &spec)?;
-        tell()?;
+        let fit = fitted(&method, data, &spec)?;
         let mut seen = Vec::new();
         for fold in 0..folds {
             let (kept, held) = parts(fold)?;
-            seen.extend(method.fit(&kept, &spec)?.model.log_density(&held)?);
-            tell()?;
+            seen.extend(fitted(&method, &kept, &spec)?.model.log_density(&held)?);
         }
         let (log_likelihood, left) = (fit.report.objective.value, fit.model.models().len());
         let n_parameters = left * spec.n_parameters(data.n_columns()) + left - 1;
@@ -149,7 +153,7 @@ pub fn mixture_sizes(
         let held_out = None;
         Ok((MixtureSize { n_mixtures, n_components, log_likelihood, n_parameters, bic, held_out }, seen))
     };
-    let judged = sizes.iter().map(&mut judge).collect::<Result<Vec<_>, Error>>()?;
+    let judged = sizes.iter().map(judge).collect::<Result<Vec<_>, Error>>()?;
     let total = |seen: &Vec<f64>| seen.iter().sum::<f64>();
     let best = judged.iter().max_by(|a, b| total(&a.1).total_cmp(&total(&b.1))).map(|b| b.1.clone());
     let cells = data.n_observed() as f64;

@@ -131,7 +131,7 @@ impl ParallelAnalysis {
             rng.set_stream((round * self.n_copies + copy) as u64);
             table.eigenvalues(&table.shuffled(&mut rng))
         };
-        parallel::map(self.n_copies, of_copy).into_iter().collect()
+        parallel::try_map(self.n_copies, of_copy)
     }
 }
 
@@ -169,8 +169,7 @@ impl ParallelAnalysis {
             let columns = Columns::new(&rest, self.standardize);
             Ok(columns.eigenvalues(&columns.values)?.iter().map(|l| l.ln()).collect())
         };
-        let logs: Vec<Vec<f64>> =
-            parallel::map(n_groups, without).into_iter().collect::<Result<_, Error>>()?;
+        let logs: Vec<Vec<f64>> = parallel::try_map(n_groups, without)?;
         let g = n_groups as f64;
         let error = |k: usize| {
             let mean = logs.iter().map(|l| l[k]).sum::<f64>() / g;

@@ -1,5 +1,5 @@
 use super::held_out::{Room, per_cell};
-use crate::infer::{Observer, Termination};
+use crate::infer::{Observer, Termination, stop_flag};
 use crate::model::{Density, FilledCell, check_columns};
 use crate::parallel::copied;
 use crate::{Dataset, Error, Estimator, LinearGaussian, Matrix, Spec};
@@ -92,7 +92,8 @@ pub struct Coverage {
 ///
 /// # Errors
 /// [`Error::OutOfRange`] unless share and levels lie between 0 and 1; [`Error::TooFewToHide`] if no
-/// cell can be spared; [`Error::Interrupted`] if the observer stopped the fit; and what the estimator
+/// cell can be spared; [`Error::Interrupted`] if the observer stopped the fit or its
+/// [flag](Observer::stop_flag) the filling of the hidden cells; and what the estimator
 /// refuses: it meets a table with gaps.
 pub fn self_check(
     data: &Dataset,
@@ -113,12 +114,14 @@ pub fn self_check_by<D: Density>(
     data: &Dataset,
     n_components: usize,
     options: &SelfCheckOptions,
-    fit: impl FnOnce(&Dataset) -> Result<D, Error>,
+    observer: &mut dyn Observer,
+    fit: impl FnOnce(&Dataset, &mut dyn Observer) -> Result<D, Error>,
 ) -> Result<SelfCheck, Error> {
     options.check()?;
     let hidden = Hidden::new(data, n_components, options)?;
-    let model = fit(&hidden.visible)?;
-    let cells = checked(&|rows| model.gap_cells(rows), data, &hidden)?;
+    let model = fit(&hidden.visible, observer)?;
+    let stop = stop_flag(observer);
+    let cells = checked(&|rows| model.gap_cells_unless(rows, stop), data, &hidden)?;
     Ok(compare(&cells, data, &hidden.visible, &options.levels))
 }
 
@@ -205,8 +208,8 @@ pub fn self_check_by_cell(
     if fit.report.termination == Termination::Interrupted {
         return Err(Error::Interrupted);
     }
-    let density = fit.of_training_rows();
-    let cells = checked(&|rows| density.gap_cells(rows), data, &hidden)?;
+    let (density, stop) = (fit.of_training_rows(), stop_flag(observer));
+    let cells = checked(&|rows| density.gap_cells_unless(rows, stop), data, &hidden)?;
     Ok((compare(&cells, data, &hidden.visible, &options.levels), cells))
 }
 

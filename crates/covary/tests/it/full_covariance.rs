@@ -3,13 +3,14 @@
 use crate::common::assert_close;
 use crate::dense::{self, Gaussian, normal};
 use covary::data::{Shape, simulate};
-use covary::infer::{Em, FullCovariance, ObjectiveKind, Step, Termination};
+use covary::infer::{Em, FullCovariance, ObjectiveKind, Observer, Step, Termination};
 use covary::io::model_file;
 use covary::learn::{Components, Family, Request};
 use covary::model::{FilledCell, Given};
 use covary::spec::Prior;
 use covary::{Dataset, Density, Error, Estimator, Matrix, Spec};
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn dataset(values: Matrix) -> Dataset {
     Dataset::new(values).expect("a valid table")
@@ -203,6 +204,30 @@ fn a_watcher_may_stop_it() {
         |step: &Step| if step.iteration < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
     let fit = with(5.0).fit_observed(&data, &Spec::ppca(5), &mut stop).unwrap();
     assert_eq!((fit.report.termination, fit.report.n_iterations()), (Termination::Interrupted, 2));
+}
+
+/// Asks for an end in the midst of a step.
+#[derive(Default)]
+struct Flagged(AtomicBool);
+
+impl Observer for Flagged {
+    fn step(&mut self, step: &Step) -> ControlFlow<()> {
+        self.0.store(step.iteration == 2, Ordering::Relaxed);
+        ControlFlow::Continue(())
+    }
+
+    fn stop_flag(&self) -> Option<&AtomicBool> {
+        Some(&self.0)
+    }
+}
+
+#[test]
+fn a_step_that_is_stopped_midway_does_not_count() {
+    let data = gappy(60, 1);
+    let stopped = with(5.0).fit_observed(&data, &Spec::ppca(5), &mut Flagged::default()).unwrap();
+    assert_eq!((stopped.report.termination, stopped.report.n_iterations()), (Termination::Interrupted, 2));
+    let two = FullCovariance { max_iterations: 2, ..with(5.0) }.fit(&data, &Spec::ppca(5)).unwrap();
+    assert_eq!((stopped.model, stopped.report.trace), (two.model, two.report.trace));
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Does the self-check tell the truth about what a fit can and cannot predict?
 
 use covary::data::{Shape, simulate};
-use covary::infer::{Em, Observer, Step};
+use covary::infer::{Em, FullCovariance, Observer, Step};
+use covary::model::Mixture;
 use covary::select::{SelfCheck, SelfCheckOptions, self_check};
-use covary::{Dataset, Error, Estimator, Fit, Matrix, Method, Spec};
+use covary::{Dataset, Density, Error, Estimator, Fit, Matrix, Method, Spec};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
 fn check(table: &Dataset, spec: &Spec) -> SelfCheck {
     self_check(table, spec, &Em::default(), &SelfCheckOptions::default(), &mut ()).unwrap()
@@ -124,6 +126,38 @@ fn a_stopped_check_says_so() {
     let table = table();
     let stopped = self_check(&table, &Spec::ppca(2), &Em::default(), &SelfCheckOptions::default(), &mut stop);
     assert_eq!(stopped, Err(Error::Interrupted));
+}
+
+/// Goes on at every step; the flag says stop.
+struct Flagged(AtomicBool);
+
+impl Observer for Flagged {
+    fn step(&mut self, _: &Step) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn stop_flag(&self) -> Option<&AtomicBool> {
+        Some(&self.0)
+    }
+}
+
+#[test]
+fn the_filling_of_hidden_cells_is_stopped_by_the_flag() {
+    let table = table();
+    let check = |estimator: &dyn Estimator, spec: &Spec, flag: bool| {
+        self_check(&table, spec, estimator, &SelfCheckOptions::default(), &mut Flagged(flag.into()))
+    };
+    // EM hears its steps alone, so that it is the filling that stops.
+    assert_eq!(check(&Em::default(), &Spec::ppca(2), true), Err(Error::Interrupted));
+    assert!(check(&Em::default(), &Spec::ppca(2), false).is_ok());
+    let full = Spec::ppca(table.n_columns() - 1);
+    assert_eq!(check(&FullCovariance::default(), &full, true), Err(Error::Interrupted));
+    assert!(check(&FullCovariance::default(), &full, false).is_ok());
+    // Draws of parameters and models of a mixture fill one after the other.
+    let model = Em::default().fit(&table, &Spec::ppca(2)).unwrap().model;
+    let mixture = Mixture::equal(vec![model.clone(), model]).unwrap();
+    assert_eq!(mixture.gap_cells_unless(&table, &true.into()), Err(Error::Interrupted));
+    assert_eq!(mixture.gap_cells_unless(&table, &false.into()), mixture.gap_cells(&table));
 }
 
 #[test]

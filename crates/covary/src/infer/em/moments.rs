@@ -412,6 +412,10 @@ impl Maximize<'_> {
         for j in 0..d {
             let a = m.normal_matrix(j);
             let reference = m.reference(j);
+            if self.knows_nothing_of(m, j) {
+                w.row_mut(j).copy_from_slice(&reference[..q]);
+                continue;
+            }
             // The prior adds K to A and K (its center) to b; for μ relative to the E-step's mean.
             let ridge = |i: usize| match (&self.prior.loadings, &self.prior.mean) {
                 (_, Some(mean)) if i == q => m.at.psi[j] * mean.relative_precision,
@@ -447,6 +451,12 @@ impl Maximize<'_> {
         Parameters { w, mean, psi }
     }
 
+    /// Whether all rows together weigh nothing where a column is observed, as in a mixture the rows of a model may: what
+    /// it was stays.
+    fn knows_nothing_of(&self, m: &LatentMoments, j: usize) -> bool {
+        self.prior.is_flat() && m.count(j) <= f64::EPSILON * m.n_rows()
+    }
+
     fn noise(&self, m: &LatentMoments, w: &Matrix, change: &[f64]) -> Vec<f64> {
         let (d, q) = (w.n_rows(), w.n_columns() as f64);
         let squares = |j: usize| dot(w.row(j), w.row(j));
@@ -469,6 +479,9 @@ impl Maximize<'_> {
         }
         (0..d)
             .map(|j| {
+                if self.knows_nothing_of(m, j) {
+                    return m.at.psi[j];
+                }
                 let (extra, cells) = prior(squares(j), q);
                 let error = m.error_at_reference(j) + change[j];
                 ((error + extra) / (m.count(j) + cells)).max(self.floor)

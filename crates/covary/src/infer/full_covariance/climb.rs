@@ -4,9 +4,10 @@ use super::anderson::Anderson;
 use super::expectation::Moments;
 use super::{FullCovariance, Gaussian, floor};
 use crate::infer::em::parameters::Frame;
-use crate::infer::report::{Observer, Step, Termination, Warning};
+use crate::infer::report::{Observer, Step, Termination, Warning, stop_flag};
 use crate::linalg::{Eigen, eigen, packed, positive_inverse};
 use crate::{Dataset, Error, Matrix, Spec};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A climb: where it stands and how it went.
 pub(super) struct Climb<'a> {
@@ -46,12 +47,18 @@ impl<'a> Climb<'a> {
         let enough = self.method.tolerance * packed::len(d) as f64;
         let complete = self.data.patterns().all(|p| p.gaps.is_empty() || p.n_observed() == 0);
         let mut anderson = Anderson::default();
-        let mut moments = self.expectation(&self.at);
+        let mut moments = self.expectation(&self.at, &AtomicBool::new(false));
         let mut objective = self.objective(&self.at, &moments);
         let mut gains = [f64::INFINITY; 2];
         self.trace.push(objective);
         while self.trace.len() <= self.method.max_iterations {
-            let next = self.step(&moments, objective, &mut anderson)?;
+            let stop = stop_flag(observer);
+            let next = self.step(&moments, objective, &mut anderson, stop)?;
+            if stop.load(Ordering::Relaxed) {
+                // The step has not seen all rows: the last whole one counts.
+                self.termination = Termination::Interrupted;
+                break;
+            }
             (self.at, moments) = (next.at, next.moments);
             self.trace.push(next.objective);
             let iteration = self.trace.len() - 1;
@@ -83,7 +90,13 @@ impl<'a> Climb<'a> {
     }
 
     /// A point no lower than `objective`.
-    fn step(&self, moments: &Moments, objective: f64, anderson: &mut Anderson) -> Result<Point, Error> {
+    fn step(
+        &self,
+        moments: &Moments,
+        objective: f64,
+        anderson: &mut Anderson,
+        stop: &AtomicBool,
+    ) -> Result<Point, Error> {
         let (mean, covariance) = self.maximize(moments);
         let here = self.coordinates(&self.at.mean, &self.at.covariance);
         let mut step = self.coordinates(&mean, &covariance);
@@ -91,22 +104,22 @@ impl<'a> Climb<'a> {
         if let Some(far) = anderson.extrapolate(here, step)
             && let Some(at) = self.at_coordinates(&far)
         {
-            let point = self.point(at);
+            let point = self.point(at, stop);
             if point.objective >= objective {
                 return Ok(point);
             }
             anderson.restart();
         }
-        Ok(self.point(self.gaussian(mean, covariance)?))
+        Ok(self.point(self.gaussian(mean, covariance)?, stop))
     }
 
-    fn point(&self, at: Gaussian) -> Point {
-        let moments = self.expectation(&at);
+    fn point(&self, at: Gaussian, stop: &AtomicBool) -> Point {
+        let moments = self.expectation(&at, stop);
         Point { objective: self.objective(&at, &moments), at, moments }
     }
 
-    fn expectation(&self, at: &Gaussian) -> Moments {
-        Moments::of(self.data, self.frame, at, None)
+    fn expectation(&self, at: &Gaussian, stop: &AtomicBool) -> Moments {
+        Moments::of_unless(self.data, self.frame, at, None, stop)
     }
 
     /// `δ = 1/n Σᵢ ⟨y⟩        Σ = (Σᵢ ⟨yyᵀ⟩ − n δδᵀ + λ I) / (n + λ)`

@@ -18,6 +18,7 @@ use crate::parallel::{add, over_pieces};
 use crate::{Dataset, Matrix};
 use faer::MatRef;
 use std::f64::consts::PI;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the rows say: all the M-step needs, and the log-likelihood.
 pub(in crate::infer) struct Moments {
@@ -95,6 +96,18 @@ impl Moments {
         at: &Gaussian,
         weights: Option<&[f64]>,
     ) -> Self {
+        Self::of_unless(data, frame, at, weights, &AtomicBool::new(false))
+    }
+
+    /// The same, of no use once `stop` is set: the rows that are left are passed over.
+    pub(super) fn of_unless(
+        data: &Dataset,
+        frame: &Frame,
+        at: &Gaussian,
+        weights: Option<&[f64]>,
+        stop: &AtomicBool,
+    ) -> Self {
+        let go_on = || !stop.load(Ordering::Relaxed);
         let weights = Weights(weights);
         let d = data.n_columns();
         let blocks = GapBlocks::new(data, (&at.mean, &frame.inverse), (&at.precision, at.covariance.trace()));
@@ -104,7 +117,7 @@ impl Moments {
             blocks.block_rows,
             |rows| {
                 let mut sums = Sums::new(d);
-                let dense = |strip: &Pattern<'_>| few_gaps(strip) && weights.sum(strip.rows) > 0.0;
+                let dense = |strip: &Pattern<'_>| few_gaps(strip) && weights.sum(strip.rows) > 0.0 && go_on();
                 blocks.for_blocks(rows.clone(), dense, |strips, filled| {
                     let unit = blocks.unit();
                     blocks.arch.dispatch(Spread { strips, filled, unit, weights, sums: &mut sums });
@@ -114,7 +127,7 @@ impl Moments {
                 if let Some(sparse) = &sparse {
                     let asked = |strip: &Pattern<'_>| few_observed(strip) && weights.sum(strip.rows) > 0.0;
                     let strips: Vec<_> = data.strips(rows, usize::MAX).filter(asked).collect();
-                    for batch in strips.chunks(BATCH) {
+                    for batch in strips.chunks(BATCH).take_while(|_| go_on()) {
                         blocks.arch.dispatch(AddSparse(sparse, batch, &mut sums));
                     }
                 }

@@ -56,8 +56,7 @@ impl Regularized<'_> {
             let (at, weights) = (&at[k], &weights[k]);
             if self.n_components == 0 { Ok(self.by_cells(at, weights)) } else { self.by_rows(at, weights) }
         };
-        let moments: Vec<Moment> =
-            parallel::map(at.len(), moment).into_iter().collect::<Result<_, Error>>()?;
+        let moments: Vec<Moment> = parallel::try_map(at.len(), moment)?;
         let parameters = if self.shared {
             let means: Vec<Vec<f64>> = moments.iter().map(|m| m.mean.clone()).collect();
             let one = self.parameters(pooled(&moments), Vec::new())?;

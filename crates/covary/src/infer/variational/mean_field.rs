@@ -167,8 +167,7 @@ fn update(prior: &Prior, statistics: &Statistics, state: &mut State) -> Result<V
         let ln_det = mean_variance.ln() - factor.ln_det();
         Ok((factor, covariance, ln_det))
     };
-    let known: Vec<(Cholesky, Matrix, f64)> =
-        parallel::map(own, |k| of_column(first[k])).into_iter().collect::<Result<_, Error>>()?;
+    let known: Vec<(Cholesky, Matrix, f64)> = parallel::try_map(own, |k| of_column(first[k]))?;
     for j in 0..d {
         let (factor, covariance, _) = &known[state.place(own, j)];
         let (a, b, tau) = (statistics.normal(j), statistics.cross.row(j), state.tau(j));

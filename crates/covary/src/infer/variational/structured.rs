@@ -158,8 +158,7 @@ fn update(prior: &Prior, statistics: &Statistics, state: &mut State) -> Result<V
         let inverse = factor.inverse();
         Ok((factor, inverse))
     };
-    let known: Vec<(Cholesky, Matrix)> =
-        parallel::map(own, of_column).into_iter().collect::<Result<_, Error>>()?;
+    let known: Vec<(Cholesky, Matrix)> = parallel::try_map(own, of_column)?;
     for j in 0..d {
         let row = state.v.row_mut(j);
         // Relative to the mean of the pass, around which y was taken.
