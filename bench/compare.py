@@ -496,7 +496,7 @@ def main():
     parser.add_argument("--only", action="append", help="a case, or the beginning of its name; may be repeated")
     parser.add_argument("--peer", action="append", help="only this peer; may be repeated")
     parser.add_argument("--json", help="write the raw numbers here")
-    parser.add_argument("--repeats", type=int, default=5, help="the minimum of so many (slow peers: once)")
+    parser.add_argument("--repeats", type=int, default=5, help="the minimum of this many (slow peers: once)")
     parser.add_argument("--budget", type=float, default=90.0, help="processor seconds for the longest fit of a peer")
     parser.add_argument("--polish", type=float, default=40.0, help="processor seconds spent on finding the optimum itself")
     parser.add_argument("--worker", help=argparse.SUPPRESS)

@@ -1,10 +1,13 @@
-//! `cargo xtask test`: everything a contribution must pass, in the order that fails fastest.
+//! `cargo xtask test`: everything a contribution must pass, in the order that fails fastest. `cargo xtask release
+//! --dry-run`: everything that a release publishes, made and tried.
 
 #![allow(clippy::print_stderr, reason = "headings for the person at the terminal")]
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+
+mod release;
 
 /// A check: its heading and the commands that must succeed one after the other.
 struct Check {
@@ -24,12 +27,25 @@ const OLDEST: (u32, u32) = (3, 10);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments != ["test"] {
-        eprintln!(
-            "usage: cargo xtask test     format, lints, documentation and tests; stops at the first failure"
-        );
-        return ExitCode::from(2);
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["test"] => test(),
+        ["release", "--dry-run"] => released(release::Part::All),
+        ["release", "--dry-run", "crates"] => released(release::Part::Crates),
+        ["release", "--dry-run", "python"] => released(release::Part::Python),
+        _ => {
+            eprintln!(
+                "usage: cargo xtask test                                 format, lints, documentation and tests; stops at the first failure\n       cargo xtask release --dry-run [crates|python]    packages, wheel and sdist: made, installed and tried; nothing is uploaded"
+            );
+            ExitCode::from(2)
+        }
     }
+}
+
+fn released(part: release::Part) -> ExitCode {
+    if release::dry_run(part) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn test() -> ExitCode {
     let Some(python) = python() else {
         eprintln!(
             "the Python package needs CPython {}.{} or later with `venv`: install it, or name one by COVARY_PYTHON",

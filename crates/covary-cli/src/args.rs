@@ -1,8 +1,9 @@
 //! Flags that several verbs share.
 
 use crate::views::{ViewArg, view};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use covary::learn::{Components, MixtureFamily};
+use covary::family::{Components, Family};
 use covary::model::Rotation;
 use std::path::PathBuf;
 
@@ -150,15 +151,15 @@ pub(crate) struct Fitting {
     )]
     pub(crate) standardize: Option<bool>,
 
-    /// A parameter of a Bayesian model's prior, or another option of its method, such as
-    /// `noise_rate=0.01`, or `contrast=exp` for fastica; may be repeated. `covary inspect --json`
-    /// lists those of a fit.
-    #[arg(long, verbatim_doc_comment, value_name = "NAME=VALUE", value_parser = named_value)]
-    pub(crate) prior: Vec<(String, String)>,
+    /// An option of the method, such as a parameter of a Bayesian model's prior, `noise_rate=0.01`,
+    /// or `contrast=exp` for fastica; may be repeated. `covary inspect --json` lists those of a
+    /// fit. (Earlier versions called it --prior, which still works.)
+    #[arg(long, verbatim_doc_comment, alias = "prior", value_name = "NAME=VALUE", value_parser = named_value)]
+    pub(crate) option: Vec<(String, String)>,
 
     /// Where gibbs keeps its chains, every half minute and when interrupted. If the file is there
     /// the run goes on from it, and ends as if it had never stopped; ask for more draws
-    /// (--prior draws=2000) and it goes on from its end. Delete it to begin anew.
+    /// (--option draws=2000) and it goes on from its end. Delete it to begin anew.
     #[arg(long, verbatim_doc_comment, value_name = "FILE")]
     pub(crate) checkpoint: Option<PathBuf>,
 
@@ -189,7 +190,7 @@ impl Fitting {
             view,
             inference,
             standardize,
-            prior,
+            option,
             checkpoint,
             max_iter,
             tol,
@@ -200,66 +201,17 @@ impl Fitting {
             && view.is_empty()
             && inference.is_none()
             && standardize.is_none()
-            && prior.is_empty()
+            && option.is_empty()
             && checkpoint.is_none()
             && max_iter.is_none()
             && tol.is_none()
     }
 }
 
-/// The models by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Family {
-    /// Principal components: scores are projections, in the units of the table.
-    Pca,
-    /// Probabilistic PCA: one noise variance for all columns.
-    Ppca,
-    /// Factor analysis: a noise variance for each column.
-    Fa,
-    /// Bayesian PCA: components that are not needed are dropped, and intervals include that
-    /// loadings, mean and noise were estimated (but with --inference evidence).
-    Bpca,
-    /// A Gaussian with a full covariance, which no number of components restricts: often the
-    /// best for filling gaps.
-    Gaussian,
-    /// Probabilistic canonical correlation: what two views share, and one predicted from the other.
-    Pcca,
-    /// Group factor analysis: which components any of several views share.
-    Gfa,
-    /// A mixture of probabilistic PCAs: groups of rows, each with its own plane.
-    Mppca,
-    /// A mixture of factor analyzers.
-    Mfa,
-    /// A mixture of Gaussians with full covariances.
-    Gmm,
-    /// Independent components: sources that are not Gaussian, told apart by that.
-    Ica,
-}
-
-/// One model, several at once, or sources.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
-    One(covary::learn::Family),
-    Mixture(MixtureFamily),
-    Ica,
-}
-
-impl Family {
-    pub(crate) fn kind(self) -> Kind {
-        match self {
-            Self::Pca => Kind::One(covary::learn::Family::Pca),
-            Self::Ppca => Kind::One(covary::learn::Family::Ppca),
-            Self::Fa => Kind::One(covary::learn::Family::Fa),
-            Self::Bpca => Kind::One(covary::learn::Family::Bpca),
-            Self::Gaussian => Kind::One(covary::learn::Family::Gaussian),
-            Self::Pcca => Kind::One(covary::learn::Family::Pcca),
-            Self::Gfa => Kind::One(covary::learn::Family::Gfa),
-            Self::Mppca => Kind::Mixture(MixtureFamily::Mppca),
-            Self::Mfa => Kind::Mixture(MixtureFamily::Mfa),
-            Self::Gmm => Kind::Mixture(MixtureFamily::Gmm),
-            Self::Ica => Kind::Ica,
-        }
-    }
+/// The families by name, from the library's table.
+pub(crate) fn families() -> impl TypedValueParser<Value = Family> {
+    let values = Family::ALL.iter().map(|family| PossibleValue::new(family.name()).help(family.summary()));
+    PossibleValuesParser::new(values).map(|name| name.parse::<Family>().expect("one of the names"))
 }
 
 /// How many models; `None` is auto.

@@ -2,7 +2,6 @@
 
 use crate::interrupt;
 use covary::infer::{Observer, Step};
-use covary::learn::Watch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::borrow::Cow;
 use std::io::Write;
@@ -79,6 +78,16 @@ impl Progress {
         self.done(done, total)
     }
 
+    /// A step of a fit.
+    pub(crate) fn step(&self, step: &Step) -> ControlFlow<()> {
+        if !self.bar.is_hidden() {
+            self.bar.set_position(step.iteration as u64);
+            // Until the first step there is nothing to say.
+            self.bar.set_message(format!(": step {}, objective {:.4}", step.iteration, step.objective));
+        }
+        interrupt::flow()
+    }
+
     /// So many of so many are done.
     pub(crate) fn done(&self, done: usize, total: usize) -> ControlFlow<()> {
         if self.bar.length() != Some(total as u64) {
@@ -93,22 +102,7 @@ impl Progress {
 
 impl Observer for Progress {
     fn step(&mut self, step: &Step) -> ControlFlow<()> {
-        self.fitting(step)
-    }
-}
-
-impl Watch for Progress {
-    fn choosing(&self, done: usize, total: usize) -> ControlFlow<()> {
-        self.done(done, total)
-    }
-
-    fn fitting(&self, step: &Step) -> ControlFlow<()> {
-        if !self.bar.is_hidden() {
-            self.bar.set_position(step.iteration as u64);
-            // Until the first step there is nothing to say.
-            self.bar.set_message(format!(": step {}, objective {:.4}", step.iteration, step.objective));
-        }
-        interrupt::flow()
+        Self::step(self, step)
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::console::{Console, count, names};
 use crate::input::Source;
 use covary::data::{Ledger, Oddity};
-use covary::io::model_file::Saved;
 use covary::io::{ColumnKind, Table};
+use covary::learned::Learned;
 use serde_json::{Value, json};
 
 /// Says what came in and what is odd about it.
@@ -105,13 +105,8 @@ pub(crate) fn as_json(source: &Source, ledger: &Ledger) -> Value {
 }
 
 /// Everything in a model, as `covary inspect --json` has it.
-pub(crate) fn model_as_json(saved: &Saved) -> Value {
-    parsed(&saved.to_json())
-}
-
-/// JSON of our own.
-pub(crate) fn parsed(json: &str) -> Value {
-    serde_json::from_str(json).expect("JSON of our own")
+pub(crate) fn model_as_json(learned: &Learned) -> Value {
+    serde_json::from_str(&learned.to_json()).expect("JSON of our own")
 }
 
 /// Says that columns could not go into a file of numbers.

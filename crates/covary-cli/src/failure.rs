@@ -1,3 +1,5 @@
+use covary::family::View;
+use covary::{Argument, Error};
 use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
@@ -34,17 +36,79 @@ impl Failure {
     }
 
     /// What the library refused to do with a table.
-    pub(crate) fn of_table(name: &str, why: covary::Error) -> Self {
+    pub(crate) fn of_table(name: &str, why: Error) -> Self {
         match why {
-            covary::Error::Interrupted => Self::Interrupted,
-            why @ covary::Error::EmptyColumn { .. } => {
-                Self::unfit(name, format!("{why}: --exclude sets it aside"))
-            }
+            Error::Interrupted => Self::Interrupted,
+            why @ Error::EmptyColumn { .. } => Self::unfit(name, format!("{why}: --exclude sets it aside")),
             // The call asks for what no such table has.
-            why @ (covary::Error::TooManyComponents { .. }
-            | covary::Error::FixedComponents { .. }
-            | covary::Error::OutOfRange { .. }) => Self::work(name, why),
+            why @ (Error::TooManyComponents { .. }
+            | Error::FixedComponents { .. }
+            | Error::OutOfRange { .. }) => Self::work(name, why),
             why => Self::unfit(name, why),
+        }
+    }
+
+    /// What the library refused of a request, its parts by their flags and its views by their names.
+    pub(crate) fn of_request(table: &str, error: Error, views: &[View]) -> Self {
+        let name =
+            |view: usize| views.get(view - 1).map_or_else(|| view.to_string(), |v| format!("`{}`", v.name));
+        match error {
+            Error::NoSuchMethod { name, known } => {
+                Self::Call(format!("--inference `{name}` is not known; give one of {known}"))
+            }
+            Error::WrongMethod { method, family, known } => Self::Call(format!(
+                "--inference `{method}` does not lead to --model {family}; give one of {known}"
+            )),
+            error @ (Error::NoSuchOption { .. } | Error::BadOption { .. }) => {
+                Self::Call(format!("--option: {error}"))
+            }
+            Error::NotForFamily { argument, family, suits } => {
+                Self::Call(format!("{} goes with --model {suits}, not with {family}", flag(argument)))
+            }
+            Error::NumberOfViews { family, needed, .. } => {
+                Self::Call(format!("--model {family} relates {needed}; name each: --view NAME=COLUMNS"))
+            }
+            Error::SingularView { view, rank, columns, rows } => Self::work(
+                table,
+                format!(
+                    "view {} has {columns} columns of rank {rank} in {rows} rows, so its covariance has no inverse and canonical correlations are not defined; leave columns out, or hold it up by a ridge, which needs a complete table: --option ridge=0.1",
+                    name(view)
+                ),
+            ),
+            Error::ConstantView { view, columns } => Self::work(
+                table,
+                format!("all {columns} columns of view {} are constant; leave the view out", name(view)),
+            ),
+            other => Self::of_table(table, other),
+        }
+    }
+
+    /// What a model refused to answer, in the words of the verbs.
+    pub(crate) fn of_model(model: &str, error: Error) -> Self {
+        match error {
+            Error::NotOneModel { what } => Self::work(
+                model,
+                format!(
+                    "holds {what}, and this asks for one model; score, sample, transform, impute and inspect take it"
+                ),
+            ),
+            Error::NoDensity { noisy } => {
+                let impute = if noisy { "impute, " } else { "" };
+                Self::work(
+                    model,
+                    format!(
+                        "holds independent components, which are not a density of rows; transform, reconstruct, {impute}inspect and plot --kind sources take it, and what is fitted by --model ppca or fa has a density"
+                    ),
+                )
+            }
+            Error::NotAMixture { what } => Self::work(
+                model,
+                format!("holds {what}, and --kind mixture asks for a mixture: covary fit DATA --model mppca"),
+            ),
+            Error::NoSources { .. } => {
+                Self::work(model, "holds no independent components; `covary fit --model ica` finds them")
+            }
+            other => Self::of_table(model, other),
         }
     }
 
@@ -75,5 +139,18 @@ impl Failure {
             Self::Work { .. } | Self::Unfit { .. } => 1,
             Self::Interrupted => Self::INTERRUPTED,
         })
+    }
+}
+
+/// What the command calls a part of a request.
+fn flag(argument: Argument) -> &'static str {
+    match argument {
+        Argument::Mixtures => "--mixtures",
+        Argument::Views => "--view",
+        Argument::Classes => "--target",
+        Argument::Rotation => "--rotation",
+        Argument::Standardize => "--standardize",
+        Argument::Share => "--components as a share of the variance",
+        _ => "this option",
     }
 }

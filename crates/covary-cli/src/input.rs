@@ -3,8 +3,9 @@
 use crate::args::{Reading, Selecting};
 use crate::failure::Failure;
 use crate::memory;
-use covary::io::model_file::{self, Opened, Saved};
+use covary::io::model_file;
 use covary::io::{self, ColumnChoice, Columns, Error, Format, Gaps, Input, ReadOptions, Table};
+use covary::learned::Learned;
 use std::fs::File;
 use std::path::Path;
 
@@ -31,7 +32,7 @@ pub(crate) fn name_of(path: &Path) -> String {
 #[derive(Clone, Copy)]
 pub(crate) enum Select<'a> {
     By(&'a Selecting),
-    Model(&'a Opened),
+    Model(&'a Learned),
     /// These columns of a model.
     Some(&'a [String]),
 }
@@ -52,9 +53,9 @@ impl Select<'_> {
                 let columns = Columns::OfModel { needed: needed.to_vec(), welcome: Vec::new() };
                 ColumnChoice { columns, ..ColumnChoice::default() }
             }
-            Self::Model(opened) => {
-                let welcome = opened.constants().iter().map(|c| c.name.clone()).collect();
-                let columns = Columns::OfModel { needed: opened.columns().to_vec(), welcome };
+            Self::Model(learned) => {
+                let welcome = learned.constants.iter().map(|c| c.name.clone()).collect();
+                let columns = Columns::OfModel { needed: learned.columns.clone(), welcome };
                 ColumnChoice { columns, ..ColumnChoice::default() }
             }
         }
@@ -88,18 +89,13 @@ impl Reading {
     }
 }
 
-/// The model or mixture at `path`.
-pub(crate) fn opened(path: &Path) -> Result<Opened, Failure> {
+/// The model at `path`, of whichever family.
+pub(crate) fn model(path: &Path) -> Result<Learned, Failure> {
     let failed = |e: Error| Failure::work(&name_of(path), e);
     if is_pipe(path) {
-        model_file::open(std::io::stdin().lock()).map_err(failed)
+        model_file::read(std::io::stdin().lock()).map_err(failed)
     } else {
         let file = File::open(path).map_err(|e| failed(Error::Read(e)))?;
-        model_file::open(file).map_err(failed)
+        model_file::read(file).map_err(failed)
     }
-}
-
-/// The one model at `path`.
-pub(crate) fn model(path: &Path) -> Result<Saved, Failure> {
-    opened(path)?.into_model().map_err(|e| Failure::work(&name_of(path), e))
 }

@@ -1,47 +1,193 @@
-//! From a table to a fitted model: what `fit` and `impute` share.
+//! From a table to a learned model: the library decides and does, this speaks of it.
 
 use crate::args::{Fitting, RotationName};
 use crate::checkpoint;
-use crate::choose;
-use crate::console::{Console, count, names};
-use crate::facts;
+use crate::console::{Console, Progress, count, names};
 use crate::failure::Failure;
 use crate::input::Source;
 use crate::interrupt;
-use crate::views;
 use covary::data::Ledger;
-use covary::infer::{Em, FitReport, Init, Observer, SharedPrivate, Termination};
-use covary::io::model_file::Saved;
-use covary::learn::{Components, Family, Request};
+use covary::family::{Choice, Family, Grounds, MOST_TRIED, Request, SIGNIFICANT};
+use covary::infer::{Observer, Step, Termination};
+use covary::learn::Watch;
+use covary::learned::{CheckOutcome, Checked, Learned, Rows, Trained};
 use covary::model::ColumnMap;
-use covary::select::{CheckedCell, GapTrend, SelfCheck, SelfCheckOptions, gap_tests, self_check_by_cell};
-use covary::{Dataset, Error, Estimator, LinearGaussian, Method, Spec};
+use covary::select::{CheckedCell, GapTrend, SelfCheck, SelfCheckOptions, gap_tests};
+use covary::{Dataset, Error, Estimator, Fit, LinearGaussian, Method, Spec};
 use covary_report::words::{ending, objective};
-use std::borrow::Cow;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A model with the table it was learned from.
-pub(crate) struct Learned<'a> {
-    pub(crate) saved: Saved,
-    /// Where the model's columns stand among the table's.
-    pub(crate) column_map: ColumnMap,
-    /// The model's columns of the table.
-    pub(crate) data: Cow<'a, Dataset>,
-    /// What was asked for.
-    request: Request,
+/// Tells people what the library decides and does with their table.
+pub(crate) struct Narrator<'a> {
+    console: Console,
+    source: &'a Source,
+    ledger: &'a Ledger,
+    request: &'a Request,
+    checkpoint: Option<&'a Path>,
+    state: Mutex<State>,
 }
 
-/// The columns that can be modeled, and the constants beside them.
-pub(crate) fn placed(console: Console, source: &Source, ledger: &Ledger) -> Result<ColumnMap, Failure> {
-    let column_map =
-        ColumnMap::of_varying(source.table.dataset()).map_err(|e| Failure::of_table(&source.name, e))?;
-    tell_placed(console, source, ledger, &column_map);
-    Ok(column_map)
+/// What is under way.
+#[derive(Default)]
+struct State {
+    progress: Option<Progress>,
+    /// What the library cannot carry.
+    failure: Option<Failure>,
+    choice: Option<Choice>,
+}
+
+impl<'a> Narrator<'a> {
+    pub(crate) fn new(
+        console: Console,
+        (source, ledger): (&'a Source, &'a Ledger),
+        request: &'a Request,
+        fitting: &'a Fitting,
+    ) -> Self {
+        let checkpoint = fitting.checkpoint.as_deref();
+        Self { console, source, ledger, request, checkpoint, state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Learns the columns that the request takes.
+    pub(crate) fn learn(&self) -> Result<(Learned, ColumnMap), Failure> {
+        let map = self.request.column_map(self.source.table.dataset()).map_err(|e| self.refused(e))?;
+        Ok((self.learn_mapped(&map)?, map))
+    }
+
+    /// Learns these columns.
+    pub(crate) fn learn_mapped(&self, map: &ColumnMap) -> Result<Learned, Failure> {
+        let learned = self.request.learn_mapped(self.source.table.dataset(), map, self);
+        self.state().progress = None;
+        learned.map_err(|e| self.refused(e))
+    }
+
+    /// Checks a model on hidden cells of its own table, fitted again without them; returns them.
+    pub(crate) fn check(&self, learned: &mut Learned, data: &Dataset) -> Result<Vec<CheckedCell>, Failure> {
+        if interrupt::asked() {
+            return Ok(Vec::new());
+        }
+        self.state().progress = Some(self.console.steps("checking on hidden cells"));
+        let cells = self.request.check_observed(learned, data, self);
+        self.state().progress = None;
+        cells.map_err(|e| self.refused(e))
+    }
+
+    /// Why there are so many components.
+    pub(crate) fn choice(&self) -> Option<Choice> {
+        self.state().choice.take()
+    }
+
+    fn refused(&self, error: Error) -> Failure {
+        let stopped = self.state().failure.take();
+        stopped.unwrap_or_else(|| Failure::of_request(&self.source.name, error, &self.request.views))
+    }
+}
+
+impl Watch for Narrator<'_> {
+    fn mapped(&self, map: &ColumnMap) {
+        tell_mapped(self.console, self.source, self.ledger, map);
+        self.state().progress = Some(self.console.share("choosing the number of components"));
+    }
+
+    fn choosing(&self, done: usize, total: usize) -> ControlFlow<()> {
+        self.state().progress.as_ref().map_or_else(interrupt::flow, |progress| progress.done(done, total))
+    }
+
+    fn chosen(&self, choice: &Choice) {
+        self.state().progress = None;
+        tell_choice(self.console, choice);
+        let mut state = self.state();
+        state.choice = Some(choice.clone());
+        state.progress = Some(self.console.steps("fitting"));
+    }
+
+    fn fitting(&self, step: &Step) -> ControlFlow<()> {
+        self.state().progress.as_ref().map_or_else(interrupt::flow, |progress| progress.step(step))
+    }
+
+    fn fitted(&self, learned: &Learned, _: &Choice, data: &Dataset) {
+        self.state().progress = None;
+        tell_fitted(self.console, learned);
+        if let Ok(fit) = learned.linear()
+            && !interrupt::asked()
+        {
+            warn_of_trends(self.console, &fit.model, data);
+        }
+        tell_views(self.console, learned);
+    }
+
+    fn checking(&self, step: &Step) -> ControlFlow<()> {
+        self.fitting(step)
+    }
+
+    fn checked(&self, checked: &Checked) {
+        self.state().progress = None;
+        tell_checked(self.console, checked);
+    }
+
+    fn fit(
+        &self,
+        method: &Method,
+        data: &Dataset,
+        spec: &Spec,
+        observer: &mut dyn Observer,
+    ) -> Result<Fit, Error> {
+        let failure = match (method, self.checkpoint) {
+            (Method::Spectral(_) | Method::BachJordan(_), None) => {
+                return interrupt::without_steps(|| method.fit(data, spec));
+            }
+            (_, None) => return method.fit_observed(data, spec, observer),
+            (Method::Gibbs(gibbs), Some(path)) => {
+                match checkpoint::fit(self.console, gibbs, &self.source.name, data, spec, path, observer) {
+                    Ok(fit) => return Ok(fit),
+                    Err(failure) => failure,
+                }
+            }
+            (_, Some(_)) => Failure::Call(CHECKPOINT.to_owned()),
+        };
+        self.state().failure = Some(failure);
+        Err(Error::Interrupted)
+    }
+}
+
+const CHECKPOINT: &str = "--checkpoint goes with --inference gibbs";
+
+impl Fitting {
+    /// What was asked for, as far as it can be known without the table, and that it suits the family.
+    pub(crate) fn request(&self, family: Family, rotation: RotationName) -> Result<Request, Failure> {
+        let request = Request {
+            n_components: self.components,
+            n_mixtures: self.mixtures.and_then(|mixtures| mixtures.0),
+            views: self.view.iter().map(|view| view.named(Vec::new())).collect(),
+            inference: self.inference.clone(),
+            standardize: self.standardize,
+            max_iterations: self.max_iter,
+            tolerance: self.tol,
+            options: self.option.clone(),
+            rotation: rotation.rotation().map(|how| (rotation.name(), how)),
+            seed: self.seed,
+            ..Request::new(family)
+        };
+        // The number of models may be left to be chosen, and is asked for all the same.
+        let asked = Request { n_mixtures: self.mixtures.map(|m| m.0.unwrap_or(1)), ..request.clone() };
+        asked.check().map_err(|e| Failure::of_request("", e, &request.views))?;
+        self.check_view_names()?;
+        if self.checkpoint.is_some() && !family.samples() {
+            return Err(Failure::Call(CHECKPOINT.to_owned()));
+        }
+        Ok(request)
+    }
 }
 
 /// Says which columns are not in the model.
-pub(crate) fn tell_placed(console: Console, source: &Source, ledger: &Ledger, column_map: &ColumnMap) {
+pub(crate) fn tell_mapped(console: Console, source: &Source, ledger: &Ledger, map: &ColumnMap) {
     let data = source.table.dataset();
-    let constants = &column_map.constants;
+    let constants = &map.constants;
     let single: Vec<usize> = ledger.single_columns.iter().map(|c| c.0).collect();
     let name = |j: usize| data.column_names()[j].as_str();
     if !constants.is_empty() {
@@ -54,81 +200,138 @@ pub(crate) fn tell_placed(console: Console, source: &Source, ledger: &Ledger, co
     }
 }
 
-/// Fits what was asked for, saying how it went.
-pub(crate) fn learn<'a>(
-    console: Console,
-    source: &'a Source,
-    family: Family,
-    fitting: &Fitting,
-    rotation: RotationName,
-) -> Result<(Learned<'a>, Ledger), Failure> {
-    let ledger = facts::tell(console, source);
-    let request = Request { views: fitting.views(source)?, ..fitting.request(family, rotation) };
-    let column_map =
-        request.column_map(source.table.dataset()).map_err(|e| Failure::of_table(&source.name, e))?;
-    tell_placed(console, source, &ledger, &column_map);
-    Ok((learn_placed(console, source, column_map, request, fitting)?, ledger))
+/// The columns that can be modeled, which is said.
+pub(crate) fn mapped(console: Console, source: &Source, ledger: &Ledger) -> Result<ColumnMap, Failure> {
+    let map =
+        ColumnMap::of_varying(source.table.dataset()).map_err(|e| Failure::of_table(&source.name, e))?;
+    tell_mapped(console, source, ledger, &map);
+    Ok(map)
 }
 
-/// Fits the columns that were placed.
-pub(crate) fn learn_placed<'a>(
-    console: Console,
-    source: &'a Source,
-    column_map: ColumnMap,
-    request: Request,
-    fitting: &Fitting,
-) -> Result<Learned<'a>, Failure> {
-    let failed = |e| views::refused(&source.name, e, &request.views);
-    let data = column_map.dataset(source.table.dataset()).map_err(failed)?;
-    let method = request.method(&data).map_err(call)?;
-    let prunes = Request::prunes(&method);
-    let choice = choose::n_components(console, &request, &data, &method).map_err(failed)?;
-    let spec = request.spec_for(&data, choice.n_components);
-    let (n_components, standardize) = (spec.n_components, spec.standardize);
-    let mut progress = console.steps("fitting");
-    let fit = match (&method, &fitting.checkpoint) {
-        (Method::Spectral(_) | Method::BachJordan(_), None) => {
-            interrupt::without_steps(|| method.fit(&data, &spec)).map_err(failed)?
+/// Says how the number of components was chosen, where it was.
+fn tell_choice(console: Console, choice: &Choice) {
+    let chosen = count(choice.n_components, "component");
+    match &choice.grounds {
+        Grounds::HiddenCells(None) => console
+            .say("no room for a component: gaps take the mean of their column (--components N fits anyway)"),
+        Grounds::HiddenCells(Some(scores)) => {
+            let more = match choice.n_components {
+                MOST_TRIED => {
+                    format!("; more may do better, such as --components {}", MOST_TRIED + MOST_TRIED / 2)
+                }
+                0 => "; gaps take the mean of their column (--components 1 fits anyway)".to_owned(),
+                _ => String::new(),
+            };
+            console.say(&format!(
+                "chose {chosen}: the fewest of 0 to {} that predict {} as well as the best{more}",
+                scores.by_n_components.len() - 1,
+                count(scores.n_hidden, "hidden cell"),
+            ));
         }
-        (_, None) => method.fit_observed(&data, &spec, &mut progress).map_err(failed)?,
-        (Method::Gibbs(gibbs), Some(path)) => {
-            checkpoint::fit(console, gibbs, &source.name, &data, &spec, path, &mut progress)?
+        Grounds::Correlations { tests, n_permutations } => {
+            let shown: Vec<String> = tests
+                .iter()
+                .take(choice.n_components + 1)
+                .map(|test| format!("{:.3} (p {})", test.correlation, p_value(test.p_value)))
+                .collect();
+            console.say(&format!(
+                "chose {chosen}: canonical correlations before the first that may be chance (p > {SIGNIFICANT}), by {}:\n{}",
+                match n_permutations {
+                    Some(n) => format!("{n} tables with permuted rows"),
+                    None => "Bartlett's test".to_owned(),
+                },
+                shown.join(", "),
+            ));
+            if choice.n_components == 0 {
+                console.warn("the views share nothing that could not be chance: predictions are means (--components 1 fits anyway)");
+            }
         }
-        _ => return Err(Failure::Call("--checkpoint goes with --inference gibbs".to_owned())),
-    };
-    drop(progress);
-    describe(
-        console,
-        &fit.report,
-        &format!(
-            "fitted {}, {}{}{}, by {}",
-            covary::learn::Family::words(request.family.name()),
-            if request.family == Family::Pcca {
-                format!("{} shared", count(n_components, "component"))
+        Grounds::Sizes(sizes) => {
+            console.say(&format!("chose the size of least BIC among {} that were tried", sizes.len()));
+        }
+        Grounds::Asked | Grounds::Share(_) | Grounds::Fixed | Grounds::Offered | Grounds::Directions => {}
+    }
+}
+
+fn p_value(p: f64) -> String {
+    match p {
+        // The smallest numbers are 0 to a computer.
+        p if p < f64::MIN_POSITIVE => "< 1e-300".to_owned(),
+        p if p < 1e-4 => format!("= {p:.0e}"),
+        p => format!("= {p:.4}"),
+    }
+}
+
+/// What was fitted, and of what size.
+fn fitted_words(learned: &Learned) -> String {
+    let (words, q) = (learned.family.words(), learned.n_components());
+    let each = format!("{} each", count(q, "component"));
+    match &learned.model {
+        Trained::Linear(_) => {
+            let size = if learned.n_shown() < q {
+                format!("{} shared", count(learned.n_shown(), "component"))
             } else {
-                count(fit.model.n_components(), "component")
-            },
-            if prunes { format!(" of the {n_components} offered") } else { String::new() },
-            if standardize { ", columns standardized" } else { "" },
-            method.name(),
-        ),
-    );
-    if prunes
-        && fit.model.n_components() == n_components
-        && n_components < spec.max_components(data.n_columns())
-    {
+                count(q, "component")
+            };
+            let offered = learned.n_offered().map_or_else(String::new, |n| format!(" of the {n} offered"));
+            format!("fitted {words}, {size}{offered}")
+        }
+        Trained::Mixture(fit) => match &fit.classes {
+            Some(classes) => {
+                let n = classes.names.len();
+                format!("fitted {words} for each of {n} classes of `{}`, {each}", classes.target)
+            }
+            None => format!("fitted a {words} with {}, {each}", count(fit.mixture.models().len(), "model")),
+        },
+        Trained::Sources(_) => format!("separated {}", count(q, "source")),
+    }
+}
+
+/// Says what was fitted, how that ended, and what to doubt.
+fn tell_fitted(console: Console, learned: &Learned) {
+    let end = learned.ending();
+    let standardized = if learned.standardized() { ", columns standardized" } else { "" };
+    let reached =
+        end.objective.map_or_else(String::new, |at| format!(", {} {:.2}", objective(at.kind), at.value));
+    console.say(&format!(
+        "{}{standardized}, by {}: {}{reached}",
+        fitted_words(learned),
+        learned.method.name,
+        ending(&end)
+    ));
+    for warning in &end.warnings {
+        console.warn(&warning.message);
+    }
+    if end.termination == Termination::Interrupted {
+        console.warn("interrupted: going on with the fit as it is; press Ctrl-C again to give up");
+    }
+    if learned.all_offered_are_used() {
         console.say(&format!(
             "all that were offered are used; more may be there: --components {}",
-            2 * n_components
+            2 * learned.n_components()
         ));
     }
-    if !interrupt::asked() {
-        warn_of_trends(console, &fit.model, &data);
+}
+
+/// Says what a fitted model found in its views.
+fn tell_views(console: Console, learned: &Learned) {
+    if learned.family == Family::Pcca
+        && let Ok(Some(found)) = learned.canonical()
+        && !found.correlations().is_empty()
+    {
+        let listed: Vec<String> = found.correlations().iter().map(|r| format!("{r:.3}")).collect();
+        console.say(&format!("canonical correlations {}", listed.join(", ")));
     }
-    let wide = source.table.dataset();
-    let saved = request.keep(fit, &data, (&spec, &method, choice), (&column_map, wide)).map_err(failed)?;
-    views::tell(console, &saved);
-    Ok(Learned { saved, column_map, data, request })
+    if learned.family == Family::Gfa
+        && let Ok(Some(activity)) = learned.activity()
+    {
+        let shared = (0..activity.n_components()).filter(|&i| activity.is_shared(i)).count();
+        console.say(&format!(
+            "{} shared by views, {} private to one",
+            count(shared, "component"),
+            activity.n_components() - shared
+        ));
+    }
 }
 
 /// Names the columns whose gaps follow the first component: a courtesy, which never stops the work.
@@ -158,126 +361,39 @@ pub(crate) fn warn_of_trends(console: Console, model: &LinearGaussian, data: &Da
     console.warn(&format!("{said}{part}"));
 }
 
-/// A method or an option of it that cannot be meant is a wrong call.
-pub(crate) fn call(error: Error) -> Failure {
-    Failure::Call(match error {
-        Error::NoSuchMethod { name, known } => {
-            format!("--inference `{name}` is not known; give one of {known}")
-        }
-        Error::WrongMethod { method, family, known } => {
-            format!("--inference `{method}` does not lead to --model {family}; give one of {known}")
-        }
-        other => format!("--prior: {other}"),
-    })
-}
-
-impl Fitting {
-    /// What was asked for.
-    pub(crate) fn request(&self, family: Family, rotation: RotationName) -> Request {
-        Request {
-            family,
-            n_components: self.components.unwrap_or(Components::Auto),
-            views: Vec::new(),
-            inference: self.inference.clone(),
-            standardize: self.standardize,
-            max_iterations: self.max_iter,
-            tolerance: self.tol,
-            options: self.prior.clone(),
-            rotation: rotation.rotation().map(|how| (rotation.name(), how)),
-            seed: self.seed,
-        }
-    }
-}
-
-impl Learned<'_> {
-    /// Checks the model on hidden cells of its own table, fitted again without them; returns them.
-    pub(crate) fn check(
-        &mut self,
-        console: Console,
-        name: &str,
-        fitting: &Fitting,
-    ) -> Result<Vec<CheckedCell>, Failure> {
-        if interrupt::asked() {
-            return Ok(Vec::new());
-        }
-        let failed = |e| Failure::of_table(name, e);
-        // Components that were found superfluous are not offered again.
-        let n_components = self.saved.n_shown();
-        let (data, spec) = (&self.data, &Spec { n_components, ..self.saved.spec.clone() });
-        let method = judge(&self.saved, &self.request).map_err(failed)?;
-        let mut cells = Vec::new();
-        let refit = |options: &SelfCheckOptions, observer: &mut dyn Observer| {
-            let (found, by_cell) = self_check_by_cell(data, spec, &method, options, observer)?;
-            cells = by_cell;
-            Ok(found)
-        };
-        self.saved.check = check(console, fitting.seed, refit).map_err(failed)?;
-        Ok(cells)
-    }
-}
-
-/// The method that fits a model again with cells hidden: its own if it allows gaps, started from the
-/// model if it can be.
-pub(crate) fn judge(saved: &Saved, request: &Request) -> Result<Method, Error> {
-    let own = saved.method.to_method()?;
-    let hidden = if matches!(own, Method::Gibbs(_)) { own } else { request.with_gaps(&own)? };
-    Ok(match hidden {
-        // The parameters, all together, end √(2 · 0.01) = 0.14 standard errors from their optimum: what is
-        // left of the start, which has seen the hidden cells, does not show in what is said.
-        Method::Em(em) => Method::Em(Em { tolerance: em.tolerance.max(1e-2), ..em.from_model(&saved.model) }),
-        Method::SharedPrivate(method) if method.private.is_none() => Method::SharedPrivate(SharedPrivate {
-            tolerance: method.tolerance.max(1e-2),
-            init: Init::Given(Box::new(saved.model.clone())),
-            ..method
-        }),
-        other => other,
-    })
-}
-
-/// Says how a fit ended, and its warnings.
-pub(crate) fn describe(console: Console, report: &FitReport, what: &str) {
-    console.say(&format!(
-        "{what}: {}, {} {:.2}",
-        ending(report),
-        objective(report.objective.kind),
-        report.objective.value
-    ));
-    for warning in &report.warnings {
-        console.warn(&warning.to_string());
-    }
-    if report.termination == Termination::Interrupted {
-        console.warn("interrupted: going on with the fit as it is; press Ctrl-C again to give up");
-    }
-}
-
-/// Fewer hidden cells than this tell nothing.
-const FEWEST: usize = 20;
-
-/// Says what came of the check on hidden cells that `check` makes. None if the table has no cell to
-/// spare or Ctrl-C came.
-pub(crate) fn check(
+/// Hides cells of rows that a model is asked about from it, and says what came of it.
+pub(crate) fn check_as_it_is(
     console: Console,
+    learned: &Learned,
+    data: &Dataset,
     seed: u64,
-    check: impl FnOnce(&SelfCheckOptions, &mut dyn Observer) -> Result<SelfCheck, Error>,
 ) -> Result<Option<SelfCheck>, Error> {
     let options = SelfCheckOptions { seed, ..SelfCheckOptions::default() };
-    let mut progress = console.steps("checking on hidden cells");
-    let check = match check(&options, &mut progress) {
-        Err(Error::TooFewToHide { .. } | Error::Interrupted) => return Ok(None),
-        other => other?,
-    };
+    let progress = console.working("checking on hidden cells");
+    let checked = learned.check_as_it_is(Rows::New, data, &options)?;
     drop(progress);
-    if check.n_hidden < FEWEST {
-        console.say(&format!("not checked: only {} could be hidden", count(check.n_hidden, "cell")));
-        return Ok(None);
+    tell_checked(console, &checked);
+    Ok(checked.found().cloned())
+}
+
+fn tell_checked(console: Console, checked: &Checked) {
+    match &checked.outcome {
+        CheckOutcome::NoneToHide | CheckOutcome::Interrupted => {}
+        CheckOutcome::TooFew { n_hidden } => {
+            console.say(&format!("not checked: only {} could be hidden", count(*n_hidden, "cell")));
+        }
+        CheckOutcome::Found(check) => {
+            console.say(&check_words(check));
+            if check.skill <= 0.0 {
+                console.warn(
+                    "the model does not beat the mean: hidden cells were predicted no better than by the mean of their column, so filled values say no more than that",
+                );
+            }
+            if !checked.refitted {
+                console.say("(the model was not fitted again: if it has seen these rows, this flatters it)");
+            }
+        }
     }
-    console.say(&check_words(&check));
-    if check.skill <= 0.0 {
-        console.warn(
-            "the model does not beat the mean: hidden cells were predicted no better than by the mean of their column, so filled values say no more than that",
-        );
-    }
-    Ok(Some(check))
 }
 
 pub(crate) fn check_words(check: &SelfCheck) -> String {
@@ -287,7 +403,7 @@ pub(crate) fn check_words(check: &SelfCheck) -> String {
         format!("{} and {last} %", others.join(", "))
     };
     format!(
-        "checked on {}: RMSE {:.2} in sd of the column, column means {:.2} (skill {:.2});\nintervals of {} held {} of them",
+        "checked on {}: RMSE {:.2} in sd of the column, column means {:.2} (skill {:.2});\nintervals of {} covered {} of them",
         count(check.n_hidden, "hidden cell"),
         check.rmse,
         check.baseline_rmse,

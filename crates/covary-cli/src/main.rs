@@ -2,17 +2,15 @@
 
 mod args;
 mod checkpoint;
-mod choose;
+mod classes;
 mod cmd;
 mod console;
 mod facts;
 mod failure;
-mod ica;
 mod input;
 mod interrupt;
 mod learn;
 mod memory;
-mod mixture;
 mod output;
 mod views;
 

@@ -45,7 +45,7 @@ fn fonts() -> Arc<usvg::fontdb::Database> {
         .clone()
 }
 
-/// A figure of so many pixels as a PNG file, `scale` pixels for each of its own.
+/// A figure of this many pixels as a PNG file, `scale` pixels for each of its own.
 ///
 /// ```
 /// let svg = r#"<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"/>"#;

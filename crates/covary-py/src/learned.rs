@@ -259,7 +259,9 @@ impl Learned {
         let check = match checked.outcome {
             CheckOutcome::Found(check) => check,
             CheckOutcome::Interrupted => return Err(of(Error::Interrupted)),
-            CheckOutcome::TooFew { n_hidden: cells } => return Err(of(Error::TooFewToHide { cells, folds: 1 })),
+            CheckOutcome::TooFew { n_hidden: cells } => {
+                return Err(of(Error::TooFewToHide { cells, folds: 1 }));
+            }
             CheckOutcome::NoneToHide => return Err(of(Error::TooFewToHide { cells: 0, folds: 1 })),
         };
         let out = PyDict::new(py);

@@ -21,7 +21,10 @@ fn parts<'a>(slf: &'a Bound<'_, Sources>) -> (&'a Learned, &'a Fit) {
 }
 
 /// A part of the unmixing, which there is none of behind noise.
-fn exact<'py>(slf: &Bound<'py, Sources>, part: fn(&Unmixing) -> &covary::Matrix) -> PyResult<Option<Array2<'py>>> {
+fn exact<'py>(
+    slf: &Bound<'py, Sources>,
+    part: fn(&Unmixing) -> &covary::Matrix,
+) -> PyResult<Option<Array2<'py>>> {
     let (own, fit) = parts(slf);
     match &fit.model {
         Mixing::Exact(model) => array2(slf.py(), own.place.widen_rows(part(model), |_| 0.0)).map(Some),

@@ -61,7 +61,7 @@ pub enum Content {
         /// The value at the end of the colors, for panels to compare; the largest of these if none.
         full: Option<f64>,
     },
-    /// Rows along two components, all such panels of a chart over the same range.
+    /// Scores on two components, all such panels of a chart over the same range.
     Scores(ScoresNumbers),
 }
 
@@ -579,7 +579,7 @@ pub fn largest<'a>(matrices: impl IntoIterator<Item = &'a Vec<Vec<f64>>>) -> f64
     matrices.into_iter().flatten().flatten().fold(0.0_f64, |l, v| l.max(v.abs()))
 }
 
-/// A number as tables have it: so many digits behind the point, with the sign of typesetters.
+/// A number as tables have it: this many digits after the point, with the sign of typesetters.
 pub fn fixed(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return number(value, 1);

@@ -10,9 +10,9 @@
 //! use covary_report::{plot::hinton, Style};
 //! let (table, _) = simulate::ppca(Shape { rows: 100, columns: 6, n_components: 2 }, /* seed */ 1);
 //! let (spec, method) = (Spec::ppca(2), Method::from_name("spectral").unwrap());
-//! let saved = Saved::new(method.fit(&table, &spec)?, &table, &spec, &method);
+//! let learned = Learned::of_fit(method.fit(&table, &spec)?, &table, &spec, &method);
 //!
-//! let numbers = hinton::numbers(&saved)?;
+//! let numbers = hinton::numbers(&learned)?;
 //! assert_eq!((numbers.columns.len(), numbers.n_components), (6, 2));
 //! let svg = hinton::draw(&numbers, &Style::default());
 //! assert!(svg.as_str().starts_with("<svg"));
@@ -57,7 +57,7 @@ pub enum Error {
     /// A component that the model does not have.
     #[error("there is no component {asked}: the model has {has}")]
     NoSuchComponent {
-        /// The one asked for, from 1.
+        /// The requested one, from 1.
         asked: usize,
         /// How many there are.
         has: usize,
@@ -75,16 +75,16 @@ pub enum Error {
         kind: &'static str,
     },
     /// No iteration was kept.
-    #[error("the fit was in closed form, so there are no steps to draw; --inference em makes steps")]
+    #[error("the fit was in closed form, so there are no steps to draw; --inference em is iterative")]
     NoTrace,
     /// Rows cannot be pictures of this shape.
     #[error(
-        "{rows}x{columns} makes {cells} cells, and a row has {has}; give the --shape of one row's picture"
+        "{rows}x{columns} makes {cells} cells, and a row has {has}; give the --shape of the image of one row"
     )]
     WrongShape {
-        /// Rows asked for.
+        /// Rows requested.
         rows: usize,
-        /// Columns asked for.
+        /// Columns requested.
         columns: usize,
         /// Their product.
         cells: usize,

@@ -152,7 +152,7 @@ pub struct Font {
     pub color: Option<Color>,
     /// Where it hangs.
     pub anchor: Anchor,
-    /// Turned by so many degrees about its place.
+    /// Rotated by this many degrees about its place.
     pub turn: f64,
     /// Whether a rim of paper keeps it readable over lines.
     pub halo: bool,

@@ -1,20 +1,18 @@
 //! Words that the command and the report share.
 
 use crate::scale::several;
-use covary::infer::{FitReport, ObjectiveKind, Termination};
+use covary::infer::{ObjectiveKind, Termination};
+use covary::learned::Ending;
 
 /// How a fit ended.
-pub fn ending(report: &FitReport) -> String {
-    let steps = match report.objective.kind {
-        ObjectiveKind::AverageLogLikelihood => format!("{} per chain", several(report.trace.len(), "draw")),
-        _ => several(report.n_iterations(), "step"),
+pub fn ending(end: &Ending<'_>) -> String {
+    let steps = match end.objective.map(|objective| objective.kind) {
+        Some(ObjectiveKind::AverageLogLikelihood) => {
+            format!("{} per chain", several(end.trace.len(), "draw"))
+        }
+        _ => several(end.n_iterations, "step"),
     };
-    ended(report.termination, &steps)
-}
-
-/// Why it ended, after so many steps.
-pub fn ended(termination: Termination, steps: &str) -> String {
-    match termination {
+    match end.termination {
         Termination::ClosedForm => "in closed form".to_owned(),
         Termination::Converged => format!("converged after {steps}"),
         Termination::IterationLimit => format!("stopped at the limit of {steps}"),

@@ -13,9 +13,9 @@ pub struct LeftOut {
     pub why: String,
 }
 
-const TITLE: &str = "Papers made again";
+const TITLE: &str = "Published figures and tables, reproduced";
 const LEDE: &str =
-    "Figures and tables of papers with our numbers beside theirs. A row that differs says why.";
+    "Figures and tables of papers with our numbers next to theirs. A row that differs says why.";
 const STYLE: &str = "\
 :root{color-scheme:light dark;--paper:#fff;--ink:#1b1f24;--muted:#57606a;--line:#d8dee4;--soft:#f6f8fa;--good:#0b6e4f;--bad:#a04000}\
 @media(prefers-color-scheme:dark){:root{--paper:#0d1117;--ink:#e6edf3;--muted:#9aa4af;--line:#30363d;--soft:#161b22;--good:#4fc79b;--bad:#f0883e}}\

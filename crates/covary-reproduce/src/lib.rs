@@ -1,4 +1,4 @@
-//! Figures and tables of papers made again, with the papers' numbers beside ours.
+//! Figures and tables of papers, reproduced, with the papers' numbers next to ours.
 //!
 //! An [`Exhibit`] is a figure or a table of a paper, a file each; [`EXHIBITS`] lists them. Making one
 //! gives [`Findings`]: charts, and comparisons whose rows say what the paper has, what we have, by how

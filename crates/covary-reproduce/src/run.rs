@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How exhibits are made: from which data, from which seed, how often repeated, and who hears of it.
+/// How exhibits are made: from which data, from which seed, how often repeated, and who is informed.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
     /// Where data are.
@@ -13,7 +13,7 @@ pub struct Run<'a> {
     pub seed: u64,
     /// Fewer repeats than the paper made, for a quick look.
     pub most_repeats: Option<usize>,
-    /// Hears what is being done, how much of it and of how much; may ask to stop.
+    /// Called with what is being done, how much of it and of how much; may ask to stop.
     pub observer: &'a (dyn Fn(&str, usize, usize) -> ControlFlow<()> + Sync),
 }
 

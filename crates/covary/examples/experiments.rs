@@ -50,7 +50,7 @@ fn dimensions(data: &Dataset) -> Result<[usize; 6], covary::Error> {
     ])
 }
 
-/// Runs a study over tables of so many rows; one row of answers per table.
+/// Runs a study over tables of this many rows; one row of answers per table.
 fn study(rows: usize, deviations: &[f64], repeats: u64) -> Result<Vec<[usize; 6]>, covary::Error> {
     (0..repeats)
         .into_par_iter()

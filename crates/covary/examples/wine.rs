@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let levels = [0.5, 0.8, 0.95];
     for (level, share) in levels.iter().zip(interval_coverage(&truth, &filled, &levels)?) {
-        println!("{:.0} % intervals hold {:.1} % of the removed values", 100.0 * level, 100.0 * share);
+        println!("{:.0} % intervals cover {:.1} % of the removed values", 100.0 * level, 100.0 * share);
     }
     Ok(())
 }

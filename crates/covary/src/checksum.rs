@@ -1,6 +1,6 @@
-//! A checksum that tells a file that was changed from one that was not: CRC-64 with the polynomial of
+//! A checksum by which a changed file is recognized: CRC-64 with the polynomial of
 //! ECMA-182, bits reflected, as in `xz`. A change within 64 consecutive bits is always noticed, any other
-//! but for one in 2⁶⁴.
+//! except for one in 2⁶⁴.
 
 /// The polynomial, its lowest power in the highest bit.
 const POLYNOMIAL: u64 = 0xc96c_5795_d787_0f42;

@@ -38,7 +38,7 @@ pub enum Error {
     },
     /// A sparse table whose rows or columns are out of order.
     #[error(
-        "row {row} of the sparse table is out of order: its cells must lie within those stored, their columns must rise and be columns of the table; sort them and add up duplicates"
+        "row {row} of the sparse table is out of order: its cells must lie within those stored, their columns must be ascending and be columns of the table; sort them and add up duplicates"
     )]
     SparseOrder {
         /// Row, counted from 1.
@@ -55,7 +55,7 @@ pub enum Error {
         column: usize,
     },
     /// Fewer rows with an observed cell than a covariance needs.
-    #[error("only {rows} row(s) hold an observed value: a covariance needs at least 2; add rows")]
+    #[error("only {rows} row(s) have an observed value: a covariance needs at least 2; add rows")]
     TooFewRows {
         /// Rows with at least one observed cell.
         rows: usize,
@@ -99,7 +99,7 @@ pub enum Error {
         "{asked} components are too many: {rows} rows and {columns} columns leave room for at most {max} plus noise; ask for {max} or fewer"
     )]
     TooManyComponents {
-        /// Components asked for.
+        /// Components requested.
         asked: usize,
         /// Rows with an observed cell.
         rows: usize,
@@ -113,7 +113,7 @@ pub enum Error {
         "{asked} models are too many for a mixture of {rows} rows: each needs at least {each} of them; ask for {max} or fewer"
     )]
     TooManyMixtures {
-        /// Models asked for.
+        /// Models requested.
         asked: usize,
         /// Rows with an observed cell.
         rows: usize,
@@ -154,7 +154,7 @@ pub enum Error {
         "{asked} components are too many: the first batch has {rows} rows and {columns} columns, room for at most {max}; give a larger first batch or ask for {max} or fewer"
     )]
     SmallFirstBatch {
-        /// Components asked for.
+        /// Components requested.
         asked: usize,
         /// Rows with an observed cell.
         rows: usize,
@@ -165,10 +165,10 @@ pub enum Error {
     },
     /// Another number of components than a full covariance has.
     #[error(
-        "{asked} components were asked for, but the full covariance of {columns} columns has {fixed}; leave the number out, or ask for probabilistic PCA"
+        "{asked} components were requested, but the full covariance of {columns} columns has {fixed}; leave the number out, or ask for probabilistic PCA"
     )]
     FixedComponents {
-        /// Components asked for.
+        /// Components requested.
         asked: usize,
         /// Columns.
         columns: usize,
@@ -180,7 +180,7 @@ pub enum Error {
         "{asked} components leave no noise (the data have rank {rank}), so the likelihood is unbounded; ask for fewer than {rank} components, or set a noise floor or a prior"
     )]
     DegenerateNoise {
-        /// Components asked for.
+        /// Components requested.
         asked: usize,
         /// Numerical rank of the centered data.
         rank: usize,
@@ -190,7 +190,7 @@ pub enum Error {
         "{asked} components are too many: the columns have rank {rank}, some being sums of others; ask for {rank} or fewer"
     )]
     RankBelow {
-        /// Components asked for.
+        /// Components requested.
         asked: usize,
         /// Numerical rank of the centered table.
         rank: usize,
@@ -212,7 +212,7 @@ pub enum Error {
         columns: usize,
     },
     /// A view whose columns never vary.
-    #[error("no column of view `{view}` varies, so there is nothing to learn of it; leave the view out")]
+    #[error("no column of view `{view}` varies, so nothing can be learned about it; leave the view out")]
     FlatView {
         /// Its name.
         view: String,
@@ -230,7 +230,7 @@ pub enum Error {
     /// Too many or too few views.
     #[error("{family} describes {needed}, and there are {got}")]
     NumberOfViews {
-        /// The model asked for.
+        /// The requested model.
         family: &'static str,
         /// What it takes.
         needed: &'static str,
@@ -256,7 +256,7 @@ pub enum Error {
         "{method} needs a complete table and this one has {gaps} gaps: sources have no Gaussian density to fill them by; impute the table first (`covary impute`), drop the rows with gaps, or fit noisy sources (`--inference noisy`, `NoisyIca`), which leave gaps out"
     )]
     GapsInSources {
-        /// What was asked for.
+        /// What was requested.
         method: &'static str,
         /// Missing cells.
         gaps: usize,
@@ -266,7 +266,7 @@ pub enum Error {
         "{asked} factors cannot be identified from {columns} columns (degrees of freedom {degrees_of_freedom}); at most {max} can"
     )]
     NotIdentified {
-        /// Factors asked for.
+        /// Factors requested.
         asked: usize,
         /// Columns.
         columns: usize,
@@ -280,7 +280,7 @@ pub enum Error {
         "{method} needs a complete table and this one has {gaps} gaps; use `em`, which is exact with gaps"
     )]
     HasGaps {
-        /// The method asked for.
+        /// The requested method.
         method: &'static str,
         /// Missing cells.
         gaps: usize,
@@ -288,7 +288,7 @@ pub enum Error {
     /// A method that cannot fit what was asked.
     #[error("{method} does not fit {what}; use {instead}")]
     Unsupported {
-        /// The method asked for.
+        /// The requested method.
         method: &'static str,
         /// What it cannot do.
         what: &'static str,
@@ -364,9 +364,9 @@ pub enum Error {
     /// A method that leads elsewhere.
     #[error("method `{method}` does not lead to model `{family}`; give one of {known}")]
     WrongMethod {
-        /// The method asked for.
+        /// The requested method.
         method: &'static str,
-        /// The model asked for.
+        /// The requested model.
         family: &'static str,
         /// The methods that lead to it.
         known: String,
@@ -381,7 +381,7 @@ pub enum Error {
         /// Its options.
         known: String,
     },
-    /// Text that is no value of an option.
+    /// Text that is not a value of an option.
     #[error("option `{option}` is `{value}`; it must be {expected}")]
     BadOption {
         /// Name of the option.
@@ -400,7 +400,7 @@ pub enum Error {
         why: String,
     },
     /// Bytes that are not what an [`Incremental`](crate::infer::Incremental) wrote.
-    #[error("the saved state is damaged: {why}; save it again, or start anew")]
+    #[error("the saved state is damaged: {why}; save it again, or start again")]
     DamagedState {
         /// What is wrong with it.
         why: &'static str,
@@ -422,7 +422,7 @@ pub enum Error {
     TooFewToHide {
         /// Cells that can be hidden.
         cells: usize,
-        /// Folds asked for.
+        /// Folds requested.
         folds: usize,
     },
     /// A visible cell that the full table does not hold.
@@ -460,6 +460,8 @@ pub enum Error {
 pub enum Argument {
     /// The number of models of a mixture.
     Mixtures,
+    /// Views of the columns.
+    Views,
     /// A model for each class.
     Classes,
     /// A rotation of the loadings.
@@ -474,6 +476,7 @@ impl std::fmt::Display for Argument {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Mixtures => "a number of models",
+            Self::Views => "a division of the columns into views",
             Self::Classes => "a model for each class",
             Self::Rotation => "a rotation",
             Self::Standardize => "a choice of standardization",

@@ -33,7 +33,7 @@
 //! | [`infer`] | the methods: [`infer::Spectral`], [`infer::Newton`], [`infer::Em`], … |
 //! | [`ica`] | independent components: FastICA, maximum likelihood |
 //! | [`views`] | several tables about the same rows: canonical correlation |
-//! | [`select`] | how many components, how honest the intervals are, whether gaps come at random |
+//! | [`select`] | how many components, how well intervals are calibrated, whether values are missing at random |
 //! | [`learn`] | from a table to a model that can be kept, by a model's name |
 //! | [`io`] | tables of several formats, observed cells as they came; model files |
 

@@ -1,4 +1,4 @@
-//! Threads without a trace in the numbers: work is cut into pieces by the data alone, and partial
+//! Threads that do not change the numbers: work is cut into pieces by the data alone, and partial
 //! results are added in one fixed tree.
 
 use rayon::prelude::*;
@@ -11,7 +11,7 @@ const MAX_PIECES: usize = 16;
 pub(crate) const BLOCK_CELLS: usize = 64 * 1024;
 
 /// Runs `work` over pieces of `0..n` in parallel and merges what it returns. The pieces, whole
-/// multiples of `step` but for the last, and the order of merging depend on `n` and `step` alone.
+/// multiples of `step` except for the last, and the order of merging depend on `n` and `step` alone.
 pub(crate) fn over_pieces<T: Send>(
     n: usize,
     step: usize,
@@ -23,7 +23,7 @@ pub(crate) fn over_pieces<T: Send>(
     parts.swap_remove(0)
 }
 
-/// Runs `work` over the same pieces and returns what it says of each, in order.
+/// Runs `work` over the same pieces and returns the result of each, in order.
 pub(crate) fn pieces<T: Send>(n: usize, step: usize, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
     let piece = n.div_ceil(MAX_PIECES).next_multiple_of(step);
     let range = |p: usize| p * piece..((p + 1) * piece).min(n);

@@ -152,7 +152,7 @@ impl Spec {
         }
     }
 
-    /// Views of so many columns, a noise variance for each: group factor analysis, and canonical correlation,
+    /// Views of these numbers of columns, a noise variance for each: group factor analysis, and canonical correlation,
     /// where `n_components` counts what views share.
     ///
     /// ```
@@ -193,7 +193,7 @@ impl Spec {
         })
     }
 
-    /// The most components that so many columns can determine: one less than the columns for
+    /// The most components that this many columns can determine: one less than the columns for
     /// isotropic noise; for diagonal noise as many as leave `((d − q)² − (d + q)) / 2 ≥ 0` degrees
     /// of freedom [M 1.6.1].
     pub fn max_components(&self, n_columns: usize) -> usize {

@@ -1,18 +1,17 @@
 //! `covary fit`: learn a model from a table and keep it in a file.
 
 use super::said_written;
-use crate::args::{Family, Fitting, Kind, Reading, RotationName, Running, Selecting};
-use crate::console::Console;
+use crate::args::{Fitting, Reading, RotationName, Running, Selecting, families};
+use crate::classes;
+use crate::console::{Console, count};
 use crate::facts;
 use crate::failure::Failure;
-use crate::ica;
 use crate::input::Select;
-use crate::learn::learn;
-use crate::mixture;
+use crate::learn::Narrator;
 use crate::output::{Output, check_places};
 use clap::Args;
+use covary::family::{Classes, Family, Kind, Request};
 use covary::io::model_file;
-use covary::learn::MixtureFamily;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -46,7 +45,7 @@ pub(crate) struct Fit {
     output: Option<PathBuf>,
 
     /// What to fit.
-    #[arg(long, verbatim_doc_comment, value_enum, default_value_t = Family::Ppca)]
+    #[arg(long, verbatim_doc_comment, value_name = "FAMILY", value_parser = families(), default_value = "ppca")]
     model: Family,
 
     /// Column of classes, by name or number: a model is fitted to the rows of each class, and
@@ -54,7 +53,7 @@ pub(crate) struct Fit {
     #[arg(long, verbatim_doc_comment, value_name = "COLUMN")]
     target: Option<String>,
 
-    /// How the loadings are turned for the reader; scores turn with them.
+    /// How the loadings are rotated for the reader; scores rotate with them.
     #[arg(long, verbatim_doc_comment, value_enum, default_value_t = RotationName::None)]
     rotation: RotationName,
 
@@ -73,14 +72,6 @@ pub(crate) struct Fit {
 
     #[command(flatten)]
     running: Running,
-}
-
-/// More than one model.
-#[derive(Clone, Copy)]
-enum Several<'a> {
-    Mixture(MixtureFamily),
-    /// One for each class that a column names.
-    Classes(covary::learn::Family, &'a str),
 }
 
 impl Fit {
@@ -102,104 +93,54 @@ impl Fit {
         })
     }
 
-    /// What is fitted where it is more than one model.
-    fn several(&self) -> Result<Option<Several<'_>>, Failure> {
-        let call = |why: &str| Err(Failure::Call(why.to_owned()));
-        let several = match (self.model.kind(), self.target.as_deref()) {
-            (Kind::One(_), None) if self.fitting.mixtures.is_some() => {
-                return call("--mixtures goes with --model mppca, mfa or gmm");
-            }
-            (Kind::One(_) | Kind::Ica, None) => return Ok(None),
-            (Kind::Mixture(_) | Kind::Ica, Some(_)) => {
-                return call(
-                    "--target fits one model for each class; leave it out, or give --model ppca or fa",
-                );
-            }
-            (Kind::One(_), Some(_)) if self.fitting.mixtures.is_some() => {
-                return call("--target has one model for each class; leave out --mixtures");
-            }
-            (Kind::Mixture(family), None) => Several::Mixture(family),
-            (Kind::One(family), Some(target)) => Several::Classes(family, target),
-        };
-        if self.rotation != RotationName::None {
-            return call("--rotation goes with one model");
+    fn fit(&self, console: Console, output: &Output) -> Result<Value, Failure> {
+        let request = self.fitting.request(self.model, self.rotation)?;
+        let mut selecting = self.fitting.selecting(&self.selecting)?.into_owned();
+        if let Some(target) = &self.target {
+            self.check_target(&request)?;
+            selecting.id.push(target.clone());
         }
-        if self.check && matches!(several, Several::Classes(..)) {
-            return call("--check goes with one model or a mixture, not with --target");
-        }
-        Ok(Some(several))
-    }
-
-    fn fit_several(&self, console: Console, output: &Output, several: Several<'_>) -> Result<Value, Failure> {
-        self.fitting.check_views(None)?;
-        let mut selecting = self.selecting.clone();
-        if let Several::Classes(_, target) = several {
-            selecting.id.push(target.to_owned());
-        }
-        let source = self.reading.read(&self.data, Select::By(&selecting))?;
-        let (learned, ledger) = match several {
-            Several::Mixture(family) => {
-                let (mut learned, ledger) = mixture::learn(console, &source, family, &self.fitting)?;
-                if self.check {
-                    mixture::check(console, &source, &mut learned, self.fitting.seed)?;
-                }
-                (learned, ledger)
-            }
-            Several::Classes(family, target) => {
-                let request = self.fitting.request(family, self.rotation);
-                mixture::learn_by_class(console, &source, (family, target), &request)?
-            }
-        };
-        output.write(|out| model_file::write_mixture(&learned.saved, out))?;
-        Ok(self.running.findings(|| {
-            json!({
-                "data": facts::as_json(&source, &ledger),
-                "model": facts::parsed(&learned.saved.to_json()),
-            })
-        }))
-    }
-
-    fn fit_sources(&self, console: Console, output: &Output) -> Result<Value, Failure> {
-        self.fitting.check_views(None)?;
-        if self.check || self.rotation != RotationName::None {
+        if self.check && self.model.kind() == Kind::Sources {
             return Err(Failure::Call(
-                "--check and --rotation go with a linear-Gaussian model; independent components have no density to check by, and their directions are their own"
+                "--check goes with a linear-Gaussian model; independent components have no density to check by"
                     .to_owned(),
             ));
         }
-        let source = self.reading.read(&self.data, Select::By(&self.selecting))?;
-        let (learned, ledger) = ica::learn(console, &source, &self.fitting)?;
-        output.write(|out| model_file::write_sources(&learned.saved, out))?;
+        let source = self.reading.read(&self.data, Select::By(&selecting))?;
+        let classes = self.target.as_deref().map(|target| classes::of_column(&source, target)).transpose()?;
+        let ledger = facts::tell(console, &source);
+        if let Some(classes) = &classes {
+            let unlabeled = classes.of_rows.iter().filter(|label| label.is_none()).count();
+            if unlabeled > 0 {
+                console.say(&format!("without a class, so not learned from: {}", count(unlabeled, "row")));
+            }
+        }
+        let request = Request { views: self.fitting.views(&source)?, classes, ..request };
+        let narrator = Narrator::new(console, (&source, &ledger), &request, &self.fitting);
+        let (mut learned, map) = narrator.learn()?;
+        if self.check {
+            let data = map.dataset(source.table.dataset()).map_err(|e| Failure::of_table(&source.name, e))?;
+            narrator.check(&mut learned, &data)?;
+        }
+        output.write(|out| model_file::write(&learned, out))?;
         Ok(self.running.findings(|| {
             json!({
                 "data": facts::as_json(&source, &ledger),
-                "model": facts::parsed(&learned.saved.to_json()),
+                "model": facts::model_as_json(&learned),
             })
         }))
     }
 
-    fn fit(&self, console: Console, output: &Output) -> Result<Value, Failure> {
-        if let Some(several) = self.several()? {
-            return self.fit_several(console, output, several);
-        }
-        let Kind::One(family) = self.model.kind() else { return self.fit_sources(console, output) };
-        self.fitting.check_views(Some(family))?;
-        if family.has_views() && self.rotation != RotationName::None {
+    /// Refuses what does not go with a model for each class.
+    fn check_target(&self, request: &Request) -> Result<(), Failure> {
+        let none = Classes { target: String::new(), names: Vec::new(), of_rows: Vec::new(), priors: None };
+        let asked = Request { classes: Some(none), ..request.clone() };
+        asked.check().map_err(|e| Failure::of_request("", e, &request.views))?;
+        if self.check {
             return Err(Failure::Call(
-                "--rotation would mix what views share with what is private to one; leave it out".to_owned(),
+                "--check goes with one model or a mixture, not with --target".to_owned(),
             ));
         }
-        let source = self.reading.read(&self.data, Select::By(&*self.fitting.selecting(&self.selecting)?))?;
-        let (mut learned, ledger) = learn(console, &source, family, &self.fitting, self.rotation)?;
-        if self.check {
-            learned.check(console, &source.name, &self.fitting)?;
-        }
-        output.write(|out| model_file::write(&learned.saved, out))?;
-        Ok(self.running.findings(|| {
-            json!({
-                "data": facts::as_json(&source, &ledger),
-                "model": facts::model_as_json(&learned.saved),
-            })
-        }))
+        Ok(())
     }
 }

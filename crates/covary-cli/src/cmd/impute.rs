@@ -1,25 +1,19 @@
 //! `covary impute`: fill the gaps and say how sure each number is.
 
 use super::{Asked, ask, said_written};
-use crate::args::{
-    Family, Fitting, Kind, Reading, RotationName, Running, Selecting, Target, at_least_one, probability,
-};
+use crate::args::{Fitting, Reading, RotationName, Running, Selecting, Target, at_least_one, probability};
 use crate::console::{Console, aligned, count, names};
 use crate::facts;
 use crate::failure::Failure;
-use crate::ica;
 use crate::input::{self, Select, Source};
-use crate::learn::{self, Learned, learn};
-use crate::mixture;
+use crate::learn::{self, Narrator};
 use crate::output::{Output, check_places, format_of, is_device};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use covary::data::Ledger;
-use covary::ica::NoisyMixing;
-use covary::io::model_file::Opened;
-use covary::io::{self, Format, Rounding};
-use covary::learn::{LearnedMixture, LearnedSources};
-use covary::model::{ColumnMap, FilledCell, Imputed, Predictive};
-use covary::select::{SelfCheck, check_filled};
+use covary::family::{Family, Request};
+use covary::io::{Format, Rounding};
+use covary::learned::{Learned, Rows, Trained};
+use covary::model::{ColumnMap, Imputed};
 use covary::{Dataset, Error};
 use covary_report::scale::rounded;
 use serde_json::{Value, json};
@@ -62,7 +56,7 @@ pub(crate) struct Impute {
     #[arg(long, verbatim_doc_comment, value_name = "NAME|MODEL", default_value = "ppca")]
     model: String,
 
-    /// Probability that an interval holds the true value. Only structured, mean-field and gibbs
+    /// Probability that an interval covers the true value. Only structured, mean-field and gibbs
     /// count that their parameters were estimated; with other methods fewer values are inside
     /// on small tables, as the check shows.
     #[arg(long, verbatim_doc_comment, value_name = "LEVEL", default_value_t = 0.95, value_parser = probability)]
@@ -105,41 +99,11 @@ pub(crate) struct Impute {
 /// What fills the gaps, and how well.
 struct Filler {
     /// Whether the model was fitted to this very table.
-    own: bool,
+    rows: Rows,
     source: Source,
-    opened: Opened,
+    learned: Learned,
     column_map: ColumnMap,
     ledger: Ledger,
-}
-
-/// What says what stands in a gap.
-enum Fills<'a> {
-    Density(Predictive<'a>),
-    Sources(&'a NoisyMixing),
-}
-
-impl<'a> Fills<'a> {
-    fn of(opened: &'a Opened, own: bool) -> Result<Self, io::Error> {
-        Ok(match opened {
-            Opened::Model(saved) if own => Self::Density(saved.of_training_rows()),
-            Opened::Sources(saved) => Self::Sources(saved.noisy()?),
-            _ => Self::Density(opened.of_new_rows()?),
-        })
-    }
-
-    fn gap_cells(&self, data: &Dataset) -> Result<Vec<FilledCell>, Error> {
-        match self {
-            Self::Density(density) => density.gap_cells(data),
-            Self::Sources(model) => model.gap_cells(data),
-        }
-    }
-
-    fn impute(&self, data: &Dataset) -> Result<Imputed, Error> {
-        match self {
-            Self::Density(density) => density.impute(data),
-            Self::Sources(model) => model.impute(data),
-        }
-    }
 }
 
 impl Impute {
@@ -160,7 +124,7 @@ impl Impute {
         let table = self.target.output.is_none().then_some(standard_output);
         let checkpoint = self.fitting.checkpoint.as_deref();
         let all: Vec<&Path> = table.into_iter().chain(outputs.iter().copied()).chain(checkpoint).collect();
-        let family = Family::from_str(&self.model, false).ok();
+        let family = self.model.parse::<Family>().ok();
         let model = PathBuf::from(&self.model);
         let inputs: Vec<&Path> =
             std::iter::once(self.data.as_path()).chain(family.is_none().then_some(model.as_path())).collect();
@@ -176,57 +140,32 @@ impl Impute {
     }
 
     fn fill_by_fit(&self, console: Console, family: Family, draws: &[PathBuf]) -> Result<Value, Failure> {
-        self.fitting.check_views(match family.kind() {
-            Kind::One(family) => Some(family),
-            Kind::Mixture(_) | Kind::Ica => None,
-        })?;
+        let request = self.fitting.request(family, RotationName::None)?;
         let outputs = Outputs::open(self, draws)?;
         let source = self.reading.read(&self.data, Select::By(&*self.fitting.selecting(&self.selecting)?))?;
         // A complete table has nothing to fill: any model leaves it as it is.
         if source.table.dataset().is_complete() {
             return self.pass_through(console, &source, &outputs);
         }
-        let (opened, column_map, ledger) = match family.kind() {
-            Kind::One(_) if self.fitting.mixtures.is_some() => {
-                return Err(Failure::Call("--mixtures goes with --model mppca, mfa or gmm".to_owned()));
-            }
-            Kind::One(family) => {
-                let (mut learned, ledger) =
-                    learn(console, &source, family, &self.fitting, RotationName::None)?;
-                if !self.no_check {
-                    learned.check(console, &source.name, &self.fitting)?;
-                }
-                let Learned { saved, column_map, .. } = learned;
-                (Opened::Model(Box::new(saved)), column_map, ledger)
-            }
-            Kind::Mixture(family) => {
-                let (mut learned, ledger) = mixture::learn(console, &source, family, &self.fitting)?;
-                if !self.no_check {
-                    mixture::check(console, &source, &mut learned, self.fitting.seed)?;
-                }
-                let LearnedMixture { saved, column_map, .. } = learned;
-                (Opened::Mixture(Box::new(saved)), column_map, ledger)
-            }
-            Kind::Ica => {
-                let (LearnedSources { saved, column_map }, ledger) =
-                    ica::learn(console, &source, &self.fitting)?;
-                let opened = Opened::Sources(Box::new(saved));
-                let failed = |e| Failure::of_table(&source.name, e);
-                let data = column_map.dataset(source.table.dataset()).map_err(failed)?;
-                let fills = Fills::of(&opened, true).map_err(|e| Failure::work(&source.name, e))?;
-                self.check_as_it_is(console, &fills, &data).map_err(failed)?;
-                drop((fills, data));
-                (opened, column_map, ledger)
-            }
-        };
-        self.write(console, &Filler { own: true, source, opened, column_map, ledger }, &outputs)
+        let ledger = facts::tell(console, &source);
+        let request = Request { views: self.fitting.views(&source)?, ..request };
+        let narrator = Narrator::new(console, (&source, &ledger), &request, &self.fitting);
+        let (mut learned, column_map) = narrator.learn()?;
+        learned.fill(Rows::Training).map_err(|e| Failure::of_model(&source.name, e))?;
+        if !self.no_check {
+            let failed = |e| Failure::of_table(&source.name, e);
+            narrator.check(&mut learned, &*column_map.dataset(source.table.dataset()).map_err(failed)?)?;
+        }
+        drop(narrator);
+        self.write(console, &Filler { rows: Rows::Training, source, learned, column_map, ledger }, &outputs)
     }
 
     fn fill_by_model(&self, console: Console, model: &Path, draws: &[PathBuf]) -> Result<Value, Failure> {
         if !model.exists() && !input::is_pipe(model) {
             return Err(Failure::Call(format!(
-                "--model `{}` is neither pca, ppca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm or ica nor a model file",
-                model.display()
+                "--model `{}` is neither {} nor a model file",
+                model.display(),
+                Family::names(|_| true)
             )));
         }
         if !self.selecting.is_default() {
@@ -236,7 +175,7 @@ impl Impute {
         }
         if !self.fitting.is_default() {
             return Err(Failure::Call(
-                "a model file is not fitted again; leave out --components, --mixtures, --view, --inference, --standardize, --prior, --checkpoint, --max-iter and --tol"
+                "a model file is not fitted again; leave out --components, --mixtures, --view, --inference, --standardize, --option, --checkpoint, --max-iter and --tol"
                     .to_owned(),
             ));
         }
@@ -244,52 +183,30 @@ impl Impute {
         let asked = ask(model, &self.data, &self.reading)?;
         let ledger = facts::tell(console, &asked.source);
         asked.warn_of_constants(console);
-        let failed = |e| Failure::of_table(&asked.source.name, e);
-        let data = asked.data()?;
-        let fills = Fills::of(&asked.opened, false).map_err(|e| Failure::work(&asked.model, e))?;
-        let (family, size, training) = match &asked.opened {
-            Opened::Model(saved) => {
-                (saved.family.as_str(), count(saved.n_shown(), "component"), &saved.training)
-            }
-            Opened::Mixture(saved) => {
-                (saved.family.as_str(), count(saved.mixture.models().len(), "model"), &saved.training)
-            }
-            Opened::Sources(saved) => ("ica", count(saved.model().n_components(), "source"), &saved.training),
+        let (data, learned) = (asked.data()?, &asked.learned);
+        learned.fill(Rows::New).map_err(|e| asked.refused(e))?;
+        let size = match &learned.model {
+            Trained::Linear(_) => count(learned.n_shown(), "component"),
+            Trained::Mixture(fit) => count(fit.mixture.models().len(), "model"),
+            Trained::Sources(_) => count(learned.n_components(), "source"),
         };
         console.say(&format!(
             "filling by {}, {size}, learned from {}",
-            covary::learn::Family::words(family),
-            count(training.n_rows, "row"),
+            learned.family.words(),
+            count(learned.training.n_rows, "row"),
         ));
-        if let Opened::Model(saved) = &asked.opened {
-            learn::warn_of_trends(console, &saved.model, &data);
+        if let Ok(fit) = learned.linear() {
+            learn::warn_of_trends(console, &fit.model, &data);
         }
-        let check = self.check_as_it_is(console, &fills, &data).map_err(failed)?;
-        drop((fills, data));
-        let Asked { mut opened, source, column_map, .. } = asked;
-        if let Opened::Model(saved) = &mut opened {
-            saved.check = check;
+        let mut check = None;
+        if !self.no_check && !data.is_complete() {
+            check = learn::check_as_it_is(console, learned, &data, self.fitting.seed)
+                .map_err(|e| asked.refused(e))?;
         }
-        self.write(console, &Filler { own: false, source, opened, column_map, ledger }, &outputs)
-    }
-
-    /// Hides cells from a model that is not fitted again.
-    fn check_as_it_is(
-        &self,
-        console: Console,
-        fills: &Fills<'_>,
-        data: &Dataset,
-    ) -> Result<Option<SelfCheck>, Error> {
-        if self.no_check || data.is_complete() {
-            return Ok(None);
-        }
-        let fill = |rows: &Dataset| fills.gap_cells(rows);
-        let check =
-            learn::check(console, self.fitting.seed, |options, _| check_filled(&fill, data, options))?;
-        if check.is_some() {
-            console.say("(the model was not fitted again: if it has seen these rows, this flatters it)");
-        }
-        Ok(check)
+        drop(data);
+        let Asked { mut learned, source, column_map, .. } = asked;
+        learned.check = check;
+        self.write(console, &Filler { rows: Rows::New, source, learned, column_map, ledger }, &outputs)
     }
 
     fn pass_through(&self, console: Console, source: &Source, outputs: &Outputs) -> Result<Value, Failure> {
@@ -330,7 +247,7 @@ impl Impute {
     }
 
     fn write(&self, console: Console, filler: &Filler, outputs: &Outputs) -> Result<Value, Failure> {
-        let Filler { own, source, opened, column_map, ledger } = filler;
+        let Filler { rows, source, learned, column_map, ledger } = filler;
         let (table, wide) = (&source.table, source.table.dataset());
         let failed = |e: Error| Failure::of_table(&source.name, e);
         let format = self.target.format(source.format)?;
@@ -338,9 +255,9 @@ impl Impute {
             outputs.table.refuse_terminal(format.layout.name())?;
         }
         let data = column_map.dataset(wide).map_err(failed)?;
-        let fills = Fills::of(opened, *own).map_err(|e| Failure::work(&source.name, e))?;
+        let fill = learned.fill(*rows).map_err(|e| Failure::of_model(&source.name, e))?;
         let progress = console.working(&format!("filling {}", count(data.n_gaps(), "gap")));
-        let filled = column_map.imputed(fills.impute(&data).map_err(failed)?, wide).map_err(failed)?;
+        let filled = column_map.imputed(fill.fill(&data).map_err(failed)?, wide).map_err(failed)?;
         drop(progress);
         let target = self.target.output.as_deref().map_or("standard output".to_owned(), input::name_of);
         let left = outputs.table.write(|out| table.write_filled(filled.values(), format, out))?;
@@ -352,11 +269,11 @@ impl Impute {
             cells.write(|out| sheet.write(cells_format, out))?;
         }
         for (k, output) in outputs.draws.iter().enumerate() {
-            let Fills::Density(density) = &fills else {
-                return Err(Failure::Call(
+            let density = learned.density(*rows).map_err(|_| {
+                Failure::Call(
                     "--draws needs a density of rows, which independent components are not; leave it out, or give --model ppca or fa".to_owned(),
-                ));
-            };
+                )
+            })?;
             let drawn = density.draw_gaps(&data, k, self.fitting.seed).map_err(failed)?;
             let values = column_map.values(&drawn, wide).map_err(failed)?;
             output.write(|out| table.write_filled(&values, format, out))?;
@@ -379,7 +296,7 @@ impl Impute {
                 "data": facts::as_json(source, ledger),
                 "n_filled": filled.cells().len(),
                 "n_gaps_left": left_gaps,
-                "model": facts::parsed(&opened.to_json()),
+                "model": facts::model_as_json(learned),
             })
         }))
     }

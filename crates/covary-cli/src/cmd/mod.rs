@@ -23,10 +23,10 @@ use crate::interrupt;
 use crate::output::check_places;
 use crate::views;
 use clap::Args;
-use covary::Dataset;
-use covary::io::model_file::{Opened, Saved};
-use covary::io::{Format, Sheet};
+use covary::io::{Cells, Format, Sheet};
+use covary::learned::{Learned, LinearFit, Membership};
 use covary::model::ColumnMap;
+use covary::{Dataset, Error};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::Write;
@@ -99,7 +99,7 @@ pub(crate) struct Question {
 /// A model and the table it is asked about.
 pub(crate) struct Asked {
     pub(crate) model: String,
-    pub(crate) opened: Opened,
+    pub(crate) learned: Learned,
     pub(crate) source: Source,
     pub(crate) column_map: ColumnMap,
     pub(crate) bare: bool,
@@ -111,9 +111,20 @@ impl Asked {
         if self.bare { Sheet::default() } else { self.source.table.aside() }
     }
 
-    /// The model, where it takes one.
-    pub(crate) fn saved(&self) -> Result<&Saved, Failure> {
-        self.opened.model().map_err(|e| Failure::work(&self.model, e))
+    /// The one model, where only one can answer.
+    pub(crate) fn linear(&self) -> Result<&LinearFit, Failure> {
+        self.learned.linear().map_err(|e| self.refused(e))
+    }
+
+    /// What the model refused to answer, or the table to be asked.
+    pub(crate) fn refused(&self, error: Error) -> Failure {
+        match error {
+            Error::NotOneModel { .. }
+            | Error::NoDensity { .. }
+            | Error::NotAMixture { .. }
+            | Error::NoSources { .. } => Failure::of_model(&self.model, error),
+            other => Failure::of_table(&self.source.name, other),
+        }
     }
 
     /// Names the columns that never varied where the model learned and that differ here: the model knows nothing of
@@ -203,30 +214,40 @@ impl Question {
 
 /// The model and the table at these paths, columns matched by name.
 pub(crate) fn ask(model: &Path, data: &Path, reading: &Reading) -> Result<Asked, Failure> {
-    let opened = input::opened(model)?;
-    let source = reading.read(data, Select::Model(&opened))?;
-    let names = source.table.dataset().column_names();
-    let place = |name: &String| names.iter().position(|n| n == name);
-    let columns = opened.columns().iter().map(|n| place(n).expect("the reader found them all")).collect();
-    let constants = opened.constants().iter().filter_map(|c| Some((place(&c.name)?, c.value))).collect();
-    let model = input::name_of(model);
-    Ok(Asked { model, opened, source, column_map: ColumnMap { columns, constants }, bare: false })
+    let learned = input::model(model)?;
+    let source = reading.read(data, Select::Model(&learned))?;
+    let map = learned.column_map(source.table.dataset().column_names());
+    let column_map = map.map_err(|e| Failure::of_table(&source.name, e))?;
+    Ok(Asked { model: input::name_of(model), learned, source, column_map, bare: false })
 }
 
-/// As [`ask`], where the table need not have the columns of a view. The column_map has those of the others.
+/// As [`ask`], where the table need not have the columns of a view. The map has those of the others.
 fn ask_without(view: &str, model: &Path, data: &Path, reading: &Reading) -> Result<Asked, Failure> {
-    let opened = input::opened(model)?;
+    let learned = input::model(model)?;
     let name = input::name_of(model);
-    let saved = opened.model().map_err(|e| Failure::work(&name, e))?;
-    let hidden = views::find(saved, view)?;
-    let needed: Vec<String> =
-        (0..saved.columns.len()).filter(|j| !hidden.contains(j)).map(|j| saved.columns[j].clone()).collect();
+    let hidden = views::find(learned.linear().map_err(|e| Failure::of_model(&name, e))?, view)?;
+    let needed: Vec<String> = (0..learned.columns.len())
+        .filter(|j| !hidden.contains(j))
+        .map(|j| learned.columns[j].clone())
+        .collect();
     let source = reading.read(data, Select::Some(&needed))?;
     let names = source.table.dataset().column_names();
     let place = |n: &String| names.iter().position(|name| name == n).expect("the reader found them all");
     let columns = needed.iter().map(place).collect();
     let column_map = ColumnMap { columns, constants: Vec::new() };
-    Ok(Asked { model: name, opened, source, column_map, bare: false })
+    Ok(Asked { model: name, learned, source, column_map, bare: false })
+}
+
+/// Puts the most likely model of every row and the probability of each on a sheet.
+fn push_membership(sheet: &mut Sheet<'_>, of: &Membership) {
+    if of.are_classes {
+        sheet.push("predicted", Cells::Text(of.labels.iter().map(|&k| of.names[k].clone()).collect()));
+    } else {
+        sheet.push("model", Cells::Integers(of.labels.iter().map(|&k| k as i64 + 1).collect()));
+    }
+    for (k, name) in of.names.iter().enumerate() {
+        sheet.push(format!("probability_{name}"), Cells::Numbers(of.probabilities.column(k)));
+    }
 }
 
 /// Says which files were written.

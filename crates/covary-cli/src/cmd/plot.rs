@@ -6,13 +6,13 @@ use crate::console::{Console, count, names};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::{self, Select, Source};
-use crate::learn::{judge, placed};
+use crate::learn::mapped;
 use crate::output::{Output, check_places};
 use clap::Args;
 use covary::Dataset;
-use covary::io::model_file::{Opened, Saved};
-use covary::learn::{Family, Request};
-use covary::select::{Compare, SelfCheckOptions, self_check_by_cell};
+use covary::family::Request;
+use covary::learned::Learned;
+use covary::select::{Compare, SelfCheckOptions};
 use covary_report::plot::map::{Place, place_in_name};
 use covary_report::plot::scores::ColorBy;
 use covary_report::plot::{
@@ -218,14 +218,11 @@ impl Plot {
                 let stem = |p: &PathBuf| {
                     p.file_stem().map_or(input::name_of(p), |s| s.to_string_lossy().into_owned())
                 };
-                let named: Vec<(String, &Saved)> = paths.iter().map(stem).zip(&models).collect();
-                let numbers =
-                    trace::numbers(&named).map_err(|e| Failure::work(&input::name_of(&paths[0]), e))?;
+                let named: Vec<(String, &Learned)> = paths.iter().map(stem).zip(&models).collect();
+                let numbers = trace::numbers(&named).map_err(|e| of_figure(&paths[0], e))?;
                 Ok((json(&numbers), trace::draw(&numbers, &style)))
             }
-            Files::Model(path) => self
-                .of_model(&input::model(path)?, &style)
-                .map_err(|e| Failure::work(&input::name_of(path), e)),
+            Files::Model(path) => self.of_model(path, &style),
             Files::Data(path) => self.of_table(console, path, &style),
             Files::Both(model, data) => {
                 let asked = ask(model, data, &self.reading)?;
@@ -234,50 +231,55 @@ impl Plot {
         }
     }
 
-    fn of_model(&self, saved: &Saved, style: &Style) -> Result<Drawn, String> {
-        let failed = |e: covary_report::Error| e.to_string();
+    fn of_model(&self, path: &Path, style: &Style) -> Result<Drawn, Failure> {
+        let failed = |e: covary_report::Error| of_figure(path, e);
+        let learned = &input::model(path)?;
         Ok(match self.kind {
             Kind::Hinton => {
-                let numbers = hinton::numbers(saved).map_err(failed)?;
+                let numbers = hinton::numbers(learned).map_err(failed)?;
                 (json(&numbers), hinton::draw(&numbers, style))
             }
             Kind::Loadings => {
                 let asked = Some(&self.components[..]).filter(|c| !c.is_empty());
-                let numbers = loadings::numbers(saved, asked).map_err(failed)?;
+                let numbers = loadings::numbers(learned, asked).map_err(failed)?;
                 (json(&numbers), loadings::draw(&numbers, style))
             }
             Kind::Relevance => {
-                let numbers = relevance::numbers(saved).map_err(failed)?;
+                let numbers = relevance::numbers(learned).map_err(failed)?;
                 (json(&numbers), relevance::draw(&numbers, style))
             }
             Kind::Views => {
-                let numbers = views::numbers(saved).map_err(failed)?;
+                let numbers = views::numbers(learned).map_err(failed)?;
                 (json(&numbers), views::draw(&numbers, style))
             }
             Kind::Images => {
-                let numbers = images::numbers(saved, None, self.picture()?).map_err(failed)?;
+                let numbers = images::numbers(learned, None, self.picture(path)?).map_err(failed)?;
                 (json(&numbers), images::draw(&numbers, style))
             }
             Kind::Map => {
                 let component = self.component();
-                let q = saved.n_shown();
+                let linear = learned.linear().map_err(|e| failed(e.into()))?;
+                let q = learned.n_shown();
                 if component > q {
                     return Err(failed(covary_report::Error::NoSuchComponent { asked: component, has: q }));
                 }
                 let place = |(j, name): (usize, &String)| {
                     let (latitude, longitude) = place_in_name(name)?;
-                    Some(Place { latitude, longitude, value: saved.model.loadings()[(j, component - 1)] })
+                    Some(Place { latitude, longitude, value: linear.model.loadings()[(j, component - 1)] })
                 };
-                let places: Vec<Place> = saved.columns.iter().enumerate().filter_map(place).collect();
+                let places: Vec<Place> = learned.columns.iter().enumerate().filter_map(place).collect();
                 if places.is_empty() {
-                    return Err("no name of a column holds latitude and longitude, such as `12.5N 77.5W`; if rows are places, name their columns: covary plot MODEL DATA --kind map --lat COLUMN --lon COLUMN".to_owned());
+                    return Err(Failure::work(
+                        &input::name_of(path),
+                        "no name of a column holds latitude and longitude, such as `12.5N 77.5W`; if rows are places, name their columns: covary plot MODEL DATA --kind map --lat COLUMN --lon COLUMN",
+                    ));
                 }
                 let name = format!("Loadings of component {component}, in the units of the columns");
-                let numbers = map::numbers(&map_subject(saved), &name, &places).map_err(failed)?;
+                let numbers = map::numbers(&map_subject(learned), &name, &places).map_err(failed)?;
                 (json(&numbers), map::draw(&numbers, style))
             }
             _ => {
-                let numbers = scree::numbers(saved, None).map_err(failed)?;
+                let numbers = scree::numbers(learned, None).map_err(failed)?;
                 (json(&numbers), scree::draw(&numbers, style))
             }
         })
@@ -302,7 +304,7 @@ impl Plot {
             }
             _ => {
                 let ledger = facts::tell(console, &source);
-                let column_map = placed(console, &source, &ledger)?;
+                let column_map = mapped(console, &source, &ledger)?;
                 let refused = |e| Failure::of_table(&source.name, e);
                 let data = column_map.dataset(source.table.dataset()).map_err(refused)?;
                 let compare = Compare {
@@ -324,53 +326,47 @@ impl Plot {
 
     fn of_both(&self, console: Console, asked: &Asked, style: &Style) -> Result<Drawn, Failure> {
         let data = asked.data()?;
-        let failed = |e: covary_report::Error| Failure::work(&asked.source.name, e);
-        if self.kind == Kind::Sources {
-            let Opened::Sources(saved) = &asked.opened else {
-                return Err(Failure::work(
-                    &asked.model,
-                    "holds no independent components; `covary fit --model ica` finds them",
-                ));
-            };
-            let numbers = sources::numbers(saved, &data).map_err(failed)?;
-            return Ok((json(&numbers), sources::draw(&numbers, style)));
-        }
-        if self.kind == Kind::Mixture {
-            let Opened::Mixture(saved) = &asked.opened else {
-                let why =
-                    "holds one model, and --kind mixture asks for a mixture: covary fit DATA --model mppca";
-                return Err(Failure::work(&asked.model, why));
-            };
-            let numbers = mixture::numbers(saved, &data).map_err(failed)?;
-            return Ok((json(&numbers), mixture::draw(&numbers, style)));
-        }
-        let saved = asked.saved()?;
+        let failed = |e: covary_report::Error| match e {
+            covary_report::Error::Numbers(e) => asked.refused(e),
+            e => Failure::work(&asked.source.name, e),
+        };
+        let learned = &asked.learned;
         Ok(match self.kind {
+            Kind::Sources => {
+                let numbers = sources::numbers(learned, &data).map_err(failed)?;
+                (json(&numbers), sources::draw(&numbers, style))
+            }
+            Kind::Mixture => {
+                let numbers = mixture::numbers(learned, &data).map_err(failed)?;
+                (json(&numbers), mixture::draw(&numbers, style))
+            }
             Kind::Scores => {
                 let color = self.color_by(&asked.source)?;
-                let numbers = scores::numbers(saved, &data, self.pair()?, color.as_ref()).map_err(failed)?;
+                let numbers =
+                    scores::numbers(learned, &data, self.pair()?, color.as_ref()).map_err(failed)?;
                 (json(&numbers), scores::draw(&numbers, style))
             }
             Kind::Biplot => {
                 let color = self.color_by(&asked.source)?;
-                let numbers = biplot::numbers(saved, &data, self.pair()?, color.as_ref()).map_err(failed)?;
+                let numbers =
+                    biplot::numbers(learned, &data, self.pair()?, color.as_ref()).map_err(failed)?;
                 (json(&numbers), biplot::draw(&numbers, style))
             }
             Kind::Covariance => {
-                let numbers = covariance::numbers(saved, &data).map_err(failed)?;
+                let numbers = covariance::numbers(learned, &data).map_err(failed)?;
                 (json(&numbers), covariance::draw(&numbers, style))
             }
             Kind::Samples => {
-                let numbers = samples::numbers(saved, &data, self.seed).map_err(failed)?;
+                let numbers = samples::numbers(learned, &data, self.seed).map_err(failed)?;
                 (json(&numbers), samples::draw(&numbers, style))
             }
             Kind::Missing => {
-                let numbers = missing::numbers(&data, Some(saved)).map_err(failed)?;
+                let numbers = missing::numbers(&data, Some(learned)).map_err(failed)?;
                 (json(&numbers), missing::draw(&numbers, style))
             }
             Kind::Images => {
-                let shape = self.picture().map_err(Failure::Call)?;
-                let numbers = images::numbers(saved, Some(&data), shape).map_err(failed)?;
+                let shape = self.picture(Path::new(&asked.model))?;
+                let numbers = images::numbers(learned, Some(&data), shape).map_err(failed)?;
                 (json(&numbers), images::draw(&numbers, style))
             }
             Kind::Intervals => {
@@ -382,7 +378,7 @@ impl Plot {
                 (json(&numbers), map::draw(&numbers, style))
             }
             _ => {
-                let numbers = scree::numbers(saved, Some(&data)).map_err(failed)?;
+                let numbers = scree::numbers(learned, Some(&data)).map_err(failed)?;
                 (json(&numbers), scree::draw(&numbers, style))
             }
         })
@@ -395,34 +391,32 @@ impl Plot {
         asked: &Asked,
         data: &Dataset,
     ) -> Result<intervals::IntervalsNumbers, Failure> {
-        let (saved, name) = (asked.saved()?, &asked.source.name);
-        let family = Family::from_name(&saved.family).unwrap_or(Family::Ppca);
-        let method = judge(saved, &Request::new(family)).map_err(|e| Failure::of_table(name, e))?;
-        let spec = covary::Spec { n_components: saved.n_shown(), ..saved.spec.clone() };
+        let request = Request { seed: self.seed, ..Request::new(asked.learned.family) };
+        asked.linear()?;
         let options = SelfCheckOptions { seed: self.seed, ..SelfCheckOptions::default() };
         let mut progress = console.steps("fitting without hidden cells");
-        let (_, cells) = self_check_by_cell(data, &spec, &method, &options, &mut progress)
-            .map_err(|e| Failure::of_table(name, e))?;
+        let checked = asked
+            .learned
+            .check_by_refit(&request, data, &options, &mut progress)
+            .map_err(|e| asked.refused(e))?;
         drop(progress);
-        intervals::numbers(saved, data, &cells).map_err(|e| Failure::work(name, e))
+        intervals::numbers(&asked.learned, data, &checked.cells)
+            .map_err(|e| Failure::work(&asked.source.name, e))
     }
 
     fn map_of_scores(&self, asked: &Asked, data: &Dataset) -> Result<map::MapNumbers, Failure> {
-        let (saved, source) = (asked.saved()?, &asked.source);
-        let subject = map_subject(saved);
+        let (learned, source) = (&asked.learned, &asked.source);
+        let subject = map_subject(learned);
         if let Some(color) = &self.color {
             return self.map_of_rows(source, color, &subject, &numbers_of(source, color)?);
         }
-        let (component, q) = (self.component(), saved.n_shown());
+        let (component, q) = (self.component(), learned.n_shown());
         if component > q {
             let why = covary_report::Error::NoSuchComponent { asked: component, has: q };
             return Err(Failure::work(&source.name, why));
         }
-        let scores = saved
-            .model
-            .transform(data, covary::Coordinates::Posterior)
-            .map_err(|e| Failure::of_table(&source.name, e))?
-            .column(component - 1);
+        let scores = asked.linear()?.model.transform(data, covary::Coordinates::Posterior);
+        let scores = scores.map_err(|e| asked.refused(e))?.column(component - 1);
         self.map_of_rows(source, &format!("Scores along component {component}"), &subject, &scores)
     }
 
@@ -459,8 +453,9 @@ impl Plot {
         }
     }
 
-    fn picture(&self) -> Result<(usize, usize), String> {
-        self.shape.ok_or_else(|| "--kind images needs --shape ROWSxCOLUMNS, such as --shape 28x28".to_owned())
+    fn picture(&self, path: &Path) -> Result<(usize, usize), Failure> {
+        let missing = "--kind images needs --shape ROWSxCOLUMNS, such as --shape 28x28";
+        self.shape.ok_or_else(|| Failure::work(&input::name_of(path), missing))
     }
 
     /// The column that colors: numbers if there are more of them than colors, groups otherwise.
@@ -481,12 +476,20 @@ impl Plot {
     }
 }
 
-fn map_subject(saved: &Saved) -> String {
+/// Why there is no figure of a model.
+fn of_figure(path: &Path, error: covary_report::Error) -> Failure {
+    match error {
+        covary_report::Error::Numbers(e) => Failure::of_model(&input::name_of(path), e),
+        other => Failure::work(&input::name_of(path), other),
+    }
+}
+
+fn map_subject(learned: &Learned) -> String {
     format!(
         "{}, {}; fitted to {}",
-        Family::words(&saved.family),
-        count(saved.n_shown(), "component"),
-        count(saved.training.n_rows, "row")
+        learned.family.words(),
+        count(learned.n_shown(), "component"),
+        count(learned.training.n_rows, "row")
     )
 }
 

@@ -5,11 +5,9 @@ use crate::args::probability;
 use crate::failure::Failure;
 use crate::views;
 use clap::Args;
-use covary::io::model_file::Opened;
 use covary::io::{Cells, ColumnKind, Sheet};
-use covary::learn::Family;
 use covary::model::ColumnMap;
-use covary::{Dataset, Matrix, Reconstruction};
+use covary::{Dataset, Error, Matrix};
 use serde_json::Value;
 
 /// Rows as the model sees them: every cell, observed or not, replaced by what the components say.
@@ -55,24 +53,12 @@ impl Reconstruct {
         }
         self.question.answer(|_, asked, write| {
             let data = asked.data()?;
-            let failed = |e| Failure::of_table(&asked.source.name, e);
-            let seen = if let Opened::Sources(saved) = &asked.opened {
-                let model = saved.model();
-                model.transform(&data).and_then(|sources| model.reconstruct(&sources)).map_err(failed)?
-            } else {
-                let saved = asked.saved()?;
-                if saved.family == Family::Pcca.name() {
-                    return Err(Failure::Call(
-                        "a pcca model predicts one view from the other; say which: --view NAME".to_owned(),
-                    ));
-                }
-                let how = if self.orthogonal || saved.family == "pca" {
-                    Reconstruction::Orthogonal
-                } else {
-                    Reconstruction::PosteriorMean
-                };
-                saved.model.reconstruct(&data, how).map_err(failed)?
-            };
+            let seen = asked.learned.reconstruct(&data, self.orthogonal).map_err(|e| match e {
+                Error::Unsupported { .. } => Failure::Call(
+                    "a pcca model predicts one view from the other; say which: --view NAME".to_owned(),
+                ),
+                e => asked.refused(e),
+            })?;
             let (table, ColumnMap { columns, constants }) = (&asked.source.table, &asked.column_map);
             let mut sheet = Sheet::default();
             let mut numbers = 0..;
@@ -101,16 +87,16 @@ impl Reconstruct {
     /// The columns of a view given the others.
     fn predict(&self, view: &str) -> Result<(), Failure> {
         self.question.answer_without(Some(view), |_, asked, write| {
-            let (saved, known) = (asked.saved()?, asked.data()?);
+            let (fit, known) = (asked.linear()?, asked.data()?);
             let failed = |e| Failure::of_table(&asked.source.name, e);
-            let hidden = views::find(saved, view)?;
-            let joint = Matrix::from_fn(known.n_rows(), saved.columns.len(), |i, j| match j {
+            let hidden = views::find(fit, view)?;
+            let joint = Matrix::from_fn(known.n_rows(), asked.learned.columns.len(), |i, j| match j {
                 j if hidden.contains(&j) => f64::NAN,
                 j if j < hidden.start => known.row(i)[j],
                 j => known.row(i)[j - hidden.len()],
             });
             let joint = Dataset::new(joint).map_err(failed)?;
-            let filled = saved.of_new_rows().impute(&joint).map_err(failed)?;
+            let filled = fit.of_new_rows().impute(&joint).map_err(failed)?;
             let mut predicted = vec![[(); 4].map(|()| vec![f64::NAN; known.n_rows()]); hidden.len()];
             for cell in filled.cells().iter().filter(|cell| hidden.contains(&cell.column)) {
                 let (lower, upper) = cell.interval(self.interval).map_err(failed)?;
@@ -120,7 +106,7 @@ impl Reconstruct {
                 }
             }
             let mut sheet = asked.aside();
-            for (name, column) in saved.columns[hidden].iter().zip(predicted) {
+            for (name, column) in asked.learned.columns[hidden].iter().zip(predicted) {
                 for (what, values) in ["predicted", "sd", "lower", "upper"].iter().zip(column) {
                     sheet.push(format!("{what}_{name}"), Cells::Numbers(values));
                 }

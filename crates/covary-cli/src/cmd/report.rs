@@ -1,16 +1,16 @@
 //! `covary report`: one page that says what is in a table, what was learned, and what to doubt.
 
 use super::said_written;
-use crate::args::{Family, Fitting, Kind, Reading, RotationName, Running, Selecting, probability};
+use crate::args::{Fitting, Reading, RotationName, Running, Selecting, families, probability};
 use crate::console::{Console, names};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::{Select, Source};
-use crate::learn::{learn_placed, tell_placed};
+use crate::learn::Narrator;
 use crate::output::{Output, check_places};
 use clap::Args;
 use covary::data::Ledger;
-use covary::learn::{self, Components};
+use covary::family::{Family, Kind, Request};
 use covary::model::ColumnMap;
 use covary_report::page::{self, Facts, Study, Subject};
 use serde_json::Value;
@@ -41,14 +41,14 @@ pub(crate) struct Report {
     output: Option<PathBuf>,
 
     /// What to fit.
-    #[arg(long, verbatim_doc_comment, value_enum, default_value_t = Family::Ppca)]
+    #[arg(long, verbatim_doc_comment, value_name = "FAMILY", value_parser = families(), default_value = "ppca")]
     model: Family,
 
-    /// How the loadings are turned for the reader; scores turn with them.
+    /// How the loadings are rotated for the reader; scores rotate with them.
     #[arg(long, verbatim_doc_comment, value_enum, default_value_t = RotationName::None)]
     rotation: RotationName,
 
-    /// Probability that an interval of a filled cell holds the true value.
+    /// Probability that an interval of a filled cell covers the true value.
     #[arg(long, verbatim_doc_comment, value_name = "LEVEL", default_value_t = 0.95, value_parser = probability)]
     interval: f64,
 
@@ -75,19 +75,16 @@ impl Report {
                 "--json takes standard output; name a file for the page with -o".to_owned(),
             ));
         }
-        let family = match self.model.kind() {
-            Kind::One(family) if self.fitting.mixtures.is_none() && !family.has_views() => family,
-            _ => {
-                return Err(Failure::Call(
-                    "a report is about one model; give --model pca, ppca, fa, bpca or gaussian, without --mixtures"
-                        .to_owned(),
-                ));
-            }
-        };
-        self.fitting.check_views(Some(family))?;
+        if self.model.kind() != Kind::Linear || self.model.has_views() {
+            return Err(Failure::Call(format!(
+                "a report is about one model; give --model {}",
+                Family::names(|family| family.kind() == Kind::Linear && !family.has_views())
+            )));
+        }
+        let request = self.fitting.request(self.model, self.rotation)?;
         self.running.run(|console| {
             let output = Output::open(self.output.as_deref())?;
-            let (found, refused) = self.report(console, &output, family)?;
+            let (found, refused) = self.report(console, &output, &request)?;
             said_written(console, &outputs);
             self.running.report(&found)?;
             refused.map_or(Ok(()), Err)
@@ -99,7 +96,7 @@ impl Report {
         &self,
         console: Console,
         output: &Output,
-        family: learn::Family,
+        request: &Request,
     ) -> Result<(Value, Option<Failure>), Failure> {
         let command = command_line();
         let subject = Subject {
@@ -117,7 +114,7 @@ impl Report {
         };
         let ledger = facts::tell(console, &source);
         let subject = Subject { table: Some((&source.table, &ledger)), ..subject };
-        match self.study(console, output, family, (subject, &source, &ledger)) {
+        match self.study(console, output, request, (subject, &source, &ledger)) {
             Ok(found) => Ok((found, None)),
             Err(unfit @ Failure::Unfit { .. }) => self.refused(output, subject, unfit),
             Err(other) => Err(other),
@@ -128,26 +125,29 @@ impl Report {
         &self,
         console: Console,
         output: &Output,
-        family: learn::Family,
+        request: &Request,
         (subject, source, ledger): (Subject<'_>, &Source, &Ledger),
     ) -> Result<Value, Failure> {
         let wide = source.table.dataset();
-        let column_map = ColumnMap::of_observed(wide).map_err(|e| Failure::of_table(&source.name, e))?;
-        tell_placed(console, source, ledger, &column_map);
+        let refused = |e| Failure::of_table(&source.name, e);
+        let column_map = ColumnMap::of_observed(wide).map_err(refused)?;
         let empty: Vec<&str> =
             ledger.empty_columns.iter().map(|&j| wide.column_names()[j].as_str()).collect();
         if !empty.is_empty() {
             console.warn(&format!("no value at all, so not in the model; gaps stay: {}", names(&empty)));
         }
-        let request = self.fitting.request(family, self.rotation);
-        let mut learned = learn_placed(console, source, column_map, request, &self.fitting)?;
-        let cells = learned.check(console, &source.name, &self.fitting)?;
+        let narrator = Narrator::new(console, (source, ledger), request, &self.fitting);
+        let mut learned = narrator.learn_mapped(&column_map)?;
+        let data = column_map.dataset(wide).map_err(refused)?;
+        let cells = narrator.check(&mut learned, &data)?;
+        let choice = narrator.choice().expect("told of before the fit");
         let study = Study {
-            saved: &learned.saved,
-            column_map: &learned.column_map,
-            data: &learned.data,
+            linear: learned.linear().map_err(refused)?,
+            learned: &learned,
+            column_map: &column_map,
+            data: &data,
             cells: &cells,
-            asked: self.fitting.components.unwrap_or(Components::Auto),
+            choice: &choice,
         };
         self.write(output, &Subject { study: Some(study), ..subject })
     }

@@ -8,8 +8,8 @@ use crate::input;
 use crate::interrupt;
 use crate::output::check_places;
 use clap::Args;
-use covary::io::model_file::{Opened, SavedClasses};
 use covary::io::{Cells, Error, Format, Sheet};
+use covary::learned::{Learned, Rows};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde_json::json;
@@ -53,10 +53,10 @@ impl Sample {
         self.running.run(|console| {
             let format = self.target.format(Format::CSV)?;
             let output = self.target.open(format, self.running.json)?;
-            let opened = input::opened(&self.model)?;
-            opened.of_new_rows().map_err(|e| Failure::work(&input::name_of(&self.model), e))?;
+            let learned = input::model(&self.model)?;
+            learned.density(Rows::New).map_err(|e| Failure::of_model(&input::name_of(&self.model), e))?;
             let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-            let at_once = (CELLS / opened.columns().len()).clamp(1, ROWS);
+            let at_once = (CELLS / learned.columns.len()).clamp(1, ROWS);
             let progress = console.share("drawing rows");
             let mut done = 0;
             // Rows are drawn one after the other, so that it does not matter where a part ends.
@@ -64,7 +64,7 @@ impl Sample {
                 if interrupt::asked() {
                     return Err(covary::Error::Interrupted.into());
                 }
-                let sheet = part(&opened, rows, &mut rng)?;
+                let sheet = part(&learned, rows, &mut rng)?;
                 done += rows;
                 let _ = progress.done(done, self.rows);
                 Ok(sheet)
@@ -79,26 +79,18 @@ impl Sample {
 }
 
 /// The next rows, with the columns that never varied.
-fn part(opened: &Opened, n_rows: usize, rng: &mut ChaCha8Rng) -> Result<Sheet<'static>, Error> {
-    let (rows, classes) = match opened {
-        Opened::Model(_) | Opened::Sources(_) => (opened.of_new_rows()?.sample(n_rows, rng), None),
-        Opened::Mixture(saved) => {
-            let (rows, drawn) = saved.mixture.sample_labeled(n_rows, rng);
-            let class = |classes: &SavedClasses| {
-                let names = drawn.iter().map(|&k| classes.names[k].clone()).collect();
-                (classes.target.clone(), names)
-            };
-            (rows, saved.classes.as_ref().map(class))
-        }
-    };
+fn part(learned: &Learned, n_rows: usize, rng: &mut ChaCha8Rng) -> Result<Sheet<'static>, Error> {
+    let (rows, labels) = learned.sample(n_rows, rng)?;
     let mut sheet = Sheet::default();
-    for (j, name) in opened.columns().iter().enumerate() {
+    for (j, name) in learned.columns.iter().enumerate() {
         sheet.push(name.clone(), Cells::Numbers(rows.column(j)));
     }
-    if let Some((target, names)) = classes {
-        sheet.push(target, Cells::Text(names));
+    let classes = learned.mixture().ok().and_then(|fit| fit.classes.as_ref());
+    if let (Some(labels), Some(classes)) = (labels, classes) {
+        let names = labels.iter().map(|&k| classes.names[k].clone()).collect();
+        sheet.push(classes.target.clone(), Cells::Text(names));
     }
-    for constant in opened.constants() {
+    for constant in &learned.constants {
         sheet.push(constant.name.clone(), Cells::Numbers(vec![constant.value; n_rows]));
     }
     Ok(sheet)

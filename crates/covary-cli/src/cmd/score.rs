@@ -1,12 +1,11 @@
 //! `covary score`: how likely, and how odd, each row is.
 
-use super::{Question, asked_json};
+use super::{Question, asked_json, push_membership};
 use crate::console::count;
 use crate::failure::Failure;
-use crate::mixture::push_labels;
 use clap::Args;
 use covary::io::Cells;
-use covary::io::model_file::Opened;
+use covary::model::Outlyingness;
 use serde_json::{Value, json};
 
 /// How likely each row is under a model: low values are anomalies.
@@ -39,23 +38,21 @@ impl Score {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         self.question.answer(|console, asked, write| {
             let data = asked.data()?;
-            let failed = |e| Failure::of_table(&asked.source.name, e);
-            let density = asked.opened.of_new_rows().map_err(|e| Failure::work(&asked.model, e))?;
-            let densities = density.log_density(&data).map_err(failed)?;
-            let total: f64 = densities.iter().sum();
+            let found = asked.learned.row_scores(&data).map_err(|e| asked.refused(e))?;
+            let total: f64 = found.log_density.iter().sum();
             let observed = |i: usize| data.row(i).iter().filter(|v| !v.is_nan()).count() as i64;
 
             let mut sheet = asked.aside();
-            sheet.push("log_likelihood", Cells::Numbers(densities));
+            sheet.push("log_likelihood", Cells::Numbers(found.log_density));
             sheet.push("n_observed", Cells::Integers((0..data.n_rows()).map(observed).collect()));
-            if let Opened::Mixture(saved) = &asked.opened {
-                push_labels(&mut sheet, saved, &data).map_err(failed)?;
-            } else {
-                let odd = asked.saved()?.model.outlyingness(&data).map_err(failed)?;
-                sheet.push("mahalanobis", Cells::Numbers(odd.iter().map(|o| o.mahalanobis).collect()));
-                sheet.push("t_squared", Cells::Numbers(odd.iter().map(|o| o.t_squared).collect()));
-                let errors = odd.iter().map(|o| o.squared_prediction_error).collect();
-                sheet.push("squared_prediction_error", Cells::Numbers(errors));
+            if let Some(membership) = &found.membership {
+                push_membership(&mut sheet, membership);
+            }
+            if let Some(rows) = &found.outlyingness {
+                let column = |of: fn(&Outlyingness) -> f64| Cells::Numbers(rows.iter().map(of).collect());
+                sheet.push("mahalanobis", column(|row| row.mahalanobis));
+                sheet.push("t_squared", column(|row| row.t_squared));
+                sheet.push("squared_prediction_error", column(|row| row.squared_prediction_error));
             }
             write(&sheet)?;
 

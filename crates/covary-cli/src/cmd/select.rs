@@ -1,15 +1,15 @@
 //! `covary select`: how many components, or how many models of a mixture, and why.
 
-use crate::args::{Family, Kind, Reading, Running, Selecting, at_least_one};
+use crate::args::{Reading, Running, Selecting, at_least_one, families};
 use crate::console::{Console, aligned};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::{Select as Columns, Source};
-use crate::learn::placed;
+use crate::learn::mapped;
 use clap::Args;
-use covary::learn::{MOST_COMPONENTS, MixtureFamily, MixtureRequest};
+use covary::Dataset;
+use covary::family::{Family, Kind, Request};
 use covary::select::{Compare, Comparison, ComparisonAt, MixtureComparison, MixtureSize, ReversibleJump};
-use covary::{Dataset, Spec};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -46,7 +46,7 @@ pub(crate) struct Select {
     data: PathBuf,
 
     /// What is compared: ppca, or a mixture, which is mppca, mfa or gmm.
-    #[arg(long, verbatim_doc_comment, value_enum, hide_possible_values = true, default_value_t = Family::Ppca)]
+    #[arg(long, verbatim_doc_comment, value_name = "FAMILY", value_parser = families(), hide_possible_values = true, default_value = "ppca")]
     model: Family,
 
     /// Most components tried; if not given 10, and 4 of the models of a mixture.
@@ -97,25 +97,24 @@ pub(crate) struct Select {
 impl Select {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let call = |why: &str| Err(Failure::Call(why.to_owned()));
-        let mixture = match self.model.kind() {
-            Kind::Mixture(_) if self.sample => return call("--sample goes with --model ppca"),
-            Kind::Mixture(family) => Some(family),
-            Kind::One(covary::learn::Family::Ppca) if self.max_mixtures.is_some() => {
-                return call("--max-mixtures goes with --model mppca, mfa or gmm");
-            }
-            Kind::One(covary::learn::Family::Ppca) => None,
-            Kind::One(_) | Kind::Ica => {
-                return call("select compares models of ppca, mppca, mfa and gmm; give one of these");
-            }
-        };
+        let mixture = self.model.kind() == Kind::Mixture;
+        if mixture && self.sample {
+            return call("--sample goes with --model ppca");
+        }
+        if !mixture && self.model != Family::Ppca {
+            return call("select compares models of ppca, mppca, mfa and gmm; give one of these");
+        }
+        if !mixture && self.max_mixtures.is_some() {
+            return call("--max-mixtures goes with --model mppca, mfa or gmm");
+        }
         self.running.run(|console| {
             let source = self.reading.read(&self.data, Columns::By(&self.selecting))?;
             let ledger = facts::tell(console, &source);
-            let column_map = placed(console, &source, &ledger)?;
+            let column_map = mapped(console, &source, &ledger)?;
             let failed = |e| Failure::of_table(&source.name, e);
             let data = column_map.dataset(source.table.dataset()).map_err(failed)?;
-            if let Some(family) = mixture {
-                let (found, largest) = self.mixtures(console, &source, &data, family)?;
+            if mixture {
+                let (found, largest) = self.mixtures(console, &source, &data)?;
                 return if self.running.json {
                     let facts = facts::as_json(&source, &ledger);
                     self.running.report(&mixtures_as_json(&found, largest, &facts))
@@ -161,25 +160,20 @@ impl Select {
         console: Console,
         source: &Source,
         data: &Dataset,
-        family: MixtureFamily,
     ) -> Result<(MixtureComparison, Largest), Failure> {
-        let defaults = MixtureRequest::new(family);
-        let request = MixtureRequest {
-            standardize: self.standardize,
+        let defaults = Request::new(self.model);
+        let request = Request {
+            standardize: Some(self.standardize),
             seed: self.seed,
             max_mixtures: self.max_mixtures.unwrap_or(defaults.max_mixtures),
-            max_components: self.max_components.unwrap_or(MOST_COMPONENTS),
+            max_components: self.max_components.unwrap_or(defaults.max_components),
             ..defaults
         };
         let progress = console.share("comparing sizes of mixtures");
         let found = request
-            .compare(data, FOLDS.min(data.n_rows()), &|done, total| progress.done(done, total))
+            .compare_sizes(data, FOLDS.min(data.n_rows()), &|done, total| progress.done(done, total))
             .map_err(|e| Failure::of_table(&source.name, e))?;
-        let room = match family {
-            MixtureFamily::Mppca => Spec::ppca(1).max_components(data.n_columns()),
-            MixtureFamily::Mfa => Spec::factor_analysis(1).max_components(data.n_columns()),
-            MixtureFamily::Gmm => 0,
-        };
+        let room = request.spec().max_components(data.n_columns());
         let most = request.max_components;
         let largest = found.recommended().map_or(Largest::default(), |at| Largest {
             mixtures: at.n_mixtures == request.max_mixtures,

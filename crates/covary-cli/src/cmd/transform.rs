@@ -1,12 +1,11 @@
 //! `covary transform`: where the rows stand along the components.
 
-use super::{Asked, Question, asked_json};
+use super::{Asked, Question, asked_json, push_membership};
 use crate::failure::Failure;
-use crate::ica;
-use crate::mixture::{self, push_labels};
 use clap::{Args, ValueEnum};
-use covary::io::model_file::{Opened, Saved, SavedMixture};
+use covary::family::Family;
 use covary::io::{Cells, Sheet};
+use covary::learned::{Learned, Trained};
 use covary::{Coordinates, Dataset, Matrix};
 use serde_json::Value;
 
@@ -55,129 +54,86 @@ enum CoordinatesName {
 impl Transform {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         self.question.answer(|console, asked, write| {
-            let data = asked.data()?;
-            let failed = |e| Failure::of_table(&asked.source.name, e);
-            if let Opened::Sources(saved) = &asked.opened {
-                if self.covariance || self.coordinates.is_some() {
-                    return Err(Failure::Call(
-                        "--covariance and --coordinates go with components; sources have one form".to_owned(),
-                    ));
-                }
-                let sources = saved.model().transform(&data).map_err(failed)?;
-                let mut sheet = asked.aside();
-                sheet.push_matrix(ica::names(saved), &sources);
+            let (data, learned) = (asked.data()?, &asked.learned);
+            let refused = |e| asked.refused(e);
+            let covariances;
+            let mut sheet = asked.aside();
+            if self.coordinates == Some(CoordinatesName::Variates) {
+                push_variates(&mut sheet, asked, &data)?;
                 write(&sheet)?;
                 return Ok(Value::Object(asked_json(asked, &data)));
             }
-            if let Opened::Mixture(saved) = &asked.opened {
-                let sheet = self.by_model(asked, saved, &data)?;
-                write(&sheet)?;
-                return Ok(Value::Object(asked_json(asked, &data)));
-            }
-            let saved = asked.saved()?;
-            let coordinates = match self.coordinates {
-                None if saved.family == "pca" && saved.rotation.is_none() => CoordinatesName::Projection,
-                None => CoordinatesName::Posterior,
-                Some(name) => name,
-            };
-            if self.covariance && coordinates != CoordinatesName::Posterior {
-                return Err(Failure::Call(
-                    "--covariance goes with posterior scores; add --coordinates posterior".to_owned(),
-                ));
-            }
-            if coordinates == CoordinatesName::Variates {
-                let sheet = variates(asked, saved, &data)?;
-                write(&sheet)?;
-                return Ok(Value::Object(asked_json(asked, &data)));
-            }
-            if !saved.views.is_empty() && coordinates != CoordinatesName::Posterior {
-                return Err(Failure::Call(
-                    "models of views have posterior scores and, pcca, --coordinates variates".to_owned(),
-                ));
-            }
-            // Posterior scores and least-squares ones turn with the loadings; projections are on the
-            // principal axes, which no rotation moves.
-            let turns = matches!(coordinates, CoordinatesName::Posterior | CoordinatesName::Bartlett);
-            let rotation = saved.rotation.as_ref().filter(|_| turns).map(|r| &r.rotated);
-            let mut scores = saved.model.transform(&data, coordinates.coordinates()).map_err(failed)?;
-            if let Some(rotated) = rotation {
-                scores = rotated.scores(&scores).map_err(failed)?;
-            }
-            let q = saved.n_shown();
-            if q < scores.n_columns() {
-                scores = scores.first_columns(q);
-            }
-            if q == 0 {
+            let coordinates = self.coordinates.and_then(CoordinatesName::coordinates);
+            self.check(learned, coordinates)?;
+            let scores = learned.scores(&data, coordinates).map_err(refused)?;
+            if scores.names.is_empty() {
                 console.warn("the model has no components, so rows have no scores");
             }
-            let mut sheet = asked.aside();
-            sheet.push_matrix((1..=q).map(|k| format!("component_{k}")), &scores);
-            let covariances;
+            if let Some(membership) = &scores.membership {
+                push_membership(&mut sheet, membership);
+            }
+            sheet.push_matrix(scores.names, &scores.values);
             if self.covariance {
-                let posterior = saved.model.posterior(&data).map_err(failed)?;
-                let by_pattern: Vec<Matrix> = match rotation {
-                    Some(rotated) => {
-                        posterior.covariances.iter().map(|c| rotated.score_covariance(c)).collect()
+                let fit = asked.linear()?;
+                let posterior = fit.model.posterior(&data).map_err(refused)?;
+                let by_pattern: Vec<Matrix> = match &fit.rotation {
+                    Some(rotation) => {
+                        let rotated = |c: &Matrix| rotation.rotated.score_covariance(c);
+                        posterior.covariances.iter().map(rotated).collect()
                     }
                     None => posterior.covariances,
                 };
-                covariances = posterior.pattern_of_row.iter().map(|&p| &by_pattern[p]).collect::<Vec<_>>();
-                push_triangles(&mut sheet, &covariances, q);
-                write(&sheet)?;
-            } else {
-                write(&sheet)?;
+                covariances =
+                    posterior.pattern_of_row.iter().map(|&p| by_pattern[p].clone()).collect::<Vec<_>>();
+                push_triangles(&mut sheet, &covariances, learned.n_shown());
             }
+            write(&sheet)?;
             Ok(Value::Object(asked_json(asked, &data)))
         })
     }
-}
 
-impl Transform {
-    /// Which model a row most likely belongs to, and its scores under each.
-    fn by_model<'a>(
-        &self,
-        asked: &'a Asked,
-        saved: &SavedMixture,
-        data: &Dataset,
-    ) -> Result<Sheet<'a>, Failure> {
-        let failed = |e| Failure::of_table(&asked.source.name, e);
-        if self.covariance {
-            return Err(Failure::Call("--covariance goes with one model, not with a mixture".to_owned()));
-        }
-        if self.coordinates == Some(CoordinatesName::Variates) {
-            return Err(Failure::Call("--coordinates variates goes with a pcca model".to_owned()));
-        }
-        let coordinates = self.coordinates.unwrap_or(CoordinatesName::Posterior).coordinates();
-        let mut sheet = asked.aside();
-        push_labels(&mut sheet, saved, data).map_err(failed)?;
-        for (name, model) in mixture::names(saved).iter().zip(saved.mixture.models()) {
-            let scores = model.transform(data, coordinates).map_err(failed)?;
-            for k in 0..scores.n_columns() {
-                sheet.push(format!("{name}_component_{}", k + 1), Cells::Numbers(scores.column(k)));
+    /// Refuses what the model does not have, by its flags.
+    fn check(&self, learned: &Learned, coordinates: Option<Coordinates>) -> Result<(), Failure> {
+        let call = |why: &str| Err(Failure::Call(why.to_owned()));
+        match &learned.model {
+            Trained::Sources(_) if self.covariance || coordinates.is_some() => {
+                call("--covariance and --coordinates go with components; sources have one form")
             }
+            Trained::Mixture(_) if self.covariance => {
+                call("--covariance goes with one model, not with a mixture")
+            }
+            Trained::Linear(fit) => {
+                let how = coordinates.unwrap_or_else(|| learned.coordinates());
+                if self.covariance && how != Coordinates::Posterior {
+                    return call("--covariance goes with posterior scores; add --coordinates posterior");
+                }
+                if !fit.views.is_empty() && how != Coordinates::Posterior {
+                    return call("models of views have posterior scores and, pcca, --coordinates variates");
+                }
+                Ok(())
+            }
+            Trained::Sources(_) | Trained::Mixture(_) => Ok(()),
         }
-        Ok(sheet)
     }
 }
 
-/// The canonical variates of every row.
-fn variates<'a>(asked: &'a Asked, saved: &Saved, data: &Dataset) -> Result<Sheet<'a>, Failure> {
-    let failed = |e| Failure::of_table(&asked.source.name, e);
-    let canonical = saved.canonical().map_err(|e| Failure::work(&asked.model, e))?;
-    let Some(canonical) = canonical.filter(|_| saved.family == "pcca") else {
+/// Puts the canonical variates of every row on a sheet.
+fn push_variates(sheet: &mut Sheet<'_>, asked: &Asked, data: &Dataset) -> Result<(), Failure> {
+    let found = asked.learned.canonical().map_err(|e| asked.refused(e))?;
+    let Some(canonical) = found.filter(|_| asked.learned.family == Family::Pcca) else {
         return Err(Failure::Call("--coordinates variates goes with a pcca model".to_owned()));
     };
-    let (mut sheet, views) = (asked.aside(), saved.view_columns());
-    let of_view = canonical.variates(data).map_err(failed)?;
+    let views = asked.linear()?.view_columns();
+    let of_view = canonical.variates(data).map_err(|e| asked.refused(e))?;
     for k in 0..canonical.n_components() {
         for (variates, (name, _)) in of_view.iter().zip(&views) {
             sheet.push(format!("{name}_{}", k + 1), Cells::Numbers(variates.column(k)));
         }
     }
-    Ok(sheet)
+    Ok(())
 }
 
-fn push_triangles(sheet: &mut Sheet<'_>, covariances: &[&Matrix], q: usize) {
+fn push_triangles(sheet: &mut Sheet<'_>, covariances: &[Matrix], q: usize) {
     for a in 0..q {
         for b in 0..=a {
             let column = covariances.iter().map(|c| c[(a, b)]).collect();
@@ -187,12 +143,13 @@ fn push_triangles(sheet: &mut Sheet<'_>, covariances: &[&Matrix], q: usize) {
 }
 
 impl CoordinatesName {
-    fn coordinates(self) -> Coordinates {
+    fn coordinates(self) -> Option<Coordinates> {
         match self {
-            Self::Posterior | Self::Variates => Coordinates::Posterior,
-            Self::Projection => Coordinates::Projection,
-            Self::Whitened => Coordinates::Whitened,
-            Self::Bartlett => Coordinates::Bartlett,
+            Self::Posterior => Some(Coordinates::Posterior),
+            Self::Projection => Some(Coordinates::Projection),
+            Self::Whitened => Some(Coordinates::Whitened),
+            Self::Bartlett => Some(Coordinates::Bartlett),
+            Self::Variates => None,
         }
     }
 }

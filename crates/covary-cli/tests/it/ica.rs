@@ -1,9 +1,9 @@
 //! Independent components by the command.
 
-use super::{run_in, succeed};
+use super::{learned, run_in, succeed};
 use covary::ica::amari_index;
-use covary::io::model_file::{self, Opened, SavedSources};
 use covary::io::{Table, csv};
+use covary::model::Fill;
 use covary::{Matrix, ica::Mixing};
 use serde_json::Value;
 use std::fmt::Write;
@@ -57,11 +57,8 @@ fn read(folder: &Path, name: &str) -> Table {
     csv::read(fs::File::open(folder.join(name)).expect("written")).expect("a table")
 }
 
-fn saved(folder: &Path, name: &str) -> SavedSources {
-    match model_file::open(fs::File::open(folder.join(name)).expect("written")).expect("a model") {
-        Opened::Sources(saved) => *saved,
-        _ => panic!("independent components were asked for"),
-    }
+fn saved(folder: &Path, name: &str) -> covary::ica::Fit {
+    learned(folder, name).sources().expect("sources").clone()
 }
 
 /// Refused with this exit status, saying why.
@@ -138,7 +135,7 @@ fn inspect_tells_what_each_source_is() {
     let said = succeed(root, "inspect a.covary").out;
     for words in [
         "independent components, 3 sources, 4 columns",
-        "learned from 600 rows with 0 gaps, by maximum-likelihood: converged after",
+        "learned from 600 rows with 0 gaps (0.0 %), by maximum-likelihood: converged after",
         "share of the table's variance, and excess kurtosis",
         "light",
         "heavy",
@@ -148,7 +145,7 @@ fn inspect_tells_what_each_source_is() {
     }
     let json: Value = serde_json::from_str(&succeed(root, "inspect a.covary --json").out).unwrap();
     let kept = saved(root, "a.covary");
-    assert_eq!(json["kurtosis"][1].as_f64().unwrap(), kept.found.kurtosis[1]);
+    assert_eq!(json["kurtosis"][1].as_f64().unwrap(), kept.kurtosis[1]);
     assert_eq!(json["unmixing"].as_array().unwrap().len(), 3);
     assert_eq!(
         (json["kind"].as_str(), json["method"]["options"]["sources"].as_str()),
@@ -170,14 +167,14 @@ fn options_reach_the_method() {
         root,
         "fit -q sound.csv --model ica --components 2 --prior contrast=exp --prior algorithm=deflation --max-iter 900 --tol 1e-9 --seed 5 -o a.covary",
     );
-    let kept = saved(root, "a.covary");
-    let option = |name: &str| kept.method.options[name].as_str();
+    let (record, kept) = (learned(root, "a.covary"), saved(root, "a.covary"));
+    let option = |name: &str| record.method.options[name].as_str();
     assert_eq!((option("contrast"), option("algorithm")), ("exp", "deflation"));
     assert_eq!((option("max_iterations"), option("tolerance"), option("seed")), ("900", "1e-9", "5"));
-    assert_eq!((kept.seed, kept.model().n_components()), (5, 2));
+    assert_eq!((record.seed, kept.model.n_components()), (5, 2));
     // A share of the variance is as many principal directions.
     succeed(root, "fit -q sound.csv --model ica --components 0.5 -o b.covary");
-    assert!(saved(root, "b.covary").model().n_components() < 3);
+    assert!(saved(root, "b.covary").model.n_components() < 3);
 }
 
 #[test]
@@ -190,14 +187,14 @@ fn gaps_are_refused_with_the_way_out_or_taken_by_noisy_sources() {
         refused(root, &call, 1, "--inference noisy");
     }
     succeed(root, "fit -q gaps.csv --model ica --inference noisy --components 3 -o noisy.covary");
-    let Mixing::Noisy(model) = saved(root, "noisy.covary").found.model else { panic!("noisy was asked for") };
+    let Mixing::Noisy(model) = saved(root, "noisy.covary").model else { panic!("noisy was asked for") };
     succeed(root, "transform -q --bare noisy.covary gaps.csv -o sources.csv");
     let table = read(root, "gaps.csv");
     let data = table.dataset();
     assert_eq!(*read(root, "sources.csv").dataset().values(), model.transform(data).unwrap());
     succeed(root, "impute -q gaps.csv --model noisy.covary -o filled.csv");
     let filled = read(root, "filled.csv");
-    assert_eq!(*filled.dataset().values(), *model.impute(data).unwrap().values());
+    assert_eq!(*filled.dataset().values(), *model.fill(data).unwrap().values());
     // Of rank 3 and noise-free, the cells that were hidden are known from the others.
     let truth = pulses(600).dot_t(&mixing());
     let errors = (0..600).step_by(7).map(|i| filled.dataset().values()[(i, i % 4)] - truth[(i, i % 4)]);
@@ -209,7 +206,7 @@ fn gaps_are_refused_with_the_way_out_or_taken_by_noisy_sources() {
     refused(root, "impute -q gaps.csv --model noisy.covary --draws 2 -o f.csv", 2, "--draws needs a density");
     // How many sources is found by hidden cells if it is not said.
     succeed(root, "fit -q gaps.csv --model ica --inference noisy --prior tied_noise=true -o auto.covary");
-    assert_eq!(saved(root, "auto.covary").model().n_components(), 3);
+    assert_eq!(saved(root, "auto.covary").model.n_components(), 3);
 }
 
 #[test]
@@ -229,12 +226,12 @@ fn what_asks_for_a_density_says_what_to_do_instead() {
                 root,
                 &call,
                 1,
-                "holds independent components, which are no density of rows; transform, reconstruct,",
+                "holds independent components, which are not a density of rows; transform, reconstruct,",
             );
             refused(root, &call, 1, "--model ppca or fa has a density");
         }
     }
-    refused(root, "impute -q gaps.csv --model exact.covary -o f.csv", 1, "no density of rows");
+    refused(root, "impute -q gaps.csv --model exact.covary -o f.csv", 1, "not a density of rows");
     refused(root, "transform exact.covary gaps.csv", 1, "86 gaps");
     refused(root, "report sound.csv --model ica -o a.html", 2, "a report is about one model");
 }
@@ -269,13 +266,13 @@ fn odd_tables_are_separated_or_refused_in_words() {
     };
     // Rank 3 of 4 columns: all directions there are, and no more.
     succeed(root, "fit -q sound.csv --model ica -o a.covary");
-    assert_eq!(saved(root, "a.covary").model().n_components(), 3);
+    assert_eq!(saved(root, "a.covary").model.n_components(), 3);
     refused(root, "fit -q sound.csv --model ica --components 4 -o a.covary", 1, "rank");
     // A constant column is set aside, and comes back by its constant.
     with("constant.csv", &|_| 4.5);
     let said = succeed(root, "fit constant.csv --model ica -o a.covary");
     assert!(said.err.contains("constant, so not in the model"), "{}", said.err);
-    assert_eq!(saved(root, "a.covary").constants[0].name, "c5");
+    assert_eq!(learned(root, "a.covary").constants[0].name, "c5");
     succeed(root, "reconstruct -q a.covary constant.csv -o back.csv");
     assert_eq!(read(root, "back.csv").dataset().values()[(7, 4)], 4.5);
     // An empty column cannot be modeled.
@@ -283,7 +280,7 @@ fn odd_tables_are_separated_or_refused_in_words() {
     refused(root, "fit -q empty.csv --model ica --inference noisy -o a.covary", 1, "c5");
     // One column is one source.
     succeed(root, "fit -q sound.csv --columns c1 --model ica -o one.covary");
-    assert_eq!(saved(root, "one.covary").model().n_components(), 1);
+    assert_eq!(saved(root, "one.covary").model.n_components(), 1);
     succeed(root, "fit -q sound.csv --columns c1 --model ica --inference maximum-likelihood -o one.covary");
     fs::write(root.join("row.csv"), "a,b\n1,2\n").unwrap();
     refused(root, "fit -q row.csv --model ica -o a.covary", 1, "row.csv");
@@ -294,13 +291,16 @@ fn wrong_calls_are_named() {
     let folder = folder_with_sound();
     let fit = |rest: &str| format!("fit -q sound.csv --model ica -o a.covary {rest}");
     for (rest, why) in [
-        ("--standardize", "--standardize changes no independent component"),
-        ("--inference em", "`em` is not known; give one of fastica, maximum-likelihood, noisy"),
+        ("--standardize", "--standardize goes with"),
+        (
+            "--inference em",
+            "`em` does not lead to --model ica; give one of fastica, maximum-likelihood, noisy",
+        ),
         ("--prior color=3", "fastica has no option `color`"),
         ("--prior contrast=loud", "logcosh, with its slope such as `logcosh 1.5`, exp or cube"),
         ("--mixtures 2", "--mixtures goes with"),
-        ("--check", "--check and --rotation go with a linear-Gaussian model"),
-        ("--target label", "--target fits one model for each class"),
+        ("--check", "--check goes with a linear-Gaussian model"),
+        ("--target label", "--target goes with --model pca, ppca, fa or gaussian, not with ica"),
         ("--checkpoint c", "--checkpoint goes with --inference gibbs"),
     ] {
         refused(folder.path(), &fit(rest), 2, why);

@@ -231,8 +231,8 @@ fn options_reach_the_fit() {
 
 #[test]
 fn the_unit_of_a_column_changes_nothing_but_its_own_numbers() {
-    let metres = run(&["-", "--components", "1", "-q"], "x,y\n1,2\n2,4.5\n3,\n4,8\n5,9.5\n");
-    let millimetres = run(&["-", "--components", "1", "-q"], "x,y\n1,2000\n2,4500\n3,\n4,8000\n5,9500\n");
+    let meters = run(&["-", "--components", "1", "-q"], "x,y\n1,2\n2,4.5\n3,\n4,8\n5,9.5\n");
+    let millimeters = run(&["-", "--components", "1", "-q"], "x,y\n1,2000\n2,4500\n3,\n4,8000\n5,9500\n");
     let gap = |said: &Said| -> f64 {
         said.out
             .lines()
@@ -244,7 +244,7 @@ fn the_unit_of_a_column_changes_nothing_but_its_own_numbers() {
             .parse()
             .expect("a number")
     };
-    assert!((1000.0 * gap(&metres) - gap(&millimetres)).abs() < 1e-3, "{} {}", metres.out, millimetres.out);
+    assert!((1000.0 * gap(&meters) - gap(&millimeters)).abs() < 1e-3, "{} {}", meters.out, millimeters.out);
 }
 
 #[test]

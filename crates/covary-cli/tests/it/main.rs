@@ -74,3 +74,9 @@ fn succeed(folder: &Path, command: &str) -> Said {
     assert_eq!(said.code, Some(0), "covary {command}\n{}", said.err);
     said
 }
+
+/// The model in a file.
+fn learned(folder: &Path, name: &str) -> covary::learned::Learned {
+    let file = std::fs::File::open(folder.join(name)).expect("written");
+    covary::io::model_file::read(file).expect("a model")
+}

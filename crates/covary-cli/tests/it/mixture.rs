@@ -1,8 +1,7 @@
 //! Mixtures and classes by the command.
 
-use super::{folder_with_examples, run_in, succeed};
+use super::{folder_with_examples, learned, run_in, succeed};
 use covary::Density;
-use covary::io::model_file::{self, Opened, SavedMixture};
 use covary::io::{Table, csv};
 use serde_json::Value;
 use std::fs;
@@ -12,11 +11,8 @@ fn read(folder: &Path, name: &str) -> Table {
     csv::read(fs::File::open(folder.join(name)).expect("written")).expect("a table")
 }
 
-fn saved(folder: &Path, name: &str) -> SavedMixture {
-    match model_file::open(fs::File::open(folder.join(name)).expect("written")).expect("a model") {
-        Opened::Mixture(saved) => *saved,
-        _ => panic!("a mixture was asked for"),
-    }
+fn saved(folder: &Path, name: &str) -> covary::learned::MixtureFit {
+    learned(folder, name).mixture().expect("a mixture").clone()
 }
 
 #[test]
@@ -94,7 +90,7 @@ fn a_check_is_kept_with_the_mixture_and_shown() {
         "fit examples/wine_gaps.csv --model mppca --mixtures 2 --components 2 --check -o a.covary",
     );
     assert!(said.err.contains("hidden cells: RMSE"), "{}", said.err);
-    let check = saved(root, "a.covary").check.expect("was asked for");
+    let check = learned(root, "a.covary").check.expect("was asked for");
     assert!(check.n_hidden > 50 && check.skill > 0.0 && check.skill < 1.0, "{check:?}");
     let said = succeed(root, "inspect a.covary");
     assert!(said.out.contains(&format!("checked on {} hidden cells", check.n_hidden)), "{}", said.out);
@@ -174,10 +170,22 @@ fn wrong_calls_and_tables_are_named() {
     refused(&format!("{fit} --mixtures 2"), 2, "--mixtures goes with --model mppca, mfa or gmm");
     refused(&format!("{fit} --model mppca --mixtures 0"), 2, "give a whole number from 1, or `auto`");
     refused(&format!("{fit} --model mppca --mixtures 100 --components 2"), 1, "100 models are too many");
-    refused(&format!("{fit} --model mppca --components 0.9"), 2, "is a number or `auto`");
-    refused(&format!("{fit} --model mfa --inference em"), 2, "a mixture has one method");
-    refused(&format!("{fit} --model mppca --prior color=3"), 2, "mixture-em has no option `color`");
-    refused(&format!("{fit} --model mppca --rotation varimax"), 2, "--rotation goes with one model");
+    refused(
+        &format!("{fit} --model mppca --components 0.9"),
+        2,
+        "--components as a share of the variance goes with",
+    );
+    refused(
+        &format!("{fit} --model mfa --inference em"),
+        2,
+        "`em` does not lead to --model mfa; give one of mixture-em",
+    );
+    refused(&format!("{fit} --model mppca --option color=3"), 2, "mixture-em has no option `color`");
+    refused(
+        &format!("{fit} --model mppca --rotation varimax"),
+        2,
+        "--rotation goes with --model pca, ppca, fa, bpca or gaussian",
+    );
     refused(&format!("{fit} --target cultivar --check"), 2, "not with --target");
     refused("select examples/wine.csv --max-mixtures 3", 2, "--max-mixtures goes with --model mppca");
     refused("select examples/wine.csv --model mppca --sample", 2, "--sample goes with --model ppca");
@@ -189,8 +197,12 @@ fn wrong_calls_and_tables_are_named() {
     refused("select examples/wine.csv --model fa", 2, "give one of these");
     fs::write(folder.path().join("empty.csv"), "a,b\n,\n,\n,\n").unwrap();
     refused("fit -q empty.csv --model mppca --mixtures 2 -o a.covary", 1, "empty.csv");
-    refused(&format!("{fit} --model mppca --target cultivar"), 2, "--target fits one model for each class");
-    refused(&format!("{fit} --model bpca --target cultivar"), 2, "not bpca");
+    refused(
+        &format!("{fit} --model mppca --target cultivar"),
+        2,
+        "--target goes with --model pca, ppca, fa or gaussian, not with mppca",
+    );
+    refused(&format!("{fit} --model bpca --target cultivar"), 2, "not with bpca");
     refused(&format!("{fit} --target color"), 1, "color");
     fs::write(folder.path().join("one.csv"), "a,b,kind\n1,2,x\n2,3,x\n4,4,x\n5,7,x\n").unwrap();
     refused("fit -q one.csv --target kind --components 1 -o a.covary", 1, "all rows are of class `x`");

@@ -61,7 +61,7 @@ fn a_page_is_the_same_twice_on_any_number_of_threads_and_through_a_pipe() {
     assert_eq!(fs::read_to_string(root.join("page.html")).expect("written"), first);
     let piped = succeed(root, "report -q examples/wine_gaps.csv --threads 1").out;
     // All but the command that it names.
-    let body = |page: &str| page.split("To make this page again").next().map(str::to_owned);
+    let body = |page: &str| page.split("To reproduce this page").next().map(str::to_owned);
     assert_eq!(body(&piped), body(&first));
     assert!(
         first.starts_with("<!DOCTYPE html>") && !first.contains("http://") && !first.contains("https://")
@@ -129,7 +129,7 @@ fn what_to_doubt_follows_from_the_table() {
     let report = facts(root, "report -q t.csv --json --max-iter 1 --inference em --components 1 -o t.html");
     let doubts: Vec<&str> =
         report["doubts"].as_array().expect("doubts").iter().map(|d| d.as_str().expect("words")).collect();
-    for words in ["not finished", "-999 stands in 8 cells", "no value at all", "too far from the model"] {
+    for words in ["did not converge", "-999 stands in 8 cells", "no value at all", "too far from the model"] {
         assert!(doubts.iter().any(|d| d.contains(words)), "{words}: {doubts:#?}");
     }
     let aside = &report["table"]["set_aside"][0];

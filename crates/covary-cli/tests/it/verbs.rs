@@ -1,7 +1,7 @@
 //! The verbs over a model file agree with each other and with the library.
 
-use super::{folder_with_examples, run_in, succeed};
-use covary::io::{csv, model_file};
+use super::{folder_with_examples, learned, run_in, succeed};
+use covary::io::csv;
 use covary::{Coordinates, Density, Reconstruction};
 use serde_json::Value;
 use std::fmt::Write;
@@ -19,8 +19,8 @@ fn read(folder: &Path, name: &str) -> covary::io::Table {
     csv::read(fs::File::open(folder.join(name)).expect("written")).expect("a table")
 }
 
-fn saved(folder: &Path) -> model_file::Saved {
-    model_file::read(fs::File::open(folder.join("wine.covary")).expect("written")).expect("a model")
+fn saved(folder: &Path) -> covary::learned::LinearFit {
+    learned(folder, "wine.covary").linear().expect("one model").clone()
 }
 
 #[track_caller]
@@ -365,7 +365,7 @@ fn columns_are_chosen_and_others_pass_through() {
     let said =
         succeed(root, "fit examples/wine_gaps.csv --columns alcohol:ash,hue --components 1 -o wine.covary");
     assert!(said.err.contains("4 columns of numbers"), "{}", said.err);
-    assert_eq!(saved(root).columns, ["alcohol", "malic_acid", "ash", "hue"]);
+    assert_eq!(learned(root, "wine.covary").columns, ["alcohol", "malic_acid", "ash", "hue"]);
     let said = succeed(root, "impute examples/wine_gaps.csv --exclude proline --components 2 -o f.csv");
     assert!(said.err.contains("passed through: `proline`, `cultivar`"), "{}", said.err);
     let filled = fs::read_to_string(root.join("f.csv")).expect("written");

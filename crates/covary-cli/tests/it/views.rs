@@ -1,8 +1,8 @@
 //! Models of several views by the command.
 
-use super::{folder_with_examples, run_in, succeed};
+use super::{folder_with_examples, learned, run_in, succeed};
 use covary::data::simulate;
-use covary::io::{Table, csv, model_file};
+use covary::io::{Table, csv};
 use covary::{Dataset, Density, LinearGaussian, Matrix, Noise};
 use rand_chacha::rand_core::SeedableRng;
 use std::fs;
@@ -12,8 +12,8 @@ fn read(folder: &Path, name: &str) -> Table {
     csv::read(fs::File::open(folder.join(name)).expect("written")).expect("a table")
 }
 
-fn saved(folder: &Path, name: &str) -> model_file::Saved {
-    model_file::read(fs::File::open(folder.join(name)).expect("written")).expect("a model")
+fn saved(folder: &Path, name: &str) -> covary::learned::LinearFit {
+    learned(folder, name).linear().expect("one model").clone()
 }
 
 fn refused(folder: &Path, call: &str) -> String {
@@ -36,7 +36,7 @@ fn canonical_correlation_by_every_verb() {
     );
     let kept = saved(root, "views.covary");
     assert_eq!((kept.views.clone(), kept.spec.views.clone()), (vec!["x".into(), "y".into()], vec![5, 8]));
-    let canonical = kept.canonical().unwrap().unwrap();
+    let canonical = learned(root, "views.covary").canonical().unwrap().unwrap();
     let table = read(root, "examples/wine_gaps.csv");
     let data = table.dataset();
 
@@ -79,8 +79,7 @@ fn a_view_is_predicted_from_the_other_whether_or_not_it_is_there() {
     let root = folder.path();
     let call = format!("fit -q examples/wine.csv --model pcca {VIEWS} --components 2 -o views.covary");
     succeed(root, &call);
-    let kept = saved(root, "views.covary");
-    assert_eq!(kept.method.name, "bach-jordan");
+    assert_eq!(learned(root, "views.covary").method.name, "bach-jordan");
     succeed(root, "reconstruct -q views.covary examples/wine.csv --view y --interval 0.9 -o both.csv");
     let text = fs::read_to_string(root.join("examples/wine.csv")).unwrap();
     let first: String =
@@ -97,7 +96,7 @@ fn a_view_is_predicted_from_the_other_whether_or_not_it_is_there() {
     assert_eq!(both.n_columns(), 4 * 8 + 8 + 1);
     let wine = read(root, "examples/wine.csv");
     let x = wine.dataset().of_columns(&[0, 1, 2, 3, 4]).unwrap();
-    let predicted = kept.canonical().unwrap().unwrap().predict(1, &x).unwrap();
+    let predicted = learned(root, "views.covary").canonical().unwrap().unwrap().predict(1, &x).unwrap();
     let cell = predicted.cells().iter().find(|c| (c.row, c.column) == (6, 7)).unwrap();
     let column = both.column_names().iter().position(|n| n == "predicted_nonflavanoid_phenols").unwrap();
     let got: f64 = both.text(6, column).parse().unwrap();
@@ -146,7 +145,7 @@ fn group_factor_analysis_finds_what_is_shared() {
     assert!(said.err.contains("2 components shared by views, 1 private to one"), "{}", said.err);
     let kept = saved(root, "three.covary");
     assert_eq!(kept.report.relevance.len(), 3 * 3);
-    let found = kept.activity().unwrap().unwrap();
+    let found = learned(root, "three.covary").activity().unwrap().unwrap();
     let mut active: Vec<Vec<bool>> =
         (0..3).map(|i| (0..3).map(|v| found.is_active(v, i)).collect()).collect();
     active.sort();
@@ -187,9 +186,9 @@ fn views_that_cannot_be_are_named() {
     let root = folder.path();
     let fit = |options: &str| refused(root, &format!("fit examples/wine_gaps.csv {options} -o m.covary"));
     for (options, words) in [
-        ("--model pcca", "name both: --view x=COLUMNS --view y=COLUMNS"),
-        ("--model pcca --view x=1:3", "name both"),
-        ("--model gfa --view x=1:3", "two views or more"),
+        ("--model pcca", "relates two views; name each: --view NAME=COLUMNS"),
+        ("--model pcca --view x=1:3", "relates two views; name each"),
+        ("--model gfa", "relates one view or more; name each"),
         ("--model ppca --view x=1:3", "--view goes with --model pcca or gfa"),
         ("--model mppca --view x=1:3", "--view goes with --model pcca or gfa"),
         ("--model pcca --view x=1:3 --view x=4:6", "two views are called `x`"),
@@ -198,7 +197,10 @@ fn views_that_cannot_be_are_named() {
         ("--model pcca --view x=1:3 --view y=", "view `y` has no columns"),
         ("--model pcca --view x=1:3 --view 4:6", "give a name and columns"),
         ("--model pcca --view x=1:3 --view y=4:6 --columns 1:6", "leave out --columns"),
-        ("--model pcca --view x=1:3 --view y=4:6 --rotation varimax", "--rotation would mix"),
+        (
+            "--model pcca --view x=1:3 --view y=4:6 --rotation varimax",
+            "--rotation goes with --model pca, ppca, fa, bpca or gaussian, not with pcca",
+        ),
         ("--model pcca --view x=1:3 --view y=4:6 --components 0.9", "a share of the variance"),
         ("--model pcca --view x=1:3 --view y=4:6 --components 4", "4 components are too many"),
         ("--model pcca --view x=1:3 --view y=4:6 --inference bach-jordan", "use `shared-private`"),
@@ -217,7 +219,7 @@ fn views_that_cannot_be_are_named() {
     fs::write(root.join("repeated.csv"), format!("a,b,c,d\n{}\n", rows.join("\n"))).unwrap();
     let said = refused(root, "fit repeated.csv --model pcca --view x=a:c --view y=d -o m.covary");
     assert!(
-        said.contains("view `x` has 3 columns of rank 2 in 30 rows") && said.contains("--prior ridge=0.1"),
+        said.contains("view `x` has 3 columns of rank 2 in 30 rows") && said.contains("--option ridge=0.1"),
         "{said}"
     );
     succeed(

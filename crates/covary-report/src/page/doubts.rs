@@ -1,7 +1,9 @@
-//! What was not done, and what to doubt: sentences that follow from the facts.
+//! What was not done, and limitations: sentences that follow from the facts.
 
 use super::facts::{ColumnFacts, CoverageFacts, Facts, TableFacts, Why};
 use crate::scale::{count, number, percent, several};
+use covary::family::Family;
+use covary::learned::ParameterUncertainty;
 
 /// Fewer rows for each component leave loadings uncertain enough to say so.
 const FEW_ROWS: usize = 20;
@@ -9,46 +11,61 @@ const FEW_ROWS: usize = 20;
 /// What a reader might think was done, and was not.
 pub(crate) fn not_done(facts: &Facts) -> Vec<String> {
     let (Some(table), Some(model)) = (&facts.table, &facts.model) else {
-        return vec!["No model was fitted, and nothing was filled.".to_owned()];
+        return vec!["No model was fitted, and no value was imputed.".to_owned()];
     };
     let mut said = vec![
-        "No row was dropped, no value was trimmed or replaced, and no gap was guessed before the fit."
+        "No row was dropped, no value was trimmed or replaced, and no missing value was imputed before the fit."
             .to_owned(),
     ];
     if !table.set_aside.is_empty() {
         said.push(format!(
-            "{} took no part: see the list of columns set aside.",
-            several(table.set_aside.len(), "column")
+            "{} not modeled: see the list of excluded columns.",
+            if table.set_aside.len() == 1 {
+                "One column was".to_owned()
+            } else {
+                format!("{} columns were", count(table.set_aside.len()))
+            }
         ));
     }
     if let Some(filled) = &facts.filled {
         if filled.n_filled > 0 {
             said.push(
-                "Filled values are not kept within the range of their column, nor made whole numbers."
+                "Imputed values are not restricted to the range of their column, nor rounded to whole numbers."
                     .to_owned(),
             );
         }
         if filled.n_left > 0 {
-            said.push(format!("{} stay: nothing is known to fill them with.", several(filled.n_left, "gap")));
+            said.push(format!(
+                "{} left as they are, for lack of information.",
+                if filled.n_left == 1 {
+                    "One missing value was".to_owned()
+                } else {
+                    format!("{} missing values were", count(filled.n_left))
+                }
+            ));
         }
     }
     if model.rotation.is_none() && model.n_components > 1 {
-        said.push("Components are as fitted, by decreasing weight; they were not rotated.".to_owned());
+        said.push(
+            "Components are as fitted, in order of decreasing variance; they were not rotated.".to_owned(),
+        );
     }
     if facts.check.is_none() {
-        said.push("Predictions were not checked on hidden cells: the table has too few to spare.".to_owned());
+        said.push("Predictions were not cross-validated: the table has too few observed cells.".to_owned());
     }
-    said.push("Rows are taken as independent of each other: no time, place or group is modeled.".to_owned());
+    said.push(
+        "Rows are assumed to be independent of each other: no time, place or group is modeled.".to_owned(),
+    );
     said
 }
 
-/// What to doubt, the gravest first.
+/// Limitations, the gravest first.
 pub(crate) fn doubts(facts: &Facts) -> Vec<String> {
     let mut said = Vec::new();
     if let Some(model) = &facts.model {
         if !model.converged {
             said.push(format!(
-                "The fit was not finished ({}): numbers may still change; raise --max-iter.",
+                "The fit did not converge ({}): numbers may still change; raise --max-iter.",
                 model.ending
             ));
         }
@@ -65,8 +82,8 @@ pub(crate) fn doubts(facts: &Facts) -> Vec<String> {
         && odd.n_far > 0
     {
         said.push(format!(
-            "{} too far from the model to be chance: errors of measurement, another population, or tails heavier than Gaussian ones, which make intervals too sure.",
-            if odd.n_far == 1 { "One row is".to_owned() } else { format!("{} rows are", count(odd.n_far)) }
+            "{} too far from the model to be due to chance: errors of measurement, another population, or tails heavier than Gaussian ones, which make intervals too narrow.",
+            if odd.n_far == 1 { "One row is an outlier,".to_owned() } else { format!("{} rows are outliers,", count(odd.n_far)) }
         ));
     }
     said
@@ -77,7 +94,7 @@ fn of_check(facts: &Facts) -> Vec<String> {
     let mut said = Vec::new();
     if check.skill <= 0.0 {
         said.push(
-            "The model does not beat the mean: hidden cells were predicted no better than by the mean of their column, so filled values say no more than that."
+            "In cross-validation the model does not predict hidden cells better than the mean of their column, so imputed values are no more informative than column means."
                 .to_owned(),
         );
     }
@@ -89,11 +106,11 @@ fn of_check(facts: &Facts) -> Vec<String> {
         let narrow = |c: &CoverageFacts| c.share < c.level;
         let how = match (narrow(c), check.coverage.last().is_some_and(narrow)) {
             (true, _) => "too narrow",
-            (false, true) => "too wide in the middle and too short in the tails",
+            (false, true) => "too wide in the center and too short in the tails",
             (false, false) => "too wide",
         };
         said.push(format!(
-            "Intervals are {how} here: those of {:.0} % held {} of the hidden cells.",
+            "Prediction intervals are {how} here: {:.0} % intervals covered {} of the hidden cells.",
             100.0 * c.level,
             percent(c.share)
         ));
@@ -109,19 +126,19 @@ fn of_components(facts: &Facts) -> Vec<String> {
     let room = table.n_rows.saturating_sub(2).min(n_modeled.saturating_sub(1));
     if model.why == Why::HiddenCells && model.most_tried() == Some(q) && q > 0 && q < room {
         said.push(format!(
-            "{q} is the most components that were tried, and more may do better: try --components {}.",
+            "{q} is the largest number of components that was tried, and more may do better: try --components {}.",
             (q + q / 2 + 1).min(room)
         ));
     }
     if model.why == (Why::Pruned { offered: q }) && q > 0 && q < room {
         said.push(format!(
-            "All {q} components that were offered are used; more may be there: try --components {}.",
+            "All {q} components that were allowed are used, and there may be more: try --components {}.",
             (2 * q).min(room)
         ));
     }
-    if table.n_rows < FEW_ROWS * q.max(1) && model.parameter_uncertainty == "none" {
+    if table.n_rows < FEW_ROWS * q.max(1) && model.parameter_uncertainty == ParameterUncertainty::None {
         said.push(format!(
-            "{} few{}: the model is uncertain, and intervals take it as known; --model bpca counts that.",
+            "{} few{}: the parameters are uncertain, and intervals take them as known; --model bpca accounts for that.",
             if table.n_rows == 1 {
                 "One row is".to_owned()
             } else {
@@ -130,23 +147,23 @@ fn of_components(facts: &Facts) -> Vec<String> {
             if q > 0 { format!(" for {}", several(q, "component")) } else { String::new() }
         ));
     }
-    said.extend(of_spread(table, &model.family));
+    said.extend(of_spread(table, model.family));
     said
 }
 
 /// Columns that the model makes wider or narrower than they are.
-fn of_spread(table: &TableFacts, family: &str) -> Option<String> {
+fn of_spread(table: &TableFacts, family: Family) -> Option<String> {
     let off = |c: &&ColumnFacts| c.spread.is_some_and(|s| !(0.8..=1.25).contains(&s));
     let wrong: Vec<&ColumnFacts> = table.columns.iter().filter(off).collect();
     let size = |c: &ColumnFacts| c.spread.map_or(0.0, |s| s.ln().abs());
     let worst = wrong.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
-    let remedy = if family == "fa" { "" } else { "; --model fa gives every column a noise of its own" };
+    let remedy = if family == Family::Fa { "" } else { "; --model fa has a noise variance for each column" };
     Some(format!(
-        "{} not spread as in the table (`{}`: {} of its standard deviation in the model): distances of rows and intervals there are off{remedy}.",
+        "{} another standard deviation in the model than in the table (`{}`: {} times): distances of rows and intervals are inaccurate there{remedy}.",
         if wrong.len() == 1 {
-            "One column is".to_owned()
+            "One column has".to_owned()
         } else {
-            format!("{} columns are", count(wrong.len()))
+            format!("{} columns have", count(wrong.len()))
         },
         worst.name,
         number(worst.spread.unwrap_or(1.0), 2)
@@ -156,16 +173,16 @@ fn of_spread(table: &TableFacts, family: &str) -> Option<String> {
 fn of_filled(facts: &Facts) -> Vec<String> {
     let Some(filled) = facts.filled.as_ref().filter(|f| f.n_filled > 0) else { return Vec::new() };
     let mut said = vec![
-        "Filled values are right on average if gaps depend only on what was observed. No test can show that; think of how the gaps came about."
+        "Imputed values are right on average if whether a value is missing depends only on what was observed (missing at random). No test can show that; consider how the values came to be missing."
             .to_owned(),
     ];
     if filled.n_outside_range > 0 {
         said.push(format!(
-            "{} outside the observed range of {} (of {} filled): look whether such values can be.",
+            "{} outside the observed range of {} (of {} imputed): check whether such values are possible.",
             if filled.n_outside_range == 1 {
-                "One filled value lies".to_owned()
+                "One imputed value lies".to_owned()
             } else {
-                format!("{} filled values lie", count(filled.n_outside_range))
+                format!("{} imputed values lie", count(filled.n_outside_range))
             },
             if filled.n_outside_range == 1 { "its column" } else { "their columns" },
             count(filled.n_filled)
@@ -173,7 +190,7 @@ fn of_filled(facts: &Facts) -> Vec<String> {
     }
     if let Some(u) = filled.median_uncertainty.filter(|&u| u > 0.9) {
         said.push(format!(
-            "Half of the filled cells are hardly better known than their column's spread (standard deviation {} of it).",
+            "Half of the imputed values are hardly more certain than the spread of their column (standard deviation {} of it).",
             number(u, 2)
         ));
     }

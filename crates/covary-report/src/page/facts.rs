@@ -4,9 +4,9 @@ use super::doubts;
 use crate::Error;
 use covary::Dataset;
 use covary::data::Ledger;
-use covary::io::model_file::Saved;
+use covary::family::{Choice, Family, Grounds};
 use covary::io::{ColumnKind, Table};
-use covary::learn::{Components, Family};
+use covary::learned::{Learned, LinearFit, ParameterUncertainty};
 use covary::model::{ColumnMap, FilledCell, Imputed, Reconstruction};
 use covary::select::{CheckedCell, GapTests, SelfCheck, gap_tests};
 use serde::Serialize;
@@ -17,7 +17,7 @@ const MOST_CELLS: usize = 1000;
 const MOST_ROWS: usize = 12;
 /// Columns named as the reason why a row is odd.
 const REASONS: usize = 2;
-/// Chance that a table drawn from the model has any row called odd.
+/// Probability that a table simulated from the model has any row called an outlier.
 const FAMILY_WISE: f64 = 0.01;
 
 /// A table, and what was learned from it.
@@ -33,7 +33,7 @@ pub struct Subject<'a> {
     pub refusal: Option<&'a str>,
     /// The command that makes the page.
     pub command: &'a str,
-    /// Probability that an interval of a filled cell holds the true value.
+    /// Probability that the interval of an imputed value covers the true value.
     pub level: f64,
 }
 
@@ -41,15 +41,17 @@ pub struct Subject<'a> {
 #[derive(Clone, Copy)]
 pub struct Study<'a> {
     /// The model, with the check on hidden cells if there was one.
-    pub saved: &'a Saved,
+    pub learned: &'a Learned,
+    /// Its linear-Gaussian model.
+    pub linear: &'a LinearFit,
     /// Where its columns stand in the table.
     pub column_map: &'a ColumnMap,
     /// Its columns of the table.
     pub data: &'a Dataset,
     /// The hidden cells of the check.
     pub cells: &'a [CheckedCell],
-    /// How many components were asked for.
-    pub asked: Components,
+    /// How many components there are, and why.
+    pub choice: &'a Choice,
 }
 
 /// Everything a report says.
@@ -75,7 +77,7 @@ pub struct Facts {
     pub odd_rows: Option<OddRows>,
     /// What was not done.
     pub not_done: Vec<String>,
-    /// What to doubt.
+    /// Limitations.
     pub doubts: Vec<String>,
 }
 
@@ -140,7 +142,7 @@ pub struct SetAside {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelFacts {
     /// `pca`, `ppca`, `fa`, `bpca` or `gaussian`.
-    pub family: String,
+    pub family: Family,
     /// The same in words.
     pub words: String,
     /// How it was fitted.
@@ -149,7 +151,7 @@ pub struct ModelFacts {
     pub standardized: bool,
     /// Components.
     pub n_components: usize,
-    /// Why so many.
+    /// Why this number.
     pub why: Why,
     /// How well hidden cells were predicted with each number of components, if that chose it.
     pub choice: Vec<ChoiceAt>,
@@ -157,7 +159,7 @@ pub struct ModelFacts {
     pub shares: Vec<f64>,
     /// The rotation, if there was one.
     pub rotation: Option<String>,
-    /// What the components leave to chance.
+    /// The noise.
     pub noise: NoiseFacts,
     /// How the fit ended, in words.
     pub ending: String,
@@ -170,7 +172,7 @@ pub struct ModelFacts {
     /// Warnings of the fit.
     pub warnings: Vec<String>,
     /// Where the uncertainty of the parameters is kept: `none`, `posterior` or `draws`.
-    pub parameter_uncertainty: String,
+    pub parameter_uncertainty: ParameterUncertainty,
 }
 
 /// Why the model has as many components as it has.
@@ -181,7 +183,7 @@ pub enum Why {
     HiddenCells,
     /// A prior dropped those that the table does not support.
     Pruned {
-        /// How many were offered.
+        /// How many were allowed.
         offered: usize,
     },
     /// A full covariance has one less than columns.
@@ -190,7 +192,7 @@ pub enum Why {
     NoRoom,
     /// The fewest that explain more than this share of the variance, as asked.
     Share(f64),
-    /// They were asked for.
+    /// They were requested.
     Asked,
 }
 
@@ -225,11 +227,11 @@ pub struct CheckFacts {
     pub baseline_rmse: f64,
     /// Share of the variance that was predicted.
     pub skill: f64,
-    /// What intervals held.
+    /// Empirical coverage of intervals.
     pub coverage: Vec<CoverageFacts>,
 }
 
-/// What intervals of a level held.
+/// Empirical coverage of intervals of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CoverageFacts {
     /// The level.
@@ -247,9 +249,9 @@ pub struct FilledFacts {
     pub n_filled: usize,
     /// Gaps that stay.
     pub n_left: usize,
-    /// Probability that an interval holds the true value.
+    /// Probability that an interval covers the true value.
     pub level: f64,
-    /// Half of the filled cells are known at least so well: standard deviation, in standard deviations of
+    /// Half of the filled cells are at least this certain: standard deviation, in standard deviations of
     /// the column.
     pub median_uncertainty: Option<f64>,
     /// Cells filled with a value outside the range observed in their column.
@@ -282,7 +284,7 @@ pub struct CellFacts {
 /// Rows far from the model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OddRows {
-    /// Rows so far away that any such row would be in one of a hundred tables like this.
+    /// Outliers: one of a hundred tables like this would have any row as far away.
     pub n_far: usize,
     /// The tail probability below which a row counts as far.
     pub threshold: f64,
@@ -336,8 +338,8 @@ impl Facts {
             command: subject.command.to_owned(),
             refusal: subject.refusal.map(str::to_owned),
             table: table.map(|(_, facts)| facts),
-            model: study.map(|s| model_facts(s.saved, s.asked)),
-            check: study.and_then(|s| s.saved.check.as_ref()).map(check_facts),
+            model: study.map(model_facts),
+            check: study.and_then(|s| s.learned.check.as_ref()).map(check_facts),
             filled,
             odd_rows: study.map(|s| odd_rows(s, names.as_deref())).transpose()?,
             not_done: Vec::new(),
@@ -354,14 +356,14 @@ fn table_facts(table: &Table, ledger: &Ledger, study: Option<&Study<'_>>) -> Res
     let mut spread = vec![None; data.n_columns()];
     let mut skill = vec![None; data.n_columns()];
     let mut tests = GapTests::default();
-    if let Some(Study { saved, column_map, data, .. }) = study {
-        let variances = saved.model.variances();
+    if let Some(Study { learned, linear, column_map, data, .. }) = study {
+        let variances = linear.model.variances();
         for (k, &j) in column_map.columns.iter().enumerate() {
-            explained[j] = Some(1.0 - saved.model.noise().variance(k) / variances[k]);
-            spread[j] = Some(variances[k].sqrt() / saved.training.column_sds[k]);
-            skill[j] = saved.check.as_ref().and_then(|c| c.skill_by_column[k]);
+            explained[j] = Some(1.0 - linear.model.noise().variance(k) / variances[k]);
+            spread[j] = Some(variances[k].sqrt() / learned.training.column_sds[k]);
+            skill[j] = learned.check.as_ref().and_then(|c| c.skill_by_column[k]);
         }
-        tests = gap_tests(&saved.model, data)?;
+        tests = gap_tests(&linear.model, data)?;
     }
     let columns = data.column_names().iter().enumerate().map(|(j, name)| {
         let column = data.values().column(j);
@@ -397,66 +399,70 @@ fn set_aside(table: &Table, ledger: &Ledger) -> Vec<SetAside> {
     let read = table.columns_aside().into_iter().map(|j| {
         let name = &table.column_names()[j];
         match table.kind(j) {
-            ColumnKind::Text { row } => named(name, &format!("text in row {}", row + 1)),
+            ColumnKind::Text { row } => named(name, &format!("not numeric: text in row {}", row + 1)),
             ColumnKind::Typed { name: of } => named(name, &format!("of type {of}")),
             ColumnKind::Unnamed => named("(no name)", "a column without a name labels the rows"),
-            ColumnKind::Numbers | ColumnKind::Excluded => named(name, "set aside as asked"),
+            ColumnKind::Numbers | ColumnKind::Excluded => named(name, "excluded as requested"),
         }
     });
     let name = |j: usize| table.dataset().column_names()[j].as_str();
     let constant = ledger.constant_columns.iter().map(|&(j, v)| {
-        named(name(j), &format!("constant, always {v}: nothing to learn, and its gaps take that value"))
+        named(name(j), &format!("constant, always {v}: not modeled; its missing values take that value"))
     });
-    let single = ledger.single_columns.iter().map(|&(j, _)| named(name(j), "one value only: its gaps stay"));
-    let empty = ledger.empty_columns.iter().map(|&j| named(name(j), "no value at all: its gaps stay"));
+    let single = ledger
+        .single_columns
+        .iter()
+        .map(|&(j, _)| named(name(j), "one value only: its missing values remain"));
+    let empty =
+        ledger.empty_columns.iter().map(|&j| named(name(j), "no value at all: its missing values remain"));
     read.chain(constant).chain(single).chain(empty).collect()
 }
 
-fn model_facts(saved: &Saved, asked: Components) -> ModelFacts {
-    let (model, report) = (&saved.model, &saved.report);
+fn model_facts(study: &Study<'_>) -> ModelFacts {
+    let Study { learned, linear, choice, .. } = study;
+    let (model, report) = (&linear.model, &linear.report);
     let q = model.n_components();
-    let why = match &saved.choice {
-        Some(_) => Why::HiddenCells,
-        None if saved.family == Family::Gaussian.name() => Why::FullCovariance,
-        None if !report.relevance.is_empty() || q < saved.spec.n_components => {
-            Why::Pruned { offered: saved.spec.n_components }
+    let why = match &choice.grounds {
+        Grounds::HiddenCells(Some(_)) => Why::HiddenCells,
+        Grounds::HiddenCells(None) => Why::NoRoom,
+        Grounds::Fixed => Why::FullCovariance,
+        Grounds::Share(share) => Why::Share(*share),
+        // A method that drops components takes a number that was asked for as the most there may be.
+        _ if !report.relevance.is_empty() || q < linear.spec.n_components => {
+            Why::Pruned { offered: linear.spec.n_components }
         }
-        None => match asked {
-            Components::Auto => Why::NoRoom,
-            Components::Share(share) => Why::Share(share),
-            Components::Number(_) => Why::Asked,
-        },
+        _ => Why::Asked,
     };
-    let at = saved.choice.iter().flat_map(|c| &c.by_n_components).map(|at| ChoiceAt {
+    let at = linear.choice.iter().flat_map(|c| &c.by_n_components).map(|at| ChoiceAt {
         n_components: at.n_components,
         shortfall: at.shortfall,
         shortfall_error: at.shortfall_error,
     });
     let noise = |(j, sd): (usize, &f64)| model.noise().variance(j).sqrt() / sd;
-    let noises = || saved.training.column_sds.iter().enumerate().map(noise);
+    let noises = || learned.training.column_sds.iter().enumerate().map(noise);
     ModelFacts {
-        family: saved.family.clone(),
-        words: Family::words(&saved.family).to_owned(),
-        method: saved.method.name.clone(),
-        standardized: saved.spec.standardize,
+        family: learned.family,
+        words: learned.family.words().to_owned(),
+        method: learned.method.name.clone(),
+        standardized: linear.spec.standardize,
         n_components: q,
         why,
         choice: at.collect(),
-        shares: match &saved.rotation {
+        shares: match &linear.rotation {
             Some(_) => Vec::new(),
             None => model.explained_variance_ratio(),
         },
-        rotation: saved.rotation.as_ref().map(|r| r.name.clone()),
+        rotation: linear.rotation.as_ref().map(|r| r.name.clone()),
         noise: NoiseFacts {
             least: noises().fold(f64::INFINITY, f64::min),
             largest: noises().fold(0.0, f64::max),
         },
-        ending: crate::words::ending(report),
+        ending: crate::words::ending(&learned.ending()),
         converged: report.converged(),
         objective: crate::words::objective(report.objective.kind).to_owned(),
         objective_value: report.objective.value,
         warnings: report.warnings.iter().map(ToString::to_string).collect(),
-        parameter_uncertainty: saved.parameter_uncertainty().to_owned(),
+        parameter_uncertainty: linear.parameter_uncertainty(),
     }
 }
 
@@ -482,7 +488,7 @@ fn filled(
 ) -> Result<FilledFacts, Error> {
     let wide = table.dataset();
     let imputed: Imputed =
-        study.column_map.imputed(study.saved.of_training_rows().impute(study.data)?, wide)?;
+        study.column_map.imputed(study.linear.of_training_rows().impute(study.data)?, wide)?;
     let sds: Vec<f64> = wide.observed_variances().iter().map(|v| v.sqrt()).collect();
     let uncertainty = |c: &FilledCell| if sds[c.column] > 0.0 { c.sd / sds[c.column] } else { 0.0 };
     let mut order: Vec<(f64, &FilledCell)> = imputed.cells().iter().map(|c| (uncertainty(c), c)).collect();
@@ -515,8 +521,8 @@ fn filled(
 }
 
 fn odd_rows(study: &Study<'_>, names: Option<&[String]>) -> Result<OddRows, Error> {
-    let Study { saved, data, .. } = study;
-    let distances = saved.model.outlyingness(data)?;
+    let Study { learned, linear, data, .. } = study;
+    let distances = linear.model.outlyingness(data)?;
     let tails: Vec<f64> = distances.iter().map(covary::model::Outlyingness::tail_probability).collect();
     let threshold = FAMILY_WISE / data.n_rows() as f64;
     let mut order: Vec<usize> = (0..data.n_rows()).collect();
@@ -527,16 +533,16 @@ fn odd_rows(study: &Study<'_>, names: Option<&[String]>) -> Result<OddRows, Erro
     });
     order.truncate(MOST_ROWS);
     let rows = data.of_rows(&order)?;
-    let expected = saved.model.reconstruct(&rows, Reconstruction::PosteriorMean)?;
+    let expected = linear.model.reconstruct(&rows, Reconstruction::PosteriorMean)?;
     let because = |k: usize| {
         let apart = |j: usize| {
-            let sd = saved.model.noise().variance(j).sqrt();
+            let sd = linear.model.noise().variance(j).sqrt();
             (rows.row(k)[j] - expected[(k, j)]) / sd
         };
         let mut columns: Vec<(usize, f64)> =
             (0..rows.n_columns()).filter(|&j| !rows.row(k)[j].is_nan()).map(|j| (j, apart(j))).collect();
         columns.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
-        columns.into_iter().take(REASONS).map(|(j, z)| (saved.columns[j].clone(), z)).collect()
+        columns.into_iter().take(REASONS).map(|(j, z)| (learned.columns[j].clone(), z)).collect()
     };
     Ok(OddRows {
         n_far: tails.iter().filter(|&&p| p < threshold).count(),

@@ -32,7 +32,7 @@ pub struct Figure {
     dark: Svg,
 }
 
-/// The seed of rows drawn from the model to be looked at.
+/// The seed of rows simulated from the model.
 const SEED: u64 = 0;
 
 /// Figures of many columns or panels.
@@ -40,7 +40,7 @@ const WIDE: [&str; 5] = ["missing", "loadings", "covariance", "samples", "interv
 
 /// The figures that this table and model have.
 pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
-    let Study { saved, data, cells, .. } = study;
+    let Study { learned, linear, data, cells, .. } = study;
     let mut made = Vec::new();
     let mut add = |name, place, draw: &dyn Fn(&Style) -> Svg| {
         let is_wide = WIDE.contains(&name);
@@ -49,51 +49,51 @@ pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
         made.push(Figure { name, place, is_wide, light: drawn(Theme::Light), dark: drawn(Theme::Dark) });
     };
     if !data.is_complete()
-        && let Ok(n) = missing::numbers(data, Some(saved))
+        && let Ok(n) = missing::numbers(data, Some(learned))
     {
         add("missing", Place::Table, &|style| missing::draw(&n, style));
     }
-    let variances = scree::numbers(saved, Some(data));
+    let variances = scree::numbers(learned, Some(data));
     let above = variances.as_ref().ok().and_then(|n| n.n_above);
-    if let Some(n) = select::of_choice(saved, above) {
+    if let Some(n) = select::of_choice(learned, above) {
         add("select", Place::Number, &|style| select::draw(&n, style));
     }
     if let Ok(n) = &variances {
         add("scree", Place::Number, &|style| scree::draw(n, style));
     }
-    if let Ok(n) = relevance::numbers(saved) {
+    if let Ok(n) = relevance::numbers(learned) {
         add("relevance", Place::Number, &|style| relevance::draw(&n, style));
     }
-    if let Ok(n) = hinton::numbers(saved) {
+    if let Ok(n) = hinton::numbers(learned) {
         add("hinton", Place::Components, &|style| hinton::draw(&n, style));
     }
-    if saved.loading_sds().is_some()
-        && saved.rotation.is_none()
-        && let Ok(n) = loadings::numbers(saved, None)
+    if linear.loading_sds().is_some()
+        && linear.rotation.is_none()
+        && let Ok(n) = loadings::numbers(learned, None)
     {
         add("loadings", Place::Components, &|style| loadings::draw(&n, style));
     }
-    if let Ok(n) = scores::numbers(saved, data, (1, 2), None) {
+    if let Ok(n) = scores::numbers(learned, data, (1, 2), None) {
         add("scores", Place::Components, &|style| scores::draw(&n, style));
     }
-    if saved.model.n_components() > 1
-        && let Ok(n) = biplot::numbers(saved, data, (1, 2), None)
+    if linear.model.n_components() > 1
+        && let Ok(n) = biplot::numbers(learned, data, (1, 2), None)
     {
         add("biplot", Place::Components, &|style| biplot::draw(&n, style));
     }
-    if let Ok(n) = trace::numbers(&[(saved.method.name.clone(), saved)]) {
+    if let Ok(n) = trace::numbers(&[(learned.method.name.clone(), learned)]) {
         add("trace", Place::Fit, &|style| trace::draw(&n, style));
     }
     if data.n_columns() > 1
-        && let Ok(n) = covariance::numbers(saved, data)
+        && let Ok(n) = covariance::numbers(learned, data)
     {
         add("covariance", Place::Fit, &|style| covariance::draw(&n, style));
     }
-    if let Ok(n) = samples::numbers(saved, data, SEED) {
+    if let Ok(n) = samples::numbers(learned, data, SEED) {
         add("samples", Place::Fit, &|style| samples::draw(&n, style));
     }
     if facts.check.is_some()
-        && let Ok(n) = intervals::numbers(saved, data, cells)
+        && let Ok(n) = intervals::numbers(learned, data, cells)
     {
         add("intervals", Place::Filled, &|style| intervals::draw(&n, style));
     }

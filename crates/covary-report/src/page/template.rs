@@ -8,6 +8,7 @@ use super::figures::{Colors, Figure, Place};
 use crate::Theme;
 use crate::scale::{count, minus, number, rounded, several};
 use crate::text::clean;
+use covary::learned::ParameterUncertainty;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
 /// Filled cells on paper, as `page.css` has it.
@@ -61,7 +62,7 @@ pub fn html(facts: &Facts, figures: &[Figure]) -> String {
                 }
                 main #main {
                     @for Part { id, heading, body, .. } in &parts {
-                        section id=(id) aria-labeledby={ (id) "-h" } {
+                        section id=(id) aria-labelledby={ (id) "-h" } {
                             h2 id={ (id) "-h" } { (heading) }
                             (body)
                         }
@@ -101,7 +102,7 @@ fn sections(facts: &Facts, show: &dyn Fn(Place) -> Markup) -> [Option<Part>; 8] 
     let model = facts.model.as_ref();
     [
         facts.refusal.as_ref().map(|why| part("refused", "No model", "Why there is no model", refused(why))),
-        facts.table.as_ref().map(|t| part("table", "Table", "What came in", came_in(t, &show(Place::Table)))),
+        facts.table.as_ref().map(|t| part("table", "Table", "Data summary", came_in(t, &show(Place::Table)))),
         model.map(|m| {
             part("number", "How many", "How many components, and why", how_many(m, &show(Place::Number)))
         }),
@@ -109,13 +110,13 @@ fn sections(facts: &Facts, show: &dyn Fn(Place) -> Markup) -> [Option<Part>; 8] 
             let body = explained(m, facts, &show(Place::Components));
             part("components", "Components", "What the components are", body)
         }),
-        model.map(|m| part("fit", "Fit", "How the fit ended", ended(m, &show(Place::Fit)))),
+        model.map(|m| part("fit", "Fit", "Model fit and convergence", ended(m, &show(Place::Fit)))),
         facts.filled.as_ref().map(|f| {
             let body = filled(f, facts, &show(Place::Filled));
-            part("filled", "Filled cells", "What was filled, and how surely", body)
+            part("filled", "Imputed values", "Imputed values and their uncertainty", body)
         }),
-        facts.odd_rows.as_ref().map(|o| part("odd", "Odd rows", "Which rows are odd", odd(o))),
-        Some(part("doubt", "Doubts", "What was not done, and what to doubt", doubt(facts))),
+        facts.odd_rows.as_ref().map(|o| part("odd", "Outliers", "Outlying rows", odd(o))),
+        Some(part("doubt", "Limitations", "What was not done, and limitations", doubt(facts))),
     ]
 }
 
@@ -133,10 +134,10 @@ fn card(figure: &Figure, svg: &str) -> Markup {
 
 fn lede(facts: &Facts) -> Markup {
     let Some(table) = &facts.table else {
-        return markup! { "The table holds no column of numbers, so there is nothing to model." };
+        return markup! { "The table has no numeric column, so there is nothing to model." };
     };
     let Some(model) = &facts.model else {
-        return markup! { (several(table.n_rows, "row")) " of " (several(table.n_columns, "column")) " of numbers came in. No model could be fitted." };
+        return markup! { (several(table.n_rows, "row")) " of " (several(table.n_columns, "column")) " of numbers were read. No model could be fitted." };
     };
     let share: f64 = model.shares.iter().sum();
     markup! {
@@ -144,9 +145,9 @@ fn lede(facts: &Facts) -> Markup {
         @if table.n_gaps == 0 { "none missing. " }
         @else { (percent(share_of(table.n_gaps, table))) " of the cells missing. " }
         @if model.n_components == 0 && model.why == Why::HiddenCells {
-            "The columns tell too little of each other: no component predicts hidden cells better than the means do."
+            "The columns are too little correlated: in cross-validation no component predicts hidden cells better than the column means do."
         } @else if model.n_components == 0 {
-            "No component was fitted, so every column stands alone."
+            "No component was fitted, so columns are modeled as independent."
         } @else {
             (capital(&model.words)) " with " (several(model.n_components, "component"))
             @if share > 0.0 { " explains " (percent(share)) " of the variance" }
@@ -155,10 +156,10 @@ fn lede(facts: &Facts) -> Markup {
         }
         @if let Some(check) = &facts.check {
             @if check.skill > 0.0 {
-                " Where cells were hidden to test it, it predicted " (percent(check.skill)) " of their variance"
+                " In cross-validation on hidden cells it predicted " (percent(check.skill)) " of their variance"
             } @else { " Hidden cells were predicted no better than by the mean of their column" }
             @if let Some(c) = check.coverage.last() {
-                ", and its " (level(c.level)) " intervals held " (held(c)) " of them"
+                ", and its " (level(c.level)) " prediction intervals covered " (covered(c)) " of them"
             }
             "."
         }
@@ -176,20 +177,20 @@ fn tiles(facts: &Facts) -> Markup {
         }
     }
     if let Some(filled) = facts.filled.as_ref().filter(|f| f.n_filled > 0) {
-        tiles.push((count(filled.n_filled), plural(filled.n_filled, "cell filled", "cells filled")));
+        tiles.push((count(filled.n_filled), plural(filled.n_filled, "imputed value", "imputed values")));
     }
     if let Some(check) = &facts.check
         && let Some(c) = check.coverage.last()
     {
         tiles.push((
-            held(c),
-            format!("of {} in their {} interval", several(check.n_hidden, "hidden cell"), level(c.level)),
+            covered(c),
+            format!("of {} covered by {} intervals", several(check.n_hidden, "hidden cell"), level(c.level)),
         ));
     }
     if let Some(odd) = &facts.odd_rows {
         tiles.push((
             count(odd.n_far),
-            plural(odd.n_far, "row too far to be chance", "rows too far to be chance"),
+            plural(odd.n_far, "outlier (p < 0.01, Bonferroni)", "outliers (p < 0.01, Bonferroni)"),
         ));
     }
     markup! {
@@ -224,14 +225,14 @@ fn came_in(table: &TableFacts, figures: &Markup) -> Markup {
             }
         }
         @if table.oddities.is_empty() && table.gap_trends.is_empty() {
-            p { "Nothing odd was found: no codes that look like gaps, no cell far beyond the others, no repeated rows"
-                @if table.gaps_tested { ", no gaps that follow the first component" } "." }
+            p { "No problems were detected: no values that look like codes for missing values (such as −99), no outlying cell, no duplicate rows"
+                @if table.gaps_tested { ", no missing values that depend on the first component" } "." }
         } @else {
-            h3 { "Odd" }
+            h3 { "Possible problems" }
             (list(table.oddities.iter().chain(&table.gap_trends)))
         }
         @if !table.set_aside.is_empty() {
-            h3 { "Set aside" }
+            h3 { "Excluded columns" }
             ul { @for aside in table.set_aside.iter().take(MOST_COLUMNS) {
                 li { (name(&aside.name)) ": " (clean(&aside.why)) }
             } }
@@ -239,18 +240,18 @@ fn came_in(table: &TableFacts, figures: &Markup) -> Markup {
         (figures)
         details open[shown.len() <= 20] {
             summary { "Every column" @if shown.len() < table.columns.len() {
-                " (the " (shown.len()) " of " (count(table.columns.len())) " with most gaps)"
+                " (the " (shown.len()) " of " (count(table.columns.len())) " with most missing values)"
             } }
             div.scroll tabindex="0" role="region" aria-label="Columns" {
                 table.sortable {
                     caption.quiet {
-                        "Explained: share of the column's variance that the components explain, in the model. "
-                        @if checked { "Predicted: share predicted of the few cells hidden in the column to test it; below 0 the mean does better. " }
+                        "Explained: proportion of the column's variance that the components explain, in the model (communality). "
+                        @if checked { "Predicted: proportion of variance predicted in cross-validation, from the few cells hidden in the column; below 0 the mean does better. " }
                         span.hint { "Click or press a heading to sort." }
                     }
                     thead { tr {
-                        (th("column", "text")) (th("gaps", "number")) (th("mean", "number")) (th("sd", "number"))
-                        (th("least", "number")) (th("largest", "number"))
+                        (th("column", "text")) (th("missing", "number")) (th("mean", "number")) (th("sd", "number"))
+                        (th("minimum", "number")) (th("maximum", "number"))
                         @if modeled { (th("explained", "number")) }
                         @if checked { (th("predicted", "number")) }
                     } }
@@ -273,35 +274,35 @@ fn how_many(model: &ModelFacts, figures: &Markup) -> Markup {
         p { @match model.why {
             Why::HiddenCells => {
                 (capital(&several(q, "component"))) (if q == 1 { " was" } else { " were" })
-                " chosen: cells were hidden, and models with 0 to " (model.most_tried().unwrap_or(0))
+                " chosen by cross-validation: cells were hidden, and models with 0 to " (model.most_tried().unwrap_or(0))
                 " components predicted them. "
                 @if model.best() == Some(q) { "No other number did better." }
                 @else {
                     (capital(&several(model.best().unwrap_or(0), "component")))
-                    " did best, but not by more than one standard error; the fewest that do as well are taken."
+                    " did best, but not by more than one standard error; the smallest number within one standard error of the best is chosen."
                 }
             }
             Why::Pruned { offered } => {
-                (several(offered, "component")) " were offered; the prior kept " (q)
-                ", those that the table supports."
+                (several(offered, "component")) " were allowed; the prior kept " (q)
+                ", those that the table supports (automatic relevance determination)."
             }
-            Why::FullCovariance => { "A full covariance has one component less than columns: " (q) "." }
-            Why::NoRoom => { "No component was fitted: the table has no room for one, or no cells to spare to judge by." }
+            Why::FullCovariance => { "A full covariance has one component fewer than columns: " (q) "." }
+            Why::NoRoom => { "No component was fitted: the table is too small for one, or has too few cells for cross-validation." }
             Why::Share(share) => {
                 (capital(&several(q, "component"))) (if q == 1 { " was" } else { " were" })
-                " taken: the fewest that explain more than " (percent(share)) " of the variance, as asked."
+                " taken: the smallest number that explains more than " (percent(share)) " of the variance, as requested."
             }
-            Why::Asked => { (capital(&several(q, "component"))) (if q == 1 { " was" } else { " were" }) " asked for." }
+            Why::Asked => { (capital(&several(q, "component"))) (if q == 1 { " was" } else { " were" }) " requested." }
         } }
         (figures)
         @if !model.choice.is_empty() {
             details {
-                summary { "The scores that chose" }
+                summary { "Cross-validation scores" }
                 div.scroll tabindex="0" role="region" aria-label="Scores by number of components" {
                     table.sortable {
                         caption.quiet {
-                            "A nat per cell: the number tried gives a hidden cell e times the density. "
-                            "A number does as well as the best if it is below it by no more than the standard error."
+                            "Log density of hidden cells: one nat per cell is a density e times as large. "
+                            "A number of components does as well as the best if it is below the best by no more than the standard error."
                         }
                         thead { tr {
                             (th("components", "number")) (th("nats per hidden cell below the best", "number"))
@@ -334,21 +335,21 @@ fn explained(model: &ModelFacts, facts: &Facts, figures: &Markup) -> Markup {
                 @if model.standardized { " of the standardized columns" }
                 ". "
             }
-            @if let Some(rotation) = &model.rotation { "They were turned by " (rotation) " rotation to be read. " }
-            "What is left to noise has a standard deviation of "
+            @if let Some(rotation) = &model.rotation { "Loadings were rotated by " (rotation) " for interpretation. " }
+            "The noise has a standard deviation of "
             (two(noise.least))
-            @if two(noise.least) != two(noise.largest) { " to " (two(noise.largest)) ", column by column," }
+            @if two(noise.least) != two(noise.largest) { " to " (two(noise.largest)) ", depending on the column," }
             " in standard deviations of the column"
             @if let Some(c) = worst && c.explained.unwrap_or(1.0) < 0.5 {
-                "; least is explained of " (name(&c.name)) " (" (percent(c.explained.unwrap_or(0.0))) ")"
+                "; the column explained least is " (name(&c.name)) " (" (percent(c.explained.unwrap_or(0.0))) ")"
             }
             "."
         }
         @if model.shares.len() > 1 {
             details {
-                summary { "Share of each component" }
+                summary { "Proportion of variance of each component" }
                 table {
-                    thead { tr { th scope="col" { "component" } th scope="col" { "share" } th scope="col" { "together" } } }
+                    thead { tr { th scope="col" { "component" } th scope="col" { "proportion" } th scope="col" { "cumulative" } } }
                     tbody { @for k in 0..model.shares.len() { tr {
                         th scope="row" { (k + 1) } td { (percent(model.shares[k])) }
                         td { (percent(model.shares[..=k].iter().sum())) }
@@ -365,12 +366,12 @@ fn ended(model: &ModelFacts, figures: &Markup) -> Markup {
         p {
             (capital(&model.words)) " was fitted by " code { (model.method) } ", " (model.ending)
             ", with a " (model.objective) " of " (number(model.objective_value, 8)) " nats"
-            @if model.standardized { ", to columns of unit variance" }
+            @if model.standardized { ", to standardized columns" }
             ". "
-            @match model.parameter_uncertainty.as_str() {
-                "none" => { "Its answers take the fitted loadings, mean and noise as known." }
-                "draws" => { "Its answers average over draws of the parameters." }
-                _ => { "Its answers include the uncertainty of loadings, mean and noise." }
+            @match model.parameter_uncertainty {
+                ParameterUncertainty::None => { "Its predictions take the estimated loadings, mean and noise as known." }
+                ParameterUncertainty::Draws => { "Its predictions average over posterior draws of the parameters." }
+                ParameterUncertainty::Posterior => { "Its predictions account for the uncertainty of loadings, mean and noise." }
             }
         }
         @if !model.warnings.is_empty() { h3 { "Warnings" } (list(model.warnings.iter())) }
@@ -381,15 +382,15 @@ fn ended(model: &ModelFacts, figures: &Markup) -> Markup {
 fn filled(filled: &FilledFacts, facts: &Facts, figures: &Markup) -> Markup {
     markup! {
         p {
-            @if filled.n_filled == 0 { "There was nothing to fill. " }
+            @if filled.n_filled == 0 { "No value was missing. " }
             @else {
-                (several(filled.n_filled, "cell")) (if filled.n_filled == 1 { " was" } else { " were" })
-                " filled, each with its mean given the observed cells of its row. "
+                (several(filled.n_filled, "missing value")) (if filled.n_filled == 1 { " was" } else { " were" })
+                " imputed, each with its conditional mean given the observed cells of its row. "
                 @if let Some(u) = filled.median_uncertainty {
                     "Half of them have a standard deviation of at most " (number(u, 2)) " of their column's. "
                 }
             }
-            @if filled.n_left > 0 { (several(filled.n_left, "gap")) " stay. " }
+            @if filled.n_left > 0 { (several(filled.n_left, "missing value")) (if filled.n_left == 1 { " remains. " } else { " remain. " }) }
         }
         @if let Some(check) = &facts.check { (coverage(check)) }
         (figures)
@@ -400,15 +401,15 @@ fn filled(filled: &FilledFacts, facts: &Facts, figures: &Markup) -> Markup {
 fn coverage(check: &CheckFacts) -> Markup {
     markup! {
         p {
-            "To test the model, " (several(check.n_hidden, "observed cell"))
+            "As cross-validation, " (several(check.n_hidden, "observed cell"))
             (if check.n_hidden == 1 { " was" } else { " were" })
             " hidden and predicted by a model fitted without them: root mean squared error "
-            (two(check.rmse)) " of a column's standard deviation, where the mean of the column makes "
+            (two(check.rmse)) " of a column's standard deviation; that of the column means is "
             (two(check.baseline_rmse)) "."
         }
         table {
-            caption.quiet { "What the intervals held" }
-            thead { tr { th scope="col" { "interval of" } th scope="col" { "held" } th scope="col" { "± standard error" } } }
+            caption.quiet { "Empirical coverage of the prediction intervals" }
+            thead { tr { th scope="col" { "level" } th scope="col" { "covered" } th scope="col" { "± standard error" } } }
             tbody { @for c in &check.coverage { tr {
                 th scope="row" { (level(c.level)) } td { (percent(c.share)) } td { (percent(c.standard_error)) }
             } } }
@@ -428,7 +429,7 @@ fn cells(filled: &FilledFacts) -> Markup {
         } }
     };
     markup! {
-        h3 { "Filled cells" }
+        h3 { "Table of imputed values" }
         p {
             @if filled.cells.len() < filled.n_filled {
                 "The " (count(filled.cells.len())) " least certain of " (count(filled.n_filled)) "; "
@@ -438,13 +439,13 @@ fn cells(filled: &FilledFacts) -> Markup {
             " " output #shown for="only" {}
             @if filled.cells.len() > PRINTED { span.print { "Printed: the first " (PRINTED) " of them." } }
         }
-        div.scroll.tall tabindex="0" role="region" aria-label="Filled cells" {
+        div.scroll.tall tabindex="0" role="region" aria-label="Imputed values" {
             table.sortable #cells {
-                caption.quiet { "Intervals hold the true value with probability " (level(filled.level)) ", if the model is right. " span.hint { "Click or press a heading to sort." } }
+                caption.quiet { "Intervals cover the true value with probability " (level(filled.level)) ", if the model is correct. " span.hint { "Click or press a heading to sort." } }
                 thead { tr {
                     (th("row", "number")) @if labeled { (th("name", "text")) } (th("column", "text"))
-                    (th("filled", "number")) (th("sd", "number")) (th("from", "number")) (th("to", "number"))
-                    (th("sd, in the column's", "number"))
+                    (th("imputed", "number")) (th("sd", "number")) (th("lower", "number")) (th("upper", "number"))
+                    (th("sd / column sd", "number"))
                 } }
                 tbody { @for c in &filled.cells { (row(c)) } }
             }
@@ -456,23 +457,23 @@ fn odd(odd: &OddRows) -> Markup {
     let labeled = odd.rows.iter().any(|r| r.label.is_some());
     markup! {
         p {
-            @if odd.n_far == 0 { "No row is further from the model than chance allows. " }
+            @if odd.n_far == 0 { "There are no outliers: no row is further from the model than expected by chance. " }
             @else {
                 (several(odd.n_far, "row")) (if odd.n_far == 1 { " is" } else { " are" })
-                " further from the model than chance allows: in a table drawn from the model, even one such row would be found once in a hundred times. "
+                " further from the model than expected by chance (p < 0.01, Bonferroni): of a hundred tables simulated from the model, one would have such a row. "
             }
-            "T² is the squared distance inside the plane of the components (extreme, but of a kind with the others), "
-            "SPE the squared distance from it (unlike the others), here in variances of the noise. "
+            "T² is the squared distance within the space of the components (extreme, but with the correlations of the other rows), "
+            "SPE (the Q residual) is the squared distance from it (unlike the other rows), here in variances of the noise. "
             @if odd.rows.len() < odd.n_far {
                 "Listed are the " (odd.rows.len()) " furthest of these; " code { "covary score" } " has every row."
             } @else { "The furthest are listed." }
         }
-        div.scroll tabindex="0" role="region" aria-label="Odd rows" {
+        div.scroll tabindex="0" role="region" aria-label="Outlying rows" {
             table.sortable {
                 thead { tr {
                     (th("row", "number")) @if labeled { (th("name", "text")) }
-                    (th("T²", "number")) (th("SPE, scaled", "number")) (th("chance of a row as far", "number"))
-                    (th("most unlike what the components say", "text"))
+                    (th("T²", "number")) (th("SPE, scaled", "number")) (th("p-value", "number"))
+                    (th("largest residuals (sd)", "text"))
                 } }
                 tbody { @for r in &odd.rows { tr class=[(r.tail_probability < odd.threshold).then_some("far")] {
                     th scope="row" { (r.row) }
@@ -492,8 +493,8 @@ fn doubt(facts: &Facts) -> Markup {
     markup! {
         h3 { "Not done" }
         (list(facts.not_done.iter()))
-        @if !facts.doubts.is_empty() { h3 { "To doubt" } (list(facts.doubts.iter())) }
-        h3 { "To make this page again" }
+        @if !facts.doubts.is_empty() { h3 { "Limitations" } (list(facts.doubts.iter())) }
+        h3 { "To reproduce this page" }
         pre { code { bdi dir="ltr" { (clean(&facts.command)) } } }
     }
 }
@@ -514,7 +515,7 @@ fn prose(sentence: &str) -> Markup {
     }
 }
 
-/// A name of a column: it may be written from right to left, and must not turn the line around it.
+/// A name of a column: it may be written from right to left, and must not reverse the line around it.
 fn name(name: &str) -> Markup {
     markup! { bdi.name { (clean(name)) } }
 }
@@ -553,8 +554,8 @@ fn percent(share: f64) -> String {
     crate::scale::percent(share).replace(' ', "\u{a0}")
 }
 
-/// What intervals held, with its standard error.
-fn held(c: &CoverageFacts) -> String {
+/// Empirical coverage, with its standard error.
+fn covered(c: &CoverageFacts) -> String {
     format!("{:.1} ± {:.1}\u{a0}%", 100.0 * c.share, 100.0 * c.standard_error)
 }
 

@@ -7,7 +7,7 @@ use crate::scale::{count, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, shorten, width};
 use crate::{Error, Style, Svg};
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::{Dataset, Matrix};
 use serde::{Deserialize, Serialize};
 
@@ -43,22 +43,22 @@ pub struct BiplotNumbers {
 /// # Errors
 /// As [`scores::numbers`], and [`Error::NoSuchComponent`] for a model with one component.
 pub fn numbers(
-    saved: &Saved,
+    learned: &Learned,
     data: &Dataset,
     components: (usize, usize),
     color_by: Option<&ColorBy>,
 ) -> Result<BiplotNumbers, Error> {
-    let has = super::some_components(saved)?;
+    let has = super::some_components(learned)?;
     if has < 2 {
         return Err(Error::NoSuchComponent { asked: 2, has });
     }
-    let scores = scores::numbers(saved, data, components, color_by)?;
-    let (loadings, _) = standardized_loadings(saved);
+    let scores = scores::numbers(learned, data, components, color_by)?;
+    let (loadings, _) = standardized_loadings(learned)?;
     let (a, b) = (components.0 - 1, components.1 - 1);
     let pair = Matrix::from_fn(loadings.n_rows(), 2, |j, k| loadings[(j, if k == 0 { a } else { b })]);
     let drawn = largest(&communalities(&pair), MOST_ARROWS);
-    let arrow = |&j: &usize| Arrow { column: saved.columns[j].clone(), x: pair[(j, 0)], y: pair[(j, 1)] };
-    Ok(BiplotNumbers { scores, arrows: drawn.iter().map(arrow).collect(), n_columns: saved.columns.len() })
+    let arrow = |&j: &usize| Arrow { column: learned.columns[j].clone(), x: pair[(j, 0)], y: pair[(j, 1)] };
+    Ok(BiplotNumbers { scores, arrows: drawn.iter().map(arrow).collect(), n_columns: learned.columns.len() })
 }
 
 /// Draws them: points pale, arrows over them, a label wherever it does not cover another.
@@ -66,12 +66,12 @@ pub fn draw(numbers: &BiplotNumbers, style: &Style) -> Svg {
     let n = &numbers.scores;
     let word = &n.component_word;
     let by = n.color_by.as_ref().map_or(String::new(), |name| format!(", rows by {name}"));
-    let title = format!("Rows and columns along {word}s {} and {}{by}", n.components.0, n.components.1);
+    let title = format!("Biplot of {word}s {} and {}{by}", n.components.0, n.components.1);
     let mut note = vec![
-        "An arrow points to where its column is large; the longer, the better the two explain it.".to_owned(),
+        "Arrows show loadings: an arrow points to where its column is large, and its length reflects how well the two explain it.".to_owned(),
     ];
     if numbers.arrows.len() < numbers.n_columns {
-        note.push(format!("{} of {} columns have one.", numbers.arrows.len(), count(numbers.n_columns)));
+        note.push(format!("{} of {} columns have an arrow.", numbers.arrows.len(), count(numbers.n_columns)));
     }
     let without_ellipses = ScoresNumbers { ellipses: Vec::new(), ..n.clone() };
     let rows = scores::notes(&without_ellipses);

@@ -6,7 +6,7 @@ use crate::scale::{count, minus, number};
 use crate::svg::{Anchor, Font, Rect};
 use crate::text::{Weight, shorten, width};
 use crate::{Error, Style, Svg};
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::{Dataset, LinearGaussian, Matrix, Noise};
 use serde::{Deserialize, Serialize};
 
@@ -36,16 +36,17 @@ pub struct CovarianceNumbers {
 ///
 /// # Errors
 /// [`covary::Error::ColumnCount`] if the table has other columns than the model.
-pub fn numbers(saved: &Saved, data: &Dataset) -> Result<CovarianceNumbers, Error> {
-    let d = saved.columns.len();
+pub fn numbers(learned: &Learned, data: &Dataset) -> Result<CovarianceNumbers, Error> {
+    let linear = learned.linear()?;
+    let d = learned.columns.len();
     if data.n_columns() != d {
         return Err(covary::Error::ColumnCount { expected: d, got: data.n_columns() }.into());
     }
-    let (loadings, _) = standardized_loadings(saved);
+    let (loadings, _) = standardized_loadings(learned)?;
     let drawn = largest(&communalities(&loadings), MOST_COLUMNS);
     let narrow = Matrix::from_fn(data.n_rows(), drawn.len(), |i, k| data.row(i)[drawn[k]]);
     let narrow = Dataset::new(narrow)?;
-    let model = &saved.model;
+    let model = &linear.model;
     let w = Matrix::from_fn(drawn.len(), model.n_components(), |k, c| model.loadings()[(drawn[k], c)]);
     let noise = Noise::Diagonal(drawn.iter().map(|&j| model.noise().variance(j)).collect());
     let fitted =
@@ -63,8 +64,8 @@ pub fn numbers(saved: &Saved, data: &Dataset) -> Result<CovarianceNumbers, Error
     let off = (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
     let squares: f64 = off.map(|(i, j)| (data[i][j] - fitted[i][j]).powi(2)).sum();
     Ok(CovarianceNumbers {
-        subject: conditions(saved),
-        columns: drawn.iter().map(|&j| saved.columns[j].clone()).collect(),
+        subject: conditions(learned),
+        columns: drawn.iter().map(|&j| learned.columns[j].clone()).collect(),
         n_columns: d,
         residual: if n > 1 { (squares / (n * (n - 1) / 2) as f64).sqrt() } else { 0.0 },
         data,
@@ -77,7 +78,7 @@ pub fn draw(numbers: &CovarianceNumbers, style: &Style) -> Svg {
     let n = numbers;
     let m = n.columns.len();
     let title = format!("The model leaves correlations of {} unexplained on average", number(n.residual, 2));
-    let mut note = vec!["Covariances in standard deviations of the columns. Orange is negative, blue positive; the difference has its own scale.".to_owned()];
+    let mut note = vec!["Covariances in units of the standard deviations of the columns. Orange is negative, blue is positive; the difference has its own scale.".to_owned()];
     if m < n.n_columns {
         note.push(format!(
             "Shown are the {m} of {} columns that the components explain best.",
@@ -113,11 +114,8 @@ pub fn draw(numbers: &CovarianceNumbers, style: &Style) -> Svg {
     let rest_size = size(&[&difference]).max(1e-12);
     let rest_size = if rest_size < 1e-9 { whole } else { rest_size };
     let places = [left, left + side + 24.0, left + 2.0 * side + 24.0 + bar_room];
-    let maps = [
-        ("table", &n.data, whole),
-        ("model", &n.fitted, whole),
-        ("table less model", &difference, rest_size),
-    ];
+    let maps =
+        [("table", &n.data, whole), ("model", &n.fitted, whole), ("table − model", &difference, rest_size)];
     for (k, (name, map, largest)) in maps.iter().enumerate() {
         let x = places[k];
         canvas.text((x, top - 9.0), name, Font::default());

@@ -6,7 +6,7 @@ use crate::scale::{count, number};
 use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{in_tip, shorten};
 use crate::{Error, Style, Svg};
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use serde::{Deserialize, Serialize};
 
 /// Columns drawn at most, and components.
@@ -36,16 +36,17 @@ pub struct HintonNumbers {
 ///
 /// # Errors
 /// [`Error::NoComponents`] for a model without.
-pub fn numbers(saved: &Saved) -> Result<HintonNumbers, Error> {
-    let q = some_components(saved)?;
-    let (loadings, _) = standardized_loadings(saved);
+pub fn numbers(learned: &Learned) -> Result<HintonNumbers, Error> {
+    let linear = learned.linear()?;
+    let q = some_components(learned)?;
+    let (loadings, _) = standardized_loadings(learned)?;
     let drawn = largest(&communalities(&loadings), MOST_COLUMNS);
     Ok(HintonNumbers {
-        subject: conditions(saved),
-        component_word: component_word(saved).to_owned(),
-        rotation: saved.rotation.as_ref().map(|r| r.name.clone()),
-        columns: drawn.iter().map(|&j| saved.columns[j].clone()).collect(),
-        n_columns: saved.columns.len(),
+        subject: conditions(learned),
+        component_word: component_word(learned).to_owned(),
+        rotation: linear.rotation.as_ref().map(|r| r.name.clone()),
+        columns: drawn.iter().map(|&j| learned.columns[j].clone()).collect(),
+        n_columns: learned.columns.len(),
         n_components: q,
         loadings: drawn.iter().map(|&j| loadings.row(j)[..q.min(MOST_COMPONENTS)].to_vec()).collect(),
     })
@@ -57,8 +58,8 @@ pub fn draw(numbers: &HintonNumbers, style: &Style) -> Svg {
     let shown = n.loadings.first().map_or(0, Vec::len).max(1);
     let largest = n.loadings.iter().flatten().fold(0.0_f64, |m, v| m.max(v.abs())).max(1e-300);
     let word = &n.component_word;
-    let turned = n.rotation.as_ref().map_or(String::new(), |r| format!(", after {r} rotation"));
-    let title = format!("How columns load on {word}s{turned}");
+    let rotated = n.rotation.as_ref().map_or(String::new(), |r| format!(", after {r} rotation"));
+    let title = format!("Loadings of the columns on {word}s{rotated}");
     let mut note = vec![format!(
         "Area shows size; the largest square is {} standard deviations of its column.",
         number(largest, 2)

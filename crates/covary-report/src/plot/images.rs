@@ -1,4 +1,4 @@
-//! Rows as little pictures: digits, faces, fields.
+//! Rows as images: digits, faces, fields.
 
 use super::conditions;
 use crate::layout::{LABEL, Sheet, Words};
@@ -6,7 +6,7 @@ use crate::scale::{percent, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::shorten;
 use crate::{Error, Style, Svg};
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::{Dataset, Reconstruction};
 use serde::{Deserialize, Serialize};
 
@@ -52,16 +52,21 @@ pub struct ImagesNumbers {
 /// sees them.
 ///
 /// # Errors
-/// [`Error::WrongShape`] if a row is no picture of this shape, and
+/// [`Error::WrongShape`] if a row is not an image of this shape, and
 /// [`covary::Error::ColumnCount`] if the table has other columns than the model.
-pub fn numbers(saved: &Saved, data: Option<&Dataset>, shape: (usize, usize)) -> Result<ImagesNumbers, Error> {
-    let d = saved.columns.len() + saved.constants.len();
+pub fn numbers(
+    learned: &Learned,
+    data: Option<&Dataset>,
+    shape: (usize, usize),
+) -> Result<ImagesNumbers, Error> {
+    let linear = learned.linear()?;
+    let d = learned.columns.len() + learned.constants.len();
     let cells = shape.0.saturating_mul(shape.1);
     if cells != d || cells == 0 {
         return Err(Error::WrongShape { rows: shape.0, columns: shape.1, cells, has: d });
     }
-    let model = &saved.model;
-    let place = places(saved);
+    let model = &linear.model;
+    let place = places(learned);
     let spread = |values: &dyn Fn(usize) -> f64, constant: bool| -> Vec<Option<f64>> {
         place
             .iter()
@@ -93,7 +98,7 @@ pub fn numbers(saved: &Saved, data: Option<&Dataset>, shape: (usize, usize)) -> 
             tiles: (0..rows.len()).map(real).collect(),
         });
         strips.push(Strip {
-            name: "as the model sees them".to_owned(),
+            name: "reconstructed by the model".to_owned(),
             signed: false,
             tiles: (0..rows.len()).map(smooth).collect(),
         });
@@ -101,7 +106,7 @@ pub fn numbers(saved: &Saved, data: Option<&Dataset>, shape: (usize, usize)) -> 
     let shown = model.n_components().min(ACROSS);
     if shown > 0 {
         strips.push(Strip {
-            name: "loadings of the components, with their share of the variance".to_owned(),
+            name: "loadings of the components, with their proportion of variance".to_owned(),
             signed: true,
             tiles: (0..shown).map(component).collect(),
         });
@@ -109,20 +114,20 @@ pub fn numbers(saved: &Saved, data: Option<&Dataset>, shape: (usize, usize)) -> 
     if data.is_none() {
         strips.insert(0, Strip { name: "mean".to_owned(), signed: false, tiles: vec![first.remove(0)] });
     }
-    Ok(ImagesNumbers { subject: conditions(saved), shape, strips, n_rows: data.map(Dataset::n_rows) })
+    Ok(ImagesNumbers { subject: conditions(learned), shape, strips, n_rows: data.map(Dataset::n_rows) })
 }
 
 /// For each cell of a picture the model's column, or the constant that it always was. Columns that carry
 /// a number at the end of their names (`x17`, `pixel_204`) stand in its order, others as the model has them.
-fn places(saved: &Saved) -> Vec<Result<usize, f64>> {
+fn places(learned: &Learned) -> Vec<Result<usize, f64>> {
     let number = |name: &str| {
         let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         name[name.len() - digits..].parse::<u64>().ok()
     };
-    let columns = saved.columns.iter().enumerate().map(|(j, name)| (number(name), Ok(j)));
-    let constants = saved.constants.iter().map(|c| (number(&c.name), Err(c.value)));
+    let columns = learned.columns.iter().enumerate().map(|(j, name)| (number(name), Ok(j)));
+    let constants = learned.constants.iter().map(|c| (number(&c.name), Err(c.value)));
     let mut all: Vec<(Option<u64>, Result<usize, f64>)> = columns.chain(constants).collect();
-    if !saved.constants.is_empty() && all.iter().all(|(n, _)| n.is_some()) {
+    if !learned.constants.is_empty() && all.iter().all(|(n, _)| n.is_some()) {
         all.sort_by_key(|(n, _)| *n);
     }
     all.into_iter().map(|(_, p)| p).collect()
@@ -134,17 +139,19 @@ pub fn draw(numbers: &ImagesNumbers, style: &Style) -> Svg {
     let (rows, columns) = (n.shape.0 as f64, n.shape.1 as f64);
     let most = n.strips.iter().map(|s| s.tiles.len()).max().unwrap_or(1).max(1);
     let title = match n.n_rows {
-        Some(_) => "Rows as pictures, and what the components are",
-        None => "What the components are, as pictures",
+        Some(_) => "Rows and components as images",
+        None => "Components as images",
     };
     let mut note: Vec<String> = Vec::new();
     if let Some(of) = n.n_rows.filter(|r| *r > ACROSS) {
         note.push(format!("{ACROSS} of {} are shown, evenly spread over the table.", several(of, "row")));
     }
     if n.strips.iter().flat_map(|s| &s.tiles).any(|t| t.cells.iter().any(Option::is_none)) {
-        note.push("Orange: gaps.".to_owned());
+        note.push("Orange: missing values.".to_owned());
     }
-    note.push("Dark is low and light is high; of loadings, orange is negative and blue positive.".to_owned());
+    note.push(
+        "Dark is low and light is high; for loadings, orange is negative and blue is positive.".to_owned(),
+    );
     let side = 92.0;
     let tall = side * rows / columns.max(1.0);
     let tall = tall.clamp(30.0, 180.0);

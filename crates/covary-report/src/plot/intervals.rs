@@ -1,5 +1,4 @@
-//! Hidden cells against what was predicted for them: values, coverage, and the probability integral
-//! transform.
+//! Held-out cells and the predictions for them: values, coverage, and the probability integral transform.
 
 use super::conditions;
 use super::scree::shares_ticks;
@@ -9,7 +8,7 @@ use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, in_tip};
 use crate::{Error, Style, Svg};
 use covary::Dataset;
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::select::CheckedCell;
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +43,7 @@ pub struct IntervalsNumbers {
     pub n_hidden: usize,
     /// Some of them, by decreasing prediction.
     pub cells: Vec<HiddenCell>,
-    /// Levels of intervals, and the share of hidden cells that each held.
+    /// Levels of intervals, and the share of hidden cells that each covered.
     pub coverage: Vec<(f64, f64)>,
     /// Hidden cells in each tenth of the probability that was predicted below them.
     pub pit: Vec<usize>,
@@ -54,7 +53,11 @@ pub struct IntervalsNumbers {
 ///
 /// # Errors
 /// [`covary::Error::NothingToCompare`] if there are none.
-pub fn numbers(saved: &Saved, data: &Dataset, checked: &[CheckedCell]) -> Result<IntervalsNumbers, Error> {
+pub fn numbers(
+    learned: &Learned,
+    data: &Dataset,
+    checked: &[CheckedCell],
+) -> Result<IntervalsNumbers, Error> {
     if checked.is_empty() {
         return Err(covary::Error::NothingToCompare.into());
     }
@@ -78,15 +81,15 @@ pub fn numbers(saved: &Saved, data: &Dataset, checked: &[CheckedCell]) -> Result
     for u in &pits {
         pit[((u * BARS as f64) as usize).min(BARS - 1)] += 1;
     }
-    // A central interval of a level holds the cells whose transform is within half of it of the middle.
-    let held = |level: f64| {
+    // A central interval of a level covers the cells whose transform is within half of it of the middle.
+    let covered = |level: f64| {
         pits.iter().filter(|u| (**u - 0.5).abs() <= 0.5 * level).count() as f64 / pits.len() as f64
     };
     Ok(IntervalsNumbers {
-        subject: conditions(saved),
+        subject: conditions(learned),
         n_hidden: checked.len(),
         cells: cells.iter().map(cell).collect::<Result<_, _>>()?,
-        coverage: (1..20).map(|k| 0.05 * f64::from(k)).map(|level| (level, held(level))).collect(),
+        coverage: (1..20).map(|k| 0.05 * f64::from(k)).map(|level| (level, covered(level))).collect(),
         pit,
     })
 }
@@ -95,10 +98,13 @@ pub fn numbers(saved: &Saved, data: &Dataset, checked: &[CheckedCell]) -> Result
 pub fn draw(numbers: &IntervalsNumbers, style: &Style) -> Svg {
     let n = numbers;
     let at = |level: f64| n.coverage.iter().find(|(l, _)| (l - level).abs() < 1e-9).map_or(f64::NAN, |c| c.1);
-    let title =
-        format!("Intervals of 90 % hold {:.1} % of {} hidden cells", 100.0 * at(0.9), count(n.n_hidden));
+    let title = format!(
+        "90 % prediction intervals cover {:.1} % of {} hidden cells",
+        100.0 * at(0.9),
+        count(n.n_hidden)
+    );
     let note = format!(
-        "Cells were hidden, the model fitted again without them, and its predictions compared. Left: {} of them in standard deviations of their column, with 90 % intervals. Bands: what chance allows {} in 95 % of cases.",
+        "Observed cells were hidden, the model was fitted again without them, and its predictions were compared. Left: {} of them in standard deviations of their column, with 90 % intervals. Bands: 95 % of what chance produces with {}.",
         if n.cells.len() < n.n_hidden {
             format!("{} of {}", n.cells.len(), count(n.n_hidden))
         } else {
@@ -120,7 +126,7 @@ pub fn draw(numbers: &IntervalsNumbers, style: &Style) -> Svg {
         ticks: Some(Vec::new()),
         ..Axis::new(
             Scale::Linear { from: -0.5, to: n.cells.len() as f64 - 0.5 },
-            "hidden cells, by what was predicted",
+            "hidden cells, in order of their prediction",
         )
     };
     let panel = Panel::new(canvas, left, &x, &y);
@@ -131,7 +137,8 @@ pub fn draw(numbers: &IntervalsNumbers, style: &Style) -> Svg {
     }
     for (k, c) in n.cells.iter().enumerate() {
         let inside = c.interval.0 <= c.truth && c.truth <= c.interval.1;
-        let (series, color, kind) = if inside { ("held", p.main, 0) } else { ("not held", p.second, 3) };
+        let (series, color, kind) =
+            if inside { ("covered", p.main, 0) } else { ("not covered", p.second, 3) };
         let tip = format!(
             "row {}, {}: {} predicted, {} hidden",
             c.row,
@@ -144,17 +151,17 @@ pub fn draw(numbers: &IntervalsNumbers, style: &Style) -> Svg {
         });
     }
     let entries = [
-        Entry { text: "held", color: p.main, look: Look::Mark { kind: 0, hollow: false } },
-        Entry { text: "not held", color: p.second, look: Look::Mark { kind: 3, hollow: false } },
+        Entry { text: "covered", color: p.main, look: Look::Mark { kind: 0, hollow: false } },
+        Entry { text: "not covered", color: p.second, look: Look::Mark { kind: 3, hollow: false } },
     ];
-    legend(canvas, (left.right() - 150.0, left.y + 11.0), 150.0, &entries);
+    legend(canvas, (left.right() - 180.0, left.y + 11.0), 180.0, &entries);
 
     let whole = Scale::Linear { from: 0.0, to: 1.0 };
     let ticks = Some(shares_ticks());
     let x_ticks =
         Some([0.0, 0.5, 1.0].map(|v| Tick { value: v, text: format!("{:.0} %", 100.0 * v) }).to_vec());
     let x = Axis { ticks: x_ticks.clone(), ..Axis::new(whole, "level of the interval") };
-    let y = Axis { ticks, ..Axis::new(whole, "share of cells held") };
+    let y = Axis { ticks, ..Axis::new(whole, "proportion covered") };
     let panel = Panel::new(canvas, middle, &x, &y);
     let chance = |level: f64| 1.96 * (level * (1.0 - level) / n.n_hidden as f64).sqrt();
     let levels: Vec<f64> = (0..=40).map(|k| f64::from(k) / 40.0).collect();

@@ -6,7 +6,7 @@ use crate::scale::{Scale, count, number, percent};
 use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, in_tip, shorten};
 use crate::{Error, Style, Svg};
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::model::FilledCell;
 use serde::{Deserialize, Serialize};
 
@@ -48,8 +48,9 @@ pub struct LoadingsNumbers {
 ///
 /// # Errors
 /// [`Error::NoComponents`], or [`Error::NoSuchComponent`] for one that the model lacks.
-pub fn numbers(saved: &Saved, components: Option<&[usize]>) -> Result<LoadingsNumbers, Error> {
-    let has = some_components(saved)?;
+pub fn numbers(learned: &Learned, components: Option<&[usize]>) -> Result<LoadingsNumbers, Error> {
+    let linear = learned.linear()?;
+    let has = some_components(learned)?;
     let components: Vec<usize> = match components {
         Some(listed) => listed.to_vec(),
         None => (1..=has.min(MOST_COMPONENTS)).collect(),
@@ -57,26 +58,24 @@ pub fn numbers(saved: &Saved, components: Option<&[usize]>) -> Result<LoadingsNu
     if let Some(&asked) = components.iter().find(|k| **k == 0 || **k > has) {
         return Err(Error::NoSuchComponent { asked, has });
     }
-    let (loadings, sds) = standardized_loadings(saved);
+    let (loadings, sds) = standardized_loadings(learned)?;
     // A rotation is chosen by the loadings themselves: what is known of them before it does not carry over.
-    let spread = if saved.rotation.is_some() { None } else { saved.loading_sds() };
+    let spread = if linear.rotation.is_some() { None } else { linear.loading_sds() };
     let drawn = largest(&communalities(&loadings), MOST_COLUMNS);
     let of = |j: usize, k: usize| {
         let value = loadings[(j, k)];
-        let interval = spread.as_ref().map(|s| {
-            FilledCell { row: 0, column: 0, mean: value, sd: s[(j, k)] / sds[j] }
-                .interval(0.95)
-                .expect("a level")
-        });
+        let interval = spread
+            .as_ref()
+            .map(|s| FilledCell::normal(0, 0, value, s[(j, k)] / sds[j]).interval(0.95).expect("a level"));
         Loading { value, interval }
     };
-    let shares = saved.rotation.is_none().then(|| saved.model.explained_variance_ratio());
+    let shares = linear.rotation.is_none().then(|| linear.model.explained_variance_ratio());
     Ok(LoadingsNumbers {
-        subject: conditions(saved),
-        component_word: component_word(saved).to_owned(),
+        subject: conditions(learned),
+        component_word: component_word(learned).to_owned(),
         shares: shares.map(|s| components.iter().map(|k| s[k - 1]).collect()),
-        columns: drawn.iter().map(|&j| saved.columns[j].clone()).collect(),
-        n_columns: saved.columns.len(),
+        columns: drawn.iter().map(|&j| learned.columns[j].clone()).collect(),
+        n_columns: learned.columns.len(),
         loadings: drawn.iter().map(|&j| components.iter().map(|k| of(j, k - 1)).collect()).collect(),
         n_components: has,
         components,
@@ -96,7 +95,7 @@ pub fn draw(numbers: &LoadingsNumbers, style: &Style) -> Svg {
     let mut note = vec![if known {
         "Pale: the interval includes 0.".to_owned()
     } else {
-        "The fit takes its parameters as known, so there are no intervals; --model bpca gives them."
+        "The fit takes its parameters as known, so there are no intervals; --model bpca computes them."
             .to_owned()
     }];
     if n.n_columns > n.columns.len() {

@@ -159,7 +159,7 @@ fn frame(n: &MapNumbers) -> Frame {
 const BESIDE: f64 = 114.0;
 const AROUND: f64 = 70.0;
 
-/// Height that a panel of a map needs in so much width.
+/// Height that a panel of a map needs at this width.
 pub(crate) fn panel_height(n: &MapNumbers, wide: f64) -> f64 {
     (wide - BESIDE) / frame(n).aspect + AROUND
 }

@@ -6,7 +6,7 @@ use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, in_tip, shorten, width};
 use crate::{Error, Style, Svg};
 use covary::Dataset;
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::select::gap_tests;
 use serde::{Deserialize, Serialize};
 
@@ -66,9 +66,10 @@ pub struct MissingNumbers {
 ///
 /// # Errors
 /// [`covary::Error::ColumnCount`] if the table has other columns than the model.
-pub fn numbers(data: &Dataset, saved: Option<&Saved>) -> Result<MissingNumbers, Error> {
+pub fn numbers(data: &Dataset, learned: Option<&Learned>) -> Result<MissingNumbers, Error> {
     let (n, d) = (data.n_rows(), data.n_columns());
-    let tested = saved.map(|s| gap_tests(&s.model, data)).transpose()?.unwrap_or_default().columns;
+    let tested =
+        learned.map(|s| gap_tests(&s.linear()?.model, data)).transpose()?.unwrap_or_default().columns;
     let share = |j: usize| 1.0 - data.n_observed_by_column()[j] as f64 / n as f64;
     let drawn = super::largest(&(0..d).map(share).collect::<Vec<_>>(), MOST_COLUMNS);
     let rows_per_run = n.div_ceil(MOST_RUNS);
@@ -103,7 +104,7 @@ pub fn numbers(data: &Dataset, saved: Option<&Saved>) -> Result<MissingNumbers, 
         n_rows_with_gaps: data.patterns().filter(|p| !p.gaps.is_empty()).map(|p| p.rows.len()).sum(),
         n_patterns: data.n_patterns(),
         rows_per_run,
-        with_model: saved.is_some(),
+        with_model: learned.is_some(),
         columns: columns.collect(),
     })
 }
@@ -116,28 +117,30 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
     let all = percent(n.n_gaps as f64 / (n.n_rows * n.n_columns) as f64);
     let title = match (n.n_gaps, n.with_model, follow) {
         (0, ..) => "No cell is missing".to_owned(),
-        (_, true, 0) => format!("{all} of the cells are missing, and no column's gaps follow component 1"),
-        (_, true, 1) => format!("{all} of the cells are missing; the gaps of one column follow component 1"),
-        (_, true, k) => format!("{all} of the cells are missing; the gaps of {k} columns follow component 1"),
+        (_, true, 0) => {
+            format!("{all} of the cells are missing; no column's missing values depend on component 1")
+        }
+        (_, true, 1) => format!("{all} of the cells are missing; those of one column depend on component 1"),
+        (_, true, k) => format!("{all} of the cells are missing; those of {k} columns depend on component 1"),
         _ => format!("{all} of the cells are missing"),
     };
     let subtitle = format!(
-        "{} of {}; gaps in {}, {}",
+        "{} of {}; missing values in {}, {}",
         several(n.n_rows, "row"),
         several(n.n_columns, "column"),
         several(n.n_rows_with_gaps, "row"),
-        several(n.n_patterns, "pattern") + " of gaps",
+        several(n.n_patterns, "pattern") + " of missing values",
     );
     let mut note: Vec<String> = Vec::new();
     if n.rows_per_run > 1 {
         note.push(format!(
-            "Each line stands for {}: the stronger its color, the more of them lack the cell.",
+            "Each line stands for {}: the stronger its color, the more of them lack the value.",
             several(n.rows_per_run, "row")
         ));
     }
     if n.columns.len() < n.n_columns {
         note.push(format!(
-            "The {} of {} columns with most gaps are shown.",
+            "The {} of {} columns with most missing values are shown.",
             n.columns.len(),
             count(n.n_columns)
         ));
@@ -145,9 +148,9 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
     if n.columns.iter().any(|c| c.follows.is_some()) {
         note.push(
             (if follow > 0 {
-                "Filled: a correlation that gaps at random would hardly show (p < 0.01 over all columns)."
+                "Filled: significant correlations (p < 0.01, adjusted over all columns)."
             } else {
-                "Hollow: correlations that gaps at random would show as well (p > 0.01 over all columns)."
+                "Hollow: correlations that are not significant (p > 0.01, adjusted over all columns)."
             })
             .to_owned(),
         );
@@ -170,8 +173,8 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
     let share_area = Rect { x: map.right() + 20.0, w: bars, ..map };
     let follow_area = Rect { x: share_area.right() + 26.0, w: side, ..map };
 
-    canvas.text((map.x, map.y - 10.0), "gaps, row by row", Font::default());
-    canvas.text((share_area.x, map.y - 10.0), "share missing", Font::default());
+    canvas.text((map.x, map.y - 10.0), "missing values, row by row", Font::default());
+    canvas.text((share_area.x, map.y - 10.0), "proportion missing", Font::default());
     let runs = n.columns.first().map_or(0, |c| c.runs.len()).max(1) as f64;
     let mut shades: Vec<Vec<Rect>> = vec![Vec::new(); SHADES + 1];
     for (j, column) in n.columns.iter().enumerate() {

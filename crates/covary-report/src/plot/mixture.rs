@@ -9,8 +9,7 @@ use crate::svg::{Anchor, Canvas, Font, MARKS, Rect, Stroke};
 use crate::text::{Weight, in_tip, shorten, width};
 use crate::theme::{Color, Palette};
 use crate::{Error, Style, Svg};
-use covary::io::model_file::SavedMixture;
-use covary::learn::Family;
+use covary::learned::{Learned, MixtureFit};
 use covary::model::Discriminants;
 use covary::{Dataset, Matrix};
 use serde::{Deserialize, Serialize};
@@ -49,7 +48,7 @@ pub struct Model {
     pub weight: f64,
     /// The mean along both axes.
     pub center: (f64, f64),
-    /// Half axes of the ellipse that holds 95 % of its rows.
+    /// Half axes of the ellipse that covers 95 % of its rows.
     pub half: (f64, f64),
     /// Angle of the long one in degrees, against the clock.
     pub angle: f64,
@@ -90,9 +89,10 @@ pub struct MixtureNumbers {
 /// # Errors
 /// [`Error::OneColumn`] if the mixture has no second axis, and [`covary::Error::ColumnCount`] if the table
 /// has other columns.
-pub fn numbers(saved: &SavedMixture, data: &Dataset) -> Result<MixtureNumbers, Error> {
-    let mixture = &saved.mixture;
-    if saved.columns.len() < 2 {
+pub fn numbers(learned: &Learned, data: &Dataset) -> Result<MixtureNumbers, Error> {
+    let fit = learned.mixture()?;
+    let mixture = &fit.mixture;
+    if learned.columns.len() < 2 {
         return Err(Error::OneColumn);
     }
     let apart = Discriminants::of(mixture, 2)?;
@@ -113,13 +113,13 @@ pub fn numbers(saved: &SavedMixture, data: &Dataset) -> Result<MixtureNumbers, E
     let models = mixture.models().iter().enumerate().map(|(k, model)| {
         let (center, c) = apart.of_model(model);
         let (half, angle) = ellipse_of(c[(0, 0)], c[(0, 1)], c[(1, 1)]);
-        let name = saved.classes.as_ref().map_or((k + 1).to_string(), |classes| classes.names[k].clone());
+        let name = fit.classes.as_ref().map_or((k + 1).to_string(), |classes| classes.names[k].clone());
         Model { name, weight: mixture.weights()[k], center: (center[0], center[1]), half, angle }
     });
     Ok(MixtureNumbers {
-        subject: subject(saved),
-        classes_of: saved.classes.as_ref().map(|classes| classes.target.clone()),
-        axes: [0, 1].map(|k| correlated(&saved.columns, apart.correlations(), k)),
+        subject: subject(learned, fit),
+        classes_of: fit.classes.as_ref().map(|classes| classes.target.clone()),
+        axes: [0, 1].map(|k| correlated(&learned.columns, apart.correlations(), k)),
         n_rows: data.n_rows(),
         n_with_gaps: (0..data.n_rows()).filter(|&i| n_gaps(i) > 0).count(),
         n_uncertain: (0..data.n_rows()).filter(|&i| certainty(i) < CERTAIN).count(),
@@ -128,17 +128,13 @@ pub fn numbers(saved: &SavedMixture, data: &Dataset) -> Result<MixtureNumbers, E
     })
 }
 
-fn subject(saved: &SavedMixture) -> String {
-    let (words, models) = (Family::words(&saved.family), saved.mixture.models());
-    let what = match &saved.classes {
-        Some(classes) => format!("{words} for each class of `{}`", classes.target),
+fn subject(learned: &Learned, fit: &MixtureFit) -> String {
+    let (words, models) = (learned.family.words(), fit.mixture.models());
+    let what = match &fit.classes {
+        Some(classes) => format!("{words} for each class of {}", classes.target),
         None => format!("{words}, {}", several(models.len(), "model")),
     };
-    format!(
-        "{what}, {} each; {}",
-        several(models[0].n_components(), "component"),
-        fitted_to(&saved.training, saved.columns.len(), saved.spec.standardize)
-    )
+    format!("{what}, {} each; {}", several(models[0].n_components(), "component"), fitted_to(learned))
 }
 
 /// The columns that an axis is mostly about.
@@ -155,7 +151,7 @@ fn correlated(columns: &[String], correlations: &Matrix, axis: usize) -> Vec<Cor
 pub fn draw(numbers: &MixtureNumbers, style: &Style) -> Svg {
     let n = numbers;
     let title = match &n.classes_of {
-        Some(target) => format!("Rows by their most probable class of `{target}`"),
+        Some(target) => format!("Rows by their most probable class of {target}"),
         None => "Rows by the model that they most probably belong to".to_owned(),
     };
     let words = Words { title: &title, subtitle: &n.subject, note: &notes(n) };
@@ -168,14 +164,17 @@ pub fn draw(numbers: &MixtureNumbers, style: &Style) -> Svg {
 
 fn notes(n: &MixtureNumbers) -> String {
     let mut note = vec![format!(
-        "Axes: along these the models differ most. Ellipses hold 95 % of a model's rows, by the model. The fainter a row, the \
-         less certain its model: {} of {} below {}.",
+        "The models differ most along these axes. Each ellipse covers 95 % of the rows of its model. The fainter a row, the \
+         less probable its model: {} of {} below {}.",
         count(n.n_uncertain),
         several(n.n_rows, "row"),
         percent(CERTAIN),
     )];
     if n.n_with_gaps > 0 {
-        note.push(format!("Hollow: {} with gaps, filled by the mixture.", several(n.n_with_gaps, "row")));
+        note.push(format!(
+            "Hollow: {} with missing values, imputed by the mixture.",
+            several(n.n_with_gaps, "row")
+        ));
     }
     if n.points.len() < n.n_rows {
         note.push(format!("{} rows are shown, evenly spread over the table.", count(n.points.len())));
@@ -246,7 +245,11 @@ fn scatter(canvas: &mut Canvas, outer: Rect, n: &MixtureNumbers) {
             // A row that all models share alike is nearly paper.
             let doubt = 0.85 * (1.0 - q.probability) / (1.0 - least);
             let name = &n.models[q.model].name;
-            let gaps = if q.n_gaps > 0 { format!("; {}", several(q.n_gaps, "gap")) } else { String::new() };
+            let gaps = if q.n_gaps > 0 {
+                format!("; {}", several(q.n_gaps, "missing value"))
+            } else {
+                String::new()
+            };
             let tip = format!("row {}: {}, {}{gaps}", q.row, in_tip(name), percent(q.probability));
             canvas.labeled(name, &tip, |canvas| {
                 let color = color.towards(p.paper, doubt);

@@ -22,17 +22,17 @@ pub mod views;
 use crate::Error;
 use crate::scale::{percent, several};
 use covary::Matrix;
-use covary::io::model_file::{Saved, Training};
-use covary::learn::Family;
+use covary::family::Family;
+use covary::learned::Learned;
 
 /// The kinds by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Variance per component, beside shuffled columns.
+    /// Eigenvalues and parallel analysis.
     Scree,
     /// Loadings as squares.
     Hinton,
-    /// Rows along two components.
+    /// Scores on two components.
     Scores,
     /// Rows and columns together.
     Biplot,
@@ -50,11 +50,11 @@ pub enum Kind {
     Intervals,
     /// Every criterion over the number of components.
     Select,
-    /// Drawn rows against real ones.
+    /// Simulated and observed rows.
     Samples,
     /// Values on the globe.
     Map,
-    /// Rows as little pictures.
+    /// Rows as images.
     Images,
     /// What each component explains of each view.
     Views,
@@ -121,19 +121,16 @@ impl Kind {
 }
 
 /// What was fitted to what, for a subtitle.
-pub(crate) fn conditions(saved: &Saved) -> String {
-    format!(
-        "{}, {}; {}",
-        Family::words(&saved.family),
-        several(saved.n_shown(), "component"),
-        fitted_to(&saved.training, saved.columns.len(), saved.spec.standardize),
-    )
+pub(crate) fn conditions(learned: &Learned) -> String {
+    format!("{}, {}; {}", learned.family.words(), several(learned.n_shown(), "component"), fitted_to(learned),)
 }
 
-/// The table that a model of `d` columns is from.
-pub(crate) fn fitted_to(training: &Training, d: usize, standardized: bool) -> String {
+/// The table that a model is from.
+pub(crate) fn fitted_to(learned: &Learned) -> String {
+    let (training, d) = (&learned.training, learned.columns.len());
+    let standardized = learned.standardized();
     let gaps = match training.n_gaps() {
-        0 => "no gaps".to_owned(),
+        0 => "no missing values".to_owned(),
         n => format!("{} missing", percent(n as f64 / (training.n_rows * d) as f64)),
     };
     format!(
@@ -146,27 +143,26 @@ pub(crate) fn fitted_to(training: &Training, d: usize, standardized: bool) -> St
 
 /// Loadings as the reader sees them, rotated if that was asked for, in standard deviations of each
 /// column, d × q; and those deviations.
-pub(crate) fn standardized_loadings(saved: &Saved) -> (Matrix, Vec<f64>) {
-    let sds: Vec<f64> = saved.model.variances().iter().map(|v| v.sqrt()).collect();
-    let mut loadings = match &saved.rotation {
-        Some(r) => r.rotated.loadings.clone(),
-        None => saved.model.loadings().clone(),
-    };
-    if saved.n_shown() < loadings.n_columns() {
-        loadings = loadings.first_columns(saved.n_shown());
+pub(crate) fn standardized_loadings(learned: &Learned) -> Result<(Matrix, Vec<f64>), Error> {
+    let linear = learned.linear()?;
+    let sds: Vec<f64> = linear.model.variances().iter().map(|v| v.sqrt()).collect();
+    let mut loadings = linear.loadings().clone();
+    if learned.n_shown() < loadings.n_columns() {
+        loadings = loadings.first_columns(learned.n_shown());
     }
     loadings.scale_rows(&sds.iter().map(|s| 1.0 / s).collect::<Vec<_>>());
-    (loadings, sds)
+    Ok((loadings, sds))
 }
 
-/// What the components are called: a factor that was turned is not a principal component.
-pub(crate) fn component_word(saved: &Saved) -> &'static str {
-    if saved.rotation.is_some() || saved.family == "fa" { "factor" } else { "component" }
+/// What the components are called: a factor that was rotated is not a principal component.
+pub(crate) fn component_word(learned: &Learned) -> &'static str {
+    let rotated = learned.linear().is_ok_and(|fit| fit.rotation.is_some());
+    if rotated || learned.family == Family::Fa { "factor" } else { "component" }
 }
 
 /// At least one component, or no figure.
-pub(crate) fn some_components(saved: &Saved) -> Result<usize, Error> {
-    match saved.n_shown() {
+pub(crate) fn some_components(learned: &Learned) -> Result<usize, Error> {
+    match learned.n_shown() {
         0 => Err(Error::NoComponents),
         q => Ok(q),
     }

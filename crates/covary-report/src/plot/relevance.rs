@@ -6,7 +6,7 @@ use crate::scale::{Scale, Tick, number, several};
 use crate::svg::{Anchor, Font, Stroke};
 use crate::text::Weight;
 use crate::{Error, Style, Svg};
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use serde::{Deserialize, Serialize};
 
 /// The numbers behind a plot of relevances.
@@ -16,7 +16,7 @@ pub struct RelevanceNumbers {
     pub subject: String,
     /// The method.
     pub method: String,
-    /// α of each component in the model, rising: the smaller, the more it counts.
+    /// α of each component in the model, in ascending order: the smaller, the more it counts.
     pub alpha: Vec<f64>,
     /// Components that were offered; those beyond `alpha` were dropped.
     pub n_offered: usize,
@@ -28,11 +28,12 @@ pub struct RelevanceNumbers {
 ///
 /// # Errors
 /// [`Error::NoRelevance`] if the model has no such prior.
-pub fn numbers(saved: &Saved) -> Result<RelevanceNumbers, Error> {
-    if !saved.views.is_empty() {
+pub fn numbers(learned: &Learned) -> Result<RelevanceNumbers, Error> {
+    let linear = learned.linear()?;
+    if !linear.views.is_empty() {
         return Err(Error::OfViews { kind: "relevance" });
     }
-    let mut alpha = saved.report.relevance.clone();
+    let mut alpha = linear.report.relevance.clone();
     if alpha.is_empty() {
         return Err(Error::NoRelevance);
     }
@@ -40,9 +41,9 @@ pub fn numbers(saved: &Saved) -> Result<RelevanceNumbers, Error> {
     let ratios = alpha.windows(2).enumerate().map(|(k, w)| (k + 1, w[1] / w[0]));
     let widest = ratios.filter(|(_, r)| r.is_finite()).max_by(|a, b| a.1.total_cmp(&b.1));
     Ok(RelevanceNumbers {
-        subject: conditions(saved),
-        method: saved.method.name.clone(),
-        n_offered: saved.spec.n_components.max(alpha.len()),
+        subject: conditions(learned),
+        method: learned.method.name.clone(),
+        n_offered: linear.spec.n_components.max(alpha.len()),
         alpha,
         gap: widest.filter(|(_, ratio)| *ratio > 10.0),
     })
@@ -57,14 +58,14 @@ pub fn draw(numbers: &RelevanceNumbers, style: &Style) -> Svg {
         (Some((k, ratio)), 0) => {
             format!("A factor of {} separates {} from the rest", number(ratio, 2), several(k, "component"))
         }
-        (_, 0) => format!("All {} offered are kept", several(kept, "component")),
-        _ => format!("{} of {} offered are kept", several(kept, "component"), n.n_offered),
+        (_, 0) => format!("All {} are kept", several(kept, "component")),
+        _ => format!("{kept} of {} are kept", several(n.n_offered, "component")),
     };
     let mut note = vec!["α is the precision of a component's loadings under its prior: the larger, the less the component is needed.".to_owned()];
     if dropped > 0 {
         note.push("Components that were dropped had an α without bound: ∞.".to_owned());
     }
-    let subtitle = format!("{}; by {}", n.subject, n.method);
+    let subtitle = format!("{}; method {}", n.subject, n.method);
     let mut sheet = Sheet::new(
         style,
         (640.0, 320.0),
@@ -81,7 +82,7 @@ pub fn draw(numbers: &RelevanceNumbers, style: &Style) -> Svg {
         ticks.push(Tick { value: 10.0 * to, text: "∞".to_owned() });
         y.ticks = Some(ticks);
     }
-    let x = Axis::whole(1, n.n_offered.max(1), body.w, "component, by decreasing weight");
+    let x = Axis::whole(1, n.n_offered.max(1), body.w, "component, in order of decreasing variance");
     let panel = Panel::new(canvas, body, &x, &y);
     if dropped > 0 {
         for k in kept..n.n_offered {

@@ -1,4 +1,4 @@
-//! Rows drawn from the model beside real ones, column by column.
+//! Rows simulated from the model and the observed ones: the marginal distribution of each column.
 
 use super::{communalities, conditions, largest, standardized_loadings};
 use crate::layout::{Axis, Entry, Look, Panel, Sheet, Words, legend};
@@ -6,7 +6,7 @@ use crate::scale::{Scale, count, several};
 use crate::svg::{Rect, Stroke};
 use crate::{Error, Style, Svg};
 use covary::Dataset;
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ const MOST_COLUMNS: usize = 12;
 const DRAWS: usize = 4000;
 const BARS: usize = 24;
 
-/// A column, real and drawn.
+/// A column, observed and simulated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Marginal {
     /// Its name.
@@ -31,7 +31,7 @@ pub struct Marginal {
     pub n_real: usize,
 }
 
-/// The numbers behind drawn and real rows.
+/// The numbers behind simulated and observed rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SamplesNumbers {
     /// What was fitted to what.
@@ -50,14 +50,15 @@ pub struct SamplesNumbers {
 ///
 /// # Errors
 /// [`covary::Error::ColumnCount`] if the table has other columns than the model.
-pub fn numbers(saved: &Saved, data: &Dataset, seed: u64) -> Result<SamplesNumbers, Error> {
-    let d = saved.columns.len();
+pub fn numbers(learned: &Learned, data: &Dataset, seed: u64) -> Result<SamplesNumbers, Error> {
+    let linear = learned.linear()?;
+    let d = learned.columns.len();
     if data.n_columns() != d {
         return Err(covary::Error::ColumnCount { expected: d, got: data.n_columns() }.into());
     }
     let n_drawn = DRAWS.min(4_000_000 / d).max(200);
-    let drawn = saved.of_new_rows().sample(n_drawn, &mut ChaCha8Rng::seed_from_u64(seed));
-    let shown = largest(&communalities(&standardized_loadings(saved).0), MOST_COLUMNS);
+    let drawn = linear.of_new_rows().sample(n_drawn, &mut ChaCha8Rng::seed_from_u64(seed));
+    let shown = largest(&communalities(&standardized_loadings(learned)?.0), MOST_COLUMNS);
     let marginal = |&j: &usize| {
         let real: Vec<f64> = (0..data.n_rows()).map(|i| data.row(i)[j]).filter(|v| !v.is_nan()).collect();
         let new = drawn.column(j);
@@ -71,11 +72,11 @@ pub fn numbers(saved: &Saved, data: &Dataset, seed: u64) -> Result<SamplesNumber
             }
             bars
         };
-        let column = saved.columns[j].clone();
+        let column = learned.columns[j].clone();
         Marginal { column, range: (from, to), real: shares(&real), drawn: shares(&new), n_real: real.len() }
     };
     Ok(SamplesNumbers {
-        subject: conditions(saved),
+        subject: conditions(learned),
         n_drawn,
         n_rows: data.n_rows(),
         n_columns: d,
@@ -83,12 +84,12 @@ pub fn numbers(saved: &Saved, data: &Dataset, seed: u64) -> Result<SamplesNumber
     })
 }
 
-/// Draws them: real cells as bars, drawn ones as a line.
+/// Draws them: observed cells as bars, simulated ones as a line.
 pub fn draw(numbers: &SamplesNumbers, style: &Style) -> Svg {
     let n = numbers;
-    let title = "Drawn rows beside real ones, column by column";
+    let title = "Simulated and observed marginal distributions";
     let mut note = vec![format!(
-        "{} drawn from the model, {} in the table; heights are shares of the cells.",
+        "{} simulated from the model, {} in the table; heights are proportions of the cells.",
         several(n.n_drawn, "row"),
         count(n.n_rows)
     )];
@@ -114,8 +115,8 @@ pub fn draw(numbers: &SamplesNumbers, style: &Style) -> Svg {
         (body.x, body.y + 10.0),
         body.w,
         &[
-            Entry { text: "real", color: p.soft, look: Look::Box },
-            Entry { text: "drawn", color: p.second, look: Look::Line { dash: 0.0 } },
+            Entry { text: "observed", color: p.soft, look: Look::Box },
+            Entry { text: "simulated", color: p.second, look: Look::Line { dash: 0.0 } },
         ],
     );
     let body = body.inside(0.0, 22.0, 0.0, 0.0);

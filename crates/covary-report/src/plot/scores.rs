@@ -1,4 +1,4 @@
-//! Rows along two components, with what is not known of rows with gaps.
+//! Scores of the rows on two components, with the uncertainty of rows with missing values.
 
 use super::{component_word, conditions};
 use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, color_bar, legend};
@@ -6,7 +6,7 @@ use crate::scale::{Scale, count, number, percent, several};
 use crate::svg::{Canvas, Rect, Stroke};
 use crate::text::{Weight, in_tip, width};
 use crate::{Error, Style, Svg};
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::{Coordinates, Dataset, Matrix};
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub(crate) const MOST_POINTS: usize = 4000;
 const MOST_ELLIPSES: usize = 45;
 /// Squares along each side where rows are counted instead.
 const BINS: (usize, usize) = (72, 52);
-/// √(−2 ln 0.05): a normal pair is within so many deviations with probability 95 %.
+/// √(−2 ln 0.05): a normal pair is within this many deviations with probability 95 %.
 const REACH: f64 = 2.447_746_830_680_816;
 
 /// What rows are colored by.
@@ -55,7 +55,7 @@ pub struct Point {
     pub value: Option<f64>,
 }
 
-/// What is not known of a row's scores: half axes of the 95 % ellipse and the angle of the first one.
+/// Uncertainty of a row's scores: half axes of the 95 % ellipse and the angle of the first one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ellipse {
     /// Row, from 1.
@@ -117,12 +117,13 @@ pub struct ScoresNumbers {
 /// [`Error::NoComponents`], [`Error::NoSuchComponent`] if the model lacks them, and
 /// [`covary::Error::ColumnCount`] if the table has other columns than the model.
 pub fn numbers(
-    saved: &Saved,
+    learned: &Learned,
     data: &Dataset,
     components: (usize, usize),
     color_by: Option<&ColorBy>,
 ) -> Result<ScoresNumbers, Error> {
-    let has = super::some_components(saved)?;
+    let linear = learned.linear()?;
+    let has = super::some_components(learned)?;
     let components = if has == 1 { (components.0, components.0) } else { components };
     for asked in [components.0, components.1] {
         if asked == 0 || asked > has {
@@ -130,7 +131,7 @@ pub fn numbers(
         }
     }
     let (a, b) = (components.0 - 1, components.1 - 1);
-    let projection = saved.family == "pca" && saved.rotation.is_none();
+    let projection = learned.coordinates() == Coordinates::Projection;
     let n = data.n_rows();
     let (groups, group_of) = grouped(color_by);
     let many = n > MOST_POINTS;
@@ -140,7 +141,7 @@ pub fn numbers(
         (true, None) => Vec::new(),
     };
     let asked = if many && color_by.is_some() { data.of_rows(&drawn)? } else { data.clone() };
-    let scores = scores_of(saved, &asked, projection)?;
+    let scores = scores_of(learned, &asked, projection)?;
     // With one component the order of the rows is the other axis.
     let second =
         |i: usize| if has == 1 { (if many { drawn[i] } else { i }) as f64 + 1.0 } else { scores[(i, b)] };
@@ -170,7 +171,7 @@ pub fn numbers(
         let step = with_gaps.len().div_ceil(MOST_ELLIPSES);
         let chosen: Vec<usize> = with_gaps.iter().copied().step_by(step).collect();
         let rows = data.of_rows(&chosen)?;
-        let (of_row, covariances) = covariances_of(saved, &rows, projection)?;
+        let (of_row, covariances) = covariances_of(learned, &rows, projection)?;
         for (k, &row) in chosen.iter().enumerate() {
             let c = &covariances[of_row[k]];
             let (half, angle) = ellipse_of(c[(a, a)], c[(a, b)], c[(b, b)]);
@@ -183,10 +184,10 @@ pub fn numbers(
             });
         }
     }
-    let shares = saved.rotation.is_none().then(|| saved.model.explained_variance_ratio());
+    let shares = linear.rotation.is_none().then(|| linear.model.explained_variance_ratio());
     Ok(ScoresNumbers {
-        subject: conditions(saved),
-        component_word: component_word(saved).to_owned(),
+        subject: conditions(learned),
+        component_word: component_word(learned).to_owned(),
         components: if has == 1 { (1, 0) } else { components },
         shares: shares.map(|s| (s[a], s[b])),
         projection,
@@ -202,32 +203,34 @@ pub fn numbers(
     })
 }
 
-fn scores_of(saved: &Saved, data: &Dataset, projection: bool) -> Result<Matrix, Error> {
+fn scores_of(learned: &Learned, data: &Dataset, projection: bool) -> Result<Matrix, Error> {
+    let linear = learned.linear()?;
     let how = if projection { Coordinates::Projection } else { Coordinates::Posterior };
-    let scores = saved.model.transform(data, how)?;
-    Ok(match &saved.rotation {
+    let scores = linear.model.transform(data, how)?;
+    Ok(match &linear.rotation {
         Some(r) => r.rotated.scores(&scores)?,
         None => scores,
     })
 }
 
 fn covariances_of(
-    saved: &Saved,
+    learned: &Learned,
     data: &Dataset,
     projection: bool,
 ) -> Result<(Vec<usize>, Vec<Matrix>), Error> {
+    let linear = learned.linear()?;
     if projection {
-        return Ok(saved.model.projection_covariances(data, &saved.model.components())?);
+        return Ok(linear.model.projection_covariances(data, &linear.model.components())?);
     }
-    let posterior = saved.model.posterior(data)?;
-    let covariances = match &saved.rotation {
+    let posterior = linear.model.posterior(data)?;
+    let covariances = match &linear.rotation {
         Some(r) => posterior.covariances.iter().map(|c| r.rotated.score_covariance(c)).collect(),
         None => posterior.covariances,
     };
     Ok((posterior.pattern_of_row, covariances))
 }
 
-/// Half axes of the ellipse that holds 95 % of a normal pair with this covariance, and the angle of the
+/// Half axes of the ellipse that covers 95 % of a normal pair with this covariance, and the angle of the
 /// long one.
 pub(crate) fn ellipse_of(xx: f64, xy: f64, yy: f64) -> ((f64, f64), f64) {
     let (mean, half) = (0.5 * (xx + yy), 0.5 * (xx - yy));
@@ -279,8 +282,8 @@ pub fn draw(numbers: &ScoresNumbers, style: &Style) -> Svg {
     let word = &n.component_word;
     let by = n.color_by.as_ref().map_or(String::new(), |name| format!(", by {name}"));
     let title = match n.components {
-        (a, 0) => format!("Rows along {word} {a}{by}"),
-        (a, b) => format!("Rows along {word}s {a} and {b}{by}"),
+        (a, 0) => format!("Scores on {word} {a}{by}"),
+        (a, b) => format!("Scores on {word}s {a} and {b}{by}"),
     };
     let note = notes(n);
     let mut sheet =
@@ -296,7 +299,7 @@ pub(crate) fn notes(n: &ScoresNumbers) -> String {
     let mut note = Vec::new();
     if n.bins.is_some() {
         note.push(format!(
-            "{} are counted in squares: the stronger the color, the more.",
+            "{} are counted in squares: the stronger the color, the more rows.",
             several(n.n_rows, "row")
         ));
     } else if n.points.len() < n.n_rows {
@@ -307,15 +310,15 @@ pub(crate) fn notes(n: &ScoresNumbers) -> String {
         ));
     }
     if n.n_with_gaps > 0 && n.bins.is_none() {
-        note.push(format!("Hollow: {} with gaps.", several(n.n_with_gaps, "row")));
+        note.push(format!("Hollow: {} with missing values.", several(n.n_with_gaps, "row")));
     }
     if !n.ellipses.is_empty() {
         let of = if n.ellipses.len() < n.n_with_gaps {
-            format!(", for {} of them", n.ellipses.len())
+            format!(", shown for {} of these rows", n.ellipses.len())
         } else {
             String::new()
         };
-        note.push(format!("Ellipses hold the scores of such a row with probability 95 %{of}."));
+        note.push(format!("Ellipses: 95 % posterior regions of the scores{of}."));
     }
     note.join(" ")
 }
@@ -405,7 +408,7 @@ pub(crate) fn roomy((from, to): (f64, f64)) -> (f64, f64) {
     (from - room, to + room)
 }
 
-/// Ends of two axes that hold these and have one scale.
+/// Ends of two axes that contain these and have one scale.
 pub(crate) fn one_scale(outer: Rect, x: (f64, f64), y: (f64, f64)) -> ((f64, f64), (f64, f64)) {
     let (w, h) = ((outer.w - 40.0).max(30.0), (outer.h - 62.0).max(30.0));
     let per_pixel = ((x.1 - x.0) / w).max((y.1 - y.0) / h);
@@ -416,10 +419,10 @@ pub(crate) fn one_scale(outer: Rect, x: (f64, f64), y: (f64, f64)) -> ((f64, f64
     (widen(x, w), widen(y, h))
 }
 
-/// What a row says when it is pointed at.
+/// The tooltip of a row.
 fn tip(n: &ScoresNumbers, q: &Point) -> String {
     let second = (n.components.1 > 0).then(|| format!(", {}", number(q.y, 3)));
-    let gaps = (q.n_gaps > 0).then(|| format!("; {}", several(q.n_gaps, "gap")));
+    let gaps = (q.n_gaps > 0).then(|| format!("; {}", several(q.n_gaps, "missing value")));
     let color = match (q.group, q.value) {
         (Some(g), _) => Some(format!("; {}", in_tip(&n.groups[g]))),
         (_, Some(v)) => Some(format!("; {}", number(v, 4))),

@@ -1,4 +1,4 @@
-//! Variance per component, beside columns that have nothing to do with each other.
+//! Scree plot: the eigenvalue of each component, compared with those of permuted columns (parallel analysis).
 
 use super::{conditions, some_components};
 use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, legend};
@@ -7,13 +7,13 @@ use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, width};
 use crate::{Error, Style, Svg};
 use covary::Dataset;
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::select::ParallelAnalysis;
 use serde::{Deserialize, Serialize};
 
 /// Components drawn; the others hardly show.
 const MOST: usize = 30;
-/// Shuffled cells, or multiplications, that fit into about half a second.
+/// Permuted cells, or multiplications, that take about half a second.
 const CELLS: f64 = 2e7;
 const WORK: f64 = 6e9;
 const FEWEST_COPIES: f64 = 20.0;
@@ -39,31 +39,32 @@ pub struct ScreeNumbers {
     pub cumulative: Vec<f64>,
     /// All components, drawn or not.
     pub n_all: usize,
-    /// 95 % quantile of each variance over tables with every column shuffled.
+    /// 95 % quantile of each variance over tables with every column permuted.
     pub thresholds: Option<Vec<f64>>,
     /// Variances above their threshold, counted until the first that is not.
     pub n_above: Option<usize>,
-    /// Shuffled tables behind the thresholds.
+    /// Permuted tables behind the thresholds.
     pub n_copies: usize,
-    /// Whether a table was given that is too large to be shuffled for a figure: variances are the model's.
+    /// Whether a table was given that is too large to be permuted for a figure: variances are the model's.
     pub too_large: bool,
 }
 
-/// Asks for them: with a table, its eigenvalues beside those of shuffled columns; without, the model's.
+/// Computes them: with a table, its eigenvalues and those of permuted columns; without, the model's.
 ///
 /// # Errors
 /// [`Error::NoComponents`] for a model without, if no table is given; and what the library refuses.
-pub fn numbers(saved: &Saved, data: Option<&Dataset>) -> Result<ScreeNumbers, Error> {
-    if saved.n_shown() < saved.model.n_components() {
+pub fn numbers(learned: &Learned, data: Option<&Dataset>) -> Result<ScreeNumbers, Error> {
+    let linear = learned.linear()?;
+    if learned.n_shown() < linear.model.n_components() {
         return Err(Error::OfViews { kind: "scree" });
     }
-    let standardized = saved.spec.standardize;
+    let standardized = linear.spec.standardize;
     let Some(data) = data else {
-        some_components(saved)?;
-        let model = &saved.model;
+        some_components(learned)?;
+        let model = &linear.model;
         let shares = model.explained_variance_ratio();
         return Ok(ScreeNumbers {
-            subject: conditions(saved),
+            subject: conditions(learned),
             n_components: model.n_components(),
             standardized,
             of_table: false,
@@ -82,7 +83,7 @@ pub fn numbers(saved: &Saved, data: Option<&Dataset>) -> Result<ScreeNumbers, Er
     let least = if data.is_complete() { n.min(d) } else { d };
     let once = n * d * least + 4.0 * least.powi(3);
     if FEWEST_COPIES * once > WORK {
-        return Ok(ScreeNumbers { too_large: true, ..self::numbers(saved, None)? });
+        return Ok(ScreeNumbers { too_large: true, ..self::numbers(learned, None)? });
     }
     // Thresholds of many rows lie close together: few copies show them.
     let n_copies = (CELLS / (n * d)).min(WORK / once).clamp(FEWEST_COPIES, 200.0) as usize;
@@ -104,8 +105,8 @@ pub fn numbers(saved: &Saved, data: Option<&Dataset>) -> Result<ScreeNumbers, Er
             .collect()
     });
     Ok(ScreeNumbers {
-        subject: conditions(saved),
-        n_components: saved.model.n_components(),
+        subject: conditions(learned),
+        n_components: linear.model.n_components(),
         standardized,
         of_table: true,
         variances: spectrum.eigenvalues.iter().copied().take(MOST).collect(),
@@ -127,19 +128,19 @@ fn running(shares: &[f64]) -> Vec<f64> {
     sums.take(MOST).collect()
 }
 
-/// Draws them: bars with their intervals and the threshold, and beside them the running share.
+/// Draws them: bars with their intervals and the threshold, and next to them the cumulative share.
 pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
     let n = numbers;
     let q = n.n_components;
     let title = match (n.n_above, n.cumulative.get(q.wrapping_sub(1))) {
         (Some(above), _) => {
-            let stand = if above == 1 { "stands" } else { "stand" };
-            format!("{} {stand} above shuffled columns", several(above, "component"))
+            format!("Parallel analysis retains {}", several(above, "component"))
         }
         (None, Some(share)) => {
-            format!("{} explain {} of the variance", several(q, "component"), percent(*share))
+            let explain = if q == 1 { "explains" } else { "explain" };
+            format!("{} {explain} {} of the variance", several(q, "component"), percent(*share))
         }
-        (None, None) => "Variance by component".to_owned(),
+        (None, None) => "Eigenvalue of each component".to_owned(),
     };
     let mut note = Vec::new();
     if let Some(intervals) = &n.intervals
@@ -149,14 +150,11 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
     }
     if n.thresholds.is_some() {
         note.push(format!(
-            "Dashed: 95 % quantile of {} of the table with every column shuffled.",
+            "Dashed: 95 % quantile of {} of the table with every column permuted (parallel analysis).",
             several(n.n_copies, "copy").replace("copys", "copies")
         ));
     } else if n.too_large {
-        note.push(
-            "Variances are the model's: the table is too large to be compared with shuffled columns."
-                .to_owned(),
-        );
+        note.push("Eigenvalues are the model's: the table is too large for parallel analysis.".to_owned());
     }
     if n.n_all > n.variances.len() {
         note.push(format!("The first {} of {} are shown.", n.variances.len(), several(n.n_all, "component")));
@@ -175,7 +173,7 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
         entries.push(Entry { text: "not in it", color: p.soft, look: Look::Box });
     }
     if n.thresholds.is_some() {
-        entries.push(Entry { text: "shuffled columns", color: p.second, look: Look::Line { dash: 4.0 } });
+        entries.push(Entry { text: "permuted columns", color: p.second, look: Look::Line { dash: 4.0 } });
     }
     let texts: f64 = entries.iter().map(|e| width(e.text, LABEL, Weight::Regular) + 32.0).sum();
     // Beside the name of the axis, or on a line of its own.
@@ -184,8 +182,7 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
     let left = Rect { w: 0.6 * body.w - 12.0, ..body };
     let right = Rect { x: body.x + 0.6 * body.w + 12.0, w: 0.4 * body.w - 12.0, ..body };
 
-    let unit =
-        if n.standardized { "variance, in columns" } else { "variance, in squared units of the table" };
+    let unit = if n.standardized { "eigenvalue" } else { "eigenvalue, in squared units of the table" };
     let highest = n.intervals.iter().flatten().map(|i| i.1).chain(n.variances.iter().copied()).chain([0.0]);
     let lowest = n.variances.iter().copied().fold(0.0, f64::min);
     let y = Axis::new(Scale::over(highest.chain([lowest]), true), unit);
@@ -197,7 +194,7 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
         let zero = panel.py(0.0);
         let color = if k < q { p.main } else { p.soft };
         let tip = format!(
-            "component {}: variance {}, {} together",
+            "component {}: eigenvalue {}, {} cumulative",
             k + 1,
             number(v, 4),
             n.cumulative.get(k).map_or(String::new(), |share| percent(*share))
@@ -220,7 +217,7 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
     }
     if let Some(thresholds) = &n.thresholds {
         let points = thresholds.iter().enumerate().map(|(k, &t)| panel.at((k as f64 + 1.0, t)));
-        canvas.labeled("shuffled columns", "", |canvas| {
+        canvas.labeled("permuted columns", "", |canvas| {
             canvas.polyline(points, Stroke::new(p.second, 1.8).dashed(5.0));
         });
     }
@@ -231,7 +228,7 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
         legend(canvas, (from, left.y + 11.0), texts, &entries);
     }
 
-    let y = Axis::new(Scale::Linear { from: 0.0, to: 1.0 }, "share of the variance, together");
+    let y = Axis::new(Scale::Linear { from: 0.0, to: 1.0 }, "cumulative variance explained");
     let y = Axis { ticks: Some(shares_ticks()), ..y };
     let x = Axis::whole(1, shown.max(1), right.w, "component");
     let panel = Panel::new(canvas, right, &x, &y);

@@ -6,7 +6,7 @@ use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, shorten, width};
 use crate::{Style, Svg};
 use covary::Dataset;
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::select::Comparison;
 use serde::{Deserialize, Serialize};
 
@@ -84,7 +84,7 @@ pub fn numbers(data: &Dataset, found: &Comparison) -> SelectNumbers {
     ];
     curves.retain(|c| c.below_best.iter().any(Option::is_some));
     let gaps = if data.is_complete() {
-        "no gaps".to_owned()
+        "no missing values".to_owned()
     } else {
         format!(
             "{} missing",
@@ -111,10 +111,11 @@ pub fn numbers(data: &Dataset, found: &Comparison) -> SelectNumbers {
 
 /// The scores that chose a model's number of components, beside the number that stands above shuffled
 /// columns, if that is known; none if no scores chose it.
-pub fn of_choice(saved: &Saved, above_shuffled: Option<usize>) -> Option<SelectNumbers> {
-    let at = &saved.choice.as_ref()?.by_n_components;
+pub fn of_choice(learned: &Learned, above_shuffled: Option<usize>) -> Option<SelectNumbers> {
+    let linear = learned.linear().ok()?;
+    let at = &linear.choice.as_ref()?.by_n_components;
     let best = at.iter().position(|a| a.shortfall == 0.0);
-    let recommended = saved.model.n_components();
+    let recommended = linear.model.n_components();
     let mut choices = vec![Choice { name: "held-out cells".to_owned(), n_components: recommended }];
     choices.extend(
         best.map(|k| Choice {
@@ -123,10 +124,10 @@ pub fn of_choice(saved: &Saved, above_shuffled: Option<usize>) -> Option<SelectN
         }),
     );
     choices.extend(
-        above_shuffled.map(|n_components| Choice { name: "shuffled columns".to_owned(), n_components }),
+        above_shuffled.map(|n_components| Choice { name: "parallel analysis".to_owned(), n_components }),
     );
     Some(SelectNumbers {
-        subject: super::conditions(saved),
+        subject: super::conditions(learned),
         most: at.len().saturating_sub(1),
         recommended,
         by: "held-out cells".to_owned(),
@@ -149,7 +150,7 @@ pub fn draw(numbers: &SelectNumbers, style: &Style) -> Svg {
         .iter()
         .fold((n.recommended, n.recommended), |(a, b), c| (a.min(c.n_components), b.max(c.n_components)));
     let title = if least == greatest {
-        format!("All criteria take {}", several(n.recommended, "component"))
+        format!("All criteria choose {}", several(n.recommended, "component"))
     } else {
         format!(
             "{} recommended, by {}; criteria range from {least} to {greatest}",
@@ -157,7 +158,7 @@ pub fn draw(numbers: &SelectNumbers, style: &Style) -> Svg {
             n.by
         )
     };
-    let note = "Each curve is the criterion below its best, in nats; up is better. Filled: its best. Bars: one standard error of the difference. The shaded column is the recommendation.";
+    let note = "Each curve is a criterion relative to its best, in nats; higher is better. Filled: the best. Bars: one standard error of the difference. The shaded column is the recommendation.";
     let n_panels = n.curves.len().max(1);
     let across = if n_panels == 4 { 2 } else { n_panels.min(3) };
     let down = n_panels.div_ceil(across);
@@ -218,7 +219,7 @@ pub fn draw(numbers: &SelectNumbers, style: &Style) -> Svg {
     }
 
     let lower = Rect { y: body.bottom() - strip, h: strip, ..body };
-    canvas.text((lower.x, lower.y + 11.0), "what each criterion would take", Font::default());
+    canvas.text((lower.x, lower.y + 11.0), "number chosen by each criterion", Font::default());
     let names = n
         .choices
         .iter()

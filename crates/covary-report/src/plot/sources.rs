@@ -7,14 +7,14 @@ use crate::text::shorten;
 use crate::{Error, Style, Svg};
 use covary::Dataset;
 use covary::ica::looks_gaussian;
-use covary::io::model_file::SavedSources;
+use covary::learned::Learned;
 use serde::{Deserialize, Serialize};
 
 /// Places of a curve at most; of longer tables each holds the least and the largest of its rows.
 const MOST_PLACES: usize = 800;
 /// Sources drawn at most, those that explain most.
 const MOST_SOURCES: usize = 12;
-/// Room for what is said of a source, right of its curve.
+/// Room for the numbers of a source, right of its curve.
 const MARGIN: f64 = 108.0;
 
 /// A source.
@@ -49,11 +49,12 @@ pub struct SourcesNumbers {
 ///
 /// # Errors
 /// Those of [`Mixing::transform`](covary::ica::Mixing::transform).
-pub fn numbers(saved: &SavedSources, data: &Dataset) -> Result<SourcesNumbers, Error> {
-    let sources = saved.model().transform(data)?;
+pub fn numbers(learned: &Learned, data: &Dataset) -> Result<SourcesNumbers, Error> {
+    let fit = learned.sources()?;
+    let sources = fit.model.transform(data)?;
     let (n, q) = (sources.n_rows(), sources.n_columns());
     let rows_per_place = n.div_ceil(MOST_PLACES).max(1);
-    let share = saved.explained_variance_ratio();
+    let share = learned.source_variance_ratio()?;
     let curve = |i: usize| {
         let ends = |rows: &[f64]| {
             let by = |a: &usize, b: &usize| rows[*a].total_cmp(&rows[*b]);
@@ -61,7 +62,7 @@ pub fn numbers(saved: &SavedSources, data: &Dataset) -> Result<SourcesNumbers, E
             let high = (0..rows.len()).rev().max_by(by).expect("a place has rows");
             (rows[low.min(high)], rows[low.max(high)])
         };
-        let kurtosis = saved.found.kurtosis[i];
+        let kurtosis = fit.kurtosis[i];
         Curve {
             kurtosis,
             looks_gaussian: looks_gaussian(kurtosis),
@@ -70,7 +71,7 @@ pub fn numbers(saved: &SavedSources, data: &Dataset) -> Result<SourcesNumbers, E
         }
     };
     Ok(SourcesNumbers {
-        method: saved.method.name.clone(),
+        method: learned.method.name.clone(),
         n_rows: n,
         rows_per_place,
         n_components: q,
@@ -84,17 +85,20 @@ pub fn draw(numbers: &SourcesNumbers, style: &Style) -> Svg {
     let gaussian = numbers.sources.iter().filter(|s| s.looks_gaussian).count();
     let title = match gaussian {
         0 | 1 => several(numbers.n_components, "independent source"),
-        n => format!("{}, {n} of them hard to tell from Gaussian", several(numbers.n_components, "source")),
+        n => format!(
+            "{}, {n} of them not distinguishable from Gaussian",
+            several(numbers.n_components, "source")
+        ),
     };
     let subtitle = format!(
-        "{} by {}; each in its standard deviations, with its share of the variance and its excess kurtosis",
+        "{} by {}; each in its standard deviations, with its proportion of variance and its excess kurtosis",
         several(numbers.n_rows, "row"),
         numbers.method
     );
     let mut note = Vec::new();
     if numbers.rows_per_place > 1 {
         note.push(format!(
-            "Each place stands for {} rows: the curve goes through their least and their largest value.",
+            "The curve is the envelope of {} rows at a time: it goes through their minimum and their maximum.",
             count(numbers.rows_per_place)
         ));
     }
@@ -135,7 +139,7 @@ pub fn draw(numbers: &SourcesNumbers, style: &Style) -> Svg {
         let x = panel.area.right() + 10.0;
         let middle = panel.area.y + 0.5 * panel.area.h;
         let kurtosis = format!("kurtosis {}", number(source.kurtosis, 3));
-        let doubt = if source.looks_gaussian { "like a Gaussian" } else { "" };
+        let doubt = if source.looks_gaussian { "near Gaussian" } else { "" };
         let share = format!("share {}", percent(source.share));
         for (line, (text, ink)) in
             [(name.as_str(), color), (&share, p.muted), (&kurtosis, p.muted), (doubt, p.ink)]

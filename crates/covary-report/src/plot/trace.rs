@@ -6,7 +6,7 @@ use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, shorten, width};
 use crate::{Error, Style, Svg};
 use covary::infer::{ObjectiveKind, Termination};
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use serde::{Deserialize, Serialize};
 
 /// Steps drawn of a fit at most; the others are passed over evenly.
@@ -19,7 +19,7 @@ pub struct Steps {
     pub name: String,
     /// The method.
     pub method: String,
-    /// What it raises.
+    /// What it maximizes.
     pub objective: String,
     /// How it ended.
     pub ending: String,
@@ -38,27 +38,28 @@ pub struct TraceNumbers {
 ///
 /// # Errors
 /// [`Error::NoTrace`] if no fit made steps.
-pub fn numbers(fits: &[(String, &Saved)]) -> Result<TraceNumbers, Error> {
-    let steps = |(name, saved): &(String, &Saved)| {
-        let report = &saved.report;
+pub fn numbers(fits: &[(String, &Learned)]) -> Result<TraceNumbers, Error> {
+    let steps = |(name, learned): &(String, &Learned)| {
+        let ending = learned.ending();
         Steps {
             name: name.clone(),
-            method: saved.method.name.clone(),
-            objective: match report.objective.kind {
-                ObjectiveKind::LogLikelihood => "log-likelihood",
-                ObjectiveKind::LogPosterior => "log-posterior",
-                ObjectiveKind::LowerBound => "lower bound",
-                ObjectiveKind::AverageLogLikelihood => "log-likelihood of the draws",
+            method: learned.method.name.clone(),
+            objective: match ending.objective.map(|objective| objective.kind) {
+                Some(ObjectiveKind::LogLikelihood) => "log-likelihood",
+                Some(ObjectiveKind::LogPosterior) => "log-posterior",
+                Some(ObjectiveKind::LowerBound) => "lower bound",
+                Some(ObjectiveKind::AverageLogLikelihood) => "log-likelihood of the draws",
+                None => "objective",
             }
             .to_owned(),
-            ending: match report.termination {
+            ending: match ending.termination {
                 Termination::ClosedForm => "closed form",
                 Termination::Converged => "converged",
-                Termination::IterationLimit => "stopped at its limit",
+                Termination::IterationLimit => "stopped at its limit of iterations",
                 Termination::Interrupted => "interrupted",
             }
             .to_owned(),
-            values: report.trace.clone(),
+            values: ending.trace.to_vec(),
         }
     };
     let fits: Vec<Steps> = fits.iter().map(steps).collect();
@@ -68,8 +69,8 @@ pub fn numbers(fits: &[(String, &Saved)]) -> Result<TraceNumbers, Error> {
     Ok(TraceNumbers { fits })
 }
 
-/// Draws them: a panel for each kind of objective, since kinds do not compare, and one with the way that
-/// was left to each fit's end.
+/// Draws them: a panel for each kind of objective, since kinds do not compare, and one with the gap
+/// of each fit to its final value.
 pub fn draw(numbers: &TraceNumbers, style: &Style) -> Svg {
     let fits: Vec<&Steps> = numbers.fits.iter().filter(|f| f.values.len() > 1).collect();
     let mut kinds: Vec<&str> = Vec::new();
@@ -98,13 +99,13 @@ pub fn draw(numbers: &TraceNumbers, style: &Style) -> Svg {
         })
         .collect();
     let subtitle = if fits.len() > 4 { format!("{}; …", ends[..4].join("; ")) } else { ends.join("; ") };
-    let mut note = vec!["Right: nats that the objective still rose from each step to the end.".to_owned()];
+    let mut note = vec!["Right: gap of the objective to its final value, after each step.".to_owned()];
     if kinds.len() > 1 {
-        note.push("Objectives of different kinds do not compare, so each has its panel.".to_owned());
+        note.push("Objectives of different kinds cannot be compared, so each has its panel.".to_owned());
     }
     let closed = numbers.fits.len() - fits.len();
     if closed > 0 {
-        note.push(format!("{} in closed form: no steps.", several(closed, "fit")));
+        note.push(format!("{} in closed form, without steps.", several(closed, "fit")));
     }
     let panels = kinds.len() + 1;
     let wide = (380.0 * panels as f64).min(1100.0);
@@ -171,7 +172,7 @@ pub fn draw(numbers: &TraceNumbers, style: &Style) -> Svg {
         thinned(&f.values).into_iter().map(|(s, v)| (s, end - v)).filter(|(_, g)| *g > 1e-9).collect()
     };
     let gaps: Vec<Vec<(f64, f64)>> = fits.iter().map(|f| left(f)).collect();
-    let y = Axis::new(Scale::log_over(gaps.iter().flatten().map(|g| g.1)), "still to rise (nats)");
+    let y = Axis::new(Scale::log_over(gaps.iter().flatten().map(|g| g.1)), "gap to the final value (nats)");
     let x = Axis::new(Scale::Linear { from: 0.0, to: most(&fits) as f64 }, "step");
     let panel = Panel::new(canvas, outer, &x, &y);
     for (c, gap) in gaps.iter().enumerate() {

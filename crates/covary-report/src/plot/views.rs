@@ -6,7 +6,8 @@ use crate::scale::{percent, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{in_tip, shorten};
 use crate::{Error, Style, Svg};
-use covary::io::model_file::Saved;
+use covary::family::Family;
+use covary::learned::Learned;
 use serde::{Deserialize, Serialize};
 
 /// Components drawn at most.
@@ -37,21 +38,22 @@ pub struct ViewsNumbers {
 ///
 /// # Errors
 /// [`Error::NoViews`] for a model of one table, [`Error::NoComponents`] for one without.
-pub fn numbers(saved: &Saved) -> Result<ViewsNumbers, Error> {
-    let found = saved.activity()?.ok_or(Error::NoViews)?;
-    let q = some_components(saved)?;
+pub fn numbers(learned: &Learned) -> Result<ViewsNumbers, Error> {
+    let linear = learned.linear()?;
+    let found = learned.activity()?.ok_or(Error::NoViews)?;
+    let q = some_components(learned)?;
     let shown = q.min(MOST_COMPONENTS);
-    let views = 0..saved.views.len();
+    let views = 0..linear.views.len();
     Ok(ViewsNumbers {
-        subject: conditions(saved),
-        views: saved.views.clone(),
-        n_columns: saved.spec.views.clone(),
+        subject: conditions(learned),
+        views: linear.views.clone(),
+        n_columns: linear.spec.views.clone(),
         n_components: q,
-        standardized: saved.spec.standardize,
+        standardized: linear.spec.standardize,
         shares: views.clone().map(|v| found.explained_variance.row(v)[..shown].to_vec()).collect(),
         active: views.map(|v| (0..shown).map(|i| found.is_active(v, i)).collect()).collect(),
-        correlations: if saved.family == "pcca" {
-            saved.canonical()?.map(|found| found.correlations().to_vec())
+        correlations: if learned.family == Family::Pcca {
+            learned.canonical()?.map(|found| found.correlations().to_vec())
         } else {
             None
         },
@@ -72,7 +74,7 @@ pub fn draw(numbers: &ViewsNumbers, style: &Style) -> Svg {
         }
     };
     let standardized = if n.standardized { " of standardized columns" } else { "" };
-    let mut note = vec![format!("Area and number: share of the view's variance{standardized}.")];
+    let mut note = vec![format!("Area and number: proportion of the view's variance{standardized}.")];
     if n.active.iter().flatten().any(|active| !active) {
         note.push("–: not active in the view.".to_owned());
     }

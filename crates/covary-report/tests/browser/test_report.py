@@ -106,10 +106,10 @@ def test_it_says_what_the_facts_say(browser, made):
         q = facts["model"]["n_components"]
         assert f"with {q} component" in text
         filled = f"{facts['filled']['n_filled']:,}".replace(",", "\u202f" if facts["filled"]["n_filled"] > 9999 else "")
-        assert re.sub(r"\s", "", filled) + "cellswerefilled" in re.sub(r"\s", "", text)
+        assert re.sub(r"\s", "", filled) + "missingvalueswereimputed" in re.sub(r"\s", "", text)
         at_95 = facts["check"]["coverage"][-1]
-        held = f"95 % intervals held {100 * at_95['share']:.1f} ± {100 * at_95['standard_error']:.1f} % of them"
-        assert held in text
+        covered = f"95 % prediction intervals covered {100 * at_95['share']:.1f} ± {100 * at_95['standard_error']:.1f} % of them"
+        assert covered in text
         rows = page.locator("#cells tbody tr")
         assert rows.count() == len(facts["filled"]["cells"])
         assert facts["command"] in text
@@ -123,7 +123,7 @@ def test_pointing_at_a_mark_says_what_it_is(browser, made):
         bar.hover()
         tip = page.locator("#tip")
         assert tip.is_visible()
-        assert tip.inner_text().startswith("component 1: variance")
+        assert tip.inner_text().startswith("component 1: eigenvalue")
         page.mouse.move(1, 1)
         page.locator("h1").hover()
         assert not tip.is_visible()
@@ -134,16 +134,16 @@ def test_series_switch_off_and_on_by_mouse_and_keyboard(browser, made):
     with Watched(browser, path) as page:
         figure = page.locator("#fig-intervals")
         figure.scroll_into_view_if_needed()
-        held = figure.locator("g[data-series='held']")
-        assert held.count() > 5 and held.first.is_visible()
-        button = figure.get_by_role("button", name="held", exact=True)
+        covered = figure.locator("g[data-series='covered']")
+        assert covered.count() > 5 and covered.first.is_visible()
+        button = figure.get_by_role("button", name="covered", exact=True)
         assert button.get_attribute("aria-pressed") == "true"
         button.focus()
         page.keyboard.press("Enter")
         assert button.get_attribute("aria-pressed") == "false"
-        assert not any(g.is_visible() for g in held.all()[:5])
-        figure.locator("[data-key='held']").click()
-        assert button.get_attribute("aria-pressed") == "true" and held.first.is_visible()
+        assert not any(g.is_visible() for g in covered.all()[:5])
+        figure.locator("[data-key='covered']").click()
+        assert button.get_attribute("aria-pressed") == "true" and covered.first.is_visible()
 
 
 def test_the_table_of_filled_cells_sorts_and_filters(browser, made):
@@ -201,7 +201,7 @@ def test_everything_has_an_accessible_name(browser, made):
         unnamed = page.evaluate(
             """() => [...document.querySelectorAll('button, a, input, svg[role=img], [role=region], dialog, nav, section')]
             .filter(e => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length
-                || e.getAttribute('aria-labeledby'))).map(e => e.outerHTML.slice(0, 80))"""
+                || e.getAttribute('aria-labelledby'))).map(e => e.outerHTML.slice(0, 80))"""
         )
         assert unnamed == []
         images = page.get_by_role("img").all()

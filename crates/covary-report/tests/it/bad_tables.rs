@@ -2,28 +2,30 @@
 
 use super::fitted;
 use covary::data::{Shape, simulate};
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::{Dataset, Matrix, Spec};
 use covary_report::plot::scores::ColorBy;
 use covary_report::plot::{biplot, covariance, hinton, loadings, missing, samples, scores, scree, trace};
 use covary_report::{Style, Svg};
 
 /// Every figure that a model and a table make without another fit.
-fn figures(saved: &Saved, table: &Dataset, color: Option<&ColorBy>) -> Vec<Svg> {
+fn figures(learned: &Learned, table: &Dataset, color: Option<&ColorBy>) -> Vec<Svg> {
     let style = Style::default();
     let mut all = vec![
-        scree::draw(&scree::numbers(saved, Some(table)).expect("scree"), &style),
-        scree::draw(&scree::numbers(saved, None).expect("scree"), &style),
-        hinton::draw(&hinton::numbers(saved).expect("hinton"), &style),
-        loadings::draw(&loadings::numbers(saved, None).expect("loadings"), &style),
-        scores::draw(&scores::numbers(saved, table, (1, 2), color).expect("scores"), &style),
-        covariance::draw(&covariance::numbers(saved, table).expect("covariance"), &style),
-        samples::draw(&samples::numbers(saved, table, 0).expect("samples"), &style),
-        missing::draw(&missing::numbers(table, Some(saved)).expect("missing"), &style),
+        scree::draw(&scree::numbers(learned, Some(table)).expect("scree"), &style),
+        scree::draw(&scree::numbers(learned, None).expect("scree"), &style),
+        hinton::draw(&hinton::numbers(learned).expect("hinton"), &style),
+        loadings::draw(&loadings::numbers(learned, None).expect("loadings"), &style),
+        scores::draw(&scores::numbers(learned, table, (1, 2), color).expect("scores"), &style),
+        covariance::draw(&covariance::numbers(learned, table).expect("covariance"), &style),
+        samples::draw(&samples::numbers(learned, table, 0).expect("samples"), &style),
+        missing::draw(&missing::numbers(table, Some(learned)).expect("missing"), &style),
         missing::draw(&missing::numbers(table, None).expect("missing"), &style),
     ];
-    all.extend(trace::numbers(&[(saved.columns[0].clone(), saved)]).ok().map(|n| trace::draw(&n, &style)));
-    all.extend(biplot::numbers(saved, table, (1, 2), color).ok().map(|n| biplot::draw(&n, &style)));
+    all.extend(
+        trace::numbers(&[(learned.columns[0].clone(), learned)]).ok().map(|n| trace::draw(&n, &style)),
+    );
+    all.extend(biplot::numbers(learned, table, (1, 2), color).ok().map(|n| biplot::draw(&n, &style)));
     all
 }
 
@@ -64,12 +66,12 @@ fn names_cannot_become_markup() {
         "a\u{0}\u{8}\u{202e}b\u{ffff}\n",
     ];
     let table = named(&names, 80);
-    let saved = fitted(&table, &Spec::ppca(2), "em");
+    let learned = fitted(&table, &Spec::ppca(2), "em");
     let color = ColorBy::Groups {
         name: names[0].to_owned(),
         labels: (0..80).map(|i| names[i % 8].to_owned()).collect(),
     };
-    for svg in figures(&saved, &table, Some(&color)) {
+    for svg in figures(&learned, &table, Some(&color)) {
         check(&svg);
         let text = svg.as_str();
         assert!(
@@ -88,8 +90,8 @@ fn names_cannot_become_markup() {
 #[test]
 fn one_column_is_enough() {
     let (whole, _) = simulate::ppca(Shape { rows: 50, columns: 2, n_components: 1 }, 1);
-    let saved = fitted(&whole, &Spec::ppca(1), "em");
-    figures(&saved, &whole, None).iter().for_each(check);
+    let learned = fitted(&whole, &Spec::ppca(1), "em");
+    figures(&learned, &whole, None).iter().for_each(check);
     let single = Dataset::new(Matrix::from_fn(50, 1, |i, _| whole.row(i)[0])).expect("a table");
     check(&missing::draw(&missing::numbers(&single, None).expect("a table"), &Style::default()));
     let none = fitted(&single, &Spec::ppca(0), "em");
@@ -102,13 +104,13 @@ fn one_column_is_enough() {
 #[test]
 fn no_gaps_or_all_of_them_in_one_column() {
     let (whole, _) = simulate::ppca(Shape { rows: 60, columns: 4, n_components: 2 }, 1);
-    let saved = fitted(&whole, &Spec::ppca(2), "em");
-    figures(&saved, &whole, None).iter().for_each(check);
+    let learned = fitted(&whole, &Spec::ppca(2), "em");
+    figures(&learned, &whole, None).iter().for_each(check);
     let gappy =
         Dataset::new(Matrix::from_fn(60, 4, |i, j| if j == 2 && i > 9 { f64::NAN } else { whole.row(i)[j] }))
             .expect("a table");
-    let saved = fitted(&gappy, &Spec::ppca(2), "em");
-    figures(&saved, &gappy, None).iter().for_each(check);
+    let learned = fitted(&gappy, &Spec::ppca(2), "em");
+    figures(&learned, &gappy, None).iter().for_each(check);
     let empty = Dataset::new(Matrix::from_fn(60, 4, |i, j| if j == 2 { f64::NAN } else { whole.row(i)[j] }))
         .expect("a table");
     let svg = missing::draw(&missing::numbers(&empty, None).expect("a table"), &Style::default());
@@ -120,8 +122,8 @@ fn no_gaps_or_all_of_them_in_one_column() {
 fn five_thousand_columns_fit_on_a_sheet() {
     let (whole, _) = simulate::ppca(Shape { rows: 30, columns: 5000, n_components: 2 }, 1);
     let table = simulate::hide(&whole, 0.01, 2);
-    let saved = fitted(&table, &Spec::ppca(2), "em");
-    for svg in figures(&saved, &table, None) {
+    let learned = fitted(&table, &Spec::ppca(2), "em");
+    for svg in figures(&learned, &table, None) {
         check(&svg);
         assert!(svg.size().1 < 1400.0, "{:?}", svg.size());
     }
@@ -132,8 +134,8 @@ fn huge_and_tiny_numbers_have_ticks() {
     for scale in [1e-12, 1e12, 1e100] {
         let (whole, _) = simulate::ppca(Shape { rows: 40, columns: 4, n_components: 2 }, 1);
         let table = Dataset::new(Matrix::from_fn(40, 4, |i, j| scale * whole.row(i)[j])).expect("finite");
-        let saved = fitted(&table, &Spec { standardize: true, ..Spec::ppca(2) }, "em");
-        samples::draw(&samples::numbers(&saved, &table, 0).expect("its own table"), &Style::default());
-        figures(&saved, &table, None).iter().for_each(check);
+        let learned = fitted(&table, &Spec { standardize: true, ..Spec::ppca(2) }, "em");
+        samples::draw(&samples::numbers(&learned, &table, 0).expect("its own table"), &Style::default());
+        figures(&learned, &table, None).iter().for_each(check);
     }
 }

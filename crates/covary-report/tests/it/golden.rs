@@ -4,8 +4,10 @@
 //! `COVARY_REWRITE_GOLDEN=1 cargo test --release -p covary-report golden` draws them again; look at every
 //! one that changed. `COVARY_FIGURES=DIR` also writes PNGs, light, dark and for a printer in gray.
 
+use covary::Estimator;
+use covary::family::{Components, Family, Request};
 use covary::infer::MixtureEm;
-use covary::io::model_file::SavedMixture;
+use covary::learned::Learned;
 use covary_report::plot::{
     Kind, biplot, covariance, hinton, images, intervals, loadings, map, missing, mixture, relevance, samples,
     scores, scree, select, sources, trace, views,
@@ -124,7 +126,7 @@ fn the_kept_numbers_are_those_of_the_wine() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/wine_gaps.csv");
     let table = covary::io::csv::read(fs::File::open(path).expect("a shipped example")).expect("a table");
     let data = table.dataset();
-    let saved = super::fitted(data, &covary::Spec { standardize: true, ..covary::Spec::ppca(3) }, "em");
+    let learned = super::fitted(data, &covary::Spec { standardize: true, ..covary::Spec::ppca(3) }, "em");
     let labels = (0..data.n_rows()).map(|i| table.text(i, 13)).collect();
     let color = scores::ColorBy::Groups { name: "cultivar".to_owned(), labels };
     let (spec, method) = (
@@ -132,18 +134,18 @@ fn the_kept_numbers_are_those_of_the_wine() {
         MixtureEm { tolerance: 1e-6, ..MixtureEm::of(3) },
     );
     let fit = method.fit(data, &spec).expect("three models");
-    let models = SavedMixture::new(fit, data, &spec, (&method).into());
+    let models = Learned::of_mixture(fit, data, &spec, (&method).into());
     let now = [
         (Kind::Mixture, serde_json::to_value(mixture::numbers(&models, data).expect("its own table"))),
-        (Kind::Scree, serde_json::to_value(scree::numbers(&saved, Some(data)).expect("its own table"))),
-        (Kind::Hinton, serde_json::to_value(hinton::numbers(&saved).expect("components"))),
+        (Kind::Scree, serde_json::to_value(scree::numbers(&learned, Some(data)).expect("its own table"))),
+        (Kind::Hinton, serde_json::to_value(hinton::numbers(&learned).expect("components"))),
         (
             Kind::Scores,
-            serde_json::to_value(scores::numbers(&saved, data, (1, 2), Some(&color)).expect("two")),
+            serde_json::to_value(scores::numbers(&learned, data, (1, 2), Some(&color)).expect("two")),
         ),
-        (Kind::Biplot, serde_json::to_value(biplot::numbers(&saved, data, (1, 2), None).expect("two"))),
-        (Kind::Covariance, serde_json::to_value(covariance::numbers(&saved, data).expect("its own table"))),
-        (Kind::Missing, serde_json::to_value(missing::numbers(data, Some(&saved)).expect("its own table"))),
+        (Kind::Biplot, serde_json::to_value(biplot::numbers(&learned, data, (1, 2), None).expect("two"))),
+        (Kind::Covariance, serde_json::to_value(covariance::numbers(&learned, data).expect("its own table"))),
+        (Kind::Missing, serde_json::to_value(missing::numbers(data, Some(&learned)).expect("its own table"))),
     ];
     for (kind, numbers) in now {
         let numbers = numbers.expect("JSON");
@@ -161,12 +163,9 @@ fn the_kept_numbers_are_those_of_the_wine() {
 fn the_kept_sources_are_those_of_the_wine() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/wine.csv");
     let table = covary::io::csv::read(fs::File::open(path).expect("a shipped example")).expect("a table");
-    let request = covary::learn::IcaRequest {
-        n_components: Some(covary::learn::Components::Number(4)),
-        ..covary::learn::IcaRequest::default()
-    };
-    let learned = request.learn(table.dataset(), &()).expect("four sources");
-    let numbers = sources::numbers(&learned.saved, table.dataset()).expect("its own table");
+    let request = Request { n_components: Some(Components::Number(4)), ..Request::new(Family::Ica) };
+    let learned = request.learn(table.dataset()).expect("four sources");
+    let numbers = sources::numbers(&learned, table.dataset()).expect("its own table");
     let numbers = serde_json::to_value(numbers).expect("JSON");
     assert!(agree(&numbers, &kept::<Value>("sources")), "{numbers:#}");
 }
@@ -177,10 +176,10 @@ fn long_sources_keep_the_least_and_the_largest_of_each_place() {
     let waves =
         covary::Matrix::from_fn(4000, 2, |i, j| if j == 0 { (i % 19) as f64 } else { ((i / 7) % 2) as f64 });
     let data = covary::Dataset::new(waves).expect("a table");
-    let learned = covary::learn::IcaRequest::default().learn(&data, &()).expect("two sources");
-    let numbers = sources::numbers(&learned.saved, &data).expect("its own table");
+    let learned = Request::new(Family::Ica).learn(&data).expect("two sources");
+    let numbers = sources::numbers(&learned, &data).expect("its own table");
     assert_eq!((numbers.rows_per_place, numbers.sources[0].spans.len()), (5, 800));
-    let all = learned.saved.model().transform(&data).expect("its own table");
+    let all = learned.sources().expect("sources").model.transform(&data).expect("its own table");
     for (i, source) in numbers.sources.iter().enumerate() {
         for (place, &(a, b)) in source.spans.iter().enumerate() {
             let rows: Vec<f64> = (5 * place..5 * place + 5).map(|n| all[(n, i)]).collect();

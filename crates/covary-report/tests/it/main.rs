@@ -6,19 +6,19 @@ mod golden;
 mod numbers;
 
 use covary::data::{Shape, simulate};
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::{Dataset, Estimator, Method, Spec};
 
 /// A fit of the table by a method's name.
-fn fitted(table: &Dataset, spec: &Spec, method: &str) -> Saved {
+fn fitted(table: &Dataset, spec: &Spec, method: &str) -> Learned {
     let method = Method::from_name(method).expect("a method");
-    Saved::new(method.fit(table, spec).expect("a table that can be fitted"), table, spec, &method)
+    Learned::of_fit(method.fit(table, spec).expect("a table that can be fitted"), table, spec, &method)
 }
 
 /// A table with two components and a tenth of its cells missing, and its fit.
-fn small() -> (Dataset, Saved) {
+fn small() -> (Dataset, Learned) {
     let (whole, _) = simulate::ppca(Shape { rows: 60, columns: 6, n_components: 2 }, 1);
     let table = simulate::hide(&whole, 0.1, 2);
-    let saved = fitted(&table, &Spec { standardize: true, ..Spec::ppca(2) }, "em");
-    (table, saved)
+    let learned = fitted(&table, &Spec { standardize: true, ..Spec::ppca(2) }, "em");
+    (table, learned)
 }

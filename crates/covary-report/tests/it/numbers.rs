@@ -13,8 +13,8 @@ use covary_report::plot::{
 
 #[test]
 fn eigenvalues_of_correlations_sum_to_the_columns() {
-    let (table, saved) = small();
-    let n = scree::numbers(&saved, Some(&table)).expect("a table");
+    let (table, learned) = small();
+    let n = scree::numbers(&learned, Some(&table)).expect("a table");
     assert!((n.variances.iter().sum::<f64>() - 6.0).abs() < 1e-9);
     assert!((n.cumulative[5] - 1.0).abs() < 1e-12);
     let library = ParallelAnalysis::default().run(&table).expect("a table");
@@ -22,62 +22,70 @@ fn eigenvalues_of_correlations_sum_to_the_columns() {
     assert_eq!(n.thresholds, Some(library.thresholds));
     let intervals = n.intervals.expect("60 rows make 20 groups");
     assert!(intervals.iter().zip(&n.variances).all(|((low, high), v)| low <= v && v <= high));
-    let alone = scree::numbers(&saved, None).expect("components");
+    let alone = scree::numbers(&learned, None).expect("components");
     assert_eq!(alone.variances.len(), 2);
-    assert!((alone.variances[0] - saved.model.explained_variance()[0]).abs() < 1e-12);
+    assert!((alone.variances[0] - learned.linear().unwrap().model.explained_variance()[0]).abs() < 1e-12);
 }
 
 #[test]
 fn squares_and_bars_are_loadings_over_deviations() {
-    let (table, saved) = small();
-    let sd = saved.model.variances()[3].sqrt();
-    let expected = saved.model.loadings()[(3, 1)] / sd;
-    assert_eq!(hinton::numbers(&saved).expect("components").loadings[3][1], expected);
-    let bars = loadings::numbers(&saved, Some(&[2])).expect("a component");
+    let (table, learned) = small();
+    let sd = learned.linear().unwrap().model.variances()[3].sqrt();
+    let expected = learned.linear().unwrap().model.loadings()[(3, 1)] / sd;
+    assert_eq!(hinton::numbers(&learned).expect("components").loadings[3][1], expected);
+    let bars = loadings::numbers(&learned, Some(&[2])).expect("a component");
     assert_eq!((bars.loadings[3][0].value, &bars.loadings[3][0].interval), (expected, &None));
     assert!(matches!(
-        loadings::numbers(&saved, Some(&[3])),
+        loadings::numbers(&learned, Some(&[3])),
         Err(Error::NoSuchComponent { asked: 3, has: 2 })
     ));
 
     let bayesian = fitted(&table, &Spec::ppca(3), "structured");
     let bars = loadings::numbers(&bayesian, None).expect("components");
     let (low, high) = bars.loadings[0][0].interval.expect("a posterior");
-    let sd = bayesian.loading_sds().expect("a posterior")[(0, 0)] / bayesian.model.variances()[0].sqrt();
+    let fit = bayesian.linear().unwrap();
+    let sd = fit.loading_sds().expect("a posterior")[(0, 0)] / fit.model.variances()[0].sqrt();
     assert!((high - low - 2.0 * 1.959_963_985 * sd).abs() < 1e-6);
     let n = relevance::numbers(&bayesian).expect("a prior that prunes");
     assert!(n.alpha.windows(2).all(|w| w[0] <= w[1]) && n.n_offered == 3);
-    assert!(matches!(relevance::numbers(&saved), Err(Error::NoRelevance)));
+    assert!(matches!(relevance::numbers(&learned), Err(Error::NoRelevance)));
 }
 
 #[test]
 fn points_are_posterior_scores_and_ellipses_their_spread() {
-    let (table, saved) = small();
+    let (table, learned) = small();
     let labels = (0..60).map(|i| if i < 40 { "b" } else { "a" }.to_owned()).collect();
     let color = ColorBy::Groups { name: "side".to_owned(), labels };
-    let n = scores::numbers(&saved, &table, (2, 1), Some(&color)).expect("two components");
-    let x = saved.model.transform(&table, Coordinates::Posterior).expect("its own table");
+    let n = scores::numbers(&learned, &table, (2, 1), Some(&color)).expect("two components");
+    let x = learned.linear().unwrap().model.transform(&table, Coordinates::Posterior).expect("its own table");
     assert_eq!((n.points[7].x, n.points[7].y), (x[(7, 1)], x[(7, 0)]));
     assert_eq!((n.groups.clone(), n.points[0].group), (vec!["a".to_owned(), "b".to_owned()], Some(1)));
     // The area of an ellipse is that of the determinant: π r² √|V|, r² the 95 % quantile of χ² with 2 degrees.
     let e = &n.ellipses[0];
-    let v = saved.model.posterior(&table).expect("its own table").covariance(e.row - 1).clone();
+    let v = learned
+        .linear()
+        .unwrap()
+        .model
+        .posterior(&table)
+        .expect("its own table")
+        .covariance(e.row - 1)
+        .clone();
     let det = v[(0, 0)] * v[(1, 1)] - v[(0, 1)].powi(2);
     assert!((e.half.0 * e.half.1 / (-2.0 * 0.05_f64.ln() * det.sqrt()) - 1.0).abs() < 1e-9);
-    let arrows = biplot::numbers(&saved, &table, (1, 2), None).expect("two components").arrows;
-    assert_eq!(arrows[3].y, hinton::numbers(&saved).expect("components").loadings[3][1]);
+    let arrows = biplot::numbers(&learned, &table, (1, 2), None).expect("two components").arrows;
+    assert_eq!(arrows[3].y, hinton::numbers(&learned).expect("components").loadings[3][1]);
 }
 
 #[test]
 fn many_rows_are_counted_and_none_is_lost() {
     let (table, _) = simulate::ppca(Shape { rows: 6000, columns: 4, n_components: 2 }, 1);
-    let saved = fitted(&table, &Spec::ppca(2), "spectral");
-    let n = scores::numbers(&saved, &table, (1, 2), None).expect("two components");
+    let learned = fitted(&table, &Spec::ppca(2), "spectral");
+    let n = scores::numbers(&learned, &table, (1, 2), None).expect("two components");
     let counted: usize = n.bins.expect("too many to draw").counts.iter().flatten().sum();
     assert_eq!((counted, n.points.len()), (6000, 0));
     let values = (0..6000).map(f64::from).collect();
     let color = ColorBy::Values { name: "time".to_owned(), values };
-    let n = scores::numbers(&saved, &table, (1, 2), Some(&color)).expect("two components");
+    let n = scores::numbers(&learned, &table, (1, 2), Some(&color)).expect("two components");
     assert_eq!((n.points.len(), n.n_rows), (4000, 6000));
     assert!(n.points.iter().all(|p| p.value == Some(p.row as f64 - 1.0)));
 }
@@ -95,8 +103,8 @@ fn a_full_model_has_the_covariance_of_its_table() {
 
 #[test]
 fn shares_of_gaps_are_those_of_the_columns() {
-    let (table, saved) = small();
-    let n = missing::numbers(&table, Some(&saved)).expect("its own table");
+    let (table, learned) = small();
+    let n = missing::numbers(&table, Some(&learned)).expect("its own table");
     let gaps: f64 = n.columns.iter().map(|c| c.share * 60.0).sum();
     assert_eq!(gaps.round() as usize, table.n_gaps());
     assert!(n.columns.iter().all(|c| (c.runs.iter().sum::<f64>() / 60.0 - c.share).abs() < 1e-12));
@@ -105,11 +113,16 @@ fn shares_of_gaps_are_those_of_the_columns() {
 
 #[test]
 fn coverage_is_the_share_of_hidden_cells_inside() {
-    let (table, saved) = small();
-    let (_, cells) =
-        self_check_by_cell(&table, &saved.spec, &Em::default(), &SelfCheckOptions::default(), &mut ())
-            .expect("room");
-    let n = intervals::numbers(&saved, &table, &cells).expect("cells");
+    let (table, learned) = small();
+    let (_, cells) = self_check_by_cell(
+        &table,
+        &learned.linear().unwrap().spec,
+        &Em::default(),
+        &SelfCheckOptions::default(),
+        &mut (),
+    )
+    .expect("room");
+    let n = intervals::numbers(&learned, &table, &cells).expect("cells");
     let inside = cells.iter().filter(|c| {
         let (low, high) = c.cell.interval(0.9).expect("a level");
         (low..=high).contains(&c.truth)
@@ -117,7 +130,7 @@ fn coverage_is_the_share_of_hidden_cells_inside() {
     assert!((n.coverage[17].1 - inside.count() as f64 / cells.len() as f64).abs() < 1e-12);
     assert_eq!(n.pit.iter().sum::<usize>(), cells.len());
     assert!(matches!(
-        intervals::numbers(&saved, &table, &[]),
+        intervals::numbers(&learned, &table, &[]),
         Err(Error::Numbers(covary::Error::NothingToCompare))
     ));
 }
@@ -143,9 +156,9 @@ fn curves_are_zero_at_their_best_and_below_elsewhere() {
 
 #[test]
 fn traces_need_steps() {
-    let (table, saved) = small();
-    let n = trace::numbers(&[("em".to_owned(), &saved)]).expect("steps");
-    assert_eq!(n.fits[0].values, saved.report.trace);
+    let (table, learned) = small();
+    let n = trace::numbers(&[("em".to_owned(), &learned)]).expect("steps");
+    assert_eq!(n.fits[0].values, learned.linear().unwrap().report.trace);
     let (whole, _) = simulate::ppca(Shape { rows: 60, columns: 6, n_components: 2 }, 1);
     let closed = fitted(&whole, &Spec::ppca(2), "spectral");
     assert!(matches!(trace::numbers(&[("closed".to_owned(), &closed)]), Err(Error::NoTrace)));
@@ -154,8 +167,8 @@ fn traces_need_steps() {
 
 #[test]
 fn drawn_rows_have_the_mean_of_the_model() {
-    let (table, saved) = small();
-    let n = samples::numbers(&saved, &table, 1).expect("its own table");
+    let (table, learned) = small();
+    let n = samples::numbers(&learned, &table, 1).expect("its own table");
     for (j, column) in n.columns.iter().enumerate() {
         assert!(
             (column.real.iter().sum::<f64>() - 1.0).abs() < 1e-9
@@ -168,9 +181,12 @@ fn drawn_rows_have_the_mean_of_the_model() {
             .enumerate()
             .map(|(b, s)| s * (column.range.0 + (b as f64 + 0.5) * step))
             .sum();
-        assert!((mean - saved.model.mean()[j]).abs() < 0.1 * saved.model.variances()[j].sqrt());
+        assert!(
+            (mean - learned.linear().unwrap().model.mean()[j]).abs()
+                < 0.1 * learned.linear().unwrap().model.variances()[j].sqrt()
+        );
     }
-    assert_eq!(saved.model.n_columns(), n.columns.len());
+    assert_eq!(learned.linear().unwrap().model.n_columns(), n.columns.len());
 }
 
 #[test]
@@ -200,16 +216,19 @@ fn places_are_found_on_their_grid() {
 
 #[test]
 fn pictures_have_the_shape_of_a_row() {
-    let (table, saved) = small();
-    let n = images::numbers(&saved, Some(&table), (2, 3)).expect("six columns");
+    let (table, learned) = small();
+    let n = images::numbers(&learned, Some(&table), (2, 3)).expect("six columns");
     assert_eq!(n.strips.len(), 3);
-    assert_eq!(n.strips[2].tiles[1].cells[4], Some(saved.model.loadings()[(4, 1)]));
-    assert!(matches!(images::numbers(&saved, None, (2, 2)), Err(Error::WrongShape { cells: 4, has: 6, .. })));
+    assert_eq!(n.strips[2].tiles[1].cells[4], Some(learned.linear().unwrap().model.loadings()[(4, 1)]));
+    assert!(matches!(
+        images::numbers(&learned, None, (2, 2)),
+        Err(Error::WrongShape { cells: 4, has: 6, .. })
+    ));
 }
 
 #[test]
 fn an_eigenvalue_is_placed_by_leaving_out_groups_only_if_rows_allow() {
     let few = Dataset::new(Matrix::from_fn(12, 2, |i, j| ((i * 7 + j * 5) % 11) as f64)).expect("a table");
-    let saved = fitted(&few, &Spec::ppca(1), "em");
-    assert_eq!(scree::numbers(&saved, Some(&few)).expect("a table").intervals, None);
+    let learned = fitted(&few, &Spec::ppca(1), "em");
+    assert_eq!(scree::numbers(&learned, Some(&few)).expect("a table").intervals, None);
 }

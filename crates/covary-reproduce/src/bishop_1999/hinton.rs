@@ -147,7 +147,7 @@ fn shown(run: &Run, toy: &Toy) -> Result<(Chart, Comparison), Error> {
     let full = largest(&pictures);
     let names = std::iter::once("maximum likelihood").chain(order.iter().map(|&k| methods()[k].0));
     let chart = Chart {
-        title: format!("Of nine components offered the prior keeps {}", fits[theirs].model.n_components()),
+        title: format!("Of nine components the prior keeps {}", fits[theirs].model.n_components()),
         subtitle: toy.name.to_owned(),
         note:
             "Loadings W, 10 columns of the table down, components across, by decreasing length; area shows size."

@@ -43,7 +43,7 @@ fn make(run: &Run) -> Result<Findings, Error> {
         Row::claim(
             "a threshold on α counts the columns that are not zero",
             "equivalent",
-            &format!("{by_alpha} have 1/α above its mean; {kept} columns hold more signal than uncertainty"),
+            &format!("{by_alpha} have 1/α above its mean; {kept} columns have more signal than uncertainty"),
             by_alpha == kept,
         )
         .why("no threshold is given; what appears to be the paper's code keeps 1/α above its mean, which counts large columns, not those that are there (errata 2.8)"),
@@ -54,10 +54,10 @@ fn make(run: &Run) -> Result<Findings, Error> {
             "The α of {most} components {}; {kept} components are kept",
             if widest > GAP { "fall into two groups" } else { "rise without a gap" }
         ),
-        subtitle: format!("{WORDS}; mean-field Bayesian PCA, {most} components offered, nothing dropped"),
+        subtitle: format!("{WORDS}; mean-field Bayesian PCA, {most} components allowed, none dropped"),
         note: "α is the precision of a component's loadings under its prior: the larger, the less the component is needed. Kept: more signal than uncertainty in a fit that drops the others.".to_owned(),
         panels: vec![Panel::curves("", Curves {
-            x: Axis::new("component, by rising α").between(0.0, most as f64 + 1.0),
+            x: Axis::new("component, by increasing α").between(0.0, most as f64 + 1.0),
             y: Axis::new("α (log scale)").log(),
             series: vec![
                 Series::new("kept", Look::Points, points(0, kept)),

@@ -43,7 +43,7 @@ fn make(run: &Run) -> Result<Findings, Error> {
         &format!("divergence from PCA in nats: Bayesian PCA {}, PPCA {}", words(from_bayes), words(from_ppca)),
         from_bayes.0 < from_ppca.0,
     )
-    .why("PCA has no density of its own; the one that is given to it is PPCA at its maximum, but for the divisor (errata 1.11). What the paper saw may be an EM that had not converged, or one draw of rows beside another");
+    .why("PCA has no density of its own; the one that is given to it is PPCA at its maximum, except for the divisor. What the paper reports may come from an EM that had not converged, or from one random sample of rows compared with another");
     let data = toy(run.seed)?;
     let mut drawn = vec![("the table", data.clone())];
     for (k, (name, model)) in ["PCA", "PPCA", "Bayesian PCA"].into_iter().zip(models(&data)?).enumerate() {

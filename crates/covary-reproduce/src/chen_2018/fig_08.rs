@@ -1,4 +1,4 @@
-//! Figure 8: components found over the number of rows, of 25 columns with falling deviations.
+//! Figure 8: components found over the number of rows, of 25 columns with decreasing deviations.
 
 use super::{draw, gaussian, mean_error};
 use crate::{Comparison, Error, Exhibit, Findings, Row, Run};
@@ -145,11 +145,7 @@ fn make(run: &Run) -> Result<Findings, Error> {
         charts: vec![chart],
         tables: vec![
             Comparison::with_paper("What the text claims", rows),
-            Comparison::with(
-                "reference",
-                "Beside an independent implementation (specification 2, §12.2)",
-                reference,
-            ),
+            Comparison::with("reference", "Compared with an independent implementation", reference),
         ],
         notes: Vec::new(),
     })

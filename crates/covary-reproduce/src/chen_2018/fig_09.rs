@@ -42,7 +42,7 @@ fn make_mnist(run: &Run) -> Result<Findings, Error> {
     run.stage("fits", 0, 1)?;
     let bayes = bayes_offered(&pictures.data, COMPONENTS)?.model.plug_in();
     let words = format!(
-        "the first {MNIST_ROWS} training digits of MNIST, 28 × 28 cells from 0 to 255; Bayesian PCA was offered {COMPONENTS} components"
+        "the first {MNIST_ROWS} training digits of MNIST, 28 × 28 cells from 0 to 255; Bayesian PCA was allowed {COMPONENTS} components"
     );
     let mut found = compared(&pictures, &bayes, 255.0, &words)?;
     found.notes.push(MNIST_NOTE.to_owned());
@@ -103,7 +103,7 @@ fn compared(pictures: &Pictures, bayes: &LinearGaussian, white: f64, words: &str
     }
     let chart = Chart {
         title: format!(
-            "With {q} components the three are hardly told apart; {closest} is closest to the original"
+            "With {q} components the three can hardly be distinguished; {closest} is closest to the original"
         ),
         subtitle: words.to_owned(),
         note: format!(

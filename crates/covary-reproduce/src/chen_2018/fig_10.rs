@@ -72,7 +72,7 @@ fn make(run: &Run) -> Result<Findings, Error> {
             "a converged Bayesian fit is as likely as PPCA with as many components; see the next row",
         ),
         Row::printed("49 components, noise precision 1/σ² in the place of σ²", PRINTED[0].1, swapped).why(
-            "near it, but for their fit: what appears to be the paper's code adds the noise precision to W Wᵀ where its variance belongs, and has not converged",
+            "near it, except for their fit: what appears to be the paper's code adds the noise precision to W Wᵀ where its variance belongs, and has not converged",
         ),
         Row::printed("components that Bayesian PCA finds", "49", bayes.n_components() as f64)
             .why("their fit makes 500 steps, each on 128 rows, and names no threshold (errata 2.8)"),
@@ -89,7 +89,7 @@ fn make(run: &Run) -> Result<Findings, Error> {
     let paper = PRINTED.iter().zip(&printed).map(|(_, v)| (COMPONENTS as f64, *v)).collect();
     let level = |v: f64| vec![(0.0, v), (STEPS as f64, v)];
     let chart = Chart {
-        title: "The paper's numbers are those of 50 components, an EM that had not converged, and a noise turned over".to_owned(),
+        title: "The paper's numbers are those of 50 components, an EM that had not converged, and a noise precision in place of its variance".to_owned(),
         subtitle: WORDS.to_owned(),
         note: format!(
             "Left: new rows are every third row, the others are fitted; they like {best} components best. Right: EM from random loadings; the printed −123.8 lies above the maximum at 49 components."

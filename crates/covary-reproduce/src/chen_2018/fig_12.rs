@@ -246,7 +246,7 @@ fn make(run: &Run) -> Result<Findings, Error> {
         title: title.to_owned(),
         subtitle: format!("{subtitle}; means over {repeats} tables"),
         note: "Curves: the paper's routine, which fills, fits and refills. Ours have no rounds: their level is drawn \
-               across. PPCA is told the number of components, Bayesian PCA is not."
+               across. PPCA is given the number of components, Bayesian PCA is not."
             .to_owned(),
         across: 3,
         panels: cases.iter().map(panel).collect(),
@@ -304,7 +304,7 @@ fn claims(cases: &[Case]) -> Comparison {
             &words(set, &[MEAN, pca]),
             set.iter().all(|c| beats(c, MEAN, pca)),
         )
-        .why("five directions hold most of what the network puts out: with few gaps the routine gains on the mean")
+        .why("five directions have most of the variance of the network's output: with few gaps the routine gains on the mean")
     };
     let turns = cases.iter().filter(|c| {
         let rounds = c.rounds(0);
@@ -367,7 +367,7 @@ fn claims(cases: &[Case]) -> Comparison {
     Comparison::with_paper("What the text claims of its routine; errors at 10, 40 and 70 %", rows)
 }
 
-/// The bands of the specification, which hold for tables whose columns tell of each other.
+/// The bands of the specification, which hold for tables whose columns are correlated.
 fn claims_rotated(cases: &[Case]) -> Comparison {
     let (long, square) = (&cases[1], &cases[5]);
     let near = (2..4).all(|way| (long.error(way) / long.error(EM) - 1.0).abs() < 0.03);
@@ -397,10 +397,8 @@ fn references(cases: &[Case]) -> Comparison {
         Row::claim(&case.name(), &list(&case.reference), &list(&ours), holds)
             .why("other tables: bases and networks are drawn anew, and the spread between so few is itself uncertain")
     });
-    let title = format!(
-        "Mean squared errors beside an independent implementation (specification 2, §12.4): {}",
-        WAYS.join(", ")
-    );
+    let title =
+        format!("Mean squared errors compared with an independent implementation: {}", WAYS.join(", "));
     Comparison::with("reference", &title, rows.collect())
 }
 

@@ -43,10 +43,10 @@ fn make(run: &Run) -> Result<Findings, Error> {
         charts: vec![months_chart(&masks), maps_chart(&sea, &masks)?],
         tables: vec![paper_table(&masks), baseline_table(&masks), coverage_table(&sea, &masks)?],
         notes: vec![
-            "COBE-SST2 is itself a smooth analysis: some 160 components hold 99.5 % of its variance. Raw \
+            "COBE-SST2 is itself a smooth analysis: some 160 components explain 99.5 % of its variance. Raw \
              observations would be harder."
                 .to_owned(),
-            "The family of models was settled with these errors in sight; only the floor of the noise, and with \
+            "The family of models was chosen after seeing these errors; only the floor of the noise, and with \
              it the number of components, is chosen without them, by hiding the decades before 1982."
                 .to_owned(),
         ],

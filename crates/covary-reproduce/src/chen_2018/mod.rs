@@ -47,18 +47,18 @@ pub(crate) fn toy(seed: u64) -> Result<Dataset, Error> {
     draw(&gaussian(&TOY)?, TOY_ROWS, seed)
 }
 
-/// The paper's Bayesian PCA, converged: mean-field variational Bayes offered all components but one.
+/// The paper's Bayesian PCA, converged: mean-field variational Bayes with all components except one.
 pub(crate) fn bayes(data: &Dataset) -> Result<Fit, Error> {
     bayes_offered(data, (data.n_columns() - 1).min(data.n_rows() - 1))
 }
 
-/// The same, offered so many.
+/// The same with this many components.
 pub(crate) fn bayes_offered(data: &Dataset, most: usize) -> Result<Fit, Error> {
     Ok(MeanField::default().fit(data, &Spec::ppca(most))?)
 }
 
 /// PPCA as textbooks fit it: EM from random loadings, without parameter expansion, left in whatever
-/// rotation it stops. `after` hears the log-likelihood per row before each step.
+/// rotation it stops. `after` is called with the log-likelihood per row before each step.
 pub(crate) fn textbook_em(
     run: &Run,
     data: &Dataset,

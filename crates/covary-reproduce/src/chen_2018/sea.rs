@@ -16,8 +16,8 @@
 //! wins. (Cells hidden at random would be another task: their neighbors stay visible.) From the closed form
 //! of the complete months EM goes on with all months, the visible cells of 1982–1991 included.
 //!
-//! One σ² is too little in the north (95 % intervals hold 76 to 86 % beyond 30° N). A hidden column's own
-//! noise has no part in what is predicted, only in how surely, so intervals take it from the held-out
+//! One σ² is too little in the north (95 % intervals cover 76 to 86 % beyond 30° N). A hidden column's own
+//! noise has no part in what is predicted, only in how certainly, so intervals take it from the held-out
 //! decades, cell by cell.
 //!
 //! EM keeps second moments of 175 components for each of 1566 columns: 2.5 GB and half of the time, for a
@@ -113,7 +113,7 @@ impl Sea {
         let maps = |name| {
             let map = array("sst_real_masks/sst_real_masks.npz", name)?;
             let is_globe = (map.n_rows(), map.n_columns()) == (36, 72);
-            let why = || format!("`{name}` is no map of 36 × 72 cells");
+            let why = || format!("`{name}` is not a map of 36 × 72 cells");
             if is_globe { Ok(map) } else { Err(Error::Read { path: NEEDS[1].to_owned(), why: why() }) }
         };
         let sst = fields("sst_centideg")?;

@@ -14,7 +14,7 @@ use crate::{Comparison, Error, Exhibit, Findings, Row, Run};
 use covary::data::simulate;
 use covary::infer::{Em, Gibbs, MeanField, Structured};
 use covary::io::ReadOptions;
-use covary::io::model_file::Saved;
+use covary::learned::Learned;
 use covary::select::interval_coverage;
 use covary::spec::Prior;
 use covary::{Coordinates, Dataset, Estimator, Fit, LinearGaussian, Matrix, Method, Spec};
@@ -144,7 +144,7 @@ fn angles(a: &Matrix, b: &Matrix) -> (f64, f64) {
     (degrees(half - apart), degrees(half + apart))
 }
 
-/// `model` turned so that its loadings lie as close to those of `to` as they can (Procrustes).
+/// `model` rotated so that its loadings lie as close to those of `to` as they can (Procrustes).
 fn turned(model: &LinearGaussian, to: &LinearGaussian) -> LinearGaussian {
     let m = model.loadings().t_dot(to.loadings());
     if (m.n_rows(), m.n_columns()) != (2, 2) {
@@ -203,7 +203,7 @@ fn make(run: &Run) -> Result<Findings, Error> {
             "Angle: the largest principal angle between the plane of the fit with gaps and that of the same \
              case's fit to the whole table, counts not standardized unless the case says so. \
              `covary fit tobamovirus.csv --model bpca --components 2 --standardize=false` is the first case; \
-             it was put first with these angles in sight."
+             it was listed first after seeing these angles."
                 .to_owned(),
             closer(&largest),
         ],
@@ -225,8 +225,8 @@ fn scores_chart(run: &Run, whole: &Dataset, case: &Case) -> Result<(Chart, Compa
     let alike = rv(&posterior(&complete.model, whole)?, &posterior(&fit.model, &gappy)?);
     let turn = angles(&plane_of(&complete.model), &plane_of(&fit.model)).0;
     let panel = |title: &str, fit: Fit, table: &Dataset| -> Result<Panel, Error> {
-        let saved = Saved::new(fit, table, &case.spec, &case.method);
-        Ok(Panel::scores(title, scores::numbers(&saved, table, (1, 2), None)?))
+        let learned = Learned::of_fit(fit, table, &case.spec, &case.method);
+        Ok(Panel::scores(title, scores::numbers(&learned, table, (1, 2), None)?))
     };
     let chart = Chart {
         title: "Scores of 38 viruses keep their picture without a fifth of the cells".to_owned(),
@@ -234,8 +234,8 @@ fn scores_chart(run: &Run, whole: &Dataset, case: &Case) -> Result<(Chart, Compa
             "Tobamovirus, 18 counts of amino acids, {}; right: {N_REMOVED} of {cells} cells removed",
             case.name
         ),
-        note: "Hollow: rows with gaps, and ellipses that hold their scores with probability 95 %. The right \
-               scores are turned onto the left ones, as far as a rotation can."
+        note: "Hollow: rows with missing values, with 95 % posterior ellipses of their scores. The right \
+               scores are rotated onto the left ones, as far as a rotation can."
             .to_owned(),
         across: 2,
         panels: vec![
@@ -254,10 +254,10 @@ fn scores_chart(run: &Run, whole: &Dataset, case: &Case) -> Result<(Chart, Compa
         Row::claim(
             "scores without these cells",
             "the picture stays",
-            &format!("RV {} with the complete ones; plane turned by {}°", fixed(alike, 3), fixed(turn, 1)),
+            &format!("RV {} with the complete ones; plane rotated by {}°", fixed(alike, 3), fixed(turn, 1)),
             alike > 0.9,
         )
-        .why("this mask hides more than most of what tells rows apart"),
+        .why("this mask hides more than most of what distinguishes the rows"),
     ];
     Ok((chart, Comparison::with_paper("Figure 1", rows)))
 }
@@ -303,7 +303,7 @@ fn angle_table(methods: &[Case], outcomes: &[Vec<Outcome>], largest: &[Vec<f64>]
         );
         let by_chance = median - OTHERS < 2.0 * median_error(largest);
         let why = if by_chance {
-            "by less than two standard errors of a median over so many masks"
+            "by less than two standard errors of a median over this number of masks"
         } else {
             case.why
         };
@@ -314,7 +314,7 @@ fn angle_table(methods: &[Case], outcomes: &[Vec<Outcome>], largest: &[Vec<f64>]
 }
 
 fn coverage_table(whole: &Dataset, methods: &[Case], outcomes: &[Vec<Outcome>]) -> Comparison {
-    // However many masks there are, only so many different cells are hidden: that bounds what can be seen.
+    // However many masks there are, only a limited number of different cells is hidden: that bounds what can be seen.
     let cells = (whole.n_rows() * whole.n_columns()) as f64;
     let rows = [SHOWN, LIKELIHOOD, FACTORS].into_iter().flat_map(|r| {
         let (case, outcomes) = (&methods[r], &outcomes[r]);
@@ -342,7 +342,7 @@ fn closer(largest: &[Vec<f64>]) -> String {
     let closer = differences.iter().filter(|d| **d < 0.0).count();
     format!(
         "On the same masks Bayesian PCA is closer to the complete plane than maximum likelihood in {closer} of \
-         {} and by {}° in the median. A median over so many masks has a standard error of about {}°, so \
+         {} and by {}° in the median. A median over this number of masks has a standard error of about {}°, so \
          differences from medians over other masks below {}° say nothing.",
         bayes.len(),
         fixed(-quantile(&differences, 0.5), 2),

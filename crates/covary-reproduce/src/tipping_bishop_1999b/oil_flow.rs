@@ -1,4 +1,4 @@
-//! Oil flow: does a mixture of PPCA that is not told of the flows tell them apart?
+//! Oil flow: does a mixture of PPCA that does not know the flows distinguish them?
 
 use super::{FLOWS, Labeled};
 use crate::{Comparison, Error, Exhibit, Findings, Row, Run};
@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 pub(crate) const EXHIBIT: Exhibit = Exhibit {
     name: "tipping-bishop-1999b-oil-flow",
     source: "Tipping & Bishop 1999 (Mixtures of PPCA), oil flow",
-    title: "Three flows of oil, water and gas, told apart by a mixture that is not told of them",
+    title: "Three flows of oil, water and gas, distinguished by a mixture that does not know them",
     needs: &["oil_flow"],
     make,
 };
@@ -181,7 +181,7 @@ fn plane_chart(train: &Labeled, three: &Read, twelve: &Read) -> Result<Chart, Er
             fixed(three.share, 0)
         ),
         subtitle: format!(
-            "oil flow, {} rows of {} measurements, along two components of one PPCA; mixtures are not told of the flows",
+            "oil flow, {} rows of {} measurements, along two components of one PPCA; mixtures do not know the flows",
             train.rows.n_rows(),
             train.rows.n_columns()
         ),
@@ -315,7 +315,7 @@ fn three_models(run: &Run, train: &Labeled, found: &Mixture) -> Result<Compariso
         let own = mixture.score(&train.rows)?;
         let words = format!("{} %, {} nats per row", fixed(share, 1), fixed(own, 2));
         let why = if own < nats - 0.01 {
-            "a lower maximum of the likelihood than the one beside the flows: the start, not the model, is at fault"
+            "a lower maximum of the likelihood than the one near the flows: the start, not the model, is at fault"
         } else {
             "flows are not quite ellipsoids: the likelihood rises as models take rows of other flows"
         };

@@ -20,7 +20,7 @@ fn shared_data() -> Option<Data> {
     None
 }
 
-/// An exhibit of shipped or simulated data, with so many repeats.
+/// An exhibit of shipped or simulated data, with this many repeats.
 #[track_caller]
 fn made(name: &str, repeats: usize) -> Record {
     made_of(&Data::none(), name, repeats)

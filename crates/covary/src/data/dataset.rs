@@ -227,7 +227,7 @@ impl Dataset {
         Self::with_names(values, columns.iter().map(|&j| self.column_names[j].clone()).collect())
     }
 
-    /// At most `most` rows, rising and evenly spread: one out of each of `most` equal runs of rows,
+    /// At most `most` rows, ascending and evenly spread: one out of each of `most` equal runs of rows,
     /// its place in the run by multiples of the golden ratio, so that no period of the table (hours
     /// of a day, plates of a screen) is met in step.
     ///

@@ -36,7 +36,7 @@ pub struct Ledger {
     pub gaps_by_column: Vec<usize>,
     /// Rows without a gap.
     pub n_complete_rows: usize,
-    /// Rows of only gaps, rising.
+    /// Rows of only gaps, in ascending order.
     pub empty_rows: Vec<usize>,
     /// Columns of only gaps.
     pub empty_columns: Vec<usize>,
@@ -106,7 +106,7 @@ pub struct Duplicates {
 ///              s: mean distance between the next ten values beyond (fewer if there are fewer)
 /// ```
 ///
-/// so that it is no step of a scale (counts, 0/1, rain of 0, 0.1, 0.2 mm), and moreover
+/// so that it is not a step of a scale (counts, 0/1, rain of 0, 0.1, 0.2 mm), and moreover
 ///
 /// - `g` is at least one standard deviation of the other cells; or
 /// - `c < 0` where no other value is negative; or
@@ -190,7 +190,7 @@ impl Ledger {
     }
 }
 
-/// Something to look at before the table is believed; says so in one sentence, with a remedy.
+/// A possible problem of a table, as one sentence with a remedy.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Oddity {
@@ -239,7 +239,7 @@ impl fmt::Display for Oddity {
         match self {
             Self::EmptyRows { n_rows, first } => write!(
                 f,
-                "{n_rows} row(s) hold no value at all (row {}, for one): they teach nothing and are filled with column means; drop them unless they must be kept",
+                "{n_rows} row(s) have no value at all (for example row {}): they carry no information and are imputed by column means; drop them unless they must be kept",
                 first + 1
             ),
             Self::EmptyColumns { columns } => write!(
@@ -254,22 +254,22 @@ impl fmt::Display for Oddity {
             ),
             Self::ConstantColumns { columns } => write!(
                 f,
-                "all values are equal in {}: nothing varies there to learn from; drop the column, or fill its gaps with that value",
+                "all values are equal in {}: nothing varies there to learn from; drop the column, or impute its missing values by that value",
                 list(columns)
             ),
             Self::Duplicates(Duplicates { n_rows, example: (earlier, later) }) => write!(
                 f,
-                "{n_rows} row(s) repeat an earlier one (row {} repeats row {}, for one): if one record was entered twice, drop the copies, which make the fit surer than it should be",
+                "{n_rows} row(s) repeat an earlier one (row {} repeats row {}, for example): if one record was entered twice, drop the duplicates, which make the fit too certain",
                 later + 1,
                 earlier + 1
             ),
             Self::Code { name, code: SuspectedCode { value, cells, nearest, .. } } => write!(
                 f,
-                "{value} stands in {cells} cells of `{name}`, far from every other value (nearest: {nearest}): if it is a code for a gap, leave these cells empty"
+                "{value} stands in {cells} cells of `{name}`, far from every other value (nearest: {nearest}): if it is a code for a missing value, leave these cells empty"
             ),
             Self::Wild { name, cell: WildCell { row, value, median, next, .. } } => write!(
                 f,
-                "row {} of `{name}` holds {value}, far beyond all other values (median {median}, farthest other {next}): one such cell can spoil means, variances and components; check it, and correct it or leave it empty",
+                "row {} of `{name}` holds {value}, far beyond all other values (median {median}, farthest other {next}): an outlier that can distort means, variances and components; check it, and correct it or leave it empty",
                 row + 1
             ),
         }
@@ -334,7 +334,7 @@ const TELLING: usize = 3;
 fn duplicates(data: &Dataset) -> Option<Duplicates> {
     let mut first_at = HashMap::with_capacity(data.n_rows());
     let mut found: Option<Duplicates> = None;
-    // Rows of one pattern are together and rising; the earliest repetition is sought across patterns.
+    // Rows of one pattern are together and ascending; the earliest repetition is sought across patterns.
     for pattern in data.patterns().filter(|p| p.n_observed() >= TELLING && p.rows.len() > 1) {
         for &i in pattern.rows {
             match first_at.entry(Key(data.row(i))) {
@@ -360,11 +360,11 @@ const CODES: [f64; 26] = [
 ];
 /// Steps of the column's own scale that the distance to a code is compared with.
 const STEPS: usize = 10;
-/// The distance must be so many steps.
+/// The distance must be at least this many steps.
 const FAR: f64 = 4.0;
-/// Zero is judged only beside so many other cells …
+/// Zero is judged only if there are at least this many other cells …
 const ENOUGH: usize = 50;
-/// … and by its number alone if it is so many times as frequent as any other value.
+/// … and by its number alone if it is this many times as frequent as any other value.
 const FREQUENT: usize = 5;
 
 fn is_usual_code(v: f64) -> bool {
@@ -433,9 +433,9 @@ fn most_frequent(cells: &[f64], code: f64) -> usize {
     others.chunk_by(|a, b| a == b).map(<[f64]>::len).max().unwrap_or(0)
 }
 
-/// Wild cells are at least so many times as far out as the others …
+/// Wild cells are at least this many times as far out as the others …
 const OUTLYING: f64 = 20.0;
-/// … and there are at most so many in a column.
+/// … and there are at most this many in a column.
 const MOST_WILD: usize = 3;
 /// Fewest other distances to judge by.
 const FEWEST_DISTANCES: usize = 20;

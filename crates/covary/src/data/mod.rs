@@ -1,5 +1,5 @@
-//! Tables in: [`Dataset`] (checked once, gaps as NaN, rows grouped by [`Pattern`]),
-//! [`Ledger`] (what it lacks and what is odd about it), [`CentralMoments`] (mergeable mean and
+//! Input tables: [`Dataset`] (checked once, gaps as NaN, rows grouped by [`Pattern`]),
+//! [`Ledger`] (its missing values and possible problems), [`CentralMoments`] (mergeable mean and
 //! scatter), [`Sparse`] (mostly zeros), and [`simulate`].
 
 mod dataset;

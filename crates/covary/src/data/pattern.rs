@@ -9,15 +9,15 @@ const MASK_ROWS: usize = 1024;
 /// Rows that have the same gaps.
 #[derive(Debug, Clone, Copy)]
 pub struct Pattern<'a> {
-    /// Columns missing in these rows, rising.
+    /// Columns missing in these rows, in ascending order.
     pub gaps: &'a [u32],
-    /// The rows, rising.
+    /// The rows, in ascending order.
     pub rows: &'a [usize],
     n_columns: usize,
 }
 
 impl Pattern<'_> {
-    /// Columns present in these rows, rising.
+    /// Columns present in these rows, in ascending order.
     pub fn observed(&self) -> Vec<usize> {
         let mut gaps = self.gaps.iter().map(|&g| g as usize).peekable();
         (0..self.n_columns).filter(|j| gaps.next_if_eq(j).is_none()).collect()
@@ -35,7 +35,7 @@ impl Pattern<'_> {
         self.n_columns
     }
 
-    /// Calls `visit` with every column present, rising.
+    /// Calls `visit` with every column present, in ascending order.
     #[inline(always)]
     pub(crate) fn for_observed(&self, mut visit: impl FnMut(usize)) {
         let mut start = 0;

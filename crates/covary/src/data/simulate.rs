@@ -1,4 +1,4 @@
-//! Toy tables with known truth, from a seed.
+//! Simulated tables with known parameters, from a seed.
 
 use super::Dataset;
 use crate::linalg::{normal, thin_svd};

@@ -23,7 +23,7 @@ pub struct Sparse {
 
 impl Sparse {
     /// The table of that many rows and columns whose row `i` has the stored cells `row_starts[i]` up to
-    /// `row_starts[i + 1]`, with rising columns counted from 0.
+    /// `row_starts[i + 1]`, with ascending columns counted from 0.
     ///
     /// # Errors
     /// [`Error::EmptyTable`] without rows or columns, [`Error::WrongLength`] unless starts, columns and

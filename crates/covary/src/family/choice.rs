@@ -31,8 +31,8 @@ pub struct Choice {
 pub enum Grounds {
     /// It was asked for.
     Asked,
-    /// The principal components that explain the share of the variance asked for.
-    Share,
+    /// The fewest principal components that explain more than this share of the variance, which was asked for.
+    Share(f64),
     /// The family has no other.
     Fixed,
     /// The most there may be: the method drops those it does not need.

@@ -1,44 +1,20 @@
 //! A Gaussian with a full covariance.
 
-use super::{AnyMethod, Choice, Chosen, Entry, Grounds, Progress, Request};
+use super::{Choice, Entry, Grounds, LINEAR};
 use crate::infer::FullCovariance;
-use crate::{Dataset, Error, Method, Spec};
+use crate::{Dataset, Error, Method};
 
-pub(super) struct Gaussian;
-
-impl Entry for Gaussian {
-    fn name(&self) -> &'static str {
-        "gaussian"
-    }
-
-    fn words(&self) -> &'static str {
-        "Gaussian with a full covariance"
-    }
-
-    fn summary(&self) -> &'static str {
-        "A Gaussian with a full covariance, which no number of components restricts: often the best for imputation."
-    }
-
-    fn methods(&self) -> &'static [&'static str] {
-        &["full-covariance"]
-    }
-
-    fn default_method(&self, _: &Dataset, _: &Spec) -> AnyMethod {
-        Method::FullCovariance(FullCovariance::default()).into()
-    }
-
-    fn has_classes(&self) -> bool {
-        true
-    }
-
-    fn choose(&self, _: &Request, data: &Dataset, _: &AnyMethod, _: &Progress<'_>) -> Chosen {
-        Ok(Choice::new(components(data), Grounds::Fixed))
-    }
-
-    fn allowed(&self, _: &Request, data: &Dataset, asked: usize) -> Result<usize, Error> {
-        fixed(data, asked)
-    }
-}
+pub(super) const ENTRY: Entry = Entry {
+    name: "gaussian",
+    words: "Gaussian with a full covariance",
+    summary: "A Gaussian with a full covariance, which no number of components restricts: often the best for imputation.",
+    methods: &["full-covariance"],
+    default_method: |_, _| Method::FullCovariance(FullCovariance::default()).into(),
+    has_classes: true,
+    choose: |_, data, _, _| Ok(Choice::new(components(data), Grounds::Fixed)),
+    allowed: |_, data, asked| fixed(data, asked),
+    ..LINEAR
+};
 
 /// The components of a full covariance.
 pub(super) fn components(data: &Dataset) -> usize {

@@ -34,6 +34,7 @@ pub use method::AnyMethod;
 pub use mppca::{MOST_COMPONENTS, MOST_MIXTURES};
 pub use request::{Classes, Components, Request, View};
 
+use crate::infer::MixtureEm;
 use crate::model::{Coordinates, Reconstruction};
 use crate::{Dataset, Error, LinearGaussian, Method, Spec};
 use std::fmt;
@@ -50,80 +51,71 @@ pub enum Kind {
     Sources,
 }
 
-/// What sets a family apart. Whatever is not said is what most families have.
-pub(crate) trait Entry: Sync {
+/// What sets a family apart: a file fills in what is its own and leaves the rest to [`LINEAR`], [`MIXTURE`] or another
+/// family.
+pub(crate) struct Entry {
     /// As users type it and files keep it.
-    fn name(&self) -> &'static str;
-
+    name: &'static str,
     /// What it is, in words.
-    fn words(&self) -> &'static str;
-
+    words: &'static str,
     /// One or two sentences for a list of families.
-    fn summary(&self) -> &'static str;
-
-    fn kind(&self) -> Kind {
-        Kind::Linear
-    }
-
-    /// The methods that lead to a model of this family; the first is the one taken where nothing else decides.
-    fn methods(&self) -> &'static [&'static str];
-
+    summary: &'static str,
+    kind: Kind,
+    /// The methods that lead to a model of this family.
+    methods: &'static [&'static str],
     /// The method for a table where none was asked for.
-    fn default_method(&self, data: &Dataset, spec: &Spec) -> AnyMethod {
-        Method::recommended(data, spec).into()
-    }
-
+    default_method: fn(&Dataset, &Spec) -> AnyMethod,
     /// Whether columns get unit variance unless something else was asked for.
-    fn standardizes(&self) -> bool {
-        true
-    }
-
-    /// What is fitted, except for the number of components and the sizes of views.
-    fn spec(&self, standardize: bool) -> Spec {
-        Spec { standardize, ..Spec::ppca(1) }
-    }
-
+    standardizes: bool,
+    /// What is fitted, to standardized columns or others, except for the number of components and the sizes of views.
+    spec: fn(bool) -> Spec,
     /// How many views it has: the fewest, the most, and both in words; `None` if it has no views.
-    fn views(&self) -> Option<(usize, usize, &'static str)> {
-        None
-    }
-
+    views: Option<(usize, usize, &'static str)>,
+    /// Whether a model can be fitted to each class of rows.
+    has_classes: bool,
     /// The number of components where it was left open.
-    fn choose(&self, request: &Request, data: &Dataset, method: &AnyMethod, watch: &Progress<'_>) -> Chosen {
-        choice::by_hidden_cells(request, data, method, watch)
-    }
-
-    /// Most components that so many columns can determine.
-    fn most(&self, request: &Request, data: &Dataset) -> usize {
-        request.spec().max_components(data.n_columns())
-    }
-
+    choose: fn(&Request, &Dataset, &AnyMethod, &Progress<'_>) -> Chosen,
+    /// Most components that the columns can determine.
+    most: fn(&Request, &Dataset) -> usize,
     /// The number of components that was asked for, if the family can have it.
-    fn allowed(&self, _: &Request, _: &Dataset, asked: usize) -> Result<usize, Error> {
-        Ok(asked)
-    }
-
-    /// Whether rows can be modeled class by class.
-    fn has_classes(&self) -> bool {
-        false
-    }
-
-    /// The components to show of a model that was asked for with `asked` components.
-    fn n_shown(&self, model: &LinearGaussian, _asked: usize) -> usize {
-        model.n_components()
-    }
-
-    /// The scores of a row unless others are asked for.
-    fn coordinates(&self, _rotated: bool) -> Coordinates {
-        Coordinates::Posterior
-    }
-
+    allowed: fn(&Request, &Dataset, usize) -> Result<usize, Error>,
+    /// The components to show of a model that was asked for with so many.
+    pub(crate) n_shown: fn(&LinearGaussian, usize) -> usize,
+    /// The scores of a row unless others are asked for; of a model that was rotated or not.
+    pub(crate) coordinates: fn(bool) -> Coordinates,
     /// What a row is reconstructed by unless something else is asked for; `None` if a view is predicted from the
     /// other instead.
-    fn reconstruction(&self) -> Option<Reconstruction> {
-        Some(Reconstruction::PosteriorMean)
-    }
+    pub(crate) reconstruction: Option<Reconstruction>,
 }
+
+/// What most families of one linear-Gaussian model have.
+const LINEAR: Entry = Entry {
+    name: "",
+    words: "",
+    summary: "",
+    kind: Kind::Linear,
+    methods: &[],
+    default_method: |data, spec| Method::recommended(data, spec).into(),
+    standardizes: true,
+    spec: |standardize| Spec { standardize, ..Spec::ppca(1) },
+    views: None,
+    has_classes: false,
+    choose: choice::by_hidden_cells,
+    most: |request, data| request.spec().max_components(data.n_columns()),
+    allowed: |_, _, asked| Ok(asked),
+    n_shown: |model, _| model.n_components(),
+    coordinates: |_| Coordinates::Posterior,
+    reconstruction: Some(Reconstruction::PosteriorMean),
+};
+
+/// What mixtures have.
+const MIXTURE: Entry = Entry {
+    kind: Kind::Mixture,
+    methods: &[MixtureEm::NAME],
+    default_method: |_, _| MixtureEm::default().into(),
+    choose: mppca::by_bic,
+    ..LINEAR
+};
 
 /// Told how many of how many fits are done.
 pub(crate) type Progress<'a> = dyn Fn(usize, usize) -> std::ops::ControlFlow<()> + Sync + 'a;
@@ -132,7 +124,7 @@ pub(crate) type Chosen = Result<Choice, Error>;
 
 /// One line per family gives it its variant and its entry.
 macro_rules! families {
-    ($($(#[$doc:meta])* $family:ident = $entry:path;)*) => {
+    ($($(#[$doc:meta])* $family:ident = $entry:ident;)*) => {
         /// A family of models.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
@@ -144,9 +136,9 @@ macro_rules! families {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$family),*];
 
-            pub(crate) fn entry(self) -> &'static dyn Entry {
+            pub(crate) fn entry(self) -> &'static Entry {
                 match self {
-                    $(Self::$family => &$entry,)*
+                    $(Self::$family => &$entry::ENTRY,)*
                 }
             }
         }
@@ -155,68 +147,78 @@ macro_rules! families {
 
 families! {
     /// Principal components: scores are projections, in the units of the table.
-    Pca = pca::Pca;
+    Pca = pca;
     /// Probabilistic PCA: one noise variance for all columns.
-    Ppca = ppca::Ppca;
+    Ppca = ppca;
     /// Factor analysis: a noise variance for each column.
-    Fa = fa::Fa;
+    Fa = fa;
     /// Bayesian PCA: components that are not needed are dropped.
-    Bpca = bpca::Bpca;
+    Bpca = bpca;
     /// A Gaussian with a full covariance, which no number of components restricts.
-    Gaussian = gaussian::Gaussian;
+    Gaussian = gaussian;
     /// Probabilistic canonical correlation: what two views of the same rows share.
-    Pcca = pcca::Pcca;
+    Pcca = pcca;
     /// Group factor analysis: components that any of several views share.
-    Gfa = gfa::Gfa;
+    Gfa = gfa;
     /// A mixture of probabilistic PCAs.
-    Mppca = mppca::Mppca;
+    Mppca = mppca;
     /// A mixture of factor analyzers.
-    Mfa = mfa::Mfa;
+    Mfa = mfa;
     /// A mixture of Gaussians with full covariances.
-    Gmm = gmm::Gmm;
+    Gmm = gmm;
     /// Independent components.
-    Ica = ica::Ica;
+    Ica = ica;
 }
 
 impl Family {
     /// As users type it and files keep it.
     pub fn name(self) -> &'static str {
-        self.entry().name()
+        self.entry().name
     }
 
     /// What it is, in words.
     pub fn words(self) -> &'static str {
-        self.entry().words()
+        self.entry().words
     }
 
     /// One or two sentences for a list of families.
     pub fn summary(self) -> &'static str {
-        self.entry().summary()
+        self.entry().summary
     }
 
     /// What its models are made of.
     pub fn kind(self) -> Kind {
-        self.entry().kind()
+        self.entry().kind
     }
 
     /// The names of the methods that lead to a model of this family.
     pub fn methods(self) -> &'static [&'static str] {
-        self.entry().methods()
+        self.entry().methods
     }
 
     /// Whether it is a model of several views.
     pub fn has_views(self) -> bool {
-        self.entry().views().is_some()
+        self.entry().views.is_some()
     }
 
     /// Whether a model can be fitted to each class of rows.
     pub fn has_classes(self) -> bool {
-        self.entry().has_classes()
+        self.entry().has_classes
     }
 
-    /// The names of all families, or of those for which `suits` holds, in the order of the table.
-    pub fn names(suits: impl Fn(Self) -> bool) -> Vec<&'static str> {
-        Self::ALL.iter().filter(|family| suits(**family)).map(|family| family.name()).collect()
+    /// Whether a method of it draws samples of the parameters, whose chains can be kept in a file.
+    pub fn samples(self) -> bool {
+        let samples = |name: &&str| matches!(Method::from_name(name), Some(Method::Gibbs(_)));
+        self.methods().iter().any(|name| samples(&name))
+    }
+
+    /// The names of all families for which `suits` holds, in the order of the table: `pca, ppca or fa`.
+    pub fn names(suits: impl Fn(Self) -> bool) -> String {
+        let names: Vec<&str> = Self::ALL.iter().filter(|f| suits(**f)).map(|f| f.name()).collect();
+        match names.split_last() {
+            Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+            _ => names.concat(),
+        }
     }
 }
 
@@ -226,14 +228,19 @@ impl fmt::Display for Family {
     }
 }
 
+impl serde::Serialize for Family {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
 impl FromStr for Family {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
         let found = Self::ALL.iter().find(|family| family.name() == name);
-        found.copied().ok_or_else(|| Error::NoSuchFamily {
-            name: name.to_owned(),
-            known: Self::names(|_| true).join(", "),
-        })
+        found
+            .copied()
+            .ok_or_else(|| Error::NoSuchFamily { name: name.to_owned(), known: Self::names(|_| true) })
     }
 }

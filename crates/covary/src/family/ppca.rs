@@ -1,27 +1,12 @@
 //! Probabilistic PCA.
 
-use super::Entry;
+use super::{Entry, LINEAR};
 
-pub(super) struct Ppca;
-
-impl Entry for Ppca {
-    fn name(&self) -> &'static str {
-        "ppca"
-    }
-
-    fn words(&self) -> &'static str {
-        "probabilistic PCA"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Probabilistic PCA: one noise variance for all columns."
-    }
-
-    fn methods(&self) -> &'static [&'static str] {
-        &["spectral", "em"]
-    }
-
-    fn has_classes(&self) -> bool {
-        true
-    }
-}
+pub(super) const ENTRY: Entry = Entry {
+    name: "ppca",
+    words: "probabilistic PCA",
+    summary: "Probabilistic PCA: one noise variance for all columns.",
+    methods: &["spectral", "em"],
+    has_classes: true,
+    ..LINEAR
+};

@@ -1,7 +1,7 @@
 //! What people ask for; whatever they leave open is decided here and in the family's file.
 
 use super::choice::explaining;
-use super::{AnyMethod, Choice, Entry, Family, Grounds, Kind, Progress, gaussian};
+use super::{AnyMethod, Choice, Entry, Family, Grounds, Kind, Progress};
 use crate::error::Argument;
 use crate::model::{ColumnMap, Rotation};
 use crate::spec::NoiseFamily;
@@ -121,23 +121,24 @@ impl Request {
         }
     }
 
-    fn entry(&self) -> &'static dyn Entry {
+    fn entry(&self) -> &'static Entry {
         self.family.entry()
     }
 
     /// Refuses what does not suit the family.
     ///
     /// # Errors
-    /// [`Error::NotForFamily`] with what does not suit it.
+    /// [`Error::NotForFamily`] with what does not suit it, and [`Error::NumberOfViews`].
     pub fn check(&self) -> Result<(), Error> {
+        self.check_views()?;
         let (entry, kind) = (self.entry(), self.family.kind());
         let refuse =
-            |argument, suits: String| Err(Error::NotForFamily { argument, family: entry.name(), suits });
-        let names = |suits: &dyn Fn(Family) -> bool| Family::names(suits).join(", ");
+            |argument, suits: String| Err(Error::NotForFamily { argument, family: entry.name, suits });
+        let names = |suits: &dyn Fn(Family) -> bool| Family::names(suits);
         if self.n_mixtures.is_some() && (kind != Kind::Mixture || self.classes.is_some()) {
             return refuse(Argument::Mixtures, names(&|family| family.kind() == Kind::Mixture));
         }
-        if self.classes.is_some() && !entry.has_classes() {
+        if self.classes.is_some() && !entry.has_classes {
             return refuse(Argument::Classes, names(&Family::has_classes));
         }
         if self.rotation.is_some()
@@ -156,10 +157,24 @@ impl Request {
         Ok(())
     }
 
+    fn check_views(&self) -> Result<(), Error> {
+        let (family, got) = (self.family.name(), self.views.len());
+        match self.entry().views {
+            Some((fewest, most, needed)) if !(fewest..=most).contains(&got) => {
+                Err(Error::NumberOfViews { family, needed, got })
+            }
+            None if got > 0 => {
+                let suits = Family::names(Family::has_views);
+                Err(Error::NotForFamily { argument: Argument::Views, family, suits })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// What is fitted, except for the number of components and the sizes of views.
     pub fn spec(&self) -> Spec {
-        let standardize = self.standardize.unwrap_or(self.entry().standardizes());
-        let spec = self.entry().spec(standardize);
+        let standardize = self.standardize.unwrap_or(self.entry().standardizes);
+        let spec = (self.entry().spec)(standardize);
         Spec {
             noise: self.noise.unwrap_or(spec.noise),
             noise_floor: self.noise_floor.or(spec.noise_floor),
@@ -182,16 +197,9 @@ impl Request {
     /// As [`ColumnMap::of_varying`]; [`Error::NumberOfViews`], [`Error::ColumnInTwoViews`] and
     /// [`Error::FlatView`] for views that cannot be.
     pub fn column_map(&self, table: &Dataset) -> Result<ColumnMap, Error> {
-        let (family, got) = (self.family.name(), self.views.len());
-        let needed = match self.entry().views() {
-            Some((fewest, most, words)) => (!(fewest..=most).contains(&got)).then_some(words),
-            None => (got > 0).then_some("one table without views"),
-        };
-        if let Some(needed) = needed {
-            return Err(Error::NumberOfViews { family, needed, got });
-        }
+        self.check_views()?;
         let mut column_map = ColumnMap::of_varying(table)?;
-        if got == 0 {
+        if self.views.is_empty() {
             return Ok(column_map);
         }
         let name = |j: usize| &table.column_names()[j];
@@ -241,7 +249,7 @@ impl Request {
             return leads(given.clone());
         }
         let method = match &self.inference {
-            None => self.entry().default_method(data, &self.spec()),
+            None => (self.entry().default_method)(data, &self.spec()),
             Some(name) => leads(AnyMethod::from_name(name).ok_or_else(|| Error::NoSuchMethod {
                 name: name.clone(),
                 known: AnyMethod::names().join(", "),
@@ -278,32 +286,27 @@ impl Request {
     /// [`Error::FixedComponents`] if a full covariance is to have any other number than it has, and as
     /// [`held_out_cells_up_to`](crate::select::held_out_cells_up_to) and [`mixture_sizes`](crate::select::mixture_sizes).
     pub fn choose(&self, data: &Dataset, method: &AnyMethod, watch: &Progress<'_>) -> Result<Choice, Error> {
-        let room = self.room(data);
-        let mixture = self.family.kind() == Kind::Mixture;
-        let given = match self.n_components {
-            None | Some(Components::Auto) => return self.entry().choose(self, data, method, watch),
-            Some(Components::Number(asked)) => (self.entry().allowed(self, data, asked)?, Grounds::Asked),
-            Some(Components::AtMost(most)) => (self.entry().most(self, data).min(most), Grounds::Asked),
-            Some(Components::Share(share)) => {
-                let found = explaining(data, share, self.spec().standardize)?;
-                (if self.family.kind() == Kind::Sources { found } else { found.min(room) }, Grounds::Share)
-            }
+        let Some((n_components, grounds)) = self.given(data)? else {
+            return (self.entry().choose)(self, data, method, watch);
         };
-        if mixture {
-            return super::mppca::by_bic(self, data, method, &[given.0], watch);
+        if self.family.kind() == Kind::Mixture {
+            return super::mppca::by_bic(self, data, method, watch);
         }
-        Ok(Choice::new(given.0, given.1))
+        Ok(Choice::new(n_components, grounds))
     }
 
-    /// The numbers of components that sizes of a mixture are compared for.
-    pub(super) fn components_to_try(&self, data: &Dataset) -> Result<Vec<usize>, Error> {
-        let most = self.spec().max_components(data.n_columns()).min(self.max_components);
-        Ok(match self.n_components {
-            Some(Components::Number(asked)) => vec![self.entry().allowed(self, data, asked)?],
-            _ if self.family == Family::Gmm => vec![gaussian::components(data)],
-            _ if most == 0 => vec![0],
-            _ => (1..=most).collect(),
-        })
+    /// The number of components, if it does not have to be chosen.
+    pub(super) fn given(&self, data: &Dataset) -> Result<Option<(usize, Grounds)>, Error> {
+        Ok(Some(match self.n_components {
+            None | Some(Components::Auto) => return Ok(None),
+            Some(Components::Number(asked)) => ((self.entry().allowed)(self, data, asked)?, Grounds::Asked),
+            Some(Components::AtMost(most)) => ((self.entry().most)(self, data).min(most), Grounds::Asked),
+            Some(Components::Share(share)) => {
+                let found = explaining(data, share, self.spec().standardize)?;
+                let room = if self.family.kind() == Kind::Sources { found } else { self.room(data) };
+                (found.min(room), Grounds::Share(share))
+            }
+        }))
     }
 
     /// Most components that the table has room for, with noise beside them.

@@ -98,8 +98,8 @@ impl FastIca {
         self.fit_observed(data, &mut ())
     }
 
-    /// Separates the sources; `observer` hears of every step, its objective being minus the movement of
-    /// the direction that turned most, and may end the work.
+    /// Separates the sources; `observer` is called after every step, its objective being minus the movement of
+    /// the direction that moved most, and may end the work.
     ///
     /// # Errors
     /// [`Error::GapsInSources`], [`Error::TooFewRows`], [`Error::TooManyComponents`] beyond the table's
@@ -270,7 +270,7 @@ impl FastIca {
                 w = next;
                 turned.n_iterations = turned.n_iterations.max(iteration);
                 if observer.step(&Step { iteration, objective: -left }).is_break() {
-                    // Half a basis is no unmixing.
+                    // Half a basis is not an unmixing.
                     return Err(Error::Interrupted);
                 }
                 if left < self.tolerance {

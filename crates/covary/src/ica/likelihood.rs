@@ -134,7 +134,7 @@ impl MaximumLikelihood {
         self.fit_observed(data, &mut ())
     }
 
-    /// Separates the sources; `observer` hears of every step and may end the work.
+    /// Separates the sources; `observer` is called after every step and may end the work.
     ///
     /// # Errors
     /// As [`FastIca::fit_observed`](super::FastIca::fit_observed).

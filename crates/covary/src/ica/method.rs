@@ -70,7 +70,7 @@ impl Method {
         options::set(self.method(), method, name, value)
     }
 
-    /// Separates the sources; `observer` hears of every step and may end the work.
+    /// Separates the sources; `observer` is called after every step and may end the work.
     ///
     /// # Errors
     /// As [`FastIca::fit_observed`] and [`NoisyIca::fit_observed`].
@@ -160,9 +160,9 @@ pub struct Fit {
     pub termination: Termination,
     /// The log-likelihood of the whitened table, or the bound, after every step; empty for [`FastIca`].
     pub trace: Vec<f64>,
-    /// The density of every source; empty but for [`MaximumLikelihood`].
+    /// The density of every source; empty except for [`MaximumLikelihood`].
     pub kinds: Vec<Kind>,
-    /// What to doubt.
+    /// Warnings.
     pub warnings: Vec<Warning>,
 }
 

@@ -55,7 +55,7 @@ pub struct Separation {
     pub termination: Termination,
     /// What a likelihood says; `None` for [`FastIca`].
     pub likelihood: Option<Likelihood>,
-    /// What to doubt.
+    /// Warnings.
     pub warnings: Vec<Warning>,
 }
 
@@ -134,7 +134,7 @@ impl fmt::Display for Warning {
         match self {
             Self::NotConverged { iterations, left, tolerance } => write!(
                 f,
-                "still moving by {left:.1e} after {iterations} iterations, {tolerance:.0e} was asked for; raise the limit or the tolerance, or ask for fewer components"
+                "still moving by {left:.1e} after {iterations} iterations, the tolerance is {tolerance:.0e}; raise the limit or the tolerance, or ask for fewer components"
             ),
             Self::LightTails { sources } => {
                 let (what, have) = if sources.len() == 1 { ("source", "has") } else { ("sources", "have") };
@@ -344,7 +344,7 @@ impl Whitened {
     }
 }
 
-/// How many sources FastICA finds room for, gaps filled by so many components.
+/// How many sources FastICA finds room for, gaps filled by this many components.
 pub(crate) fn n_directions(data: &Dataset, n_components: usize) -> Result<usize, Error> {
     Ok(Whitened::new(&*noisy::whole(data, n_components)?, None, "FastICA")?.n_components())
 }
@@ -373,7 +373,7 @@ fn refuse_gaps(data: &Dataset, method: &'static str) -> Result<(), Error> {
     }
 }
 
-/// Whether a source of this excess kurtosis cannot be told from a Gaussian one.
+/// Whether a source of this excess kurtosis cannot be distinguished from a Gaussian one.
 pub fn looks_gaussian(kurtosis: f64) -> bool {
     kurtosis.abs() < GAUSSIAN
 }

@@ -92,7 +92,7 @@ pub struct NoisySeparation {
     pub trace: Vec<f64>,
     /// Why it ended.
     pub termination: Termination,
-    /// What to doubt.
+    /// Warnings.
     pub warnings: Vec<Warning>,
 }
 
@@ -123,7 +123,7 @@ impl NoisyIca {
         self.fit_observed(data, &mut ())
     }
 
-    /// Separates the sources; `observer` hears of every step and may end the work.
+    /// Separates the sources; `observer` is called after every step and may end the work.
     ///
     /// # Errors
     /// [`Error::EmptyColumn`], [`Error::ConstantColumn`], [`Error::OutOfScale`], [`Error::OutOfRange`] for an option,
@@ -381,7 +381,7 @@ fn linear_kurtosis(model: &NoisyMixing, data: &Dataset) -> Result<Vec<f64>, Erro
     Ok((0..model.n_components()).map(kurtosis).collect())
 }
 
-/// Sums over rows given parameters and η, and what each row says of its sources.
+/// Sums over rows given parameters and η, and the posterior of the sources of each row.
 struct Moments {
     /// `Σ ⟨z zᵀ⟩`, z = (s, 1), over all rows; then, per column, over the rows that miss it.
     common: Vec<f64>,

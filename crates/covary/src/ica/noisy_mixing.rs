@@ -10,7 +10,7 @@ use std::f64::consts::SQRT_2;
 /// t = W s + μ + ε      ε ~ N(0, diag ψ)      p(s) = exp(−√2 |s|) / √2
 /// ```
 ///
-/// What a row says of its sources has no closed form: all answers are by the Gaussian that bounds it best,
+/// The posterior of the sources of a row has no closed form: all answers are by the Gaussian that bounds it best,
 /// `N(m, Σ)` at `η = √⟨s²⟩`, with the parameters as known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NoisyMixing {
@@ -29,7 +29,7 @@ impl NoisyMixing {
     ///
     /// # Errors
     /// [`Error::WrongLength`] unless they fit each other, [`Error::OutOfRange`] for a number that is not finite, a
-    /// noise variance below 1e-290, or a loading above 1e145 of its root, beyond which precisions are no numbers.
+    /// noise variance below 1e-290, or a loading above 1e145 of its root, beyond which precisions are not numbers.
     pub fn new(mixing: Matrix, mean: Vec<f64>, noise_variances: Vec<f64>) -> Result<Self, Error> {
         let model = Self { mixing, mean, noise_variances };
         model.gaussian()?;
@@ -96,7 +96,7 @@ impl NoisyMixing {
         LinearGaussian::new(self.mixing.clone(), self.mean.clone(), noise)
     }
 
-    /// What `tell` says of every row once its η stands still, in order.
+    /// What `tell` collects of every row once its η has converged, in order.
     fn by_row<T: Send>(
         &self,
         data: &Dataset,
@@ -114,7 +114,7 @@ impl NoisyMixing {
         Ok(said.into_iter().flatten().collect())
     }
 
-    /// What the observed cells of a row say of its sources.
+    /// The posterior of the sources of a row given its observed cells.
     pub(super) fn evidence(&self, row: &[f64]) -> Evidence {
         let q = self.n_components();
         let (mut precision, mut linear) = (Matrix::zeros(q, q), vec![0.0; q]);
@@ -157,7 +157,7 @@ pub(super) struct Evidence {
     linear: Vec<f64>,
 }
 
-/// `N(m, Σ)`, what is known of a row's sources.
+/// `N(m, Σ)`, the posterior of the sources of a row.
 pub(super) struct Posterior {
     pub(super) mean: Vec<f64>,
     pub(super) covariance: Matrix,
@@ -200,7 +200,7 @@ impl Posterior {
     pub(super) fn eta(&self) -> Vec<f64> {
         let eta = |(i, m): (usize, &f64)| {
             let eta = (m * m + self.covariance[(i, i)]).sqrt();
-            // A source that is surely 0 has no η, nor has NaN; the smallest here changes nothing. The largest keeps √2/η
+            // A source that is certainly 0 has no η, nor has NaN; the smallest here changes nothing. The largest keeps √2/η
             // above 0.
             if eta > LEAST_ETA { eta.min(1.0 / LEAST_ETA) } else { LEAST_ETA }
         };

@@ -1,4 +1,5 @@
-//! What the draws of several Markov chains are worth (Gelman & Rubin 1992; Geyer 1992; Vehtari et al. 2021).
+//! Convergence diagnostics of Markov chains: R-hat and effective sample sizes
+//! (Gelman & Rubin 1992; Geyer 1992; Vehtari et al. 2021).
 
 use crate::Error;
 
@@ -12,7 +13,7 @@ use crate::Error;
 /// ```
 ///
 /// Halves show a chain that drifts even where there is only one. `None` if no half varies: then
-/// nothing can be said, and the draws themselves show whether the chains stand at the same value.
+/// nothing is known, and the draws themselves show whether the chains stand at the same value.
 ///
 /// ```
 /// use covary::infer::split_r_hat;

@@ -1,4 +1,4 @@
-//! What a factor analysis says about its columns, and how well it fits [M 1.6.7].
+//! Communalities, uniquenesses and fit indices of a factor analysis [M 1.6.7].
 
 use super::report::{Fit, Warning};
 use crate::linalg::Cholesky;

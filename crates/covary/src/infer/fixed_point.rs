@@ -154,7 +154,7 @@ impl<'a> Problem<'a> {
         let moments = CentralMoments::of(&complete)?;
         let mut covariance = moments.covariance();
         let variances: Vec<f64> = (0..d).map(|j| covariance[(j, j)]).collect();
-        // A share of no variance is no floor; an absolute one is.
+        // A share of no variance is not a floor; an absolute one is.
         let in_place = |j: usize| if spec.floor() == 0.0 && data.is_constant(j) { 1.0 } else { variances[j] };
         spec.check_variances(&(0..d).map(in_place).collect::<Vec<_>>(), data.column_names(), Some(data))?;
         let deviation = |v: &f64| if spec.standardize && *v > 0.0 { v.sqrt() } else { 1.0 };
@@ -222,7 +222,7 @@ impl<'a> Problem<'a> {
     fn value(&self, found: &Leading, psi: &[f64]) -> f64 {
         let (n, d) = (self.n_rows, psi.len());
         let ln_2pi = (2.0 * std::f64::consts::PI).ln();
-        // Eigenvalues that are zero but for rounding are no smaller than this.
+        // Eigenvalues that are zero except for rounding are not smaller than this.
         let least = f64::EPSILON * f64::EPSILON * found.values.first().copied().unwrap_or(1.0);
         let ln_theta: f64 =
             found.values.iter().take(n.min(d)).map(|t| t.max(least).max(f64::MIN_POSITIVE).ln()).sum();
@@ -259,7 +259,7 @@ impl<'a> Problem<'a> {
             warnings.push(Warning::NoiseAtFloor { columns });
         }
         warnings.extend(Warning::of_unidentified(&Spec::factor_analysis(self.n_components), psi.len()));
-        // Wᵀ Ψ⁻¹ W is diagonal and falling as it comes.
+        // Wᵀ Ψ⁻¹ W is diagonal and descending as it comes.
         w.scale_rows(&self.scale);
         let psi = psi.iter().zip(&self.scale).map(|(p, s)| p * s * s).collect();
         let model = LinearGaussian::new(w, self.mean.clone(), Noise::Diagonal(psi))?

@@ -1,4 +1,4 @@
-//! Golden cases of the spec for the unit tests of methods, which start where no user would.
+//! Golden cases of the spec for the unit tests of methods, which start from given parameters.
 
 use crate::Matrix;
 use serde_json::Value;

@@ -24,9 +24,9 @@ use crate::spec::Prior;
 use crate::{Dataset, Density, Error, Matrix, Spec};
 use std::borrow::Cow;
 
-/// Principal components learned batch by batch; the past is forgotten but for q axes.
+/// Principal components learned batch by batch; the past is forgotten except for q axes.
 ///
-/// Complete batches are merged as classical software does, number for number but for the noise, which is that
+/// Complete batches are merged as classical software does, number for number except for the noise, which is that
 /// of all rows seen. With gaps, counts, mean and variances are expected ones over all rows with an observed
 /// cell: a gap counts as its conditional mean and adds its conditional variance.
 ///

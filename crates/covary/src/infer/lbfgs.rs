@@ -1,4 +1,4 @@
-//! Downhill with a memory of the last steps (L-BFGS), for smooth functions of many numbers.
+//! L-BFGS: minimization of smooth functions of many variables, with a memory of the last steps.
 
 use crate::linalg::dot;
 use std::collections::VecDeque;

@@ -32,7 +32,7 @@ use rand_chacha::ChaCha8Rng;
 pub struct Newton {
     /// Steps from each start; 4 to 12 suffice as a rule.
     pub max_iterations: usize,
-    /// Largest slope |∂(−2ℓ/N)/∂ρⱼ| left in a free column; 0 goes on while a step can be told from rounding.
+    /// Largest slope |∂(−2ℓ/N)/∂ρⱼ| left in a free column; 0 goes on while a step can be distinguished from rounding.
     pub tolerance: f64,
     /// Noise variances to start from, in the units of the table, besides which no start is made; `None` starts
     /// from Jöreskog's.

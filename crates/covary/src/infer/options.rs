@@ -155,7 +155,7 @@ impl Method {
     ///
     /// # Errors
     /// [`Error::NoSuchOption`] if the method has no option of that name, [`Error::BadOption`] if the
-    /// text is no value for it. Whether the value suits the table is seen when fitting.
+    /// text is not a value for it. Whether the value suits the table is seen when fitting.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let method = self.name();
         set(self.method(), method, name, value)

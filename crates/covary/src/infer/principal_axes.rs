@@ -13,7 +13,7 @@ use crate::{CentralMoments, Dataset, Density, Error, LinearGaussian, Matrix, Spe
 pub enum Kept {
     /// `min(N, d)`.
     All,
-    /// So many.
+    /// This many.
     Number(usize),
     /// The fewest whose share of the total variance exceeds this one, between 0 and 1.
     Share(f64),
@@ -92,7 +92,7 @@ impl PrincipalAxes {
         self.fit_observed(data, &mut ())
     }
 
-    /// The principal components of the table; `observer` hears of every step of EM and may end it.
+    /// The principal components of the table; `observer` is called after every step of EM and may end it.
     ///
     /// # Errors
     /// [`Error::EmptyColumn`], [`Error::TooFewRows`] below two rows with an observed cell,
@@ -223,12 +223,12 @@ impl PrincipalAxes {
     }
 }
 
-/// Components of a fit that stands in for the free covariance of so many directions.
+/// Components of a fit that stands in for the free covariance of this many directions.
 fn few(directions: usize) -> usize {
     ((directions - 1) / 2).min(MOST_TO_FILL)
 }
 
-/// The rows with an observed cell, gaps at their conditional means; the others have told nothing.
+/// The rows with an observed cell, gaps at their conditional means; the others carry no information.
 fn filled(data: &Dataset, model: &LinearGaussian) -> Result<Dataset, Error> {
     let seen = |i: &usize| data.row(*i).iter().any(|v| !v.is_nan());
     let rows: Vec<usize> = (0..data.n_rows()).filter(seen).collect();

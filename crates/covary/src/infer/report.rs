@@ -53,7 +53,7 @@ pub struct FitReport {
     pub trace: Vec<f64>,
     /// Why the fit ended.
     pub termination: Termination,
-    /// What to doubt.
+    /// Warnings.
     pub warnings: Vec<Warning>,
     /// `E[αᵢ]` of the ARD prior, one per component of the model; empty for a method without one. A
     /// component counts for little where its precision is large. Its units are those of the method's
@@ -62,7 +62,7 @@ pub struct FitReport {
     /// ([`Structured`](super::Structured), [`Gibbs`](super::Gibbs)). With several
     /// [views](crate::Spec::views) one per view and component, those of the first view first, in its units.
     pub relevance: Vec<f64>,
-    /// What a sampler's chains say of scalars that no turn of the components changes; empty for other
+    /// Diagnostics of a sampler's chains for scalars that no rotation of the components changes; empty for other
     /// methods.
     pub monitored: Vec<Monitored>,
 }
@@ -195,7 +195,7 @@ pub enum Warning {
         factors: usize,
         /// Columns of the table.
         columns: usize,
-        /// Most factors that so many columns determine.
+        /// Most factors that this many columns determine.
         max: usize,
     },
 }
@@ -218,7 +218,7 @@ impl Warning {
         }
     }
 
-    /// What is to be said of a model with as many parameters as the covariance has entries, or with more.
+    /// The warning about a model with as many parameters as the covariance has entries, or with more.
     pub(crate) fn of_unidentified(spec: &Spec, columns: usize) -> Option<Self> {
         let factors = spec.n_components;
         if spec.noise != NoiseFamily::Diagonal || factors == 0 {
@@ -244,7 +244,7 @@ impl fmt::Display for Warning {
                     "still rising after {iterations} iteration{}",
                     if *iterations == 1 { "" } else { "s" }
                 )?;
-                // One step says nothing of the next, and at rounding level there is nothing to estimate.
+                // One step carries no information about the next, and at rounding level there is nothing to estimate.
                 if remaining.is_finite() && *remaining > 0.0 {
                     write!(f, ", by an estimated {remaining:.2e} nats")?;
                 }
@@ -271,11 +271,11 @@ impl fmt::Display for Warning {
             ),
             Self::UnseenPairs { pairs, example: (a, b) } => write!(
                 f,
-                "{pairs} pair(s) of columns are never observed together (`{a}` and `{b}`, for one): their correlation rests on the model alone"
+                "{pairs} pair(s) of columns are never observed together (`{a}` and `{b}`, for example): their correlation rests on the model alone"
             ),
             Self::NotMixed { quantity, r_hat, effective_draws } => write!(
                 f,
-                "{}: {quantity} has R-hat {} and {effective_draws:.0} effective draws (at most 1.01 and at least 400 are asked for); ask for more `draws` and a longer `warm_up`, or for fewer components",
+                "{}: {quantity} has R-hat {} and {effective_draws:.0} effective draws (at most 1.01 and at least 400 are required); ask for more `draws` and a longer `warm_up`, or for fewer components",
                 if r_hat.is_some_and(|r| r > 1.01) { "the chains have not mixed" } else { "too few draws" },
                 r_hat.map_or("undefined".to_owned(), |r| format!("{r:.3}"))
             ),

@@ -324,7 +324,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Blocks of W that may be turned by themselves: rows and columns.
+    /// Blocks of W that may be rotated by themselves: rows and columns.
     fn blocks(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
         let d = self.rows[self.rows.len() - 1].end;
         let private = self.rows.iter().cloned().zip(self.columns.iter().cloned());
@@ -465,7 +465,7 @@ impl Layout {
         }
     }
 
-    /// In the user's units, every block turned to its canonical form: `Wᵀ Ψ⁻¹ W` diagonal and falling, signs by
+    /// In the user's units, every block rotated to its canonical form: `Wᵀ Ψ⁻¹ W` diagonal and descending, signs by
     /// the library's rule.
     fn model(&self, frame: &Frame, at: Parameters, spec: &Spec) -> Result<LinearGaussian, Error> {
         let Parameters { mut w, mean, psi } = at;

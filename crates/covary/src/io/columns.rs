@@ -35,7 +35,7 @@ pub enum Columns {
     },
 }
 
-/// What was said of a column before its cells were seen.
+/// What was stated about a column before its cells were seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// Takes part if it holds numbers.

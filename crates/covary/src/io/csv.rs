@@ -2,7 +2,7 @@
 //!
 //! The first line names the columns. Fields are separated by commas (or another character) and may
 //! stand in double quotes, where separators and line ends are text and `""` is a quote. Lines end in
-//! LF, CRLF or CR; blank lines are no rows. A leading byte-order mark is not part of the first name.
+//! LF, CRLF or CR; blank lines are not rows. A leading byte-order mark is not part of the first name.
 //!
 //! A cell is a **gap** when it is empty, `NA`, `N/A`, `#N/A`, `<NA>`, `NaN`, `null` or `None`, in
 //! upper or lower case, with or without quotes, spaces around it or a sign on `NaN`. A column is
@@ -291,7 +291,7 @@ impl Text {
         Ok((values, texts))
     }
 
-    /// Reads the cells of a row into their slots and returns how many cells the row has; `text` hears
+    /// Reads the cells of a row into their slots and returns how many cells the row has; `text` is called
     /// of the slots whose cells are neither numbers nor gaps.
     fn read_row(
         &self,
@@ -526,7 +526,7 @@ fn rows(bytes: &[u8], from: usize, delimiter: u8) -> Result<Rows, Error> {
         if at == bytes.len() {
             return Ok(Rows { starts, n_blank_lines });
         }
-        // The end of the line before is no blank line.
+        // The end of the line before is not a blank line.
         n_blank_lines += blank.count.saturating_sub(usize::from(!starts.is_empty()));
         starts.push(at);
         at = row_end(bytes, at, delimiter, quoted)
@@ -648,7 +648,7 @@ fn unquoted(raw: &[u8]) -> Cow<'_, [u8]> {
 /// A number, NaN for a gap, `None` for text.
 fn meaning(raw: &[u8], decimal_comma: bool, gaps: &Gaps) -> Option<f64> {
     if raw.first() == Some(&b'"') {
-        // `"3"4` is no number, whatever it is.
+        // `"3"4` is not a number, whatever it is.
         let end = quoted_end(raw, 0)?;
         if !raw[end..].trim_ascii().is_empty() {
             return None;

@@ -192,7 +192,7 @@ pub enum Error {
         /// The format to be written.
         format: &'static str,
     },
-    /// A separator that cannot be told from the text.
+    /// A separator that cannot be distinguished from the text.
     #[error(
         "cells cannot be separated by {delimiter}; give one ASCII character that is neither a quote nor a line end, such as `;`"
     )]
@@ -369,13 +369,13 @@ pub enum Error {
         /// What the cell says.
         text: String,
     },
-    /// Bytes that are no NumPy array.
+    /// Bytes that are not a NumPy array.
     #[error("is not a whole NumPy array ({why}); write it with numpy.save, or say what it is with --format")]
     NotNpy {
         /// What is wrong.
         why: String,
     },
-    /// Bytes that are no archive of NumPy arrays.
+    /// Bytes that are not an archive of NumPy arrays.
     #[error(
         "is not a whole archive of NumPy arrays ({why}); write it with numpy.savez, or say what it is with --format"
     )]
@@ -434,7 +434,7 @@ pub enum Error {
     /// An array that was asked for and is not there.
     #[error("there is no array `{name}`; there are {}", list(.known))]
     UnknownArray {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// The arrays of the file and what they are.
         known: Vec<String>,
@@ -531,7 +531,7 @@ pub enum Error {
     },
     /// Independent components where a density of rows was needed.
     #[error(
-        "holds independent components, which are no density of rows; {verbs}, and what is fitted by --model ppca or fa has a density"
+        "holds independent components, which have no density of rows; {verbs}, and what is fitted by --model ppca or fa has a density"
     )]
     NoDensity {
         /// Verbs that take them.

@@ -119,7 +119,7 @@ pub fn read<R: Read>(input: Input<R>, format: Format, options: &ReadOptions) -> 
     }
 }
 
-/// All bytes of the input, decompressed: once in memory, and at most so many.
+/// All bytes of the input, decompressed: once in memory, and at most this many bytes.
 fn bytes<R: Read>(input: Input<R>, gzip: bool, most: Option<u64>) -> Result<Vec<u8>, Error> {
     fn all(from: impl Read, size: usize, gzip: bool, most: Option<u64>) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();

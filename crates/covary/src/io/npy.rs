@@ -167,7 +167,7 @@ impl Header {
         })
     }
 
-    /// Whether it is a list of so many texts.
+    /// Whether it is a list of this many texts.
     pub(super) fn is_names(&self, count: u64) -> bool {
         self.width().is_some() && self.shape == [count]
     }
@@ -185,7 +185,7 @@ impl Header {
     /// The texts behind the header of a list of them.
     pub(super) fn names(&self, source: &mut Source<'_>) -> Result<Vec<String>, Error> {
         let wrong = |why: &str| Error::NotNpy { why: why.to_owned() };
-        let width = self.width().ok_or_else(|| wrong("it is no text"))?;
+        let width = self.width().ok_or_else(|| wrong("it is not text"))?;
         let size = self.shape.iter().try_fold(4 * width as u64, |size, n| size.checked_mul(*n));
         let size = size.and_then(|size| size.checked_add(1)).ok_or_else(|| wrong("it ends early"))?;
         let mut bytes = Vec::new();
@@ -305,7 +305,7 @@ impl Item {
     fn text(self, value: f64) -> String {
         match value {
             gap if gap.is_nan() => String::new(),
-            // As text of a float `1.0` is told from the whole number 1.
+            // As text of a float `1.0` is distinguished from the whole number 1.
             value if self.is_float() => format!("{value:?}"),
             value => format!("{value}"),
         }

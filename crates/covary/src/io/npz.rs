@@ -131,7 +131,7 @@ fn failed(error: ZipError) -> Error {
     }
 }
 
-/// Errors of the file itself are told from bytes that make no sense.
+/// Errors of the file itself are distinguished from bytes that make no sense.
 fn damaged(error: io::Error) -> Error {
     use io::ErrorKind as Kind;
     match error.kind() {
@@ -208,7 +208,7 @@ fn write_names(names: &[&String], zip: &mut Zip) -> Result<(), Error> {
     npy::write_names(names, zip)
 }
 
-/// Begins an array of so many cells, always with the same date.
+/// Begins an array of this many cells, always with the same date.
 fn start(zip: &mut Zip, name: &str, method: CompressionMethod, cells: usize) -> Result<(), Error> {
     let options = SimpleFileOptions::default()
         .compression_method(method)

@@ -173,7 +173,7 @@ impl<'a> Sheet<'a> {
     }
 
     /// Writes a table of `n_rows` rows that comes in parts of at most `at_once`, so that one part is in memory and not
-    /// all of them: `part` gives the next so many rows, always with the same columns. NumPy's archives, which are
+    /// all of them: `part` gives the next rows, this many of them, always with the same columns. NumPy's archives, which are
     /// put together in memory, must fit into [`LARGEST_ARCHIVE`](Self::LARGEST_ARCHIVE). Otherwise as
     /// [`write`](Self::write).
     ///

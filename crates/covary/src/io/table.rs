@@ -90,12 +90,12 @@ impl Table {
         &self.kinds[column]
     }
 
-    /// The columns of the [`Dataset`], rising.
+    /// The columns of the [`Dataset`], in ascending order.
     pub fn numeric_columns(&self) -> Vec<usize> {
         self.columns_that(|kind| *kind == ColumnKind::Numbers)
     }
 
-    /// The columns kept aside, rising.
+    /// The columns kept aside, in ascending order.
     pub fn columns_aside(&self) -> Vec<usize> {
         self.columns_that(|kind| *kind != ColumnKind::Numbers)
     }

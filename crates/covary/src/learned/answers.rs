@@ -134,7 +134,7 @@ impl Learned {
     /// The scores that rows have unless others are asked for.
     pub fn coordinates(&self) -> Coordinates {
         let rotated = self.linear().is_ok_and(|fit| fit.rotation.is_some());
-        self.family.entry().coordinates(rotated)
+        (self.family.entry().coordinates)(rotated)
     }
 
     /// Which model of a mixture, or class, rows belong to.
@@ -161,7 +161,7 @@ impl Learned {
             return fit.model.decode(&fit.model.transform(data)?);
         }
         let fit = self.linear()?;
-        let Some(how) = self.family.entry().reconstruction() else {
+        let Some(how) = self.family.entry().reconstruction else {
             return Err(Error::Unsupported {
                 method: self.family.name(),
                 what: "a reconstruction of rows",

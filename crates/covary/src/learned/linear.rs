@@ -1,7 +1,7 @@
 //! One linear-Gaussian model and how its fit went.
 
 use super::{Learned, Trained, Training};
-use crate::family::Family;
+use crate::family::{AnyMethod, Family};
 use crate::infer::FitReport;
 use crate::model::{Mixture, Predictive, Rotated};
 use crate::select::HeldOut;
@@ -57,6 +57,12 @@ impl ParameterUncertainty {
             Self::Posterior => "posterior",
             Self::Draws => "draws",
         }
+    }
+}
+
+impl serde::Serialize for ParameterUncertainty {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
     }
 }
 
@@ -160,8 +166,21 @@ impl Learned {
     /// the noise within views.
     pub fn n_shown(&self) -> usize {
         match &self.model {
-            Trained::Linear(fit) => self.family.entry().n_shown(&fit.model, fit.spec.n_components),
+            Trained::Linear(fit) => (self.family.entry().n_shown)(&fit.model, fit.spec.n_components),
             Trained::Mixture(_) | Trained::Sources(_) => self.n_components(),
         }
+    }
+
+    /// The components offered to a method that drops those it does not need; `None` for other methods.
+    pub fn n_offered(&self) -> Option<usize> {
+        let prunes = self.method.to_method().is_ok_and(|method| AnyMethod::from(method).prunes());
+        self.linear().ok().filter(|_| prunes).map(|fit| fit.spec.n_components)
+    }
+
+    /// Whether all components that were offered are used, and there is room for more.
+    pub fn all_offered_are_used(&self) -> bool {
+        let most = |fit: &LinearFit| fit.spec.max_components(self.columns.len());
+        self.n_offered().is_some_and(|offered| offered == self.n_components())
+            && self.linear().is_ok_and(|fit| self.n_components() < most(fit))
     }
 }

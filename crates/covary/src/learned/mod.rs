@@ -197,6 +197,15 @@ impl Learned {
         }
     }
 
+    /// Whether columns were given unit variance before the fit.
+    pub fn standardized(&self) -> bool {
+        match &self.model {
+            Trained::Linear(fit) => fit.spec.standardize,
+            Trained::Mixture(fit) => fit.spec.standardize,
+            Trained::Sources(_) => false,
+        }
+    }
+
     /// How the fit ended.
     pub fn ending(&self) -> Ending<'_> {
         let report = match &self.model {

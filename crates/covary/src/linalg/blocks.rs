@@ -55,7 +55,7 @@ impl Blocks {
         self.unit
     }
 
-    /// Inverts `unit · A_ss` for the rising indices `s` of every set; blocks of like size share a
+    /// Inverts `unit · A_ss` for the ascending indices `s` of every set; blocks of like size share a
     /// register.
     #[inline(always)]
     pub(crate) fn invert<'s>(&self, sets: impl Fn(usize) -> &'s [u32], n: usize, out: &mut Inverted) {

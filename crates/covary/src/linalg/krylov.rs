@@ -5,7 +5,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-/// Leading eigenpairs found by [`top_eigenpairs`], with what can be said about their error.
+/// Leading eigenpairs found by [`top_eigenpairs`], with a bound on their error.
 #[derive(Debug, Clone)]
 pub(crate) struct Krylov {
     pub(crate) eigen: Eigen,

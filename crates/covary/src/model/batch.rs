@@ -1,4 +1,4 @@
-//! Questions to a [`LinearGaussian`] about all rows of a table: blocks of rows share their matrix
+//! Answers of a [`LinearGaussian`] for all rows of a table: blocks of rows share their matrix
 //! products, and eight patterns of gaps their factorization.
 //!
 //! A table whose 20000 rows of 100 columns each had its own gaps (10 %, q = 10) was filled in 18 ms on
@@ -450,7 +450,7 @@ pub(crate) fn weighted_distance(y: &[f64], fit: &[f64], inverse: &[f64]) -> f64 
 }
 
 /// Cells of consecutive pieces, row by row. The rows of each pattern rise, and where every row has its
-/// own pattern so do all: a sort that goes along with rising runs has little to do.
+/// own pattern so do all: a sort that goes along with ascending runs has little to do.
 fn in_row_order(parts: &[Vec<FilledCell>]) -> Vec<FilledCell> {
     let mut cells = parts.concat();
     cells.sort_by_key(|cell| cell.row);

@@ -28,7 +28,7 @@ impl<'a> Conditional<'a> {
         let mut present = observed.iter().copied().peekable();
         let d = model.mean().len();
         let gaps: Vec<usize> = (0..d).filter(|j| present.next_if_eq(j).is_none()).collect();
-        assert_eq!(gaps.len() + observed.len(), d, "observed columns are rising and of the model");
+        assert_eq!(gaps.len() + observed.len(), d, "observed columns are ascending and of the model");
         let factor = latent_precision(model.loadings(), model.noise(), &observed);
         // ln |C_OO| = Σ ln ψⱼ + ln |G|
         let ln_volume = factor.ln_det()

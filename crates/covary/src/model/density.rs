@@ -5,18 +5,18 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// A distribution over rows that any of their gaps can be integrated out of.
+/// A distribution of rows out of which any missing values can be integrated.
 ///
-/// Implementors say how rows relate given a set of observed columns; everything about whole tables
+/// Implementors give the conditional distribution for a set of observed columns; everything about whole tables
 /// is provided.
 pub trait Density: Sync {
     /// Number of columns of a row.
     fn n_columns(&self) -> usize;
 
-    /// Factorize once for this set of observed columns (rising) …
+    /// The distribution given a set of observed columns (ascending): factorized once, to be asked row by row.
     fn given(&self, observed: &[usize]) -> Box<dyn Given + '_>;
 
-    /// Fresh rows.
+    /// Simulated rows.
     fn sample(&self, n_rows: usize, rng: &mut dyn Rng) -> Matrix;
 
     /// Log-density of every row in nats, gaps integrated out; 0 for a row of only gaps.
@@ -49,7 +49,7 @@ pub trait Density: Sync {
         Ok(self.log_likelihood(data)? / data.n_rows() as f64)
     }
 
-    /// What is known of every gap, row by row: its conditional mean and standard deviation.
+    /// Every missing value, row by row: its conditional mean and standard deviation.
     ///
     /// # Errors
     /// [`Error::ColumnCount`] if the table has other columns than the model.
@@ -151,7 +151,8 @@ pub(crate) fn check_columns(expected: usize, data: &Dataset) -> Result<(), Error
     if expected == got { Ok(()) } else { Err(Error::ColumnCount { expected, got }) }
 }
 
-/// … then ask row by row. A row is given whole; its cells at the gaps are not read.
+/// A [`Density`] given a set of observed columns, asked row by row. A row is passed whole; its missing cells are not
+/// read.
 pub trait Given {
     /// Log-density of the observed cells in nats.
     fn log_density(&self, row: &[f64]) -> f64;

@@ -1,4 +1,4 @@
-//! What the observed cells of rows say of their scores, block by block [M 1.5.1]: the part that
+//! The posterior of the scores given the observed cells, block by block [M 1.5.1]: the part that
 //! the E-step and all questions to a whole table share.
 //!
 //! Rows are walked in the order of their patterns. For a block of them:
@@ -21,7 +21,7 @@ const BLOCK_CELLS: usize = 32 * 1024;
 /// Passes that bring `x̂` to working precision up to a condition of about 1e14.
 const REFINED_PASSES: usize = 4;
 
-/// Parameters in units of `1 / inverse_scale`, but for the mean.
+/// Parameters in units of `1 / inverse_scale`, except the mean.
 #[derive(Clone, Copy)]
 pub(crate) struct Units<'a> {
     pub(crate) w: &'a Matrix,

@@ -228,7 +228,7 @@ impl LinearGaussian {
         self.noise.variances(self.mean.len())
     }
 
-    /// What the columns in `observed` (rising) say about the rest at these very parameters, taken as
+    /// What the columns in `observed` (ascending) say about the rest at these very parameters, taken as
     /// known: factorized once, asked row by row.
     ///
     /// # Panics

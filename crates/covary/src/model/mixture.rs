@@ -188,7 +188,7 @@ impl Mixture {
     }
 
     /// Standard deviations of the loadings over the components, d × q; `None` unless all have as many
-    /// components. Meant for draws that a sampler has turned alike.
+    /// components. Meant for draws that a sampler has rotated alike.
     ///
     /// ```
     /// use covary::{model::Mixture, LinearGaussian, Matrix, Noise};
@@ -262,7 +262,7 @@ impl Mixture {
     }
 }
 
-/// What the rows of a table say of the components of a mixture.
+/// Log-densities and responsibilities of the rows of a table under a mixture.
 pub(crate) struct Shares {
     /// n × K.
     pub(crate) responsibilities: Matrix,

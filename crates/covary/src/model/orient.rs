@@ -5,8 +5,8 @@ use crate::Matrix;
 use crate::linalg::{Svd, canonical_signs, thin_svd};
 
 impl LinearGaussian {
-    /// The same density with loadings in canonical form [M 1.1.3]: columns orthogonal and falling
-    /// in length for isotropic noise, `Wᵀ Ψ⁻¹ W` diagonal and falling for diagonal noise; in each
+    /// The same density with loadings in canonical form [M 1.1.3]: columns orthogonal and descending
+    /// in length for isotropic noise, `Wᵀ Ψ⁻¹ W` diagonal and descending for diagonal noise; in each
     /// column the entry of largest absolute value is positive in the [`scale`](Self::scale) of the fit (ties: the first).
     #[must_use]
     pub fn canonical(&self) -> Self {

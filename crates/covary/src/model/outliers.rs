@@ -1,4 +1,4 @@
-//! How odd a row is: Hotelling's T² inside the model plane, squared prediction error outside it.
+//! Outliers: Hotelling's T² inside the plane of the model, squared prediction error (Q residual) outside it.
 
 use super::density::{check_columns, rows_by_pattern};
 use super::scores::SignalInverse;

@@ -87,9 +87,9 @@ impl Rotated {
     /// ```
     /// use covary::{model::{rotate, Rotation, RotationSearch}, Matrix};
     /// let a = Matrix::from_rows(&[[0.8, 0.3], [0.7, 0.1], [0.4, 0.6], [0.2, 0.7]]);
-    /// let turned = rotate(&a, &Rotation::Oblimin { gamma: 0.0 }, &RotationSearch::default())?;
+    /// let rotated = rotate(&a, &Rotation::Oblimin { gamma: 0.0 }, &RotationSearch::default())?;
     /// let x = Matrix::from_rows(&[[1.0, -2.0]]);
-    /// let (before, after) = (x.dot_t(&a), turned.scores(&x)?.dot_t(&turned.loadings));
+    /// let (before, after) = (x.dot_t(&a), rotated.scores(&x)?.dot_t(&rotated.loadings));
     /// assert!((before[(0, 3)] - after[(0, 3)]).abs() < 1e-12);   // the rows they describe are the same
     /// # Ok::<(), covary::Error>(())
     /// ```
@@ -102,7 +102,7 @@ impl Rotated {
         Ok(scores.dot(&self.transform).dot(&self.factor_correlations))
     }
 
-    /// The scores as they were before, `R z` for every row of turned scores.
+    /// The scores as they were before, `R z` for every row of rotated scores.
     ///
     /// # Errors
     /// [`Error::WrongLength`] unless `scores` has q columns.
@@ -155,10 +155,10 @@ impl Rotated {
 ///     let w = Matrix::from_rows(&[[0.8 * unit, 0.3 * unit], [0.7, 0.1], [0.4, 0.6], [0.2, 0.7]]);
 ///     LinearGaussian::new(w, vec![0.0; 4], Noise::Diagonal(vec![0.3 * unit * unit, 0.4, 0.4, 0.3]))
 /// };
-/// let turned = |unit| rotate_model(&model(unit)?, &Rotation::Promax { power: 4.0 }, &RotationSearch::default());
-/// let (metres, millimetres) = (turned(1.0)?, turned(1000.0)?);
-/// assert!((1000.0 * metres.loadings[(0, 0)] - millimetres.loadings[(0, 0)]).abs() < 1e-6);
-/// assert!((metres.factor_correlations[(0, 1)] - millimetres.factor_correlations[(0, 1)]).abs() < 1e-9);
+/// let rotated = |unit| rotate_model(&model(unit)?, &Rotation::Promax { power: 4.0 }, &RotationSearch::default());
+/// let (meters, millimeters) = (rotated(1.0)?, rotated(1000.0)?);
+/// assert!((1000.0 * meters.loadings[(0, 0)] - millimeters.loadings[(0, 0)]).abs() < 1e-6);
+/// assert!((meters.factor_correlations[(0, 1)] - millimeters.factor_correlations[(0, 1)]).abs() < 1e-9);
 /// # Ok::<(), covary::Error>(())
 /// ```
 ///
@@ -183,8 +183,8 @@ pub fn rotate_model(
 /// use covary::{model::{rotate, Rotation, RotationSearch}, Matrix};
 /// // Two clean clusters, seen at an angle of 45 degrees.
 /// let a = Matrix::from_rows(&[[0.6, 0.6], [0.5, 0.5], [0.4, -0.4], [0.5, -0.5]]);
-/// let turned = rotate(&a, &Rotation::Varimax { kaiser: true }, &RotationSearch::default())?;
-/// assert!((turned.loadings[(0, 0)] - 0.72_f64.sqrt()).abs() < 1e-9 && turned.loadings[(0, 1)].abs() < 1e-9);
+/// let rotated = rotate(&a, &Rotation::Varimax { kaiser: true }, &RotationSearch::default())?;
+/// assert!((rotated.loadings[(0, 0)] - 0.72_f64.sqrt()).abs() < 1e-9 && rotated.loadings[(0, 1)].abs() < 1e-9);
 /// # Ok::<(), covary::Error>(())
 /// ```
 ///

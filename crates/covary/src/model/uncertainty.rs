@@ -1,4 +1,4 @@
-//! What a fit does not know of its own parameters.
+//! The uncertainty of the parameters of a fit.
 
 use super::density::check_columns;
 use super::latent::one_or_each;
@@ -74,7 +74,7 @@ impl Uncertainty {
         }
     }
 
-    /// Loadings turned to `W R`.
+    /// Loadings rotated to `W R`.
     pub(super) fn rotated(&self, rotation: &Matrix) -> Self {
         let turn = rotation.bordered();
         let turned = |e: &Matrix| {
@@ -130,7 +130,7 @@ impl LinearGaussian {
         Ok(self)
     }
 
-    /// What is not known of the parameters; `None` where they are taken as known.
+    /// The uncertainty of the parameters; `None` where they are taken as known.
     pub fn uncertainty(&self) -> Option<&Uncertainty> {
         self.uncertainty.as_deref()
     }
@@ -147,7 +147,7 @@ impl LinearGaussian {
     ///     let (table, _) = simulate::ppca(Shape { rows, columns: 6, n_components: 2 }, /* seed */ 1);
     ///     Ok::<_, covary::Error>(Structured::default().fit(&table, &Spec::ppca(2))?.model.loading_sds().unwrap()[(0, 0)])
     /// };
-    /// assert!(sd(800)? < 0.5 * sd(100)?);      // eight times the rows, a third of the doubt
+    /// assert!(sd(800)? < 0.5 * sd(100)?);      // eight times the rows, a third of the uncertainty
     /// # Ok::<(), covary::Error>(())
     /// ```
     pub fn loading_sds(&self) -> Option<Matrix> {

@@ -27,7 +27,7 @@ pub struct Compare {
     pub standardize: bool,
     /// Also sample p(q | data); complete tables only, others go without.
     pub sample: Option<ReversibleJump>,
-    /// Seed of the hidden cells and of the shuffled copies.
+    /// Seed of the hidden cells and of the permuted copies.
     pub seed: u64,
 }
 
@@ -53,7 +53,7 @@ pub enum Criterion {
     Structured,
     /// Components that type-II maximum likelihood keeps.
     TypeTwo,
-    /// Eigenvalues above those of shuffled columns.
+    /// Parallel analysis: eigenvalues above those of permuted columns.
     ParallelAnalysis,
     /// Singular values above the optimal threshold.
     GavishDonoho,
@@ -92,23 +92,23 @@ impl Criterion {
         }
     }
 
-    /// What it means when it asks for more, or for fewer, than was recommended.
+    /// What it means when it selects more, or fewer, than was recommended.
     fn leaning(self, more: bool) -> &'static str {
         match (self, more) {
-            (Self::Evidence, true) => "weak directions still pay for themselves",
+            (Self::Evidence, true) => "weak directions still justify their parameters",
             (Self::Evidence, false) => "the rest is not worth its parameters; few rows make it cautious",
             (Self::HeldOutCells, true) => "weak components still help to predict",
-            (Self::HeldOutCells, false) => "the others predict no better than chance lets them",
+            (Self::HeldOutCells, false) => "the others do not predict better than expected by chance",
             (Self::Bic | Self::Structured, true) => "unequal noise looks like components to it",
             (Self::Bic, false) => "it is strict when rows are few",
-            (Self::Aic, true) => "it leans to too many",
-            (Self::Aic, false) => "even it finds no use for more",
-            (Self::Structured | Self::TypeTwo, false) => "it errs on the side of too few",
+            (Self::Aic, true) => "it tends to overestimate",
+            (Self::Aic, false) => "even AIC finds no support for more",
+            (Self::Structured | Self::TypeTwo, false) => "it tends to underestimate",
             (Self::TypeTwo, true) => "with few rows it can mistake noise for components",
-            (Self::ParallelAnalysis, true) => "more directions than in shuffled columns, however weak",
+            (Self::ParallelAnalysis, true) => "more directions than in permuted columns, however weak",
             (Self::ParallelAnalysis, false) => "strong components hide weak ones from it",
             (Self::GavishDonoho, true) => "noise that differs between columns misleads it",
-            (Self::GavishDonoho, false) => "components below its threshold cost more than they tell",
+            (Self::GavishDonoho, false) => "components below its threshold add more error than they remove",
             (Self::Posterior, true) => "its prior leaves room for weak components",
             (Self::Posterior, false) => "its prior favors few strong components",
         }
@@ -142,7 +142,7 @@ pub struct ComparisonAt {
 pub struct Comparison {
     /// q = 0, 1, …
     pub by_n_components: Vec<ComparisonAt>,
-    /// What each criterion that the table allows would take; parallel analysis and Gavish–Donoho look at
+    /// The number that each criterion selects, where the table allows it; parallel analysis and Gavish–Donoho look at
     /// all components, whatever was tried.
     pub choices: Vec<(Criterion, usize)>,
     /// The recommendation …
@@ -375,9 +375,9 @@ impl fmt::Display for Comparison {
         let agree = others(&|k| k == q);
         write!(
             f,
-            "{q} component{plural}: {} say{} so",
+            "{q} component{plural}, selected by {}{}",
             self.by.words(),
-            if self.by == Criterion::HeldOutCells { "" } else { "s" }
+            if self.by == Criterion::HeldOutCells { " (cross-validation)" } else { "" }
         )?;
         match agree.len() {
             0 => write!(f, ", and no other criterion agrees")?,
@@ -389,15 +389,18 @@ impl fmt::Display for Comparison {
             self.choices.iter().copied().filter(|(c, k)| *c != self.by && *k != q).collect();
         differing.sort_by_key(|(_, k)| *k);
         for (i, (criterion, k)) in differing.iter().enumerate() {
-            let (start, would) = if i == 0 { ("; ", " would take ") } else { (", ", " ") };
+            let (start, would) = if i == 0 { ("; ", " selects ") } else { (", ", " ") };
             write!(f, "{start}{}{would}{k} ({})", criterion.words(), criterion.leaning(*k > q))?;
         }
         let spread = self.choices.iter().map(|(_, k)| *k);
         if spread.clone().max().unwrap_or(q) - spread.min().unwrap_or(q) > 3 {
-            write!(f, "; so far apart, look at the components themselves before trusting any count")?;
+            write!(
+                f,
+                "; the criteria are so far apart that the components should be inspected before any number is trusted"
+            )?;
         }
         if q + 1 == self.by_n_components.len() && q > 0 {
-            write!(f, "; it is the most that was tried, so try more")?;
+            write!(f, "; this is the largest number that was tried, so try more")?;
         }
         write!(f, ".")
     }

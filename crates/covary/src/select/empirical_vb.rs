@@ -79,7 +79,7 @@ impl EmpiricalVb {
     ///
     /// # Errors
     /// [`Error::WrongLength`] unless there are min(n, d) singular values, [`Error::OutOfRange`] if
-    /// one, or the noise variance, is no such number, [`Error::AllConstant`] if all are 0,
+    /// one, or the noise variance, is not such a number, [`Error::AllConstant`] if all are 0,
     /// [`Error::DegenerateNoise`] if half of them explain the matrix without noise.
     pub fn from_singular_values(
         singular_values: &[f64],

@@ -27,7 +27,7 @@ pub fn gavish_donoho(spectrum: &Spectrum) -> Result<usize, Error> {
         let what = "eigenvalues in the spectrum (all are needed)";
         return Err(Error::WrongLength { what, expected, got });
     }
-    // Centring takes one row's worth.
+    // Centering takes one row's worth.
     let rows = spectrum.n_rows.saturating_sub(1).max(1);
     let directions = rows.min(spectrum.mean.len());
     let values: Vec<f64> = spectrum.eigenvalues[..directions].iter().map(|l| l.max(0.0).sqrt()).collect();

@@ -51,7 +51,7 @@ pub enum ChoiceRule {
 /// Predictions of hidden cells, for several numbers of components.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeldOut {
-    /// One entry per number of components, rising.
+    /// One entry per number of components, in ascending order.
     pub by_n_components: Vec<HeldOutAt>,
     /// Cells hidden, all folds together.
     pub n_hidden: usize,
@@ -224,7 +224,7 @@ pub fn held_out_cells<E: Estimator<Model: Density> + Sync + ?Sized>(
     held_out_cells_observed(data, spec, range, estimator, options, &|_, _| ControlFlow::Continue(()))
 }
 
-/// [`held_out_cells`] for those who wait: `watch(done, total)` is told how many of the fits are
+/// [`held_out_cells`] for those who wait: `watch(done, total)` is called with how many of the fits are
 /// done, after each of them and after every step on the way, and may stop them all. It is called
 /// from several threads, so that a larger count may overtake a smaller one; the scores are the same
 /// to the last bit.
@@ -302,7 +302,7 @@ pub fn held_out_cells_observed<E: Estimator<Model: Density> + Sync + ?Sized>(
 /// fewer cells of a column to stay visible. `None` if there is no room for any.
 ///
 /// # Errors
-/// As [`held_out_cells_observed`], but for [`Error::TooFewToHide`].
+/// As [`held_out_cells_observed`], except [`Error::TooFewToHide`].
 pub fn held_out_cells_up_to<E: Estimator<Model: Density> + Sync + ?Sized>(
     data: &Dataset,
     spec: &Spec,

@@ -21,7 +21,7 @@ const PERMUTATIONS: usize = 999;
 const MOST_ROWS: usize = 4000;
 /// Rows that are used, if there are as many, however wide the table is.
 const FEWEST_ROWS: usize = 200;
-/// Cells used, but for the rows that are always used: a bound on the time and the memory.
+/// Cells used, except for the rows that are always used: a bound on the time and the memory.
 const MOST_CELLS: usize = 4_000_000;
 /// Gaps that are permuted: another bound on the time.
 const MOST_GAPS: usize = 300_000;

@@ -40,7 +40,7 @@ pub struct MixtureComparison(pub Vec<MixtureSize>);
 
 impl MixtureComparison {
     /// The size of least BIC, which `covary fit` takes: held-out rows ask how well the density is
-    /// matched, and go on rising where two models share one group of rows that is no ellipsoid.
+    /// matched, and go on increasing where two models share one group of rows that is not an ellipsoid.
     pub fn recommended(&self) -> Option<&MixtureSize> {
         self.0.iter().min_by(|a, b| a.bic.total_cmp(&b.bic))
     }
@@ -85,7 +85,7 @@ impl std::fmt::Display for MixtureComparison {
 /// BIC, and the log-density of held-out rows, over numbers of models and of components [M 1.9.7].
 ///
 /// `folds` parts of the rows are held out in turn; 0 leaves that out, which takes one fit for each size
-/// instead of `folds` + 1. `watch` hears of fits done, of all, and may stop.
+/// instead of `folds` + 1. `watch` is called with the number of fits done and of all fits, and may stop.
 ///
 /// ```
 /// use covary::{data::{simulate, Shape}, infer::MixtureEm, select::mixture_sizes, Spec};

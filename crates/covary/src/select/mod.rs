@@ -1,17 +1,17 @@
-//! How many components, and how honest the answers are [M 1.8].
+//! How many components, and how well calibrated the answers are [M 1.8].
 //!
-//! The likelihood of the training data never falls when a component is added, so it cannot choose.
+//! The likelihood of the training data never decreases when a component is added, so it cannot choose.
 //!
 //! | question | answer |
 //! | --- | --- |
 //! | how many components, by every criterion? | [`Compare`]: one table and a sentence |
 //! | complete table, how many components? | [`Criteria`]: Minka's evidence, BIC, AIC, from one spectrum |
 //! | and the fewest that a Bayesian would keep? | [`EmpiricalVb`]: variational Bayes in closed form |
-//! | … and how sure is that? | [`ReversibleJump`]: p(q \| data), by sampling |
+//! | … and how certain is that? | [`ReversibleJump`]: p(q \| data), by sampling |
 //! | table with gaps, or a model to fill them with? | [`held_out_cells`]: hide cells, predict them, count nats |
 //! | which eigenvalues exceed those of unrelated columns? | [`ParallelAnalysis`] |
 //! | how many models in a mixture? | [`mixture_sizes`]: BIC and held-out rows |
-//! | do 95 % intervals hold 95 % of the truth? | [`interval_coverage`] |
+//! | do 95 % intervals cover 95 % of the true values? | [`interval_coverage`] |
 //! | how good will the filled cells of this table be? | [`self_check`]: hide some, refit, compare |
 //! | do gaps come at random? | [`gap_trends`]: gaps that follow the first component |
 //! | one estimate from several imputations? | [`pool`] |

@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 /// of each eigenvalue over many such copies is its threshold, and counting stops at the first
 /// eigenvalue that does not exceed it.
 ///
-/// **Gaps** stay where they are: observed cells are shuffled among the observed cells of their
+/// **Gaps** stay where they are: observed cells are permuted among the observed cells of their
 /// column, and every covariance is taken over the rows that have both columns (each column about
 /// its own observed mean; zero for a pair never seen together). Such a matrix may have negative
 /// eigenvalues, in the table and in its copies alike, so the comparison stays fair where cells are
@@ -33,7 +33,7 @@ pub struct ParallelAnalysis {
     pub standardize: bool,
     /// Quantile of the copies' eigenvalues that must be exceeded.
     pub quantile: f64,
-    /// Shuffled copies; 200 place the 95 % quantile within about 1.5 % of its rank.
+    /// Permuted copies; 200 place the 95 % quantile within about 1.5 % of its rank.
     pub n_copies: usize,
     /// Regress the accepted components out of the table before shuffling for the next one.
     ///
@@ -66,7 +66,7 @@ pub struct ParallelSpectrum {
 }
 
 impl ParallelAnalysis {
-    /// Compares the table with its shuffled copies.
+    /// Compares the table with its permuted copies.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless `0 < quantile < 1` and there are copies;

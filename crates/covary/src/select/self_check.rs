@@ -38,7 +38,7 @@ impl SelfCheckOptions {
     }
 }
 
-/// How well cells of this table were predicted that the fit did not see.
+/// Cross-validation: how well hidden cells of this table were predicted by a fit without them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SelfCheck {
     /// Cells hidden.
@@ -53,11 +53,11 @@ pub struct SelfCheck {
     pub skill: f64,
     /// Skill in each column; `None` where no cell could be hidden.
     pub skill_by_column: Vec<Option<f64>>,
-    /// What the intervals hold, one entry per level asked for.
+    /// Empirical coverage of the intervals, one entry per requested level.
     pub coverage: Vec<Coverage>,
 }
 
-/// What intervals of one level hold.
+/// Empirical coverage of intervals of one level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coverage {
     /// The level promised.
@@ -68,7 +68,7 @@ pub struct Coverage {
     pub standard_error: f64,
 }
 
-/// The honest self-check: hides some observed cells of this very table, fits the rest, and compares
+/// Cross-validation on the table itself: hides some observed cells of this very table, fits the rest, and compares
 /// what it predicts with what was hidden.
 ///
 /// ```text
@@ -162,7 +162,7 @@ pub struct CheckedCell {
 
 impl CheckedCell {
     /// Probability that the prediction gave to values below the truth: even between 0 and 1 over many
-    /// cells if the predictions are honest (Dawid 1984).
+    /// cells if the predictions are calibrated (Dawid 1984).
     ///
     /// ```text
     /// u = Φ((t − m) / s)
@@ -261,7 +261,7 @@ fn compare(cells: &[CheckedCell], data: &Dataset, visible: &Dataset, levels: &[f
 /// The table with cells hidden.
 struct Hidden {
     visible: Dataset,
-    /// The rows they were hidden in, rising.
+    /// The rows they were hidden in, in ascending order.
     rows: Vec<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Which components live in which views [M 2.7.5].
+//! Which components are active in which views [M 2.7.5].
 
 use crate::{Dataset, Density, Error, LinearGaussian, Matrix};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -38,7 +38,7 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// Of a model whose columns are views of so many, side by side. `data` gives `⟨x²⟩` and the variances of the
+    /// Of a model whose columns are views of these widths, side by side. `data` gives `⟨x²⟩` and the variances of the
     /// columns.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl Activity {
     }
 }
 
-/// The ρ that a view without a component shows in any of so many tests in one fit of a hundred, ¾ at least.
+/// The ρ that a view without a component shows in any of that many tests in one fit of a hundred, ¾ at least.
 ///
 /// Where x is known, the least-squares loadings of d such columns have Σ ŵ² N/ψ = r d ~ χ²_d; then α settles where
 /// ρ = 1 − 1/r, or at 0 if r < 1. But x is estimated, and a little of the strong components is in the others. The

@@ -38,7 +38,7 @@ impl Canonical {
     }
 }
 
-/// Permutation tests that went on until they told a level.
+/// Permutation tests that went on until they decided a level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SequentialTests {
     /// Every correlation with its test.
@@ -55,7 +55,7 @@ const CLEAR: f64 = 4.0;
 const WORK: usize = 2_000_000_000;
 
 impl CanonicalCorrelation {
-    /// Each correlation beside those of as many tables whose second view has its rows shuffled: the share of them,
+    /// Each correlation compared with those of as many tables whose second view has its rows permuted: the share of them,
     /// itself included, whose correlation of the same rank is as large. For few rows, and with a ridge. A strong first
     /// pair makes it hard on the later ones. Permutation k is drawn from stream k of `seed`.
     ///

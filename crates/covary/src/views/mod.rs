@@ -1,4 +1,4 @@
-//! Several tables about the same rows: what views have in common, and which components live in which.
+//! Several views of the same rows: what they have in common, and which components are active in which.
 
 mod activity;
 mod canonical;

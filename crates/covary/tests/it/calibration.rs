@@ -22,18 +22,18 @@ fn check_coverage(simulate: impl Fn(Shape, u64) -> (Dataset, LinearGaussian), sp
         })
         .sum::<f64>()
         / SEEDS as f64;
-    assert!((0.94..=0.96).contains(&mean), "with {share} hidden, 95 % intervals hold {mean}");
+    assert!((0.94..=0.96).contains(&mean), "with {share} hidden, 95 % intervals cover {mean}");
 }
 
 #[test]
-fn ppca_intervals_hold_their_share_of_hidden_cells() {
+fn ppca_intervals_cover_their_share_of_hidden_cells() {
     for share in [0.1, 0.3, 0.5] {
         check_coverage(simulate::ppca, &Spec::ppca(3), share);
     }
 }
 
 #[test]
-fn factor_analysis_intervals_hold_their_share_of_hidden_cells() {
+fn factor_analysis_intervals_cover_their_share_of_hidden_cells() {
     for share in [0.1, 0.3, 0.5] {
         check_coverage(simulate::factor_analysis, &Spec::factor_analysis(3), share);
     }

@@ -24,7 +24,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) method: Method,
-    /// What to fit with so many components.
+    /// What to fit with this many components.
     pub(crate) spec: fn(usize) -> Spec,
     pub(crate) gaps: Gaps,
     /// How it fares when the noise is 1e-10 of the signal.

@@ -285,14 +285,14 @@ fn intervals_of_a_small_table_hold_their_share_of_hidden_cells() {
         plugged += interval_coverage(&whole, &fit.model.impute(&table).unwrap(), &[0.95]).unwrap()[0];
     }
     let (sampled, plugged) = (sampled / SEEDS as f64, plugged / SEEDS as f64);
-    eprintln!("95 % intervals hold {sampled:.4} of hidden cells by draws, {plugged:.4} by the plug-in fit");
+    eprintln!("95 % intervals cover {sampled:.4} of hidden cells by draws, {plugged:.4} by the plug-in fit");
     assert!((0.93..=0.97).contains(&sampled), "{sampled}");
     assert!(plugged < sampled, "{plugged}");
 }
 
 /// The variance of the model's components is about that of its draws, surplus components or not.
 #[test]
-fn the_model_is_the_centre_of_its_draws() {
+fn the_model_is_the_center_of_its_draws() {
     let (data, _) = simulate::rotated(100, &[5.0, 4.0, 3.0, 2.0, 1.0, 1.0, 1.0, 1.0], 4);
     for q in [3, 6] {
         let fit = Gibbs { draws: 200, ..Gibbs::default() }.fit(&data, &Spec::ppca(q)).expect("a table");

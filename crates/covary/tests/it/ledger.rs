@@ -103,7 +103,7 @@ fn every_oddity_is_one_sentence_with_a_remedy() {
     let data = Dataset::new(Matrix::from_rows(&rows)).unwrap();
     let said: Vec<String> = Ledger::of(&data).oddities(&data).map(|o| o.to_string()).collect();
     let begin = [
-        "1 row(s) hold no value at all (row 4",
+        "1 row(s) have no value at all (for example row 4",
         "no value at all in `x2`:",
         "one value only in `x3`:",
         "all values are equal in `x1`:",

@@ -41,3 +41,4 @@ mod shared_private;
 mod spectral;
 mod variational;
 mod whole_table;
+mod words;

@@ -47,7 +47,7 @@ fn spec_of(mixture: &Mixture) -> Spec {
     }
 }
 
-/// Components of a record in the order of falling weight.
+/// Components of a record in the order of decreasing weight.
 fn order(pi: &Value) -> Vec<usize> {
     let pi = flat(pi);
     let mut order: Vec<usize> = (0..pi.len()).collect();
@@ -430,7 +430,7 @@ fn components_far_apart_are_found_with_gaps() {
     let fit = MixtureEm::of(3).fit(&data, &Spec::ppca(2)).unwrap();
     assert_eq!(fit.report.termination, Termination::Converged);
     assert!(fit.model.log_likelihood(&data).unwrap() > truth.log_likelihood(&data).unwrap());
-    // By falling weight: the last of the truth comes first.
+    // By decreasing weight: the last of the truth comes first.
     let found = fit.model.labels(&data).unwrap();
     let wrong = found.iter().zip(&labels).filter(|(f, t)| **f != 2 - **t).count();
     assert!(wrong <= 3, "{wrong} of 900 rows in another component");

@@ -14,7 +14,7 @@ fn shape(rows: usize, columns: usize, n_components: usize) -> Shape {
     Shape { rows, columns, n_components }
 }
 
-/// Finite everywhere, axes orthonormal, variances falling, their sum within the total.
+/// Finite everywhere, axes orthonormal, variances descending, their sum within the total.
 #[track_caller]
 fn check_sane(axes: &Principal) {
     let q = axes.components.n_rows();

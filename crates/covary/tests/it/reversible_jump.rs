@@ -156,7 +156,7 @@ fn a_wide_range_of_variances() {
     let table = simulate::rotated(60, &[1e6, 1e3, 1.0, 1.0, 1.0, 1.0], 6).0;
     let got = quick().sample(&table).unwrap();
     assert_eq!(got.mode(), 2, "{got:?}");
-    // The same spectrum but for the strong columns, which are found either way.
+    // The same spectrum except for the strong columns, which are found either way.
     let mild = simulate::rotated(60, &[100.0, 30.0, 1.0, 1.0, 1.0, 1.0], 6).0;
     assert!((quick().sample(&mild).unwrap().mean - got.mean).abs() < 0.2);
 }

@@ -16,7 +16,7 @@ fn table() -> Dataset {
 }
 
 #[test]
-fn intervals_hold_what_they_promise_on_a_simulated_table() {
+fn intervals_cover_what_they_promise_on_a_simulated_table() {
     let (whole, truth) = simulate::factor_analysis(Shape { rows: 2000, columns: 15, n_components: 3 }, 1);
     let found = check(&simulate::hide(&whole, 0.1, 2), &Spec::factor_analysis(3));
     assert!((2600..=2700 + 100).contains(&found.n_hidden), "{}", found.n_hidden);

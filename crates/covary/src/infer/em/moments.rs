@@ -1,4 +1,4 @@
-//! What the E-step leaves behind: a mergeable value, and all the M-step sees [M 1.5.2].
+//! The result of the E-step: a mergeable value, and all that the M-step needs [M 1.5.2].
 
 use super::expectation::Expectation;
 use super::parameters::{Frame, Parameters};

@@ -191,7 +191,7 @@ impl Pairs {
         }
         let rows: Vec<Vec<f64>> = parallel::map(d, |j| {
             let of = |k: usize| &gaps[k * words..][..words];
-            // Bits beyond the last row are no gaps either.
+            // Bits beyond the last row are not gaps either.
             let beyond = (64 * words - n) as u32;
             let count = |k: usize| f64::from(count_clear_in_both(of(j), of(k)) - beyond);
             (0..d).map(|k| if k <= j { count(k) } else { 0.0 }).collect()

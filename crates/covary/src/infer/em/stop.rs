@@ -45,8 +45,8 @@ impl Aitken {
         self.met >= 2
     }
 
-    /// Tells that the next gains are those of extrapolated cycles, or follow one, where plain steps
-    /// would have gained at `rate`. Such gains are no geometric series: they fall at once where the
+    /// Notes that the next gains are those of extrapolated cycles, or follow one, where plain steps
+    /// would have gained at `rate`. Such gains are not a geometric series: they fall at once where the
     /// fast directions end and say nothing about the slow ones, which are therefore remembered.
     pub(crate) fn extrapolate(&mut self, rate: f64) {
         self.slowest = self.slowest.max(rate.min(SLOWEST));

@@ -1,10 +1,10 @@
-//! The climb with gaps [M 1.7.6]: MAP-EM for W, μ and σ², α after every step, components dropped on
+//! The iteration with gaps [M 1.7.6]: MAP-EM for W, μ and σ², α after every step, components dropped on
 //! the way.
 //!
 //! Two moves make it as fast as parameter-expanded EM. Both leave J no lower, though [M 1.5.6] has
-//! neither: a precision that is re-estimated is no fixed prior.
+//! neither: a precision that is re-estimated is not a fixed prior.
 //!
-//! **Turning.** ℓ depends on `W Wᵀ` alone, so W may be turned for the prior's sake. The best turn
+//! **Rotation.** ℓ depends on `W Wᵀ` alone, so W may be rotated for the prior's sake. The best rotation
 //! makes its columns orthogonal: `Σ ln ‖W_·i‖² ≥ ln |WᵀW|` (Hadamard), which is what the simple rule
 //! pays; and for given precisions `Σ αᵢ ‖W_·i‖²` is least when the longest column has the smallest
 //! (von Neumann). Left to EM, this turn takes about N/(αᵢσ²) steps.

@@ -1,4 +1,4 @@
-//! Bayesian PCA by type-II maximum likelihood: components that the data do not ask for are dropped
+//! Bayesian PCA by type-II maximum likelihood: components that the data do not support are dropped
 //! [M 1.7].
 
 mod ascent;
@@ -26,7 +26,7 @@ use crate::{Dataset, Error, LinearGaussian, Spec};
 /// equations; one with gaps is climbed.
 ///
 /// [`FitReport::relevance`] has α in one over the squared unit of the table (of the standardized
-/// table, if [`Spec::standardize`]), rising: the first component counts most. The trace begins where
+/// table, if [`Spec::standardize`]), in ascending order: the first component counts most. The trace begins where
 /// the last component was dropped, since densities over different numbers of loadings do not compare.
 ///
 /// ```

@@ -19,7 +19,7 @@ pub struct RelevantComponents {
     pub noise_variance: f64,
     /// `vᵢ = σ² + ‖W_·i‖²`: the model's variance along each kept axis, in decreasing order.
     pub model_variances: Vec<f64>,
-    /// αᵢ, rising.
+    /// αᵢ, in ascending order.
     pub relevance: Vec<f64>,
     pub(super) at_floor: bool,
 }

@@ -1,4 +1,4 @@
-//! Anderson's extrapolation of a fixed-point iteration, for climbs (Henderson & Varadhan 2019).
+//! Anderson's extrapolation of a fixed-point iteration, for increasing objectives (Henderson & Varadhan 2019).
 //!
 //! With f = EM(θ) − θ, the next point is that of the last few steps' affine hull where f, were it linear,
 //! would be shortest:
@@ -13,7 +13,7 @@ use crate::linalg::rows::{add_multiple, wide_dot};
 /// Steps remembered; from 2 on their number hardly mattered. Yeast (6178 × 77, 11 to 25 % gaps) took 18
 /// to 19 steps to the end instead of 44 to 66, and 12 to the default tolerance instead of 20 to 27.
 const DEPTH: usize = 5;
-/// Added to the least-squares problem, relative to its trace: a step that tells nothing new is ignored.
+/// Added to the least-squares problem, relative to its trace: a step without new information is ignored.
 const RIDGE: f64 = 1e-10;
 
 /// The last points and their steps.

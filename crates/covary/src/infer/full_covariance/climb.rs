@@ -1,4 +1,4 @@
-//! EM steps, extrapolated; a step that would fall is made again without.
+//! EM steps, extrapolated; a step that would decrease the objective is repeated without.
 
 use super::anderson::Anderson;
 use super::expectation::Moments;

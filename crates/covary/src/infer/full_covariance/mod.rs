@@ -1,4 +1,4 @@
-//! A Gaussian with an unrestricted covariance, complete or with gaps, held up by pseudo-rows.
+//! A Gaussian with an unrestricted covariance, complete or with gaps, regularized by pseudo-rows.
 
 mod anderson;
 mod climb;
@@ -39,7 +39,7 @@ use climb::Climb;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct FullCovariance {
-    /// λ: so many rows of variance v in every direction are added to those seen. 5, the default, filled
+    /// λ: this many rows of variance v in every direction are added to those seen. 5, the default, filled
     /// the gaps of three tables best on average, 3 and 10 less than half a percent worse. 0 is maximum
     /// likelihood, which needs more rows than columns.
     pub pseudo_rows: f64,
@@ -128,7 +128,7 @@ impl FullCovariance {
     }
 }
 
-/// `W = D U (Λ − λ_d)^½`, `Ψ = λ_d D²`: canonical but for signs, since `Wᵀ Ψ⁻¹ W` is diagonal.
+/// `W = D U (Λ − λ_d)^½`, `Ψ = λ_d D²`: canonical except for signs, since `Wᵀ Ψ⁻¹ W` is diagonal.
 fn model(
     values: &[f64],
     axes: &Matrix,

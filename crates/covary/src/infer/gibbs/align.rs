@@ -1,5 +1,5 @@
-//! Draws turned towards each other [M 2.5.5]: without ARD the posterior does not change when the
-//! loadings are turned, with ARD when components change places and signs.
+//! Draws rotated towards each other [M 2.5.5]: without ARD the posterior does not change when the
+//! loadings are rotated, with ARD when components change places and signs.
 
 use super::table::Parameters;
 use crate::Matrix;

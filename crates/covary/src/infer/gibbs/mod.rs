@@ -33,10 +33,10 @@ use table::Table;
 /// μ_k | σ_k² ~ N(0, σ_k²/κ_μ)    αᵢ ~ G(a, b)          in the units of the table, centered and scaled
 /// ```
 ///
-/// One σ² for [`Spec::ppca`], one per column for [`Spec::factor_analysis`]. Intervals of gaps then hold
+/// One σ² for [`Spec::ppca`], one per column for [`Spec::factor_analysis`]. Intervals of gaps then cover
 /// the uncertainty of the parameters, which those of a single fitted model leave out; on small
-/// tables that is what makes them honest. [`Fit::draws`](super::Fit) has the draws, chain after chain, in
-/// the user's units and turned towards each other; `model` is their mean.
+/// tables that is what calibrates them. [`Fit::draws`](super::Fit) has the draws, chain after chain, in
+/// the user's units and rotated towards each other; `model` is their mean.
 ///
 /// ```
 /// use covary::{data::{simulate, Shape}, infer::Gibbs, Density, Estimator, Spec};
@@ -65,20 +65,20 @@ pub struct Gibbs {
     /// the noise variance would come from the prior alone. ARD finds the size, and shrinks components
     /// that nothing asks for; hence the default.
     pub ard: bool,
-    /// κ₀, the precision of the loadings in units of the noise without ARD: so many pseudo-rows.
+    /// κ₀, the precision of the loadings in units of the noise without ARD, as a number of pseudo-rows.
     pub kappa0: f64,
     /// Shape a of the prior of α.
     pub ard_shape: f64,
     /// Rate b of the prior of α.
     pub ard_rate: f64,
-    /// ν₀: so many pseudo-cells say what the noise is.
+    /// ν₀: the number of pseudo-cells that inform the noise.
     pub nu0: f64,
-    /// s₀²: what they say, as a share of the observed variance. With 1, σ² stays above about 1/(observed
+    /// s₀²: their variance, as a share of the observed variance. With 1, σ² stays above about 1/(observed
     /// cells): where the noise is less (100 × 8 cells, 0.001 of the signal: intervals 25 times too wide)
-    /// set it to what the noise may be. Much smaller by default would make small tables too sure: 93 % of
-    /// 95 % at 30 rows with 1e-3, 96 % with 1.
+    /// set it to what the noise may be. A much smaller default would make intervals of small tables too
+    /// narrow: at 30 rows 95 % intervals cover 93 % with 1e-3, 96 % with 1.
     pub s0_squared: f64,
-    /// κ_μ: so many pseudo-rows say that the mean is the observed one.
+    /// κ_μ: the number of pseudo-rows at the observed mean.
     pub kappa_mu: f64,
     /// Whether σ² is drawn with W and μ integrated out, which mixes faster at the same cost.
     pub blocked: bool,

@@ -1,6 +1,6 @@
 //! Moves along which no fitted value changes (generalized Gibbs, Liu & Sabatti 2000).
 //!
-//! `x → A x + a, W → W A⁻¹, μ → μ − W A⁻¹ a` leaves `W x + μ` where it is: only the priors say where on
+//! `x → A x + a, W → W A⁻¹, μ → μ − W A⁻¹ a` leaves `W x + μ` where it is: only the priors decide where on
 //! such an orbit the chain should stand. X and (W, μ), each drawn given the other, walk along it in steps
 //! of 1/√N; here every direction of it is drawn from its own conditional, for the price of q × q matrices.
 
@@ -123,7 +123,7 @@ impl Orbit {
         }
     }
 
-    /// Components i and j turned by θ: x stays standard normal, and
+    /// Components i and j rotated by θ: x stays standard normal, and
     /// ```text
     /// 2θ ~ von Mises, ∝ exp(−¼ (αᵢ − αⱼ) [(Hᵢᵢ − Hⱼⱼ) cos 2θ + 2 Hᵢⱼ sin 2θ])      uniform if αᵢ = αⱼ
     /// ```

@@ -1,4 +1,4 @@
-//! Where chains start: far apart, so that meeting means something.
+//! Overdispersed starts of the chains, so that their agreement is informative.
 
 use super::random::{drawn_relevance, scaled_inverse_chi_squared, standard_normal};
 use super::sweep::{Beliefs, Relevance, Sampler};

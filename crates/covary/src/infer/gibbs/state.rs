@@ -1,4 +1,4 @@
-//! Where the chains stand and what they have kept: all that a run needs to go on, as bytes.
+//! The state of the chains and their kept draws: all that a run needs to be continued, as bytes.
 
 use super::table::Parameters;
 use crate::checksum::Checksum;
@@ -29,7 +29,7 @@ use std::io::{self, Read, Write};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct GibbsState {
-    /// Of table, request and options but for the number of draws.
+    /// Of table, request and options except for the number of draws.
     pub(super) fingerprint: u64,
     /// Made by each chain.
     pub(super) sweeps: usize,
@@ -137,7 +137,7 @@ impl GibbsState {
         Ok(Self { fingerprint, sweeps, chains })
     }
 
-    /// Whether it has so many chains, all as long, of this table's columns and the components asked for.
+    /// Whether it has this many chains, all as long, of this table's columns and the components asked for.
     pub(super) fn fits(&self, chains: usize, data: &Dataset, spec: &Spec) -> bool {
         let shape = (data.n_columns(), spec.n_components);
         let length = self.chains.first().map_or(0, |chain| chain.draws.len());

@@ -121,7 +121,7 @@ fn central_loadings(draws: &[Parameters], noise: &[f64]) -> Result<Matrix, Error
 /// A scalar that no turn of the components changes, by name.
 type Scalar<'a> = (String, Box<dyn Fn(&Draw) -> f64 + Sync + 'a>);
 
-/// What the chains say of the likelihood, the noise, the signal and the scalars they know least, and a
+/// Diagnostics of the likelihood, the noise, the signal and the scalars they know least, and a
 /// warning that names the worst unless they know all of them.
 fn monitored(chains: &[Vec<&Draw>], table: &Table, loadings: &Matrix) -> (Vec<Monitored>, Option<Warning>) {
     let names = table.data.column_names();

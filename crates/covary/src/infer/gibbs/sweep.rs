@@ -28,7 +28,7 @@ pub(super) struct Beliefs {
     pub(super) relevance: Relevance,
 }
 
-/// What is believed of α.
+/// The prior of α.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Relevance {
     Fixed(f64),
@@ -43,7 +43,7 @@ pub(super) struct Sampler<'a> {
     pub(super) blocked: bool,
 }
 
-/// What the scores say of loadings and mean, `v_k | σ_k², X ~ N(v̂_k, σ_k² Λ_k⁻¹)` with
+/// The conditional posterior of loadings and mean given the scores, `v_k | σ_k², X ~ N(v̂_k, σ_k² Λ_k⁻¹)` with
 /// `v_k = (w_k, μ_k)`.
 pub(super) struct Regression {
     /// Packed lower factors of Λ_k: one row for all columns of a complete table, else one per column.

@@ -27,7 +27,7 @@ pub(super) struct Climb<'a> {
     rows: Vec<usize>,
     models: Vec<Parameters>,
     weights: Vec<f64>,
-    /// What the rows say of the models as they stand; `None` before the first step.
+    /// Responsibilities of the rows under the current models; `None` before the first step.
     shares: Option<Shares>,
     trace: Vec<f64>,
     aitken: Aitken,
@@ -250,7 +250,7 @@ impl<'a> Climb<'a> {
         Ok(())
     }
 
-    /// E-step: what the rows say of the models; whether the stopping rule is met.
+    /// E-step: responsibilities of the rows; whether the stopping rule is met.
     fn expect(&mut self) -> Result<bool, Error> {
         let mixture = self.mixture()?;
         let shares = mixture.shares(self.data)?;

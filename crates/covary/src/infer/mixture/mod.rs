@@ -54,7 +54,7 @@ pub struct MixtureEm {
     pub parameter_expansion: bool,
     /// λ, added to every variance after each M-step, in squared units of the table. Without one the noise has
     /// a floor, a share of the observed variance, and a model that has lost its rows is moved or removed;
-    /// with one every model stays. The likelihood may then fall by a little, as λ is no part of it.
+    /// with one every model stays. The likelihood may then fall by a little, as λ is not a part of it.
     ///
     /// ```text
     /// C_k = S_k + λ I        S_k: the covariance that the M-step finds
@@ -64,7 +64,7 @@ pub struct MixtureEm {
     pub shared_covariance: bool,
     /// Where to start.
     pub init: MixtureInit,
-    /// Further starts from other seeds: the likelihood has many maxima, and most bad ones are told apart
+    /// Further starts from other seeds: the likelihood has many maxima, and most bad ones are distinguished
     /// early. Each makes five steps, the best third goes on to twenty, and the best of these to the end;
     /// of a long table the others are made on a part of its rows. Without chance, as from given
     /// parameters, there are none.
@@ -198,7 +198,7 @@ const FLOOR: f64 = 1e-6;
 /// Steps of each start before a third of them is taken, and of these before the best is.
 const SHORT: [usize; 2] = [5, 20];
 const KEPT: usize = 3;
-/// Rows that are enough to compare starts: so many, and so many for each axis and mean of a model.
+/// Rows that are enough to compare starts: this many, and this many for each axis and mean of a model.
 const ROWS_OF_STARTS: usize = 1000;
 const ROWS_PER_AXIS: usize = 25;
 /// Columns up to which the closed form is taken, and how many for each component.
@@ -267,7 +267,7 @@ impl MixtureEm {
     /// The name of this method.
     pub const NAME: &'static str = "mixture-em";
 
-    /// So many models, everything else by default.
+    /// This many models, everything else by default.
     pub fn of(n_mixtures: usize) -> Self {
         Self { n_mixtures, ..Self::default() }
     }

@@ -18,7 +18,7 @@ const ROUNDS: usize = 10;
 /// Rows whose distances one thread takes at a time.
 const BLOCK: usize = 512;
 
-/// Rows told apart.
+/// Rows that are distinguished.
 pub(super) struct Clusters {
     /// In units of the frame, about its mean; K × d.
     pub(super) centers: Matrix,

@@ -1,5 +1,5 @@
 //! The bound, term by term ([M 2.2.3] and [M 2.3.5]), and the moves along which the model stays the same
-//! while the bound rises ([M 2.2.4], [M 2.3.3]).
+//! while the bound increases ([M 2.2.4], [M 2.3.3]).
 
 use super::rotation::{Rotation, Turned};
 use super::state::{Gamma, Prior, State, Statistics, trace_product};

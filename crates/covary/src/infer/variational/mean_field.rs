@@ -1,4 +1,4 @@
-//! Mean-field variational Bayes [M 2.2]: every factor apart.
+//! Mean-field variational Bayes [M 2.2]: all factors independent.
 
 use super::bound::{Parts, bound, rotate, translate_mean_field};
 use super::state::{Gamma, Prior, State, Statistics};
@@ -20,7 +20,7 @@ use crate::{Dataset, Error, LinearGaussian, Matrix, Spec};
 ///
 /// With [`Spec::views`] every view has its own αᵢ and its own τ (or one for each of its columns), so that a
 /// component may live in some views and not in others: [`Activity`](crate::views::Activity) says which. Components
-/// then come by decreasing strength, not turned to the canonical form, which would mix them.
+/// then come by decreasing strength, not rotated to the canonical form, which would mix them.
 ///
 /// Components that the table does not support are pruned: [`Spec::n_components`] is the most there can
 /// be. Gaps are integrated out exactly; the price of independence is intervals a little too narrow and

@@ -1,4 +1,4 @@
-//! Variational Bayes ([M 2.1] to [M 2.3]): a distribution over everything unknown, raised towards the posterior.
+//! Variational Bayes ([M 2.1] to [M 2.3]): a distribution over everything unknown that approximates the posterior.
 //!
 //! Both methods sweep the same way: rows are passed once for the moments of q(X) ([`state`]), the other
 //! factors follow from these ([`mean_field`], [`structured`]), and the bound comes from what is at hand
@@ -64,7 +64,7 @@ impl Settings {
     }
 }
 
-/// What tells the two methods apart.
+/// What distinguishes the two methods.
 trait Scheme {
     const NAME: &'static str;
     /// Whether q keeps loadings and mean together with the noise.
@@ -352,7 +352,7 @@ fn start(data: &Dataset, spec: &Spec, frame: &Frame, prior: &Prior, coupled: boo
     })
 }
 
-/// The turn that puts components in the order of their falling strength over all views, with signs by the
+/// The rotation that puts components in the order of their descending strength over all views, with signs by the
 /// library's rule.
 fn falling(loadings: &Matrix, strengths: &Matrix) -> Matrix {
     let q = loadings.n_columns();

@@ -1,4 +1,4 @@
-//! The turn of the latent space that raises the bound most [M 2.2.4].
+//! The rotation of the latent space that increases the bound most [M 2.2.4].
 
 use super::state::{Gamma, trace_product};
 use crate::infer::lbfgs::{Lbfgs, Value};
@@ -49,7 +49,7 @@ impl Turned {
         -0.5 * trace + (self.n - d) * ln_det - relevance
     }
 
-    /// The gauge of one view, `Σ⟨xxᵀ⟩ = N I` and `Σ⟨wwᵀ⟩` diagonal and falling (2.9).
+    /// The gauge of one view, `Σ⟨xxᵀ⟩ = N I` and `Σ⟨wwᵀ⟩` diagonal and descending (2.9).
     fn canonical(&self, k: &Matrix) -> Result<Option<Rotation>, Error> {
         let (p, n, q) = (&self.p, self.n, k.n_rows());
         let Eigen { values, vectors } = eigen(p)?;

@@ -1,4 +1,4 @@
-//! The factors of q, and what one pass over the rows says of them.
+//! The factors of q, and their moments from one pass over the rows.
 
 use crate::infer::em::LatentMoments;
 use crate::infer::em::parameters::{Frame, Parameters};
@@ -78,7 +78,7 @@ impl State {
         self.relevance.len()
     }
 
-    /// Where among so many entries that of column `j` stands: one for all, for each column or for each view.
+    /// Where among this many entries that of column `j` stands: one for all, for each column or for each view.
     pub(super) fn place(&self, entries: usize, j: usize) -> usize {
         match entries {
             1 => 0,

@@ -91,7 +91,7 @@ impl Pool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The smallest buffer that has so many bytes. A new one's are zeros, which the system gives as
+    /// The smallest buffer that has this many bytes. A new one's are zeros, which the system gives as
     /// they are written to.
     pub(super) fn take(&self, length: usize) -> Vec<u8> {
         let mut buffers = self.buffers();

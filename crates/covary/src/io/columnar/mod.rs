@@ -342,7 +342,7 @@ fn joined(pieces: &[ArrayRef], data_type: &DataType) -> ArrayRef {
 
 /// Runs a decoder on bytes that nobody vouches for. The crates return errors for nearly all damage
 /// and assert the rest: their panic is a damaged file like any other. (A panic hook, which is the
-/// program's to set, still hears of it; [`is_decoding`](super::is_decoding) tells it to be silent.)
+/// program's to set, is still called; [`is_decoding`](super::is_decoding) tells it to be silent.)
 fn guarded<T>(format: &'static str, decode: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let contradiction = || Error::Damaged { format, why: "its parts contradict each other".to_owned() };
     super::DECODING.fetch_add(1, Ordering::SeqCst);

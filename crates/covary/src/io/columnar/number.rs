@@ -78,7 +78,7 @@ pub(super) fn widened(array: &ArrayRef, to: &DataType) -> ArrayRef {
         DataType::UInt16 => wide::<UInt16Type>(array),
         DataType::UInt32 => wide::<UInt32Type>(array),
         DataType::UInt64 => wide::<UInt64Type>(array),
-        other => unreachable!("{other} is no type of integers"),
+        other => unreachable!("{other} is not a type of integers"),
     };
     match to {
         DataType::Int8 => narrow::<Int8Type>(cells),
@@ -92,7 +92,7 @@ pub(super) fn widened(array: &ArrayRef, to: &DataType) -> ArrayRef {
             let decimals: PrimitiveArray<Decimal128Type> = cells.into_iter().collect();
             Arc::new(decimals.with_data_type(to.clone()))
         }
-        other => unreachable!("{other} is no wider type of integers"),
+        other => unreachable!("{other} is not a wider type of integers"),
     }
 }
 
@@ -115,7 +115,7 @@ macro_rules! of_type {
             DataType::Decimal64(..) => $f::<Decimal64Type>($($argument),*),
             DataType::Decimal128(..) => $f::<Decimal128Type>($($argument),*),
             DataType::Decimal256(..) => $f::<Decimal256Type>($($argument),*),
-            other => unreachable!("{other} is no type of numbers"),
+            other => unreachable!("{other} is not a type of numbers"),
         }
     };
 }

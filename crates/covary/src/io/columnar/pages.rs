@@ -271,7 +271,7 @@ impl<R: Read> Compact<R> {
         Ok((sizes, stored))
     }
 
-    /// Passes over a list of at most so many numbers, given by their differences in blocks.
+    /// Passes over a list of at most this many numbers, given by their differences in blocks.
     fn pass_differences(&mut self, most: u64) -> io::Result<()> {
         const LARGEST_BLOCK: u64 = 1 << 16; // of writers known to us: 2048
         let (block, minis, n) = (self.varint()?, self.varint()?, self.varint()?);

@@ -81,7 +81,7 @@ fn read_from<S: Source>(source: &S, options: &ReadOptions) -> Result<Table, Erro
     plan.table(values, ends, parts)
 }
 
-/// The columns that are read straight. A number that means a gap is told apart in arrays.
+/// The columns that are read straight. A number that means a gap is distinguished in arrays.
 fn flat_columns<'a>(plan: &Plan, metadata: &ParquetMetaData, pages: &'a [Vec<Vec<Page>>]) -> Vec<Flat<'a>> {
     if !plan.gaps.no_numbers() {
         return Vec::new();

@@ -74,7 +74,7 @@ pub(super) fn cell(array: &ArrayRef, row: usize) -> String {
                 .get(row)
                 .map_or_else(String::new, |&key| cell(dictionary.values(), key))
         }
-        // Nested columns are told of by their type.
+        // Nested columns are described by their type.
         other => other.to_string(),
     }
 }

@@ -140,7 +140,7 @@ impl<'a> Chain<'a> {
         truncated_gamma::draw(self.problem.phi_shape(), 0.5 * s / self.sigma2, &mut self.rng)
     }
 
-    /// Every pair of components is turned in its plane, exactly from its conditional:
+    /// Every pair of components is rotated in its plane, exactly from its conditional:
     /// `exp(c [cos 2θ (sᵢ − sⱼ)/2 + sin 2θ sᵢⱼ])`, c = (φⱼ − φᵢ)/2σ².
     fn rotate_pairs(&mut self) {
         let (q, d) = (self.s.len(), self.problem.a.len());

@@ -21,7 +21,7 @@ use std::fmt;
 /// ```
 ///
 /// Nothing in these priors has a unit, so the answer is the same for the table times any number,
-/// plus any row. It is exact but for the error of the draws, where
+/// plus any row. It is exact except for the error of the draws, where
 /// [`Criteria`](super::Criteria) approximates; but **it depends on `a1`**, so quote both. Use it
 /// to audit a choice, on up to a few dozen columns.
 ///
