@@ -136,7 +136,7 @@ n_features_in_, feature_names_in_
         theirs = _options.word(self, "inference", ("newton", "fixed_point")) == "fixed_point"
         asked, d = _options.whole(self, "n_components"), rows.shape[1]
         if asked is not None and asked > d:
-            raise ComponentsError(f"n_components={asked} must be at most n_features={d}")
+            raise ComponentsError(f"{asked} components are too many for {d} columns: ask for at most {d}")
         rotation, tol = _options.word(self, "rotation", _ROTATIONS), _options.number(self, "tol")
         request: _covary.Request = {
             "n_components": asked if asked is not None else "identified",
