@@ -1,4 +1,12 @@
 //! The native half of the Python package `covary`: arrays in, arrays out, no formula.
+//!
+//! `python/covary/_table.py` lets scikit-learn check a table, or passes by it when nothing needs doing; `array.rs` looks at
+//! NumPy's memory without a copy (the one place with `unsafe`). `work.rs` runs the work on threads of its own without the
+//! interpreter lock, while the calling thread handles Ctrl-C and shows progress; a panic becomes a `RuntimeError`.
+//! `request.rs` makes a `covary::family::Request` of keywords and learns it; `learned.rs` wraps the `Learned` with the place
+//! of its columns in the user's table (`place.rs`), so that `save` writes the command's bytes; `linear.rs`, `mixture.rs` and
+//! `sources.rs` add what only models of their kind have. `principal.rs` wraps `model::Principal` and `infer::Incremental`, whose
+//! conventions are scikit-learn's. `error.rs` says which exception stands for which variant of `Error`.
 
 mod array;
 mod choose;

@@ -3,6 +3,12 @@
 //! [`Facts`] are asked for first, [`figures()`] drawn of the same model, and [`html`] puts both on a page:
 //! no network, no file beside it. Sentences that judge ("limitations") follow from the facts alone, in
 //! `doubts.rs`; layout is in `template.rs`, `page.css` and `page.js`.
+//!
+//! `cmd/report.rs` reads, fits and checks as `impute` does and hands the results to `page::Facts::of`, which only asks the
+//! library. Sentences that judge follow from the facts (`page/doubts.rs`), so that `--json` has them too. `page/figures.rs`
+//! draws each figure light and dark; where the two differ in colors alone the page holds one drawing whose colors are CSS
+//! variables (`Colors::joined`). Marks carry a `<title>` and the `data-series` of their legend entry: `page.js` makes tips
+//! and switches of them, and an SVG by itself has tips in any browser. A policy in the page's head forbids to load anything.
 
 mod doubts;
 mod facts;

@@ -1,4 +1,8 @@
 //! Mixtures of linear-Gaussian models by EM, complete or with gaps [M 1.9].
+//!
+//! Responsibilities come from each model's `log_density`, and a row of weight r enters the E-step of EM or of
+//! `FullCovariance` as √r times itself, so that one kernel serves both (`LatentMoments::of_weighted`,
+//! `full_covariance::Moments`). A classifier fits each class by itself and keeps the result as a `Mixture`.
 
 mod climb;
 mod maximize;

@@ -4,6 +4,15 @@
 //! type are kept aside and leave as they came. A filled column keeps its type: a gap in a column of
 //! integers is filled by the nearest integer. Where the type has no room for one, the column leaves as the next
 //! wider type of integers that has.
+//!
+//! `io/columnar/` turns the batches of Parquet and Arrow into rows of f64 and back. A part of a column whose every cell the
+//! dataset holds exactly is not kept a second time: it is rebuilt from the numbers, and only what stood in its gaps is
+//! remembered. All other parts (text, dates, integers beyond 2⁵³) are kept as they came. Nothing a file claims about its
+//! size is believed before it is decoded, and a panic of a decoder is a damaged file. Where a decoder takes memory for a
+//! claim at once, as Parquet's does for pages and dictionaries, `pages.rs` first walks the headers of all pages and refuses
+//! what their bytes cannot hold. Arrow's file form is read through the index at its end, as Polars' files must be, and
+//! every place the index names is checked against the bytes at hand. Parquet's plain columns of numbers need no batches:
+//! `flat.rs` decodes them a slice of rows at a time, eight columns beside each other, straight into the rows.
 
 pub(super) mod arrow;
 #[cfg(feature = "parquet")]

@@ -15,6 +15,11 @@
 //! assert_eq!(model_file::read(bytes.as_slice())?, learned);   // to the last bit
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! The header's structs are private mirrors of the public types: memory layout may change, files from last year still open,
+//! and a mirror that no longer fits does not compile. A method is kept as its name and its options as text, by the list that
+//! each method has beside its struct (`options!`), so that a new method is saved, and set from a command line, without a line
+//! elsewhere.
 
 mod container;
 mod describe;
