@@ -10,11 +10,11 @@ use covary::data::Ledger;
 use covary::family::{Choice, Family, Grounds, MOST_TRIED, Request, SIGNIFICANT};
 use covary::infer::{Observer, Step, Termination};
 use covary::learn::Watch;
-use covary::learned::{CheckOutcome, Checked, Learned, Rows, Trained};
+use covary::learned::{CheckOutcome, Checked, Learned, Rows};
 use covary::model::ColumnMap;
 use covary::select::{CheckedCell, GapTrend, SelfCheck, SelfCheckOptions, gap_tests};
 use covary::{Dataset, Error, Estimator, Fit, LinearGaussian, Method, Spec};
-use covary_report::words::{ending, objective};
+use covary_report::words::{described, ending, objective};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -267,40 +267,16 @@ fn p_value(p: f64) -> String {
     }
 }
 
-/// What was fitted, and of what size.
-fn fitted_words(learned: &Learned) -> String {
-    let (words, q) = (learned.family.words(), learned.n_components());
-    let each = format!("{} each", count(q, "component"));
-    match &learned.model {
-        Trained::Linear(_) => {
-            let size = if learned.n_shown() < q {
-                format!("{} shared", count(learned.n_shown(), "component"))
-            } else {
-                count(q, "component")
-            };
-            let offered = learned.n_offered().map_or_else(String::new, |n| format!(" of the {n} offered"));
-            format!("fitted {words}, {size}{offered}")
-        }
-        Trained::Mixture(fit) => match &fit.classes {
-            Some(classes) => {
-                let n = classes.names.len();
-                format!("fitted {words} for each of {n} classes of `{}`, {each}", classes.target)
-            }
-            None => format!("fitted a {words} with {}, {each}", count(fit.mixture.models().len(), "model")),
-        },
-        Trained::Sources(_) => format!("separated {}", count(q, "source")),
-    }
-}
-
 /// Says what was fitted, how that ended, and what to doubt.
 fn tell_fitted(console: Console, learned: &Learned) {
     let end = learned.ending();
     let standardized = if learned.standardized() { ", columns standardized" } else { "" };
     let reached =
         end.objective.map_or_else(String::new, |at| format!(", {} {:.2}", objective(at.kind), at.value));
+    let offered = learned.n_offered().map_or_else(String::new, |n| format!(" of the {n} offered"));
     console.say(&format!(
-        "{}{standardized}, by {}: {}{reached}",
-        fitted_words(learned),
+        "fitted {}{offered}{standardized}, by {}: {}{reached}",
+        described(learned),
         learned.method.name,
         ending(&end)
     ));

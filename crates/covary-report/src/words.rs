@@ -2,7 +2,7 @@
 
 use crate::scale::several;
 use covary::infer::{ObjectiveKind, Termination};
-use covary::learned::Ending;
+use covary::learned::{Ending, Learned, Trained};
 
 /// How a fit ended.
 pub fn ending(end: &Ending<'_>) -> String {
@@ -27,5 +27,28 @@ pub fn objective(kind: ObjectiveKind) -> &'static str {
         ObjectiveKind::LogPosterior => "log-posterior",
         ObjectiveKind::LowerBound => "lower bound",
         ObjectiveKind::AverageLogLikelihood => "average log-likelihood",
+    }
+}
+
+/// A learned model by its family and size.
+pub fn described(learned: &Learned) -> String {
+    let (words, q, shown) = (learned.family.words(), learned.n_components(), learned.n_shown());
+    match &learned.model {
+        Trained::Linear(_) => {
+            format!("{words}, {}{}", several(shown, "component"), if shown < q { " shared" } else { "" })
+        }
+        Trained::Mixture(fit) => {
+            let of = match &fit.classes {
+                Some(classes) => {
+                    format!(" for each of {} classes of `{}`", classes.names.len(), classes.target)
+                }
+                None => format!(", {}", several(fit.mixture.models().len(), "model")),
+            };
+            format!("{words}{of}, {} each", several(q, "component"))
+        }
+        Trained::Sources(_) => {
+            let noise = if learned.noisy_sources().is_ok() { " behind noise" } else { "" };
+            format!("{words}, {}{noise}", several(q, "source"))
+        }
     }
 }

@@ -12,10 +12,11 @@ use clap::Args;
 use covary::data::Ledger;
 use covary::family::{Family, Request};
 use covary::io::{Format, Rounding};
-use covary::learned::{Learned, Rows, Trained};
+use covary::learned::{Learned, Rows};
 use covary::model::{ColumnMap, Imputed};
 use covary::{Dataset, Error};
 use covary_report::scale::rounded;
+use covary_report::words::described;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -185,14 +186,9 @@ impl Impute {
         asked.warn_of_constants(console);
         let (data, learned) = (asked.data()?, &asked.learned);
         learned.fill(Rows::New).map_err(|e| asked.refused(e))?;
-        let size = match &learned.model {
-            Trained::Linear(_) => count(learned.n_shown(), "component"),
-            Trained::Mixture(fit) => count(fit.mixture.models().len(), "model"),
-            Trained::Sources(_) => count(learned.n_components(), "source"),
-        };
         console.say(&format!(
-            "filling by {}, {size}, learned from {}",
-            learned.family.words(),
+            "filling by {}, learned from {}",
+            described(learned),
             count(learned.training.n_rows, "row"),
         ));
         if let Ok(fit) = learned.linear() {

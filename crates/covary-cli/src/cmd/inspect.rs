@@ -6,10 +6,10 @@ use crate::input;
 use crate::learn::check_words;
 use clap::Args;
 use covary::family::Family;
-use covary::ica::{self, Mixing};
+use covary::ica;
 use covary::learned::{Learned, LinearFit, MixtureFit, ParameterUncertainty, Trained};
 use covary::{LinearGaussian, Matrix};
-use covary_report::words::{ending, objective};
+use covary_report::words::{described, ending, objective};
 use std::path::PathBuf;
 
 /// Everything in a model file, for people or, with --json, for programs.
@@ -56,7 +56,7 @@ fn head(learned: &Learned) -> String {
     let mut out = Lines::default();
     let (training, d, end) = (&learned.training, learned.columns.len(), learned.ending());
     let standardized = if learned.standardized() { ", fitted to standardized columns" } else { "" };
-    out.say(&format!("{}, {}{standardized}", size(learned), count(d, "column")));
+    out.say(&format!("{}, {}{standardized}", described(learned), count(d, "column")));
     out.say(&format!(
         "learned from {} with {} ({:.1} %), by {}: {}",
         count(training.n_rows, "row"),
@@ -92,26 +92,6 @@ fn head(learned: &Learned) -> String {
         out.say(&format!("warning: {}", warning.message));
     }
     out.0
-}
-
-/// The family and how large the model is.
-fn size(learned: &Learned) -> String {
-    let (words, q, shown) = (learned.family.words(), learned.n_components(), learned.n_shown());
-    let each = format!("{} each", count(q, "component"));
-    match &learned.model {
-        Trained::Linear(_) => {
-            let shared = if shown < q { " shared" } else { "" };
-            format!("{words}, {}{shared}", count(shown, "component"))
-        }
-        Trained::Mixture(fit) => match &fit.classes {
-            Some(classes) => format!("{words} for each class of `{}`, {each}", classes.target),
-            None => format!("{words}, {}, {each}", count(fit.mixture.models().len(), "model")),
-        },
-        Trained::Sources(fit) => {
-            let noise = if matches!(fit.model, Mixing::Noisy(_)) { " behind noise" } else { "" };
-            format!("{words}, {}{noise}", count(q, "source"))
-        }
-    }
 }
 
 /// What only models of its kind have.
