@@ -131,6 +131,14 @@ enum Files<'a> {
 /// The numbers as JSON, and the figure of them.
 type Drawn = (Value, Svg);
 
+/// A figure of these numbers, with them as JSON.
+macro_rules! figure {
+    ($kind:ident, $numbers:expr, $style:expr) => {{
+        let numbers = $numbers;
+        (json(&numbers), $kind::draw(&numbers, $style))
+    }};
+}
+
 /// Pixels of a PNG for each of the figure's own: sharp on today's screens and in print.
 const PNG_SCALE: f64 = 2.0;
 
@@ -235,26 +243,15 @@ impl Plot {
         let failed = |e: covary_report::Error| of_figure(path, e);
         let learned = &input::model(path)?;
         Ok(match self.kind {
-            Kind::Hinton => {
-                let numbers = hinton::numbers(learned).map_err(failed)?;
-                (json(&numbers), hinton::draw(&numbers, style))
-            }
+            Kind::Hinton => figure!(hinton, hinton::numbers(learned).map_err(failed)?, style),
             Kind::Loadings => {
                 let asked = Some(&self.components[..]).filter(|c| !c.is_empty());
-                let numbers = loadings::numbers(learned, asked).map_err(failed)?;
-                (json(&numbers), loadings::draw(&numbers, style))
+                figure!(loadings, loadings::numbers(learned, asked).map_err(failed)?, style)
             }
-            Kind::Relevance => {
-                let numbers = relevance::numbers(learned).map_err(failed)?;
-                (json(&numbers), relevance::draw(&numbers, style))
-            }
-            Kind::Views => {
-                let numbers = views::numbers(learned).map_err(failed)?;
-                (json(&numbers), views::draw(&numbers, style))
-            }
+            Kind::Relevance => figure!(relevance, relevance::numbers(learned).map_err(failed)?, style),
+            Kind::Views => figure!(views, views::numbers(learned).map_err(failed)?, style),
             Kind::Images => {
-                let numbers = images::numbers(learned, None, self.picture(path)?).map_err(failed)?;
-                (json(&numbers), images::draw(&numbers, style))
+                figure!(images, images::numbers(learned, None, self.picture(path)?).map_err(failed)?, style)
             }
             Kind::Map => {
                 let component = self.component();
@@ -278,10 +275,8 @@ impl Plot {
                 let numbers = map::numbers(&map_subject(learned), &name, &places).map_err(failed)?;
                 (json(&numbers), map::draw(&numbers, style))
             }
-            _ => {
-                let numbers = scree::numbers(learned, None).map_err(failed)?;
-                (json(&numbers), scree::draw(&numbers, style))
-            }
+            Kind::Scree => figure!(scree, scree::numbers(learned, None).map_err(failed)?, style),
+            kind => return Err(other_files(kind)),
         })
     }
 
@@ -302,7 +297,7 @@ impl Plot {
                 let numbers = self.map_of_rows(&source, color, &source.name, &numbers_of(&source, color)?)?;
                 Ok((json(&numbers), map::draw(&numbers, style)))
             }
-            _ => {
+            Kind::Select => {
                 let ledger = facts::tell(console, &source);
                 let column_map = mapped(console, &source, &ledger)?;
                 let refused = |e| Failure::of_table(&source.name, e);
@@ -321,6 +316,7 @@ impl Plot {
                 let numbers = select::numbers(&data, &found);
                 Ok((json(&numbers), select::draw(&numbers, style)))
             }
+            kind => Err(other_files(kind)),
         }
     }
 
@@ -332,55 +328,39 @@ impl Plot {
         };
         let learned = &asked.learned;
         Ok(match self.kind {
-            Kind::Sources => {
-                let numbers = sources::numbers(learned, &data).map_err(failed)?;
-                (json(&numbers), sources::draw(&numbers, style))
-            }
-            Kind::Mixture => {
-                let numbers = mixture::numbers(learned, &data).map_err(failed)?;
-                (json(&numbers), mixture::draw(&numbers, style))
-            }
+            Kind::Sources => figure!(sources, sources::numbers(learned, &data).map_err(failed)?, style),
+            Kind::Mixture => figure!(mixture, mixture::numbers(learned, &data).map_err(failed)?, style),
             Kind::Scores => {
                 let color = self.color_by(&asked.source)?;
-                let numbers =
-                    scores::numbers(learned, &data, self.pair()?, color.as_ref()).map_err(failed)?;
-                (json(&numbers), scores::draw(&numbers, style))
+                figure!(
+                    scores,
+                    scores::numbers(learned, &data, self.pair()?, color.as_ref()).map_err(failed)?,
+                    style
+                )
             }
             Kind::Biplot => {
                 let color = self.color_by(&asked.source)?;
-                let numbers =
-                    biplot::numbers(learned, &data, self.pair()?, color.as_ref()).map_err(failed)?;
-                (json(&numbers), biplot::draw(&numbers, style))
+                figure!(
+                    biplot,
+                    biplot::numbers(learned, &data, self.pair()?, color.as_ref()).map_err(failed)?,
+                    style
+                )
             }
             Kind::Covariance => {
-                let numbers = covariance::numbers(learned, &data).map_err(failed)?;
-                (json(&numbers), covariance::draw(&numbers, style))
+                figure!(covariance, covariance::numbers(learned, &data).map_err(failed)?, style)
             }
             Kind::Samples => {
-                let numbers = samples::numbers(learned, &data, self.seed).map_err(failed)?;
-                (json(&numbers), samples::draw(&numbers, style))
+                figure!(samples, samples::numbers(learned, &data, self.seed).map_err(failed)?, style)
             }
-            Kind::Missing => {
-                let numbers = missing::numbers(&data, Some(learned)).map_err(failed)?;
-                (json(&numbers), missing::draw(&numbers, style))
-            }
+            Kind::Missing => figure!(missing, missing::numbers(&data, Some(learned)).map_err(failed)?, style),
             Kind::Images => {
                 let shape = self.picture(Path::new(&asked.model))?;
-                let numbers = images::numbers(learned, Some(&data), shape).map_err(failed)?;
-                (json(&numbers), images::draw(&numbers, style))
+                figure!(images, images::numbers(learned, Some(&data), shape).map_err(failed)?, style)
             }
-            Kind::Intervals => {
-                let numbers = self.hidden(console, asked, &data)?;
-                (json(&numbers), intervals::draw(&numbers, style))
-            }
-            Kind::Map => {
-                let numbers = self.map_of_scores(asked, &data)?;
-                (json(&numbers), map::draw(&numbers, style))
-            }
-            _ => {
-                let numbers = scree::numbers(learned, Some(&data)).map_err(failed)?;
-                (json(&numbers), scree::draw(&numbers, style))
-            }
+            Kind::Intervals => figure!(intervals, self.hidden(console, asked, &data)?, style),
+            Kind::Map => figure!(map, self.map_of_scores(asked, &data)?, style),
+            Kind::Scree => figure!(scree, scree::numbers(learned, Some(&data)).map_err(failed)?, style),
+            kind => return Err(other_files(kind)),
         })
     }
 
@@ -474,6 +454,11 @@ impl Plot {
         let labels = (0..source.table.n_rows()).map(|i| source.table.text(i, column)).collect();
         Ok(Some(ColorBy::Groups { name: color.clone(), labels }))
     }
+}
+
+/// A kind of figure that is made of other files than there are.
+fn other_files(kind: Kind) -> Failure {
+    Failure::Call(format!("--kind {} takes other files", kind.name()))
 }
 
 /// Why there is no figure of a model.
