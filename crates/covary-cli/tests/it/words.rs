@@ -30,12 +30,12 @@ const PLURALS: [&str; 19] = [
 /// What of a line should not have been said.
 fn offense(line: &str) -> Option<&'static str> {
     let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '-').to_owned();
-    // A comma or a bracket before it ends what came before.
-    let words: Vec<(bool, String)> =
-        line.split_whitespace().map(|word| (word.ends_with([',', ':', ';', ')']), bare(word))).collect();
+    // A comma or a bracket between them parts a number from the next word.
+    let words: Vec<(&str, String)> = line.split_whitespace().map(|word| (word, bare(word))).collect();
     for pair in words.windows(2) {
-        let [(ends, number), (_, what)] = pair else { unreachable!("windows of two") };
-        if number == "1" && !ends && PLURALS.contains(&what.as_str()) {
+        let [(before, number), (after, what)] = pair else { unreachable!("windows of two") };
+        let parted = before.ends_with([',', ':', ';', ')']) || after.starts_with('(');
+        if number == "1" && !parted && PLURALS.contains(&what.as_str()) {
             return Some("a plural after 1");
         }
     }
@@ -54,7 +54,7 @@ fn offenses_are_seen() {
     for bad in ["3 rows and 1 columns: x", "-inf nats", "(p = 0e0)", "0 of 0 rows", "1 are left", "a NaN."] {
         assert!(offense(bad).is_some(), "{bad}");
     }
-    for good in ["11 columns", "0.1 rows", "1 row", "row 1, columns b", "10 of 0.5", "information"] {
+    for good in ["11 columns", "0.1 rows", "1 row", "row 1, columns b", "10 of 0.5", "1 (components"] {
         assert_eq!(offense(good), None, "{good}");
     }
 }
@@ -103,7 +103,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ("one_gap", along(30, 3, |i, j, _| (i, j) == (3, 1))),
         ("complete", along(30, 4, |_, _, _| false)),
         // Which cells are missing follows the component so surely that the probability of it is 0.
-        ("trend", along(2000, 4, |_, j, x| j == 0 && x > 0.0)),
+        ("trend", along(300, 4, |_, j, x| j == 0 && x > 0.0)),
     ]
 }
 
@@ -137,12 +137,18 @@ fn odd_tables_are_spoken_of_in_whole_words() {
         };
         for family in families {
             let full = matches!(family, "gaussian" | "gmm");
+            let mixture = matches!(family, "mppca" | "mfa" | "gmm");
             for components in if full { &[""][..] } else { &["", "--components 1"] } {
-                check(&format!("impute t.csv --model {family} {components} -o out.csv"));
+                // Sizes are compared once; to compare them takes most of the time.
+                let sizes = if mixture && !(full || components.is_empty()) { "--mixtures 2" } else { "" };
+                check(&format!("impute t.csv --model {family} {components} {sizes} -o out.csv"));
+                if mixture && components.is_empty() {
+                    continue;
+                }
                 let _ = fs::remove_file(root.join("m.covary"));
-                check(&format!("fit t.csv --model {family} {components} --check -o m.covary"));
+                check(&format!("fit t.csv --model {family} {components} {sizes} --check -o m.covary"));
                 if !root.join("m.covary").exists() {
-                    check(&format!("fit t.csv --model {family} {components} -o m.covary"));
+                    check(&format!("fit t.csv --model {family} {components} {sizes} -o m.covary"));
                 }
                 if root.join("m.covary").exists() {
                     for call in [

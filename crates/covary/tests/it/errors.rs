@@ -152,7 +152,7 @@ fn as_many_components_as_columns_are_refused() {
         );
     }
     let want = |_: &Case| Error::TooManyComponents { asked: 1, rows: 10, columns: 1, max: 0 };
-    check_refused(&table(normal(10, 1, 1)), 1, want, &["1 columns", "at most 0"]);
+    check_refused(&table(normal(10, 1, 1)), 1, want, &["1 column leave", "at most 0"]);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn components_that_leave_no_noise_are_refused_or_stop_at_a_stated_floor() {
                 Err(error) => {
                     assert_eq!(error, Error::DegenerateNoise { asked: q, rank }, "{}", case.name);
                     let message = error.to_string();
-                    assert!(message.contains(&format!("{q} components")), "{message}");
+                    assert!(message.starts_with(&format!("{q} component")), "{message}");
                     assert!(message.contains(&format!("fewer than {rank}")), "{message}");
                     assert!(message.contains("a noise floor or a prior"), "{message}");
                 }
