@@ -107,13 +107,11 @@ impl Selecting {
 #[command(next_help_heading = "Fitting")]
 pub(crate) struct Fitting {
     /// How many components: a number, a share of the variance they must explain, such as 0.9, or
-    /// `auto` for the fewest that predict hidden cells as well as any number up to 8; auto if not
-    /// given. structured, mean-field and evidence take it as the most there may be and drop those
-    /// the table does not support; auto offers up to 30.
-    /// Of pcca it counts what the views share; auto takes the canonical correlations before the first with p > 0.05.
-    /// A gaussian always has one less than columns, and so have the models of a gmm. Of other
-    /// mixtures auto chooses the number by BIC, up to 4. For ica all directions of the table if
-    /// not given, and auto for noisy sources.
+    /// `auto`, which is the default: the family chooses, mostly the fewest that predict hidden cells
+    /// as well as any number up to 8. Methods that drop components (structured, mean-field,
+    /// evidence) take the number as the most there may be; `auto` is up to 30 for them. For pcca it
+    /// is the number that the views share, for mixtures that of each model, for ica that of sources
+    /// (all directions of the table if not given). docs/command-line.md has the rule of each family.
     #[arg(long, verbatim_doc_comment, value_name = "N|SHARE|auto", value_parser = components)]
     pub(crate) components: Option<Components>,
 
@@ -127,12 +125,9 @@ pub(crate) struct Fitting {
     #[arg(long, verbatim_doc_comment, value_name = "NAME=COLUMNS", value_parser = view)]
     pub(crate) view: Vec<ViewArg>,
 
-    /// How: spectral (closed form) or newton, cm and fixed-point (factor analysis) for complete
-    /// tables, em with gaps; for bpca structured or mean-field (variational), evidence (type-II maximum
-    /// likelihood) or gibbs (sampling); for gaussian full-covariance; for pcca bach-jordan (closed
-    /// form) or shared-private (with gaps); for gfa mean-field; for ica fastica,
-    /// maximum-likelihood or, with gaps too, noisy. If not given, the fastest that the table allows,
-    /// structured for bpca and fastica for ica.
+    /// The method of inference; the methods of each family are listed at the end. If not given, the
+    /// fastest that the table allows, and for a family whose methods do not depend on the table
+    /// the first.
     #[arg(long, verbatim_doc_comment, value_name = "METHOD")]
     pub(crate) inference: Option<String>,
 
@@ -206,6 +201,13 @@ impl Fitting {
             && max_iter.is_none()
             && tol.is_none()
     }
+}
+
+/// Help that ends with the families and their methods, from the library's table.
+pub(crate) fn with_families(examples: &str) -> String {
+    let line = |family: &Family| format!("  {:<9} {}\n", family.name(), family.methods().join(", "));
+    let lines: String = Family::ALL.iter().map(line).collect();
+    format!("Methods of inference (--inference) of each family:\n{lines}\n{examples}")
 }
 
 /// The families by name, from the library's table.

@@ -1,7 +1,7 @@
 //! `covary fit`: learn a model from a table and keep it in a file.
 
 use super::said_written;
-use crate::args::{Fitting, Reading, RotationName, Running, Selecting, families};
+use crate::args::{Fitting, Reading, RotationName, Running, Selecting, families, with_families};
 use crate::classes;
 use crate::console::{Console, count};
 use crate::facts;
@@ -25,14 +25,14 @@ use std::path::{Path, PathBuf};
 /// --inference noisy takes gaps.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
-#[command(after_help = "\
+#[command(after_help = with_families("\
 Examples:
   covary fit examples/wine_gaps.csv -o wine.covary
   covary fit examples/wine.csv --model fa --components 3 --rotation varimax -o factors.covary
   covary fit examples/wine_gaps.csv --model bpca -o bayesian.covary
   covary fit examples/wine_gaps.csv --model mppca --mixtures 3 -o groups.covary
   covary fit examples/wine_gaps.csv --model pcca --view x=1:5 --view y=6:13 -o views.covary
-  covary fit examples/wine.csv --model ica --components 4 -o sources.covary")]
+  covary fit examples/wine.csv --model ica --components 4 -o sources.covary"))]
 pub(crate) struct Fit {
     /// Table to learn from: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard
     /// input.

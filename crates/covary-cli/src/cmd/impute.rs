@@ -1,7 +1,9 @@
 //! `covary impute`: fill the gaps and say how sure each number is.
 
 use super::{Asked, ask, said_written};
-use crate::args::{Fitting, Reading, RotationName, Running, Selecting, Target, at_least_one, probability};
+use crate::args::{
+    Fitting, Reading, RotationName, Running, Selecting, Target, at_least_one, probability, with_families,
+};
 use crate::console::{Console, aligned, count, names};
 use crate::facts;
 use crate::failure::Failure;
@@ -38,22 +40,20 @@ const LISTED: usize = 12;
 // Help breaks its lines where they are typed here: clap's own wrapping costs a dependency.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
-#[command(after_help = "\
+#[command(after_help = with_families("\
 Examples:
   covary impute examples/wine_gaps.csv -o filled.csv
   covary impute examples/wine_gaps.csv --model bpca -o filled.csv
   covary impute examples/wine_gaps.csv --model fa --components 3 --cells cells.csv -o filled.csv
-  covary impute examples/wine_gaps.csv --model wine.covary --draws 5 -o filled.csv")]
+  covary impute examples/wine_gaps.csv --model wine.covary --draws 5 -o filled.csv"))]
 pub(crate) struct Impute {
     /// Table to fill: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard input.
     /// Empty cells, NA, NaN and null are gaps.
     #[arg(verbatim_doc_comment)]
     data: PathBuf,
 
-    /// What to fit: pca, ppca (one noise variance for all columns), fa (one for each), bpca
-    /// (Bayesian PCA), gaussian (a full covariance), a mixture (mppca, mfa, gmm), a model of views
-    /// (pcca, gfa) or, with --inference noisy, ica. Or a model file: its parameters fill the gaps and
-    /// nothing is fitted.
+    /// What to fit: a family, as listed at the end (`covary fit --help` has a sentence on each). Or a
+    /// model file: its parameters fill the gaps and nothing is fitted.
     #[arg(long, verbatim_doc_comment, value_name = "NAME|MODEL", default_value = "ppca")]
     model: String,
 

@@ -1,7 +1,7 @@
 //! `covary report`: one page that says what is in a table, what was learned, and what to doubt.
 
 use super::said_written;
-use crate::args::{Fitting, Reading, RotationName, Running, Selecting, families, probability};
+use crate::args::{Fitting, Reading, RotationName, Running, Selecting, families, probability, with_families};
 use crate::console::{Console, names};
 use crate::facts;
 use crate::failure::Failure;
@@ -27,10 +27,10 @@ use std::path::{Path, PathBuf};
 /// A table that cannot be modeled gets a page too: it says what came in and why (exit status 1).
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
-#[command(after_help = "\
+#[command(after_help = with_families("\
 Examples:
   covary report examples/wine_gaps.csv -o report.html
-  covary report examples/wine_gaps.csv --model bpca --json -o report.html")]
+  covary report examples/wine_gaps.csv --model bpca --json -o report.html"))]
 pub(crate) struct Report {
     /// Table to report on: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard input.
     #[arg(verbatim_doc_comment)]
