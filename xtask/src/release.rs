@@ -73,14 +73,13 @@ impl Release {
     /// Packages the crates and unpacks them into a workspace of their own, in which they find each other as they would
     /// find each other on crates.io, and nothing that was left out of a package is there.
     fn packages(&self) -> Result<String, String> {
-        let mut package = self.cargo("package --no-verify --allow-dirty");
+        let mut package = cargo("package --no-verify --allow-dirty");
         for name in CRATES {
             package.arguments.extend(["--package".into(), name.into()]);
         }
         ran(&package)?;
         let unpacked = self.folder.join("crates");
-        let mut sizes = String::new();
-        let mut patches = String::new();
+        let (mut sizes, mut patches) = (Vec::new(), Vec::new());
         for name in CRATES {
             let name = format!("{name}-{}", env!("CARGO_PKG_VERSION"));
             let file = target().join("package").join(format!("{name}.crate"));
@@ -91,43 +90,19 @@ impl Release {
             let mut unpack = step("tar".into(), "-xzf");
             unpack.arguments.extend([file.into(), "-C".into(), unpacked.clone().into()]);
             ran(&unpack)?;
-            sizes += &format!("\n           {name}.crate, {} kB", bytes.div_ceil(1000));
+            sizes.push(format!("\n           {name}.crate, {} kB", bytes.div_ceil(1000)));
             let short = name.trim_end_matches(env!("CARGO_PKG_VERSION")).trim_end_matches('-');
-            patches += &format!("{short} = {{ path = \"{name}\" }}\n");
+            patches.push(format!("{short} = {{ path = \"{name}\" }}\n"));
         }
-        self.workspace(&unpacked, &patches).map_err(|e| format!("the workspace of the packages: {e}"))?;
-        Ok(sizes)
-    }
-
-    /// A workspace of the unpacked packages and of a program that has the README's example, with our profile and our
-    /// versions, so that dependencies need not be compiled again.
-    fn workspace(&self, unpacked: &Path, patches: &str) -> io::Result<()> {
-        let own = fs::read_to_string(root().join("Cargo.toml"))?;
-        let profile = own.find("[profile.release]").map_or("", |at| &own[at..]);
-        let manifest = format!(
-            "[workspace]\nresolver = \"3\"\nmembers = [\"covary*\", \"readme\"]\n\n[patch.crates-io]\n{patches}\n{profile}"
-        );
-        fs::write(unpacked.join("Cargo.toml"), manifest)?;
-        fs::copy(root().join("Cargo.lock"), unpacked.join("Cargo.lock"))?;
-        fs::create_dir_all(unpacked.join("readme").join("src"))?;
-        let version = env!("CARGO_PKG_VERSION");
-        fs::write(
-            unpacked.join("readme").join("Cargo.toml"),
-            format!(
-                "[package]\nname = \"readme\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\ncovary = \"{version}\"\n"
-            ),
-        )?;
-        let readme = fs::read_to_string(root().join("README.md"))?;
-        let example = readme.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next());
-        let example = example.ok_or_else(|| io::Error::other("the README has no Rust example"))?;
-        fs::write(unpacked.join("readme").join("src").join("main.rs"), example)
+        workspace(&unpacked, &patches.concat()).map_err(|e| format!("the workspace of the packages: {e}"))?;
+        Ok(sizes.concat())
     }
 
     /// Installs the command as `cargo install` does and runs the README's first command.
     fn command(&self) -> Result<String, String> {
         let version = env!("CARGO_PKG_VERSION");
         let home = self.folder.join("command");
-        let mut install = self.cargo("install --force --path");
+        let mut install = cargo("install --force --path");
         install.arguments.push(self.folder.join("crates").join(format!("covary-cli-{version}")).into());
         install.arguments.extend(["--root".into(), home.clone().into()]);
         ran(&install)?;
@@ -143,15 +118,15 @@ impl Release {
             return Err(said);
         }
         let filled = fs::read_to_string(empty.join("filled.csv")).map_err(|e| e.to_string())?;
-        match filled.lines().any(|line| line.contains(",,") || line.starts_with(',')) {
-            true => Err("filled.csv has missing values".to_owned()),
-            false => Ok(format!("\n           {}", said.lines().next().unwrap_or_default())),
+        if filled.lines().any(|line| line.contains(",,") || line.starts_with(',')) {
+            return Err("filled.csv has missing values".to_owned());
         }
+        Ok(format!("\n           {}", said.lines().next().unwrap_or_default()))
     }
 
     /// Compiles the README's example against the package of the library, and runs it.
     fn library(&self) -> Result<String, String> {
-        let mut run = self.cargo("run --release --quiet --manifest-path");
+        let mut run = cargo("run --release --quiet --manifest-path");
         run.arguments.push(self.folder.join("crates").join("readme").join("Cargo.toml").into());
         ran(&run).map(|()| String::new())
     }
@@ -159,7 +134,7 @@ impl Release {
     /// Builds the wheel and the source distribution.
     fn distributions(&self) -> Result<String, String> {
         let build = self.environment("build")?;
-        let own = |arguments: &str| self.with_target(step(build.clone().into(), arguments));
+        let own = |arguments: &str| with_target(step(build.clone().into(), arguments));
         ran(&own("-m pip install --quiet maturin>=1.9,<2"))?;
         let out = |mut step: Step| {
             step.arguments.push(self.folder.join("dist").into());
@@ -168,21 +143,21 @@ impl Release {
         ran(&out(own("-m maturin build --release --quiet --out")))?;
         ran(&out(own("-m maturin sdist --out")))?;
         let names = ["whl", "gz"].map(|ending| self.distribution(ending));
-        let mut details = String::new();
+        let mut details = Vec::new();
         for file in names {
             let file = file?;
             let bytes = fs::metadata(&file).map_err(|e| e.to_string())?.len();
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            details += &format!("\n           {name}, {} kB", bytes.div_ceil(1000));
+            details.push(format!("\n           {name}, {} kB", bytes.div_ceil(1000)));
         }
-        Ok(details)
+        Ok(details.concat())
     }
 
     /// Installs one of them into an environment that has nothing else, and runs the examples of both READMEs, away from
     /// the sources.
     fn python_package(&self, name: &str, ending: &str) -> Result<String, String> {
         let python = self.environment(name)?;
-        let mut install = self.with_target(step(python.clone().into(), "-m pip install --quiet"));
+        let mut install = with_target(step(python.clone().into(), "-m pip install --quiet"));
         install.arguments.push(self.distribution(ending)?.into());
         ran(&install)?;
         let examples = self.examples()?;
@@ -200,13 +175,10 @@ impl Release {
             .current_dir(&examples)
             .output()
             .map_err(|e| e.to_string())?;
-        match run.status.success() {
-            true => Ok(String::new()),
-            false => {
-                let said = [run.stdout, run.stderr].concat();
-                Err(String::from_utf8_lossy(&said).into_owned())
-            }
+        if run.status.success() {
+            return Ok(String::new());
         }
+        Err(String::from_utf8_lossy(&[run.stdout, run.stderr].concat()).into_owned())
     }
 
     /// The file of a kind that was built.
@@ -239,17 +211,41 @@ impl Release {
         copy().map_err(|e| format!("{}: {e}", folder.display()))?;
         Ok(folder)
     }
+}
 
-    fn cargo(&self, arguments: &str) -> Step {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        self.with_target(step(cargo, arguments))
-    }
+fn cargo(arguments: &str) -> Step {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    with_target(step(cargo, arguments))
+}
 
-    /// Dependencies are those of the workspace, and compiled once with it.
-    fn with_target(&self, mut step: Step) -> Step {
-        step.environment.push(("CARGO_TARGET_DIR", target().into()));
-        step
-    }
+/// Dependencies are those of the workspace, and compiled once with it.
+fn with_target(mut step: Step) -> Step {
+    step.environment.push(("CARGO_TARGET_DIR", target().into()));
+    step
+}
+
+/// A workspace of the unpacked packages and of a program that has the README's example, with our profile and our
+/// versions, so that dependencies need not be compiled again.
+fn workspace(unpacked: &Path, patches: &str) -> io::Result<()> {
+    let own = fs::read_to_string(root().join("Cargo.toml"))?;
+    let profile = own.find("[profile.release]").map_or("", |at| &own[at..]);
+    let manifest = format!(
+        "[workspace]\nresolver = \"3\"\nmembers = [\"covary*\", \"readme\"]\n\n[patch.crates-io]\n{patches}\n{profile}"
+    );
+    fs::write(unpacked.join("Cargo.toml"), manifest)?;
+    fs::copy(root().join("Cargo.lock"), unpacked.join("Cargo.lock"))?;
+    fs::create_dir_all(unpacked.join("readme").join("src"))?;
+    let version = env!("CARGO_PKG_VERSION");
+    fs::write(
+        unpacked.join("readme").join("Cargo.toml"),
+        format!(
+            "[package]\nname = \"readme\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\ncovary = \"{version}\"\n"
+        ),
+    )?;
+    let readme = fs::read_to_string(root().join("README.md"))?;
+    let example = readme.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next());
+    let example = example.ok_or_else(|| io::Error::other("the README has no Rust example"))?;
+    fs::write(unpacked.join("readme").join("src").join("main.rs"), example)
 }
 
 fn target() -> PathBuf {
@@ -267,8 +263,5 @@ fn fresh(folder: &Path) -> io::Result<()> {
 }
 
 fn ran(step: &Step) -> Result<(), String> {
-    match runs(step) {
-        true => Ok(()),
-        false => Err("see above".to_owned()),
-    }
+    if runs(step) { Ok(()) } else { Err("see above".to_owned()) }
 }
