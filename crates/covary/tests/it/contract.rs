@@ -9,7 +9,8 @@ use covary::infer::{
     Acceleration, ConditionalMaximization, Em, Evidence, Fit, FixedPoint, FullCovariance, Gibbs, Init,
     LatentMoments, Newton, ObjectiveKind, Solver, Spectral, Step, Termination, Warning,
 };
-use covary::io::model_file::{self, Saved};
+use covary::io::model_file;
+use covary::learned::Learned;
 use covary::spec::{NoiseFamily, Prior};
 use covary::{
     CentralMoments, Coordinates, Dataset, Density, Estimator, LinearGaussian, Matrix, Method, Noise,
@@ -889,16 +890,17 @@ mod law {
         let fit = case.fit(&data, 2);
         let rows = simulate::hide(&data, 0.3, 2);
         let answers = (fit.model.log_density(&rows).unwrap(), fit.model.impute(&rows).unwrap());
-        let saved = Saved::new(fit, &data, &spec, &case.method);
+        let learned = Learned::of_fit(fit, &data, &spec, &case.method);
         let mut bytes = Vec::new();
-        model_file::write(&saved, &mut bytes).unwrap();
+        model_file::write(&learned, &mut bytes).unwrap();
         let loaded = model_file::read(bytes.as_slice()).unwrap();
-        assert_eq!(loaded, saved);
-        let model = &loaded.model;
+        assert_eq!(loaded, learned);
+        let linear = loaded.linear().unwrap();
+        let model = &linear.model;
         assert_eq!((model.log_density(&rows).unwrap(), model.impute(&rows).unwrap()), answers);
         // What is kept of the request is enough to fit again.
-        let again = loaded.method.to_method().unwrap().fit(&data, &loaded.spec).unwrap();
-        assert_eq!(again.model, loaded.model);
+        let again = loaded.method.to_method().unwrap().fit(&data, &linear.spec).unwrap();
+        assert_eq!(&again.model, model);
     }
 
     pub(super) fn answers_are_the_dense_ones_in_the_scale_of_the_fit(case: &Case) {
@@ -907,10 +909,10 @@ mod law {
             let fit = case.method.fit(&data, &spec).expect("a well-posed table");
             crate::scale::check(&fit.model, &data, standardize);
             // A file keeps the scale.
-            let saved = Saved::new(fit, &data, &spec, &case.method);
+            let learned = Learned::of_fit(fit, &data, &spec, &case.method);
             let mut bytes = Vec::new();
-            model_file::write(&saved, &mut bytes).unwrap();
-            assert_eq!(model_file::read(bytes.as_slice()).unwrap(), saved);
+            model_file::write(&learned, &mut bytes).unwrap();
+            assert_eq!(model_file::read(bytes.as_slice()).unwrap(), learned);
         }
     }
 

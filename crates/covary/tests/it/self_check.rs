@@ -3,7 +3,7 @@
 use covary::data::{Shape, simulate};
 use covary::infer::{Em, Observer, Step};
 use covary::select::{SelfCheck, SelfCheckOptions, self_check};
-use covary::{Dataset, Error, Estimator, Fit, Matrix, Method, Spec};
+use covary::{Dataset, Error, Estimator, Fit, LinearGaussian, Matrix, Method, Spec};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
