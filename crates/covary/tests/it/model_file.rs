@@ -665,3 +665,94 @@ fn every_file_that_opens_can_be_written_and_then_is_the_same_bytes_for_ever() {
     learned.training.n_observed_by_column[0] = 0;
     assert_eq!(model_file::read(&bytes(&learned)[..]).expect("what was written").training, learned.training);
 }
+
+/// The answers in `answers.json` are those that covary gave before a learned model of any family was one type.
+mod golden_answers {
+    use super::*;
+    use covary::Coordinates;
+    use covary::ica::Mixing;
+    use covary::model::Predictive;
+
+    const NAN: f64 = f64::NAN;
+    /// Rows by their distance from the mean of the model, or of its first.
+    const OFFSETS: [[f64; 3]; 5] =
+        [[0.5, -1.0, 0.25], [NAN, 1.0, -0.5], [0.1, NAN, NAN], [NAN, NAN, NAN], [2.0, 0.3, NAN]];
+
+    fn rows(mean: &[f64], n: usize) -> Dataset {
+        Dataset::new(Matrix::from_fn(n, 3, |i, j| mean[j] + OFFSETS[i][j])).expect("a table")
+    }
+
+    /// Bit for bit; where other instructions than those of the recording machine are used, to twelve digits.
+    #[track_caller]
+    fn check(what: &str, got: &[f64], want: &Value) {
+        let want = want.as_array().unwrap_or_else(|| panic!("{what} was recorded"));
+        assert_eq!(got.len(), want.len(), "{what}");
+        for (got, want) in got.iter().zip(want) {
+            let want: f64 = want.as_str().unwrap().parse().unwrap();
+            let same = got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan();
+            let close = (got - want).abs() <= 1e-12 * want.abs();
+            let recorded_here = cfg!(all(target_arch = "x86_64", target_os = "linux"));
+            assert!(same || close && !recorded_here, "{what}: {got:?}, recorded {want:?}");
+        }
+    }
+
+    #[track_caller]
+    fn check_density(what: &str, density: &Predictive<'_>, data: &Dataset, want: &Value) {
+        check(what, &density.log_density(data).unwrap(), &want["log_density"]);
+        check(what, density.draw_gaps(data, 1, 2).unwrap().as_slice(), &want["drawn"]);
+    }
+
+    fn filled(learned: &Learned, rows: Rows, data: &Dataset) -> Vec<f64> {
+        let filled = learned.fill(rows).unwrap().fill(data).unwrap();
+        filled.cells().iter().flat_map(|cell| [cell.mean, cell.sd]).collect()
+    }
+
+    #[test]
+    fn every_golden_file_answers_as_it_did() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/model_files");
+        let text = std::fs::read_to_string(folder.join("answers.json")).expect("part of the project");
+        let recorded: Value = serde_json::from_str(&text).expect("JSON");
+        let recorded = recorded.as_object().expect("answers by file");
+        assert_eq!(recorded.len(), 9);
+        for (name, want) in recorded {
+            let learned = model_file::read(File::open(folder.join(name)).expect("a file")).expect(name);
+            match &learned.model {
+                Trained::Linear(fit) => {
+                    let data = rows(fit.model.mean(), 5);
+                    let scores = fit.model.transform(&data, Coordinates::Posterior).unwrap();
+                    check(name, scores.as_slice(), &want["scores"]);
+                    for (key, which) in [("new", Rows::New), ("training", Rows::Training)] {
+                        check_density(name, &learned.density(which).unwrap(), &data, &want[key]);
+                        check(name, &filled(&learned, which, &data), &want[key]["filled"]);
+                    }
+                }
+                Trained::Mixture(fit) => {
+                    let data = rows(fit.mixture.models()[0].mean(), 5);
+                    let scores = learned.scores(&data, None).unwrap();
+                    let by_model: Vec<f64> = (0..2)
+                        .flat_map(|k| (0..5).map(move |i| (i, k)))
+                        .map(|at| scores.values[at])
+                        .collect();
+                    check(name, &by_model, &want["scores"]);
+                    let probabilities = learned.membership(&data).unwrap().probabilities;
+                    check(name, probabilities.as_slice(), &want["responsibilities"]);
+                    for (key, which) in [("new", Rows::New), ("training", Rows::Training)] {
+                        check_density(name, &learned.density(which).unwrap(), &data, &want[key]);
+                        check(name, &filled(&learned, which, &data), &want[key]["filled"]);
+                    }
+                }
+                Trained::Sources(fit) => {
+                    let noisy = matches!(fit.model, Mixing::Noisy(_));
+                    let data = rows(fit.model.mean(), if noisy { 5 } else { 1 });
+                    check(name, learned.scores(&data, None).unwrap().values.as_slice(), &want["scores"]);
+                    check(name, learned.reconstruct(&data, false).unwrap().as_slice(), &want["decoded"]);
+                    if noisy {
+                        check(name, &filled(&learned, Rows::New, &data), &want["filled"]);
+                    }
+                }
+            }
+            let described: Value = serde_json::from_str(&learned.to_json()).expect("JSON");
+            assert_eq!(described, want["described"], "{name}");
+        }
+    }
+}
