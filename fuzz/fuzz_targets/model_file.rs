@@ -1,22 +1,18 @@
 #![no_main]
 //! The model file, of any kind: what is read can be written, and then is the same bytes for ever.
 
-use covary::io::model_file::{self, Opened};
+use covary::io::model_file;
+use covary::learned::Learned;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Ok(opened) = model_file::open(bytes) else { return };
-    opened.to_json();
-    let write = |opened: &Opened| {
+    let Ok(learned) = model_file::read(bytes) else { return };
+    learned.to_json();
+    let written = |learned: &Learned| {
         let mut out = Vec::new();
-        match opened {
-            Opened::Model(saved) => model_file::write(saved, &mut out),
-            Opened::Mixture(saved) => model_file::write_mixture(saved, &mut out),
-            Opened::Sources(saved) => model_file::write_sources(saved, &mut out),
-        }
-        .expect("memory takes all");
+        model_file::write(learned, &mut out).expect("memory takes all");
         out
     };
-    let once = write(&opened);
-    let again = model_file::open(&once[..]).expect("what was written can be read");
-    assert_eq!(write(&again), once);
+    let once = written(&learned);
+    let again = model_file::read(&once[..]).expect("what was written can be read");
+    assert_eq!(written(&again), once);
 });

@@ -7,7 +7,7 @@
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
 
 use covary::infer::MixtureEm;
-use covary::{Dataset, Density, Matrix, Spec};
+use covary::{Dataset, Density, Estimator, Matrix, Spec};
 use std::error::Error;
 use std::time::Instant;
 

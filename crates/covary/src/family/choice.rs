@@ -156,3 +156,33 @@ pub(super) fn explaining(data: &Dataset, share: f64, standardize: bool) -> Resul
     };
     Ok(axes.fit(data)?.components.n_rows())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Shape, simulate};
+    use crate::family::Family;
+
+    #[test]
+    fn every_method_of_one_model_has_one_that_takes_gaps() {
+        let whole = simulate::ppca(Shape { rows: 40, columns: 6, n_components: 2 }, 1).0;
+        let gaps = simulate::hide(&whole, 0.1, 2);
+        for family in Family::ALL.iter().filter(|family| family.kind() == crate::family::Kind::Linear) {
+            let request = Request::new(*family);
+            for name in family.methods() {
+                let own = Method::from_name(name).expect("a method of one model");
+                let hidden = request.with_gaps(&own).unwrap();
+                let views = if family.has_views() { vec![3, 3] } else { Vec::new() };
+                let n_components = if *family == Family::Gaussian { 5 } else { 1 };
+                let spec = Spec { n_components, views, ..request.spec() };
+                hidden.fit(&gaps, &spec).unwrap_or_else(|e| panic!("{family} by {name}: {e}"));
+                // One that takes them is not replaced, except for the sampler.
+                let takes = own.fit(&gaps, &spec).is_ok() && *name != "gibbs";
+                assert_eq!(takes, hidden == own, "{family} by {name}");
+            }
+        }
+        let request = Request::new(Family::Gaussian);
+        let method = request.method(&gaps).unwrap();
+        assert_eq!(&request.with_gaps(method.linear().unwrap()).unwrap(), method.linear().unwrap());
+    }
+}

@@ -128,31 +128,38 @@ impl Request {
     /// Refuses what does not suit the family.
     ///
     /// # Errors
-    /// [`Error::NotForFamily`] with what does not suit it, and [`Error::NumberOfViews`].
+    /// [`Error::NotForFamily`] with what does not suit it, [`Error::NumberOfViews`], and [`Error::Unsupported`] for a
+    /// rotation of the models of classes.
     pub fn check(&self) -> Result<(), Error> {
         self.check_views()?;
         let (entry, kind) = (self.entry(), self.family.kind());
         let refuse =
             |argument, suits: String| Err(Error::NotForFamily { argument, family: entry.name, suits });
         let names = |suits: &dyn Fn(Family) -> bool| Family::names(suits);
-        if self.n_mixtures.is_some() && (kind != Kind::Mixture || self.classes.is_some()) {
-            return refuse(Argument::Mixtures, names(&|family| family.kind() == Kind::Mixture));
-        }
         if self.classes.is_some() && !entry.has_classes {
             return refuse(Argument::Classes, names(&Family::has_classes));
         }
-        if self.rotation.is_some()
-            && (kind != Kind::Linear || self.family.has_views() || self.classes.is_some())
-        {
+        if self.n_mixtures.is_some() && kind != Kind::Mixture {
+            return refuse(Argument::Mixtures, names(&|family| family.kind() == Kind::Mixture));
+        }
+        if self.rotation.is_some() && (kind != Kind::Linear || self.family.has_views()) {
             return refuse(Argument::Rotation, names(&|f| f.kind() == Kind::Linear && !f.has_views()));
+        }
+        if self.rotation.is_some() && self.classes.is_some() {
+            // The family has rotations, but not of the models of classes.
+            return Err(Error::Unsupported {
+                method: "a model for each class",
+                what: "a rotation of the loadings",
+                instead: "one model for all rows",
+            });
         }
         if self.standardize.is_some() && kind == Kind::Sources {
             return refuse(Argument::Standardize, names(&|family| family.kind() != Kind::Sources));
         }
-        if matches!(self.n_components, Some(Components::Share(_)))
-            && (kind == Kind::Mixture || self.family.has_views())
-        {
-            return refuse(Argument::Share, names(&|f| f.kind() != Kind::Mixture && !f.has_views()));
+        // A full covariance has one number of components, whatever they explain.
+        let has_share = |f: Family| f.kind() != Kind::Mixture && !f.has_views() && f != Family::Gaussian;
+        if matches!(self.n_components, Some(Components::Share(_))) && !has_share(self.family) {
+            return refuse(Argument::Share, names(&has_share));
         }
         Ok(())
     }

@@ -52,9 +52,10 @@ impl Estimator for BachJordan {
         let &[dx, _] = &spec.views[..] else {
             return refused("other than two views", "`shared-private` or `mean-field`");
         };
-        if !data.is_complete() {
+        let Ok(data) = data.complete_rows("bach-jordan") else {
             return refused("gaps", "`shared-private`");
-        }
+        };
+        let data = &*data;
         if spec.noise != NoiseFamily::Isotropic || !spec.prior.is_flat() || spec.noise_floor.is_some() {
             return refused("noise other than full within a view", "`shared-private` or `mean-field`");
         }

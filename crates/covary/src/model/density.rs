@@ -223,7 +223,7 @@ impl Distribution {
     fn quantile(self, p: f64) -> f64 {
         match self {
             Self::Normal => Normal::standard().inverse_cdf(p),
-            Self::Student { degrees_of_freedom: nu } => student(nu).inverse_cdf(p) * ((nu - 2.0) / nu).sqrt(),
+            Self::Student { degrees_of_freedom: nu } => student_quantile(nu, p) * ((nu - 2.0) / nu).sqrt(),
         }
     }
 
@@ -231,9 +231,39 @@ impl Distribution {
     fn cdf(self, z: f64) -> f64 {
         match self {
             Self::Normal => Normal::standard().cdf(z),
-            Self::Student { degrees_of_freedom: nu } => student(nu).cdf(z * (nu / (nu - 2.0)).sqrt()),
+            Self::Student { degrees_of_freedom: nu } => student_cdf(nu, z * (nu / (nu - 2.0)).sqrt()),
         }
     }
+}
+
+/// From here on the expansion around the normal quantile has all digits; the iteration of statrs does not end for
+/// the largest degrees of freedom.
+const NEARLY_NORMAL: f64 = 1e3;
+
+/// The quantile of Student's t; where it is nearly normal by the expansion of Fisher and Cornish (1960).
+fn student_quantile(nu: f64, p: f64) -> f64 {
+    if nu < NEARLY_NORMAL {
+        return student(nu).inverse_cdf(p);
+    }
+    let z = Normal::standard().inverse_cdf(p);
+    let s = z * z;
+    let terms = [
+        (s + 1.0) / 4.0,
+        ((5.0 * s + 16.0) * s + 3.0) / 96.0,
+        (((3.0 * s + 19.0) * s + 17.0) * s - 15.0) / 384.0,
+        ((((79.0 * s + 776.0) * s + 1482.0) * s - 1920.0) * s - 945.0) / 92160.0,
+    ];
+    z * (1.0 + terms.iter().rev().fold(0.0, |sum, term| (sum + term) / nu))
+}
+
+/// The distribution function of Student's t; where 1 / (1 + t²/ν) has lost the digits of t by that of Hill (1970).
+fn student_cdf(nu: f64, t: f64) -> f64 {
+    if nu < NEARLY_NORMAL * NEARLY_NORMAL {
+        return student(nu).cdf(t);
+    }
+    let a = nu - 0.5;
+    let w = (a * (t * t / nu).ln_1p()).sqrt().copysign(t);
+    Normal::standard().cdf(w + w * (w * w + 3.0) / (48.0 * a * a))
 }
 
 fn student(nu: f64) -> StudentsT {

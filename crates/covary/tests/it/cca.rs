@@ -336,7 +336,7 @@ fn what_has_no_canonical_correlation_is_refused_in_words() {
 /// A table of noise whose exact permutation p-value is about 0.046 (100 000 permutations): 199 cannot tell.
 #[test]
 fn shuffles_go_on_until_they_tell_significant_from_not() {
-    use covary::learn::{Family, Request, View};
+    use covary::family::{Family, Request, View};
     let (table, _) = simulate::ppca(Shape { rows: 16, columns: 11, n_components: 0 }, 953);
     let (x, y) = (columns(&table, 0..5), columns(&table, 5..11));
     let method = CanonicalCorrelation::default();
@@ -357,7 +357,7 @@ fn shuffles_go_on_until_they_tell_significant_from_not() {
         columns: range.map(|j| table.column_names()[j].clone()).collect(),
     };
     let request = Request { views: vec![view("x", 0..5), view("y", 5..11)], ..Request::new(Family::Pcca) };
-    assert!(request.learn(&table).unwrap().saved.n_shown() >= 1);
+    assert!(request.learn(&table).unwrap().n_shown() >= 1);
     // What is clear is told by 199.
     let (noise, _) = simulate::ppca(Shape { rows: 16, columns: 11, n_components: 0 }, 1);
     let clear = method.sequential_tests(&columns(&noise, 0..5), &columns(&noise, 5..11), 0.05, 0).unwrap();

@@ -5,11 +5,15 @@
 use crate::common::assert_close;
 use crate::dense::{self, Gaussian};
 use covary::data::{Shape, simulate};
+use covary::family::AnyMethod;
+use covary::ica;
 use covary::infer::{
-    Acceleration, ConditionalMaximization, Em, Evidence, Fit, FixedPoint, FullCovariance, Gibbs, Init,
-    LatentMoments, Newton, ObjectiveKind, Solver, Spectral, Step, Termination, Warning,
+    Acceleration, BachJordan, ConditionalMaximization, Em, Evidence, Fit, FixedPoint, FullCovariance, Gibbs,
+    Init, LatentMoments, MixtureEm, Newton, ObjectiveKind, SharedPrivate, Solver, Spectral, Step,
+    Termination, Update, Warning,
 };
-use covary::io::model_file::{self, Saved};
+use covary::io::model_file;
+use covary::learned::{Learned, Rows};
 use covary::spec::{NoiseFamily, Prior};
 use covary::{
     CentralMoments, Coordinates, Dataset, Density, Estimator, LinearGaussian, Matrix, Method, Noise,
@@ -113,6 +117,52 @@ pub(crate) fn variational_cases() -> Vec<Case> {
     ]
 }
 
+/// The methods to models of two views, each with any covariance within.
+pub(crate) fn view_cases() -> Vec<Case> {
+    let case = |name, method, gaps| Case {
+        name,
+        method,
+        spec: |q| Spec::of_views(q, vec![4, 5]),
+        gaps,
+        tiny_noise: TinyNoise::Stable,
+    };
+    vec![
+        case("Bach and Jordan", Method::BachJordan(BachJordan::default()), NoGaps),
+        case("shared and private components", Method::SharedPrivate(SharedPrivate::default()), AnyGaps),
+    ]
+}
+
+/// The methods to mixtures, what each model of it is, and whether it drops to the latent update.
+fn mixture_cases() -> Vec<(&'static str, MixtureEm, Spec)> {
+    let latent = MixtureEm { update: Update::Latent, ..MixtureEm::of(2) };
+    vec![
+        ("mixture of PPCAs", MixtureEm::of(2), Spec::ppca(1)),
+        ("mixture of PPCAs by latent moments", latent, Spec::ppca(1)),
+        ("mixture of factor analyzers", MixtureEm::of(2), Spec::factor_analysis(1)),
+        ("mixture of Gaussians", MixtureEm::of(2), Spec::ppca(4)),
+    ]
+}
+
+/// The methods to independent sources, and whether they take gaps.
+fn source_cases() -> Vec<(&'static str, ica::Method, Gaps)> {
+    let named = |name| ica::Method::from_name(name).expect("a case");
+    vec![
+        ("FastICA", named("fastica"), NoGaps),
+        ("maximum likelihood", named("maximum-likelihood"), NoGaps),
+        ("noisy sources", ica::Method::Noisy(ica::NoisyIca::new(2)), AnyGaps),
+    ]
+}
+
+#[test]
+fn every_method_has_signed_the_contract() {
+    let linear = [cases(), variational_cases(), view_cases()].into_iter().flatten();
+    let mut signed: Vec<&str> = linear.map(|case| case.method.name()).collect();
+    signed.extend(mixture_cases().iter().map(|(_, method, _)| AnyMethod::from(method.clone()).name()));
+    signed.extend(source_cases().iter().map(|(_, method, _)| method.name()));
+    let missing: Vec<&str> = AnyMethod::names().into_iter().filter(|name| !signed.contains(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}: give each a case here");
+}
+
 impl Case {
     pub(crate) fn is_isotropic(&self) -> bool {
         (self.spec)(0).noise == NoiseFamily::Isotropic
@@ -134,7 +184,16 @@ impl Case {
     /// `asked` components, where the case has a choice and the table room.
     pub(crate) fn spec_for(&self, data: &Dataset, asked: usize) -> Spec {
         let all = data.n_columns() - 1;
+        if self.has_views() {
+            let first = data.n_columns() / 2;
+            return Spec { views: vec![first, data.n_columns() - first], ..(self.spec)(asked) };
+        }
         (self.spec)(if self.pseudo_rows().is_some() && asked <= all { all } else { asked })
+    }
+
+    /// Whether it is a case of two views.
+    fn has_views(&self) -> bool {
+        !(self.spec)(0).views.is_empty()
     }
 
     /// Whether it may return fewer components than asked, by precisions it estimates.
@@ -174,6 +233,9 @@ impl Case {
             Method::Evidence(evidence) => {
                 Method::Evidence(Evidence { tolerance: 0.0, max_iterations: 1500, ..evidence })
             }
+            Method::SharedPrivate(method) => {
+                Method::SharedPrivate(SharedPrivate { tolerance: 0.0, max_iterations: 3000, ..method })
+            }
             other => other,
         };
         Self { method, ..*self }
@@ -187,7 +249,10 @@ impl Case {
             Method::Em(em) => em.acceleration != Acceleration::Never && self.is_flat(),
             method => matches!(
                 method,
-                Method::ConditionalMaximization(_) | Method::FixedPoint(_) | Method::FullCovariance(_)
+                Method::ConditionalMaximization(_)
+                    | Method::FixedPoint(_)
+                    | Method::FullCovariance(_)
+                    | Method::SharedPrivate(_)
             ),
         };
         if spreads { self.to_the_end() } else { Self { method: self.method.clone(), ..*self } }
@@ -213,8 +278,8 @@ impl Case {
 }
 
 /// Holds every case to one law and names those that break it.
-fn check_every_method(law: fn(&Case)) {
-    let broken: Vec<&str> = cases()
+fn check_every_method(cases: &[Case], law: fn(&Case)) {
+    let broken: Vec<&str> = cases
         .iter()
         .filter(|case| catch_unwind(AssertUnwindSafe(|| law(case))).is_err())
         .map(|case| case.name)
@@ -226,7 +291,7 @@ macro_rules! laws {
     ($($law:ident),* $(,)?) => {
         $(#[test]
         fn $law() {
-            check_every_method(law::$law);
+            check_every_method(&cases(), law::$law);
         })*
     };
 }
@@ -265,6 +330,318 @@ laws![
     answers_are_the_dense_ones_in_the_scale_of_the_fit,
     a_table_standardized_by_hand_gives_the_same_answers,
 ];
+
+/// Laws of models of two views. The first are those above, as they are. The others have a form of their own: loadings
+/// have structural zeros, so that they are no canonical form of `W` and not at a stationary point of all of it, and
+/// covariances are compared instead. What is left out: the laws of one noise for all columns or one for each
+/// (`tiny_noise…`, `factor_analysis_is_never_worse…`, `a_factor_optimum…`, `turning_the_data…`: any covariance within a
+/// view takes their place), of one method (`em_from_turned_loadings…`), and of scores
+/// (`scores_at_the_optimum…`: private components of different views stay correlated).
+mod of_views {
+    use super::*;
+
+    macro_rules! laws {
+        ($($module:ident::$law:ident),* $(,)?) => {
+            $(#[test]
+            fn $law() {
+                check_every_method(&view_cases(), $module::$law);
+            })*
+        };
+    }
+
+    laws![
+        law::log_density_is_the_dense_gaussian,
+        law::the_objective_never_falls,
+        law::the_objective_is_that_of_the_model,
+        law::rows_of_only_gaps_change_nothing,
+        law::gaps_are_filled_by_the_dense_conditional,
+        law::draws_of_gaps_have_the_moments_of_the_conditional,
+        law::a_hidden_cell_is_predicted_without_its_value,
+        law::any_sharding_gives_the_same_step,
+        law::the_likelihood_never_falls_with_components,
+        law::a_probabilistic_round_trip_keeps_the_distribution,
+        law::threads_and_repetition_leave_no_trace,
+        law::the_same_seed_gives_the_same_numbers,
+        law::reconstruction_is_transform_then_decode,
+        law::save_load_same_answer,
+        law::answers_are_the_dense_ones_in_the_scale_of_the_fit,
+        view_law::the_gradient_vanishes_at_the_limit,
+        view_law::all_methods_meet,
+        view_law::within_views_the_covariance_is_that_of_the_sample,
+        view_law::with_all_components_it_is_the_sample_covariance,
+        view_law::without_components_views_are_independent,
+        view_law::a_map_of_each_view_maps_the_model,
+        view_law::the_order_of_rows_does_not_matter,
+        view_law::the_order_of_views_does_not_matter,
+        view_law::standardized_or_not_is_the_same_model,
+        view_law::an_offset_of_a_million_costs_no_digits,
+    ];
+}
+
+mod view_law {
+    use super::*;
+
+    /// Mean and covariance: what rows have to do with the parameters.
+    #[track_caller]
+    fn assert_same_rows(got: &LinearGaussian, mean: &[f64], covariance: &Matrix, tolerance: f64) {
+        assert_close("μ", got.mean(), mean, tolerance);
+        assert_close("C", got.covariance().as_slice(), covariance.as_slice(), tolerance);
+    }
+
+    fn same_view(i: usize, j: usize) -> bool {
+        (i < 4) == (j < 4)
+    }
+
+    /// In what is free: shared loadings, private ones of the own view, mean, and one noise for each view.
+    pub(super) fn the_gradient_vanishes_at_the_limit(case: &Case) {
+        let data = case.own_table(1);
+        let model = case.to_the_end().fit(&data, 2).model;
+        let gradient = LatentMoments::new(&model, &data).unwrap().gradient();
+        let w = model.loadings();
+        let of_view = |k: usize, view: std::ops::Range<usize>| view.into_iter().any(|j| w[(j, k)] != 0.0);
+        for k in 0..w.n_columns() {
+            assert_eq!(k < 2, of_view(k, 0..4) && of_view(k, 4..9), "the shared ones come first");
+            for j in (0..9).filter(|&j| w[(j, k)] != 0.0) {
+                assert_close("∂W", &[gradient.loadings[(j, k)]], &[0.0], 1e-6);
+            }
+        }
+        assert_close("∂μ", &gradient.mean, &[0.0; 9], 1e-6);
+        for view in [0..4, 4..9] {
+            assert_close("∂σ²", &[gradient.noise[view].iter().sum()], &[0.0], 1e-6);
+        }
+    }
+
+    pub(super) fn all_methods_meet(case: &Case) {
+        for seed in 1..4 {
+            let data = case.table(seed);
+            let want = BachJordan::default().fit(&data, &case.spec_for(&data, 2)).unwrap();
+            let got = case.to_the_end().fit(&data, 2);
+            assert_same_rows(&got.model, want.model.mean(), &want.model.covariance(), 1e-7);
+            assert_close("ℓ", &[got.report.objective.value], &[want.report.objective.value], 1e-9);
+            let stopped = case.fit(&data, 2).report;
+            let short = want.report.objective.value - stopped.objective.value;
+            assert!(short < 1e-6 || !stopped.converged(), "{short:e} nats short");
+        }
+    }
+
+    pub(super) fn within_views_the_covariance_is_that_of_the_sample(case: &Case) {
+        let data = case.table(1);
+        let want = dense::moments(data.values());
+        for q in 0..4 {
+            let model = case.to_the_end().fit(&data, q).model;
+            let c = model.covariance();
+            assert_close("μ", model.mean(), &want.mean, 1e-8);
+            for (i, j) in (0..9).flat_map(|i| (0..9).map(move |j| (i, j))).filter(|&(i, j)| same_view(i, j)) {
+                assert_close("C within a view", &[c[(i, j)]], &[want.covariance[(i, j)]], 1e-7);
+            }
+        }
+    }
+
+    pub(super) fn with_all_components_it_is_the_sample_covariance(case: &Case) {
+        let data = case.table(1);
+        let want = dense::moments(data.values());
+        let model = case.to_the_end().fit(&data, 4).model;
+        assert_same_rows(&model, &want.mean, &want.covariance, 1e-7);
+    }
+
+    pub(super) fn without_components_views_are_independent(case: &Case) {
+        let data = case.table(1);
+        let want = dense::moments(data.values());
+        let blocks =
+            Matrix::from_fn(9, 9, |i, j| if same_view(i, j) { want.covariance[(i, j)] } else { 0.0 });
+        assert_same_rows(&case.to_the_end().fit(&data, 0).model, &want.mean, &blocks, 1e-8);
+    }
+
+    /// Canonical correlations do not change, and all else follows the map: t → A t + b in each view.
+    pub(super) fn a_map_of_each_view_maps_the_model(case: &Case) {
+        let data = case.table(1);
+        let free = dense::normal(9, 9, 8);
+        let entry = |i: usize, j: usize| match (same_view(i, j), i == j) {
+            (true, true) => 2.0,
+            (true, false) => 0.3 * free[(i, j)],
+            (false, _) => 0.0,
+        };
+        let (a, b) = (Matrix::from_fn(9, 9, entry), [3.0, -1.0, 0.5, 7.0, -20.0, 0.0, 1.0, 2.0, 11.0]);
+        let mapped = data.values().dot_t(&a);
+        let mapped = dataset(Matrix::from_fn(60, 9, |i, j| mapped[(i, j)] + b[j]));
+        let (plain, fit) = (case.to_the_end().fit(&data, 2), case.to_the_end().fit(&mapped, 2));
+        let mean = Matrix::from_vec(9, 1, plain.model.mean().to_vec()).unwrap();
+        let mean: Vec<f64> = a.dot(&mean).into_vec().iter().zip(b).map(|(m, b)| m + b).collect();
+        let covariance = a.dot(&plain.model.covariance()).dot_t(&a);
+        assert_same_rows(&fit.model, &mean, &covariance, 1e-6);
+    }
+
+    pub(super) fn the_order_of_rows_does_not_matter(case: &Case) {
+        let data = case.own_table(1);
+        let other = dataset(Matrix::from_fn(60, 9, |i, j| data.values()[((7 * i + 3) % 60, j)]));
+        let (plain, fit) = (case.settled().fit(&data, 2), case.settled().fit(&other, 2));
+        assert_same_rows(&fit.model, plain.model.mean(), &plain.model.covariance(), 1e-7);
+        assert_close("ℓ", &[fit.report.objective.value], &[plain.report.objective.value], 1e-9);
+    }
+
+    pub(super) fn the_order_of_views_does_not_matter(case: &Case) {
+        let data = case.own_table(1);
+        let from = |j: usize| (j + 4) % 9;
+        let other = dataset(Matrix::from_fn(60, 9, |i, j| data.values()[(i, from(j))]));
+        let plain = case.settled().fit(&data, 2);
+        let fit = case.settled().method.fit(&other, &Spec::of_views(2, vec![5, 4])).unwrap();
+        let mean: Vec<f64> = (0..9).map(|j| plain.model.mean()[from(j)]).collect();
+        let c = plain.model.covariance();
+        let covariance = Matrix::from_fn(9, 9, |i, j| c[(from(i), from(j))]);
+        assert_same_rows(&fit.model, &mean, &covariance, 1e-7);
+        assert_close("ℓ", &[fit.report.objective.value], &[plain.report.objective.value], 1e-9);
+    }
+
+    /// Any covariance within a view leaves nothing for the units to decide.
+    pub(super) fn standardized_or_not_is_the_same_model(case: &Case) {
+        let data = case.table(1);
+        let spec = case.spec_for(&data, 2);
+        let case = case.to_the_end();
+        let one = case.method.fit(&data, &Spec { standardize: false, ..spec.clone() }).unwrap().model;
+        let other = case.method.fit(&data, &Spec { standardize: true, ..spec }).unwrap().model;
+        assert!(one.scale().is_none() && other.scale().is_some());
+        assert_same_rows(&other, one.mean(), &one.covariance(), 1e-7);
+    }
+
+    pub(super) fn an_offset_of_a_million_costs_no_digits(case: &Case) {
+        let data = case.own_table(1);
+        // Rounded to 2⁻²⁰ so that the offset itself is exact.
+        let unit = f64::from(1 << 20);
+        let at = |offset: f64| {
+            dataset(Matrix::from_fn(60, 9, |i, j| (data.values()[(i, j)] * unit).round() / unit + offset))
+        };
+        let (plain, fit) = (case.fit(&at(0.0), 2), case.fit(&at(1e6), 2));
+        let mean: Vec<f64> = plain.model.mean().iter().map(|m| m + 1e6).collect();
+        assert_same_rows(&fit.model, &mean, &plain.model.covariance(), 1e-6);
+        assert_close("ℓ", &[fit.report.objective.value], &[plain.report.objective.value], 1e-6);
+    }
+}
+
+/// Laws of mixtures beside those of `mixture.rs`.
+mod of_mixtures {
+    use super::*;
+
+    fn table() -> Dataset {
+        let whole = simulate::mixture(Shape { rows: 90, columns: 5, n_components: 1 }, 2, 8.0, 3).0;
+        simulate::hide(&whole, 0.1, 4)
+    }
+
+    fn check(law: impl Fn(&MixtureEm, &Spec)) {
+        for (name, method, spec) in mixture_cases() {
+            let kept = catch_unwind(AssertUnwindSafe(|| law(&method, &spec)));
+            assert!(kept.is_ok(), "broken by {name}");
+        }
+    }
+
+    #[test]
+    fn the_objective_is_that_of_the_model_and_never_falls() {
+        check(|method, spec| {
+            let fit = method.fit(&table(), spec).unwrap();
+            let trace = &fit.report.trace;
+            assert!(trace.windows(2).all(|p| p[1] >= p[0] - 1e-9 * (1.0 + p[0].abs())), "{trace:?}");
+            // A ridge, where there is one, is a prior.
+            if fit.report.objective.kind == ObjectiveKind::LogLikelihood {
+                let value = fit.model.log_likelihood(&table()).unwrap();
+                assert_close("ℓ", &[fit.report.objective.value], &[value], 1e-9);
+            }
+        });
+    }
+
+    #[test]
+    fn log_density_is_the_dense_one() {
+        check(|method, spec| {
+            let model = method.fit(&table(), spec).unwrap().model;
+            let data = table();
+            let dense: Vec<Gaussian> = model.models().iter().map(Gaussian::of).collect();
+            for (i, got) in model.log_density(&data).unwrap().into_iter().enumerate() {
+                let terms = dense.iter().zip(model.weights());
+                let p: f64 = terms.map(|(g, w)| w * g.log_density(data.row(i)).exp()).sum();
+                assert_close("ln p", &[got], &[p.ln()], 1e-9);
+            }
+        });
+    }
+
+    #[test]
+    fn threads_and_repetition_leave_no_trace_and_a_file_keeps_all() {
+        check(|method, spec| {
+            let data = table();
+            let learn = |threads| {
+                let fit = on_threads(threads, || method.fit(&data, spec)).unwrap();
+                Learned::of_mixture(fit, &data, spec, method.into())
+            };
+            let (one, two, again) = (learn(1), learn(2), learn(2));
+            assert_eq!(one, two);
+            let mut bytes = Vec::new();
+            model_file::write(&again, &mut bytes).unwrap();
+            let read = model_file::read(bytes.as_slice()).unwrap();
+            assert_eq!(read, one);
+            let rows = simulate::hide(&data, 0.3, 2);
+            let fill = |learned: &Learned| learned.fill(Rows::New).unwrap().fill(&rows).unwrap();
+            assert_eq!(fill(&read), fill(&one));
+        });
+    }
+}
+
+/// Laws of independent sources beside those of `ica.rs`.
+mod of_sources {
+    use super::*;
+
+    /// Four mixtures of two sources that are not normal, and a little of something else.
+    fn table(gaps: Gaps) -> Dataset {
+        let source = |i: usize, k: usize| {
+            let x = ((i * 7919 + 13 * k) % 1009) as f64 / 1009.0;
+            if k == 0 {
+                (2.0 * x - 1.0).powi(3) * 5.0
+            } else {
+                ((i * (k + 3)) as f64 * 0.37).sin().powi(5) * 3.0
+            }
+        };
+        let mixing = dense::normal(4, 2, 3);
+        let noise = dense::normal(300, 4, 4);
+        let cell = |i: usize, j: usize| {
+            mixing[(j, 0)] * source(i, 0) + mixing[(j, 1)] * source(i, 1) + 0.1 * noise[(i, j)]
+        };
+        let whole = dataset(Matrix::from_fn(300, 4, cell));
+        if gaps == Gaps::Exact { simulate::hide(&whole, 0.05, 5) } else { whole }
+    }
+
+    #[test]
+    fn threads_and_repetition_leave_no_trace_and_a_file_keeps_all() {
+        for (name, method, gaps) in source_cases() {
+            let data = table(gaps);
+            let learn = |threads| {
+                let fit = on_threads(threads, || method.fit_observed(&data, &mut ())).unwrap();
+                Learned::of_sources(fit, &data, &method)
+            };
+            let (one, two, again) = (learn(1), learn(2), learn(2));
+            assert_eq!(one, two, "{name}");
+            let mut bytes = Vec::new();
+            model_file::write(&again, &mut bytes).unwrap();
+            let read = model_file::read(bytes.as_slice()).unwrap();
+            assert_eq!(read, one, "{name}");
+            let scores = |learned: &Learned| learned.scores(&data, None).unwrap();
+            assert_eq!(scores(&read), scores(&one), "{name}");
+            assert_eq!(read.method.name, method.name());
+        }
+    }
+
+    #[test]
+    fn the_objective_never_falls_and_gaps_are_taken_or_refused() {
+        for (name, method, gaps) in source_cases() {
+            let fit = method.fit_observed(&table(gaps), &mut ()).unwrap();
+            // FastICA climbs nothing: its trace is of what a step changed.
+            if fit.objective().is_some() {
+                let trace = &fit.trace;
+                assert!(
+                    trace.windows(2).all(|p| p[1] >= p[0] - 1e-9 * (1.0 + p[0].abs())),
+                    "{name}: {trace:?}"
+                );
+            }
+            let taken = method.fit_observed(&table(Gaps::Exact), &mut ()).is_ok();
+            assert_eq!(taken, gaps == Gaps::Exact, "{name}");
+        }
+    }
+}
 
 fn dataset(values: Matrix) -> Dataset {
     Dataset::new(values).expect("a valid table")
@@ -889,16 +1266,17 @@ mod law {
         let fit = case.fit(&data, 2);
         let rows = simulate::hide(&data, 0.3, 2);
         let answers = (fit.model.log_density(&rows).unwrap(), fit.model.impute(&rows).unwrap());
-        let saved = Saved::new(fit, &data, &spec, &case.method);
+        let learned = Learned::of_fit(fit, &data, &spec, &case.method);
         let mut bytes = Vec::new();
-        model_file::write(&saved, &mut bytes).unwrap();
+        model_file::write(&learned, &mut bytes).unwrap();
         let loaded = model_file::read(bytes.as_slice()).unwrap();
-        assert_eq!(loaded, saved);
-        let model = &loaded.model;
+        assert_eq!(loaded, learned);
+        let linear = loaded.linear().unwrap();
+        let model = &linear.model;
         assert_eq!((model.log_density(&rows).unwrap(), model.impute(&rows).unwrap()), answers);
         // What is kept of the request is enough to fit again.
-        let again = loaded.method.to_method().unwrap().fit(&data, &loaded.spec).unwrap();
-        assert_eq!(again.model, loaded.model);
+        let again = loaded.method.to_method().unwrap().fit(&data, &linear.spec).unwrap();
+        assert_eq!(&again.model, model);
     }
 
     pub(super) fn answers_are_the_dense_ones_in_the_scale_of_the_fit(case: &Case) {
@@ -907,10 +1285,10 @@ mod law {
             let fit = case.method.fit(&data, &spec).expect("a well-posed table");
             crate::scale::check(&fit.model, &data, standardize);
             // A file keeps the scale.
-            let saved = Saved::new(fit, &data, &spec, &case.method);
+            let learned = Learned::of_fit(fit, &data, &spec, &case.method);
             let mut bytes = Vec::new();
-            model_file::write(&saved, &mut bytes).unwrap();
-            assert_eq!(model_file::read(bytes.as_slice()).unwrap(), saved);
+            model_file::write(&learned, &mut bytes).unwrap();
+            assert_eq!(model_file::read(bytes.as_slice()).unwrap(), learned);
         }
     }
 

@@ -3,8 +3,9 @@
 use crate::{ica_file, mixture, model_file as one};
 use covary::data::{Shape, simulate};
 use covary::infer::{Gibbs, GibbsState, MeanField, MixtureEm, SharedPrivate, Step, Structured};
-use covary::io::model_file::{self, Saved, SavedMixture};
-use covary::{Dataset, Method, Spec};
+use covary::io::model_file;
+use covary::learned::Learned;
+use covary::{Dataset, Estimator, Method, Spec};
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -87,8 +88,8 @@ fn table() -> Dataset {
 
 fn one_model(spec: &Spec, method: &Method) -> Vec<u8> {
     let data = table();
-    let fit = covary::Estimator::fit(method, &data, spec).expect("a table that can be fitted");
-    one::bytes(&Saved::new(fit, &data, spec, method))
+    let fit = method.fit(&data, spec).expect("a table that can be fitted");
+    one::bytes(&Learned::of_fit(fit, &data, spec, method))
 }
 
 /// A file of every kind, as it is written.
@@ -104,22 +105,22 @@ fn every_kind() -> Vec<(&'static str, Vec<u8>)> {
         ("pcca", one_model(&Spec::of_views(1, vec![3, 3]), &Method::SharedPrivate(SharedPrivate::default()))),
         ("every field", one::bytes(&one::everything())),
         ("every uncertain field", one::bytes(&one::everything_uncertain())),
-        ("mixture", mixture::bytes(&SavedMixture::new(mixed, &table(), &Spec::ppca(1), (&method).into()))),
-        ("classes", mixture::bytes(&mixture::everything_mixed())),
-        ("ica", ica_file::bytes(&ica_file::exact())),
-        ("noisy ica", ica_file::bytes(&ica_file::noisy())),
+        ("mixture", one::bytes(&Learned::of_mixture(mixed, &table(), &Spec::ppca(1), (&method).into()))),
+        ("classes", one::bytes(&mixture::everything_mixed())),
+        ("ica", one::bytes(&ica_file::exact())),
+        ("noisy ica", one::bytes(&ica_file::noisy())),
     ]
 }
 
 #[test]
 fn no_damage_to_a_model_file_goes_unnoticed() {
     for (seed, (kind, written)) in every_kind().into_iter().enumerate() {
-        model_file::open(written.as_slice()).unwrap_or_else(|e| panic!("{kind}: {e}"));
+        model_file::read(written.as_slice()).unwrap_or_else(|e| panic!("{kind}: {e}"));
         assert!(sealed(written.clone()) == written, "{kind}: the checksum is the CRC-64 of xz");
         let mut rng = ChaCha8Rng::seed_from_u64(seed as u64);
         for k in 0..2000 {
             let changed = damaged(&written, &mut rng);
-            let unnoticed = changed != written && model_file::open(changed.as_slice()).is_ok();
+            let unnoticed = changed != written && model_file::read(changed.as_slice()).is_ok();
             assert!(!unnoticed, "{kind}: damage {k} was not noticed");
         }
     }
@@ -131,7 +132,7 @@ fn every_single_bit_of_a_model_file_counts() {
     for bit in 0..8 * written.len() {
         let mut changed = written.clone();
         changed[bit / 8] ^= 1 << (bit % 8);
-        assert!(model_file::open(changed.as_slice()).is_err(), "bit {bit}");
+        assert!(model_file::read(changed.as_slice()).is_err(), "bit {bit}");
     }
 }
 
@@ -152,7 +153,7 @@ fn numbers_that_no_table_has_are_refused_under_any_checksum() {
             ("n_observed_by_column", 0.5),
             ("n_observed_by_column", 1e9),
         ] {
-            let refused = model_file::open(with_number(&written, array, value).as_slice());
+            let refused = model_file::read(with_number(&written, array, value).as_slice());
             let refused = refused.expect_err(&format!("{kind}: {array} {value}")).to_string();
             assert!(refused.contains("damaged model file") && !refused.contains("checksum"), "{refused}");
         }
@@ -164,7 +165,7 @@ fn numbers_that_no_table_has_are_refused_under_any_checksum() {
                     header["n_rows"] = json!(-3);
                 }
             });
-            let refused = model_file::open(changed.as_slice()).expect_err(kind).to_string();
+            let refused = model_file::read(changed.as_slice()).expect_err(kind).to_string();
             assert!(refused.contains(if repeat { "columns 1 and 2" } else { "its header" }), "{refused}");
         }
     }
@@ -176,14 +177,14 @@ fn a_file_of_this_version_without_its_checksum_is_refused() {
     let without = edited(&written, |_, index| {
         index["__metadata__"].as_object_mut().unwrap().remove("checksum");
     });
-    let refused = model_file::open(without.as_slice()).unwrap_err().to_string();
+    let refused = model_file::read(without.as_slice()).unwrap_err().to_string();
     assert!(refused.contains("its checksum is missing"), "{refused}");
     // Nor does another version take away what the checksum says.
     let older = String::from_utf8_lossy(&written).find(r#"format_version\":3"#).expect("a version") + 17;
     let at = written.windows(18).position(|w| w == br#"format_version\":3"#).unwrap_or(older) + 17;
     let mut changed = written.clone();
     changed[at] = b'2';
-    assert!(model_file::open(changed.as_slice()).is_err());
+    assert!(model_file::read(changed.as_slice()).is_err());
 }
 
 fn checkpoint() -> (Gibbs, Spec, GibbsState) {

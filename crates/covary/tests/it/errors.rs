@@ -4,7 +4,8 @@
 use crate::contract::{Case, Gaps, cases, variational_cases};
 use crate::dense::normal;
 use covary::infer::{Fit, Warning};
-use covary::io::model_file::{self, Saved};
+use covary::io::model_file;
+use covary::learned::Learned;
 use covary::{
     Coordinates, Dataset, Density, Error, Estimator, LinearGaussian, Matrix, Method, Noise, Reconstruction,
     Spec,
@@ -240,10 +241,10 @@ fn a_proper_prior_allows_more_factors_than_the_columns_determine() {
             let said = Warning::NotIdentified { factors: 2, columns: 4, max: 1 };
             assert!(fit.report.warnings.contains(&said), "{:?}", fit.report.warnings);
             assert!(said.to_string().contains("one choice of many"), "{said}");
-            let saved = Saved::new(fit, &data, &case.spec_for(&data, 2), &case.method);
+            let learned = Learned::of_fit(fit, &data, &case.spec_for(&data, 2), &case.method);
             let mut bytes = Vec::new();
-            model_file::write(&saved, &mut bytes).unwrap();
-            assert_eq!(model_file::read(bytes.as_slice()).unwrap().model, saved.model);
+            model_file::write(&learned, &mut bytes).unwrap();
+            assert_eq!(model_file::read(bytes.as_slice()).unwrap().model, learned.model);
         }
     }
 }

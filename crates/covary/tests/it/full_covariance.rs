@@ -3,9 +3,10 @@
 use crate::common::assert_close;
 use crate::dense::{self, Gaussian, normal};
 use covary::data::{Shape, simulate};
+use covary::family::{Components, Family, Request};
 use covary::infer::{Em, FullCovariance, ObjectiveKind, Observer, Step, Termination};
 use covary::io::model_file;
-use covary::learn::{Components, Family, Request};
+use covary::learned::Rows;
 use covary::model::{FilledCell, Given};
 use covary::spec::Prior;
 use covary::{Dataset, Density, Error, Estimator, Matrix, Spec};
@@ -235,17 +236,15 @@ fn the_family_has_all_components_but_one_and_is_kept() {
     let data = gappy(60, 1);
     let request = Request::new(Family::Gaussian);
     let learned = request.learn(&data).unwrap();
-    assert_eq!((learned.saved.model.n_components(), &learned.saved.choice), (5, &None));
-    assert_eq!(learned.saved.method.name, "full-covariance");
-    let method = request.method(&data).unwrap();
-    assert_eq!(request.with_gaps(&method).unwrap(), method);
-    assert_eq!(learned.impute(&data).unwrap().cells().len(), data.n_gaps());
+    assert_eq!((learned.n_components(), &learned.linear().unwrap().choice), (5, &None));
+    assert_eq!(learned.method.name, "full-covariance");
+    assert_eq!(learned.fill(Rows::Training).unwrap().fill(&data).unwrap().cells().len(), data.n_gaps());
     let mut bytes = Vec::new();
-    model_file::write(&learned.saved, &mut bytes).unwrap();
-    assert_eq!(model_file::read(bytes.as_slice()).unwrap(), learned.saved);
-    assert_eq!(Family::from_name("gaussian"), Some(Family::Gaussian));
+    model_file::write(&learned, &mut bytes).unwrap();
+    assert_eq!(model_file::read(bytes.as_slice()).unwrap(), learned);
+    assert_eq!("gaussian".parse(), Ok(Family::Gaussian));
     for (asked, fits) in [(5, true), (2, false), (6, false)] {
-        let got = Request { n_components: Components::Number(asked), ..request.clone() }.learn(&data);
+        let got = Request { n_components: Some(Components::Number(asked)), ..request.clone() }.learn(&data);
         assert_eq!(got.is_ok(), fits, "{asked}");
         assert!(fits || got == Err(Error::FixedComponents { asked, columns: 6, fixed: 5 }));
     }

@@ -1,12 +1,13 @@
 //! Independent components: golden cases, scikit-learn's fixed points, identities, real sounds, and what is refused.
 
 use crate::common::{assert_close, dataset, flat, golden, matrix};
+use covary::family::{Family, Request};
 use covary::ica::{
     Algorithm, Contrast, FastIca, Kind, MaximumLikelihood, Method, NoisyIca, NoisyMixing, NoisyStart,
     Separation, Sources, Unmixing, Warning, amari_index,
 };
 use covary::infer::{Acceleration, Step, Termination};
-use covary::learn::IcaRequest;
+use covary::model::Fill;
 use covary::{Dataset, Error, Matrix};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -279,9 +280,9 @@ fn a_column_of_rounding_is_no_direction() {
 fn the_number_of_noisy_sources_is_at_most_the_rank() {
     let three = mixed(&drawn(3, 7), &mixing());
     let data = Dataset::new(Matrix::from_fn(60, 4, |i, j| three.values()[(i / 20, j)])).unwrap();
-    let request = IcaRequest { inference: Some("noisy".to_owned()), ..IcaRequest::default() };
-    let learned = request.learn(&data, &()).unwrap();
-    assert!((1..=2).contains(&learned.saved.model().n_components()));
+    let request = Request { inference: Some("noisy".to_owned()), ..Request::new(Family::Ica) };
+    let learned = request.learn(&data).unwrap();
+    assert!((1..=2).contains(&learned.n_components()));
 }
 
 #[test]
@@ -548,7 +549,7 @@ fn new_rows_of_noisy_sources_are_placed_and_filled_by_the_fixed_point() {
     let (whole, _) = behind_noise();
     let data = covary::data::simulate::hide(&whole, 0.3, 5);
     let model = NoisyIca::new(2).fit(&data).unwrap().model;
-    let (sources, filled) = (model.transform(&data).unwrap(), model.impute(&data).unwrap());
+    let (sources, filled) = (model.transform(&data).unwrap(), model.fill(&data).unwrap());
     let w = model.mixing();
     for i in 0..data.n_rows() {
         let (mean, covariance) = posterior_of_two(&model, data.row(i));
@@ -569,12 +570,12 @@ fn new_rows_of_noisy_sources_are_placed_and_filled_by_the_fixed_point() {
     let placed = model.transform(&alone).unwrap();
     assert_eq!(placed.row(0), sources.row(7));
     assert_eq!(placed.row(1), [0.0, 0.0]);
-    assert_eq!(model.impute(&alone).unwrap().values().row(1), model.mean());
+    assert_eq!(model.fill(&alone).unwrap().values().row(1), model.mean());
     let back = model.reconstruct(&placed).unwrap();
     assert_eq!(back.row(1), model.mean());
     let narrow = Dataset::new(Matrix::zeros(2, 3)).unwrap();
     assert!(matches!(model.transform(&narrow), Err(Error::ColumnCount { .. })));
-    assert!(matches!(model.impute(&narrow), Err(Error::ColumnCount { .. })));
+    assert!(matches!(model.fill(&narrow), Err(Error::ColumnCount { .. })));
     assert!(matches!(model.reconstruct(&Matrix::zeros(2, 3)), Err(Error::WrongLength { .. })));
 }
 
@@ -587,7 +588,7 @@ fn extreme_parameters_of_noisy_sources_give_numbers_or_an_error_and_no_panic() {
     for (w, psi) in [(1e100, 1e-80), (1.0, 1e-30), (1e-200, 1e250), (0.0, 1.0), (1e144, 1.0)] {
         let model = parts(w, psi).unwrap();
         assert_eq!(model.transform(&rows).unwrap().n_rows(), 3);
-        assert_eq!(model.impute(&rows).unwrap().cells().len(), 3);
+        assert_eq!(model.fill(&rows).unwrap().cells().len(), 3);
     }
     for (w, psi) in [(1.0, 0.0), (1.0, 1e-300), (1e150, 1e-10), (f64::NAN, 1.0), (1.0, f64::INFINITY)] {
         assert!(matches!(parts(w, psi), Err(Error::OutOfRange { .. })), "{w} {psi}");

@@ -1,48 +1,53 @@
 //! Do independent components come back from their file, to the last bit, and is every other file refused?
 
 use crate::damage::{self, sealed};
+use crate::model_file::bytes;
+use covary::family::{Components, Family, Request};
 use covary::ica::{Fit, Kind, Mixing, NoisyMixing, Unmixing, Warning};
 use covary::infer::{MethodRecord, Termination};
-use covary::io::Error;
-use covary::io::model_file::{self, Constant, Opened, SavedSources, Training, write_sources};
-use covary::{Dataset, Matrix};
+use covary::io::{self, model_file};
+use covary::learned::{Constant, Learned, Rows, Trained, Training};
+use covary::model::Fill;
+use covary::{Dataset, Error, Matrix};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-pub(crate) fn bytes(saved: &SavedSources) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    write_sources(saved, &mut bytes).expect("parts that fit together");
-    bytes
+fn open(bytes: &[u8]) -> Result<Learned, io::Error> {
+    let read = model_file::read(bytes)?;
+    read.sources().expect("independent components were written");
+    Ok(read)
 }
 
-fn open(bytes: &[u8]) -> Result<SavedSources, Error> {
-    match model_file::open(bytes)? {
-        Opened::Sources(saved) => Ok(*saved),
-        _ => panic!("independent components were written"),
+/// The fit of it, to change.
+fn fit_of(learned: &mut Learned) -> &mut Fit {
+    match &mut learned.model {
+        Trained::Sources(fit) => fit,
+        _ => panic!("independent components"),
     }
 }
 
 /// Every field filled, with awkward numbers and names, by hand: no fit and no machine has a say.
-pub(crate) fn exact() -> SavedSources {
+pub(crate) fn exact() -> Learned {
     let whitening = Matrix::from_rows(&[[0.5, -0.0, 1e-310], [1.0 / 3.0, 2.0, 0.0]]);
     let rotation = Matrix::from_rows(&[[0.0, 1.0], [-1.0, 0.0]]);
     let mixing = Matrix::from_rows(&[[0.1 + 0.2, 1.0], [-2.0, 1e-9], [3.5, -0.0]]);
     let model = Unmixing::new(vec![1e300, -0.0, f64::MIN_POSITIVE], whitening, rotation, mixing).unwrap();
     let options = [("contrast", "exp"), ("tolerance", "1e-6")].map(|(a, b)| (a.to_owned(), b.to_owned()));
-    SavedSources {
-        found: Fit {
-            model: Mixing::Exact(model),
-            kurtosis: vec![f64::NAN, -1.2],
-            n_iterations: 17,
-            termination: Termination::IterationLimit,
-            trace: vec![-3.0, -2.5],
-            kinds: vec![Kind::Super, Kind::Sub],
-            warnings: vec![
-                Warning::NotConverged { iterations: 17, left: 1e-3, tolerance: 1e-6 },
-                Warning::Gaussian { sources: vec![1, 2] },
-            ],
-        },
+    let fit = Fit {
+        model: Mixing::Exact(model),
+        kurtosis: vec![f64::NAN, -1.2],
+        n_iterations: 17,
+        termination: Termination::IterationLimit,
+        trace: vec![-3.0, -2.5],
+        kinds: vec![Kind::Super, Kind::Sub],
+        warnings: vec![
+            Warning::NotConverged { iterations: 17, left: 1e-3, tolerance: 1e-6 },
+            Warning::Gaussian { sources: vec![1, 2] },
+        ],
+    };
+    Learned {
+        family: Family::Ica,
         columns: ["größe", "\"quoted\", with a comma", ""].map(str::to_owned).to_vec(),
         constants: vec![Constant { name: "always".to_owned(), value: -0.0 }],
         method: MethodRecord { name: "fastica".to_owned(), options: options.into_iter().collect() },
@@ -53,17 +58,20 @@ pub(crate) fn exact() -> SavedSources {
             column_means: vec![0.1, -5.0, 1e-3],
             column_sds: vec![1.0, 2.0, 0.5],
         },
+        check: None,
         created_by: "covary 0.1.0".to_owned(),
+        model: Trained::Sources(Box::new(fit)),
     }
 }
 
-pub(crate) fn noisy() -> SavedSources {
+pub(crate) fn noisy() -> Learned {
     let mixing = Matrix::from_rows(&[[0.1 + 0.2, 1.0], [-2.0, 1e-9], [3.5, -0.0]]);
     let model = NoisyMixing::new(mixing, vec![1e3, -0.0, 0.25], vec![0.1, 2.0, 1e-9]).unwrap();
     let mut saved = exact();
-    saved.found.model = Mixing::Noisy(model);
-    saved.found.kinds.clear();
-    saved.found.warnings = vec![
+    let fit = fit_of(&mut saved);
+    fit.model = Mixing::Noisy(model);
+    fit.kinds.clear();
+    fit.warnings = vec![
         Warning::NoiseAtFloor { columns: vec!["größe".to_owned()] },
         Warning::LightTails { sources: vec![2] },
     ];
@@ -78,18 +86,24 @@ fn both_kinds_come_back() {
         let read = open(&written).expect("a file just written");
         // NaN is no number, so that bytes are compared instead.
         assert!(bytes(&read) == written, "written, read and written again");
-        assert_eq!((&read.found.model, &read.found.warnings), (&saved.found.model, &saved.found.warnings));
+        let (got, want) = (read.sources().unwrap(), saved.sources().unwrap());
+        assert_eq!((&got.model, &got.warnings), (&want.model, &want.warnings));
         let json: Value = serde_json::from_str(&read.to_json()).expect("JSON");
         assert_eq!((&json["kind"], &json["kurtosis"]), (&json!("ica"), &json!(["NaN", -1.2])));
-        assert!(matches!(model_file::read(written.as_slice()), Err(Error::NoDensity { .. })));
+        assert!(matches!(read.linear(), Err(Error::NoDensity { .. })));
     }
-    assert!(matches!(exact().noisy(), Err(Error::NoDensity { .. })));
-    let refused =
-        model_file::open(bytes(&exact()).as_slice()).unwrap().of_new_rows().map(|_| ()).unwrap_err();
-    assert!(
-        refused.to_string().contains("transform, reconstruct, inspect and plot --kind sources"),
-        "{refused}"
-    );
+    assert_eq!(exact().noisy_sources().unwrap_err(), Error::NoDensity { noisy: false });
+    for (sources, sentence) in [
+        (
+            exact(),
+            "independent components are not a density of rows, and only noisy ones impute missing values",
+        ),
+        (noisy(), "independent components are not a density of rows"),
+    ] {
+        let read = model_file::read(bytes(&sources).as_slice()).unwrap();
+        let refused = read.density(Rows::New).map(drop).unwrap_err();
+        assert_eq!(refused.to_string(), sentence);
+    }
 }
 
 fn golden(name: &str) -> PathBuf {
@@ -120,13 +134,13 @@ fn write_the_golden_files_of_sources() {
 }
 
 /// The file with header and index changed.
-fn edited(saved: &SavedSources, edit: impl FnOnce(&mut Value, &mut Value)) -> Vec<u8> {
+fn edited(saved: &Learned, edit: impl FnOnce(&mut Value, &mut Value)) -> Vec<u8> {
     damage::edited(&bytes(saved), edit)
 }
 
 #[test]
 fn parts_that_contradict_each_other_are_named() {
-    let check = |saved: &SavedSources, edit: &dyn Fn(&mut Value, &mut Value), sentence: &str| {
+    let check = |saved: &Learned, edit: &dyn Fn(&mut Value, &mut Value), sentence: &str| {
         let refused = open(&edited(saved, edit)).expect_err("not a model").to_string();
         assert!(refused.contains(sentence), "{refused}");
     };
@@ -145,26 +159,26 @@ fn parts_that_contradict_each_other_are_named() {
     check(&exact(), &|_, i| i["rotation"]["shape"] = json!([4, 1]), "rotation");
     check(&exact(), &|_, i| i["kurtosis"] = i["mean"].clone(), "cannot lie at bytes");
     let mut unfit = exact();
-    unfit.found.kurtosis.pop();
-    assert!(matches!(write_sources(&unfit, Vec::new()), Err(Error::Request(_))));
+    fit_of(&mut unfit).kurtosis.pop();
+    assert!(matches!(model_file::write(&unfit, Vec::new()), Err(io::Error::Request(_))));
     let mut unfit = exact();
     unfit.constants[0].value = f64::INFINITY;
-    assert!(matches!(write_sources(&unfit, Vec::new()), Err(Error::Request(_))));
+    assert!(matches!(model_file::write(&unfit, Vec::new()), Err(io::Error::Request(_))));
 }
 
 /// Whatever was read can be written again, described, and asked; answers need not be finite.
-fn check_usable(saved: &SavedSources) {
+fn check_usable(saved: &Learned) {
     bytes(saved);
     serde_json::from_str::<Value>(&saved.to_json()).expect("JSON");
     saved.training.n_gaps();
     let whole = Matrix::from_fn(2, saved.columns.len(), |i, _| i as f64);
-    let sources =
-        saved.model().transform(&Dataset::new(whole.clone()).unwrap()).expect("the model's columns");
-    saved.model().reconstruct(&sources).expect("as many sources");
-    if let Ok(model) = saved.noisy() {
+    let mixing = &saved.sources().unwrap().model;
+    let sources = mixing.transform(&Dataset::new(whole.clone()).unwrap()).expect("the model's columns");
+    mixing.decode(&sources).expect("as many sources");
+    if let Ok(model) = saved.noisy_sources() {
         let mut gaps = whole;
         gaps[(0, 0)] = f64::NAN;
-        assert_eq!(model.impute(&Dataset::new(gaps).unwrap()).expect("the model's columns").cells().len(), 1);
+        assert_eq!(model.fill(&Dataset::new(gaps).unwrap()).expect("the model's columns").cells().len(), 1);
     }
 }
 
@@ -186,7 +200,7 @@ proptest! {
             for (at, to) in &flips {
                 *at.get_mut(&mut damaged) = *to;
             }
-            if let Ok(Opened::Sources(saved)) = model_file::open(sealed(damaged).as_slice()) {
+            if let Some(saved) = model_file::read(sealed(damaged).as_slice()).ok().filter(|s| s.sources().is_ok()) {
                 check_usable(&saved);
             }
         }
@@ -195,7 +209,6 @@ proptest! {
 
 #[test]
 fn shares_of_noisy_sources_are_those_of_the_fitted_covariance() {
-    use covary::learn::IcaRequest;
     // Sources with lighter tails than Laplace: they seem to have more than their variance.
     let source = |i: usize| [(i as f64 * 0.37).sin(), (i as f64 * 1.7).cos(), (i as f64 * 0.11).sin()];
     for scale in [[1.0, 1.0, 1.0, 1.0], [1e-3, 1.0, 50.0, 1e4]] {
@@ -205,10 +218,9 @@ fn shares_of_noisy_sources_are_those_of_the_fitted_covariance() {
         };
         let table = Dataset::new(Matrix::from_fn(400, 4, cell)).unwrap();
         let inference = Some("noisy".to_owned());
-        let n_components = Some(covary::learn::Components::Number(2));
-        let saved =
-            IcaRequest { inference, n_components, ..IcaRequest::default() }.learn(&table, &()).unwrap().saved;
-        let (shares, model) = (saved.explained_variance_ratio(), saved.noisy().unwrap());
+        let n_components = Some(Components::Number(2));
+        let learned = Request { inference, n_components, ..Request::new(Family::Ica) }.learn(&table).unwrap();
+        let (shares, model) = (learned.source_variance_ratio().unwrap(), learned.noisy_sources().unwrap());
         let w = model.mixing();
         let noise = Matrix::from_fn(4, 4, |i, j| if i == j { model.noise_variances()[i] } else { 0.0 });
         let signal = w.dot_t(w);

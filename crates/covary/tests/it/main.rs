@@ -14,6 +14,8 @@ mod diagnostics;
 mod errors;
 mod evidence;
 mod factor_analysis;
+mod families;
+mod filled_cells;
 mod full_covariance;
 mod gfa;
 mod gibbs;

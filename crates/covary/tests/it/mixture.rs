@@ -4,14 +4,15 @@ use crate::common::{Golden, assert_close, dataset, flat, matrix, noise, shared_d
 use crate::contract::on_threads;
 use crate::damage::sealed;
 use crate::dense::Gaussian;
+use crate::model_file::bytes;
 use covary::data::{Shape, simulate};
+use covary::family::{Components, Family, Request};
 use covary::infer::{
     Acceleration, ClassConditional, Em, FitReport, FullCovariance, LatentMoments, MethodRecord, MixtureEm,
     MixtureInit, Objective, ObjectiveKind, Observer, Spectral, Step, Termination, Update, Warning,
 };
-use covary::io;
-use covary::io::model_file::{self, Constant, Opened, SavedClasses, SavedMixture, Training};
-use covary::learn::{MixtureFamily, MixtureRequest};
+use covary::io::model_file;
+use covary::learned::{ClassNames, Constant, Learned, MixtureFit, Trained, Training};
 use covary::model::{Discriminants, Mixture};
 use covary::select::{Coverage, SelfCheck, information_criteria};
 use covary::spec::{NoiseFamily, Prior};
@@ -708,37 +709,31 @@ fn flows_of_oil_are_told_apart() {
     assert!(share(&simulate::hide(&test, 0.2, 1)) > 0.9, "{}", share(&simulate::hide(&test, 0.2, 1)));
 }
 
-pub(crate) fn bytes(saved: &SavedMixture) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    model_file::write_mixture(saved, &mut bytes).expect("parts that fit together");
-    bytes
-}
-
 /// A mixture and classes, as they are kept.
-fn kept() -> [SavedMixture; 2] {
+fn kept() -> [Learned; 2] {
     let (whole, _, of) = simulate::mixture(shape(90, 4, 1), 3, 8.0, 14);
     let data = simulate::hide(&whole, 0.1, 14);
     let (spec, method) = (Spec::factor_analysis(1), MixtureEm::of(3));
-    let mixture = SavedMixture::new(method.fit(&data, &spec).unwrap(), &data, &spec, (&method).into());
+    let mixture = Learned::of_mixture(method.fit(&data, &spec).unwrap(), &data, &spec, (&method).into());
     let constants = vec![Constant { name: "always".to_owned(), value: -0.0 }];
     let spec = Spec { standardize: true, ..Spec::ppca(2) };
     let fit = ClassConditional::default().fit(&data, &labels(&of), &names(3), &spec).unwrap();
     let em = Method::from_name("em").unwrap();
-    let classes = SavedMixture::of_classes(fit, "größe", &data, &spec, (&em).into());
-    [SavedMixture { constants, ..mixture }, classes]
+    let classes = Learned::of_classes(fit, "größe", &data, &spec, (&em).into());
+    [Learned { constants, ..mixture }, classes]
 }
 
 #[test]
 fn mixtures_and_classes_come_back_from_their_files() {
     for saved in kept() {
         let written = bytes(&saved);
-        let Ok(Opened::Mixture(read)) = model_file::open(written.as_slice()) else {
-            panic!("a mixture was written")
-        };
-        assert_eq!(*read, saved);
+        let read = model_file::read(written.as_slice()).expect("a mixture was written");
+        assert_eq!(read, saved);
         assert!(bytes(&read) == written, "written, read and written again");
         serde_json::from_str::<Value>(&saved.to_json()).expect("JSON");
-        assert!(matches!(model_file::read(written.as_slice()), Err(io::Error::NotOneModel { .. })));
+        let what =
+            if read.mixture().unwrap().classes.is_some() { "classes with a model each" } else { "a mixture" };
+        assert_eq!(read.linear().unwrap_err(), Error::NotOneModel { what });
     }
 }
 
@@ -747,27 +742,29 @@ fn damaged_files_of_mixtures_are_refused() {
     for saved in kept() {
         let written = bytes(&saved);
         for length in (0..written.len()).step_by(7) {
-            assert!(model_file::open(&written[..length]).is_err(), "cut at {length}");
+            assert!(model_file::read(&written[..length]).is_err(), "cut at {length}");
         }
         // One byte changed: refused, or a model whose parts fit together.
         let mut read = 0;
         for at in 0..written.len().min(6000) {
             let mut changed = written.clone();
             changed[at] ^= 1 << (at % 8);
-            assert!(model_file::open(changed.as_slice()).is_err(), "the checksum tells");
-            if let Ok(Opened::Mixture(saved)) = model_file::open(sealed(changed).as_slice()) {
+            assert!(model_file::read(changed.as_slice()).is_err(), "the checksum tells");
+            if let Some(saved) =
+                model_file::read(sealed(changed).as_slice()).ok().filter(|s| s.mixture().is_ok())
+            {
                 bytes(&saved);
                 read += 1;
             }
         }
         assert!(read > 0, "numbers may change");
-        let broken = SavedMixture { columns: saved.columns[1..].to_vec(), ..saved.clone() };
-        assert!(model_file::write_mixture(&broken, Vec::new()).is_err());
+        let broken = Learned { columns: saved.columns[1..].to_vec(), ..saved.clone() };
+        assert!(model_file::write(&broken, Vec::new()).is_err());
     }
 }
 
 /// A file of every field, its numbers written out: what `golden_mixture` has.
-pub(crate) fn everything_mixed() -> SavedMixture {
+pub(crate) fn everything_mixed() -> Learned {
     let model = |shift: f64| {
         let w = Matrix::from_rows(&[[1.5 + shift], [-0.25], [0.0]]);
         LinearGaussian::new(w, vec![shift, -0.0, 1e-300], Noise::Diagonal(vec![0.5, 2.0, 1e-6]))
@@ -777,18 +774,13 @@ pub(crate) fn everything_mixed() -> SavedMixture {
     let mut options = std::collections::BTreeMap::new();
     options.insert("init".to_owned(), "k-means".to_owned());
     options.insert("n_mixtures".to_owned(), "2".to_owned());
-    SavedMixture {
+    let fit = MixtureFit {
         mixture: Mixture::new(vec![model(0.0), model(3.0)], vec![0.75, 0.25]).unwrap(),
-        classes: Some(SavedClasses {
+        classes: Some(ClassNames {
             target: "größe".to_owned(),
             names: vec!["klein".to_owned(), "groß".to_owned()],
         }),
-        columns: ["a", "b b", "ç"].map(str::to_owned).to_vec(),
-        constants: vec![Constant { name: "always".to_owned(), value: -0.0 }],
-        family: "mfa".to_owned(),
         spec: Spec { standardize: true, ..Spec::factor_analysis(1) },
-        method: MethodRecord { name: "mixture-em".to_owned(), options },
-        seed: u64::MAX,
         report: FitReport {
             objective: Objective { kind: ObjectiveKind::LogLikelihood, value: -12.5 },
             trace: vec![-14.0, -13.0, -12.5],
@@ -800,6 +792,13 @@ pub(crate) fn everything_mixed() -> SavedMixture {
             relevance: Vec::new(),
             monitored: Vec::new(),
         },
+    };
+    Learned {
+        family: Family::Mfa,
+        columns: ["a", "b b", "ç"].map(str::to_owned).to_vec(),
+        constants: vec![Constant { name: "always".to_owned(), value: -0.0 }],
+        method: MethodRecord { name: "mixture-em".to_owned(), options },
+        seed: u64::MAX,
         training: Training {
             n_rows: 20,
             n_observed_by_column: vec![20, 19, 7],
@@ -815,6 +814,7 @@ pub(crate) fn everything_mixed() -> SavedMixture {
             coverage: vec![Coverage { level: 0.9, share: 0.875, standard_error: 0.0625 }],
         }),
         created_by: "covary 0.1.0".to_owned(),
+        model: Trained::Mixture(Box::new(fit)),
     }
 }
 
@@ -828,11 +828,12 @@ fn the_golden_file_of_a_mixture_still_opens() {
     for version in [2, 3] {
         let file =
             std::fs::File::open(golden_mixture(version)).expect("golden files are part of the project");
-        let Opened::Mixture(read) = model_file::open(file).expect("a model file") else {
-            panic!("a mixture was written")
-        };
-        assert_eq!(*read, everything_mixed());
-        assert_eq!(read.mixture.models()[0].mean()[1].to_bits(), (-0.0_f64).to_bits());
+        let read = model_file::read(file).expect("a model file");
+        assert_eq!(read, everything_mixed());
+        assert_eq!(
+            read.mixture().expect("a mixture was written").mixture.models()[0].mean()[1].to_bits(),
+            (-0.0_f64).to_bits()
+        );
     }
 }
 
@@ -846,7 +847,7 @@ fn write_the_golden_file_of_a_mixture() {
 fn a_check_of_other_columns_is_refused() {
     let mut saved = everything_mixed();
     saved.check.as_mut().unwrap().skill_by_column.pop();
-    assert!(model_file::write_mixture(&saved, Vec::new()).is_err());
+    assert!(model_file::write(&saved, Vec::new()).is_err());
 }
 
 #[test]
@@ -906,13 +907,13 @@ fn an_interrupted_start_is_returned_as_far_as_it_got() {
 #[test]
 fn sizes_are_judged_by_bic_and_by_rows_held_out() {
     let (data, _, _) = simulate::mixture(shape(300, 5, 1), 2, 12.0, 23);
-    let request = MixtureRequest {
+    let request = Request {
         max_mixtures: 3,
         max_components: 2,
-        standardize: false,
-        ..MixtureRequest::new(MixtureFamily::Mppca)
+        standardize: Some(false),
+        ..Request::new(Family::Mppca)
     };
-    let found = request.compare(&data, 5, &|_, _| ControlFlow::Continue(())).unwrap();
+    let found = request.compare_sizes(&data, 5, &|_, _| ControlFlow::Continue(())).unwrap();
     assert_eq!(found.0.len(), 6);
     let chosen = found.recommended().unwrap();
     assert_eq!((chosen.n_mixtures, chosen.n_components), (2, 1));
@@ -929,14 +930,14 @@ fn sizes_are_judged_by_bic_and_by_rows_held_out() {
     );
 
     // One model is the single model, standardized or not.
-    let one = MixtureRequest { max_mixtures: 1, standardize: true, ..request.clone() };
-    let one = one.compare(&data, 0, &|_, _| ControlFlow::Continue(())).unwrap();
+    let one = Request { max_mixtures: 1, standardize: Some(true), ..request.clone() };
+    let one = one.compare_sizes(&data, 0, &|_, _| ControlFlow::Continue(())).unwrap();
     assert_eq!(one.0.iter().map(|at| at.n_parameters).collect::<Vec<_>>(), [5 + 5 + 1, 5 + 10 + 1 - 1]);
 
     // Sizes that do not fit what is left when rows are held out are not tried.
     let few = data.of_rows(&(0..20).collect::<Vec<_>>()).unwrap();
-    let request = MixtureRequest { max_mixtures: 6, n_components: Some(1), ..request };
-    let found = request.compare(&few, 5, &|_, _| ControlFlow::Continue(())).unwrap();
+    let request = Request { max_mixtures: 6, n_components: Some(Components::Number(1)), ..request };
+    let found = request.compare_sizes(&few, 5, &|_, _| ControlFlow::Continue(())).unwrap();
     assert_eq!(found.0.iter().map(|at| at.n_mixtures).max(), Some(5));
 }
 

@@ -7,7 +7,8 @@ use crate::dense::{self, Gaussian, block, observed, solve};
 use crate::scikit_learn;
 use covary::data::{Shape, simulate};
 use covary::infer::{ClassConditional, MixtureEm, Spectral};
-use covary::io::model_file::{self, Opened, SavedMixture};
+use covary::io::model_file;
+use covary::learned::Learned;
 use covary::{
     Coordinates, Dataset, Density, Estimator, LinearGaussian, Matrix, Method, Noise, Reconstruction, Spec,
 };
@@ -262,13 +263,10 @@ fn every_model_of_a_mixture_answers_in_the_scale_of_the_fit() {
             let (spec, method) = (Spec { standardize, ..spec }, MixtureEm::of(2));
             let fit = method.fit(&data, &spec).unwrap();
             fit.model.models().iter().for_each(|model| check(model, &data, standardize));
-            let saved = SavedMixture::new(fit, &data, &spec, (&method).into());
+            let learned = Learned::of_mixture(fit, &data, &spec, (&method).into());
             let mut bytes = Vec::new();
-            model_file::write_mixture(&saved, &mut bytes).unwrap();
-            let Opened::Mixture(opened) = model_file::open(bytes.as_slice()).unwrap() else {
-                panic!("a mixture")
-            };
-            assert_eq!(*opened, saved);
+            model_file::write(&learned, &mut bytes).unwrap();
+            assert_eq!(model_file::read(bytes.as_slice()).unwrap(), learned);
         }
         let classes: Vec<Option<usize>> = labels.iter().map(|&k| Some(k)).collect();
         let names = vec!["a".to_owned(), "b".to_owned()];

@@ -6,7 +6,7 @@ use covary::select::{
     ChoiceRule, Criteria, HeldOutOptions, ParallelAnalysis, choose_by_held_out_cells, folds_of_cells,
     held_out_cells, held_out_cells_observed, hold_out_at, information_criteria, interval_coverage, pool,
 };
-use covary::{Dataset, Density, Error, Estimator, Fit, Matrix, Spec};
+use covary::{Dataset, Density, Error, Estimator, Fit, LinearGaussian, Matrix, Spec};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
@@ -384,7 +384,8 @@ fn an_empty_range_or_one_too_large_is_refused() {
 
 #[test]
 fn a_straight_line_of_seven_rows_has_a_component_and_noise_has_none() {
-    use covary::learn::{Family, Request};
+    use covary::family::{Family, Request};
+    use covary::learned::Rows;
     let line = |i: usize, j: usize| match (i, j) {
         (2, 1) => f64::NAN,
         (_, 0) => i as f64 + 1.0,
@@ -392,15 +393,14 @@ fn a_straight_line_of_seven_rows_has_a_component_and_noise_has_none() {
     };
     let table = Dataset::new(Matrix::from_fn(7, 2, line)).unwrap();
     let learned = Request::new(Family::Ppca).learn(&table).unwrap();
-    assert_eq!(learned.saved.model.n_components(), 1);
-    assert!((learned.impute(&table).unwrap().cells()[0].mean - 3.0).abs() < 0.1);
+    assert_eq!(learned.n_components(), 1);
+    assert!((learned.fill(Rows::Training).unwrap().fill(&table).unwrap().cells()[0].mean - 3.0).abs() < 0.1);
     let noise = |seed: u64| {
         let shape = Shape { rows: 7 + seed as usize % 9, columns: 2 + seed as usize % 3, n_components: 0 };
         simulate::hide(&simulate::ppca(shape, seed).0, 0.05, seed)
     };
-    let found = (0..60).filter(|&seed| {
-        Request::new(Family::Ppca).learn(&noise(seed)).unwrap().saved.model.n_components() > 0
-    });
+    let found =
+        (0..60).filter(|&seed| Request::new(Family::Ppca).learn(&noise(seed)).unwrap().n_components() > 0);
     let found = found.count();
     assert!(found <= 2, "{found} of 60");
 }

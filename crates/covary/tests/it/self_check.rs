@@ -4,7 +4,7 @@ use covary::data::{Shape, simulate};
 use covary::infer::{Em, FullCovariance, Observer, Step};
 use covary::model::Mixture;
 use covary::select::{SelfCheck, SelfCheckOptions, self_check};
-use covary::{Dataset, Density, Error, Estimator, Fit, Matrix, Method, Spec};
+use covary::{Dataset, Density, Error, Estimator, Fit, LinearGaussian, Matrix, Method, Spec};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
@@ -144,7 +144,7 @@ impl Observer for Flagged {
 #[test]
 fn the_filling_of_hidden_cells_is_stopped_by_the_flag() {
     let table = table();
-    let check = |estimator: &dyn Estimator, spec: &Spec, flag: bool| {
+    let check = |estimator: &dyn Estimator<Model = LinearGaussian>, spec: &Spec, flag: bool| {
         self_check(&table, spec, estimator, &SelfCheckOptions::default(), &mut Flagged(flag.into()))
     };
     // EM hears its steps alone, so that it is the filling that stops.

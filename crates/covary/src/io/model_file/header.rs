@@ -186,7 +186,7 @@ struct NoisePriorDef {
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "MeanPrior")]
 struct MeanPriorDef {
-    #[serde(rename = "centre", with = "list")]
+    #[serde(with = "list")]
     center: Vec<f64>,
     #[serde(with = "one")]
     relative_precision: f64,
