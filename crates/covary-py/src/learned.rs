@@ -173,7 +173,7 @@ impl Learned {
         matches!(self.learned.ending().termination, Termination::Converged | Termination::ClosedForm)
     }
 
-    /// What to doubt: its code, whether it is about convergence, and the sentence.
+    /// Warnings: the code, whether it is about convergence, and the sentence.
     #[getter]
     fn warnings(&self) -> Vec<(&'static str, bool, String)> {
         let notices = self.learned.ending().warnings.into_iter();

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-#: Beyond so many columns all their pairs take too long.
+#: Beyond this many columns all their pairs take too long.
 _MOST_FOR_ALL_PAIRS = 1000
 #: The families that can be asked for by name.
 _NAMED = ("gaussian", "ppca", "fa", "bpca")
 
 
 class Imputer(TransformerMixin, BaseEstimator):
-    """Fill gaps by conditional means under a linear-Gaussian model, and say how sure each is.
+    """Fill gaps by conditional means under a linear-Gaussian model, and say how certain each is.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class Imputer(TransformerMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             The table; NaN where a cell is missing.
         return_std : bool, default=False
-            Also return how sure each filled cell is.
+            Also return how certain each filled cell is.
 
         Returns
         -------
@@ -233,7 +233,7 @@ class Imputer(TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         return_std : bool, default=False
-            Also return how sure each filled cell is.
+            Also return how certain each filled cell is.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class Imputer(TransformerMixin, BaseEstimator):
         return self._answer(self._fit(X), own=True, return_std=return_std)
 
     def interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
-        """Intervals that hold each missing cell with probability `level` under the model.
+        """Intervals that cover each missing cell with probability `level` under the model.
 
         Parameters
         ----------

@@ -126,12 +126,8 @@ const ENDINGS: &[(&[&str], &str, &[&str])] = &[
 ];
 
 /// Folders that are being rewritten; their words follow, and then this list is empty.
-const UNFINISHED: &[&str] = &[
-    "crates/covary-cli/",
-    "crates/covary-py/",
-    "crates/covary/src/learn",
-    "crates/covary/src/io/model_file",
-];
+const UNFINISHED: &[&str] =
+    &["crates/covary-cli/", "crates/covary/src/learn", "crates/covary/src/io/model_file"];
 
 /// (file, phrase, reason)
 const ALLOWED: &[(&str, &str, &str)] = &[
