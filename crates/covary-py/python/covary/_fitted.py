@@ -202,7 +202,8 @@ class Scores:
         log_density : ndarray of shape (n_samples,)
             0 for a row of only gaps.
         """
-        found: Array = self._model.log_density(self._rows(X), n_threads())
+        rows = self._rows(X)
+        found: Array = self._model.log_density(rows, n_threads())
         return found
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
