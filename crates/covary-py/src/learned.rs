@@ -1,7 +1,7 @@
 //! `Learned`: a model of any family, with the place of its columns in the table it was fitted to.
 
 use crate::array::{Table, array1, array2};
-use crate::error::{of, of_file};
+use crate::error::{of, of_file, raise};
 use crate::linear::Model;
 use crate::mixture::Mixture;
 use crate::place::{Filled, Pickled, Place};
@@ -13,7 +13,7 @@ use covary::io::model_file;
 use covary::learn::Watch;
 use covary::learned::{CheckOutcome, Rows, Trained};
 use covary::model::ColumnMap;
-use covary::select::SelfCheckOptions;
+use covary::select::{SelfCheck, SelfCheckOptions};
 use covary::{Dataset, Error};
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
@@ -30,7 +30,7 @@ pub(crate) struct Learned {
     pub(crate) place: Place,
 }
 
-/// The table as the model sees it, and its rows.
+/// Whether the rows are those the model was fitted to.
 fn rows(own: bool) -> Rows {
     if own { Rows::Training } else { Rows::New }
 }
@@ -173,7 +173,7 @@ impl Learned {
         matches!(self.learned.ending().termination, Termination::Converged | Termination::ClosedForm)
     }
 
-    /// What to doubt: its code, whether it is about convergence, and the sentence.
+    /// Warnings: the code, whether it is about convergence, and the sentence.
     #[getter]
     fn warnings(&self) -> Vec<(&'static str, bool, String)> {
         let notices = self.learned.ending().warnings.into_iter();
@@ -238,7 +238,7 @@ impl Learned {
         array2(py, self.place.with_singles(values))
     }
 
-    /// Hides cells of the table, fits without them, and compares; None if too few can be hidden to tell.
+    /// Hides cells of the table, fits without them, and compares.
     #[pyo3(signature = (x, seed, levels, threads=0, progress=None))]
     fn self_check<'py>(
         &self,
@@ -256,21 +256,26 @@ impl Learned {
             let data = self.place.column_map.dataset(&table)?;
             self.learned.check_by_refit(&request, &data, &options, &mut |step: &Step| watched.fitting(step))
         })?;
-        let check = match checked.outcome {
-            CheckOutcome::Found(check) => check,
+        let n_hidden = match checked.outcome {
+            CheckOutcome::Found(check) => return described(py, &check),
             CheckOutcome::Interrupted => return Err(of(Error::Interrupted)),
-            CheckOutcome::TooFew { n_hidden: cells } => {
-                return Err(of(Error::TooFewToHide { cells, folds: 1 }));
-            }
-            CheckOutcome::NoneToHide => return Err(of(Error::TooFewToHide { cells: 0, folds: 1 })),
+            CheckOutcome::TooFew { n_hidden } => n_hidden,
+            CheckOutcome::NoneToHide => 0,
         };
-        let out = PyDict::new(py);
-        out.set_item("n_hidden", check.n_hidden)?;
-        out.set_item("rmse", check.rmse)?;
-        out.set_item("baseline_rmse", check.baseline_rmse)?;
-        out.set_item("skill", check.skill)?;
-        out.set_item("levels", check.coverage.iter().map(|c| c.level).collect::<Vec<_>>())?;
-        out.set_item("coverage", check.coverage.iter().map(|c| c.share).collect::<Vec<_>>())?;
-        Ok(out)
+        let said =
+            format!("{n_hidden} cells can be hidden, which is too few to tell how well the model predicts");
+        Err(raise("DataError", &said))
     }
+}
+
+/// What a check found.
+fn described<'py>(py: Python<'py>, check: &SelfCheck) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("n_hidden", check.n_hidden)?;
+    out.set_item("rmse", check.rmse)?;
+    out.set_item("baseline_rmse", check.baseline_rmse)?;
+    out.set_item("skill", check.skill)?;
+    out.set_item("levels", check.coverage.iter().map(|c| c.level).collect::<Vec<_>>())?;
+    out.set_item("coverage", check.coverage.iter().map(|c| c.share).collect::<Vec<_>>())?;
+    Ok(out)
 }

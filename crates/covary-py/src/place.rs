@@ -63,7 +63,7 @@ impl Place {
         Self { column_map, names, singles: Vec::new() }
     }
 
-    /// Of a pickled model of so many columns.
+    /// Of a pickled model with this many columns.
     pub(crate) fn unpickled(pickled: Pickled, in_model: usize) -> PyResult<Self> {
         let (names, columns, constants, singles) = pickled;
         let d = names.len();

@@ -218,7 +218,7 @@ def test_errors_are_those_users_catch():
     assert issubclass(covary.exceptions.NotFittedError, ValueError)
 
 
-def test_what_to_doubt_is_warned_of(wine_gaps):
+def test_warnings_are_given(wine_gaps):
     with pytest.warns(covary.exceptions.ConvergenceWarning, match="still rising"):
         covary.PPCA(5, max_iter=1).fit(wine_gaps)
     rows = wine_gaps.copy()

@@ -1,4 +1,4 @@
-"""Filling gaps, and how sure it is."""
+"""Filling gaps, and how certain it is."""
 
 import numpy as np
 import pytest

@@ -28,7 +28,7 @@ EXPECTED = {
         "test_check_means": MESSAGE,
         "test_check_precisions": MESSAGE,
         "test_gaussian_mixture_fit_convergence_warning": MESSAGE,
-        "test_regularization": MESSAGE,
+        "test_regularisation": MESSAGE,
         "test_sample": MESSAGE,
         "test_gaussian_mixture_n_parameters": PRIVATE,
         "test_gaussian_mixture_aic_bic": PRIVATE,

@@ -1,7 +1,7 @@
 """PCA, factor analysis and their Bayesian kin, exact with missing data.
 
 scikit-learn estimators over a Rust library: NaN is a gap, gaps are integrated out, and every filled
-cell says how sure it is.
+cell says how certain it is.
 
 >>> import covary
 >>> covary.PPCA(n_components=2)

@@ -31,7 +31,7 @@ class FactorAnalysis(LinearGaussian):
         How many factors. None is as many as can be identified, and as many as columns for "fixed_point". More
         than can be identified are fitted with a warning: their loadings are one choice of many.
     tol : float, default=1e-2
-        Stop when the log-likelihood rises by less than this many nats (with gaps: by an estimated so many
+        Stop when the log-likelihood rises by less than this many nats (with gaps: by an estimated this many
         until the end). 0 makes `max_iter` steps. Of no effect for "newton" of a complete table, which goes on
         until the gradient vanishes.
     copy : bool, default=True

@@ -38,7 +38,7 @@ class Fitted(ModelFile, BaseEstimator):
         return _covary.fit(rows, names, family, asked, threads=n_threads(), progress=progress)
 
     def _take(self, model: Any, rows: Array) -> Self:
-        """Publishes a model that was just learned, with what there is to doubt about it."""
+        """Publishes a model that was just learned, with its warnings."""
         self._publish(model, rows)
         for _, of_convergence, message in model.warnings:
             warnings.warn(message, ConvergenceWarning if of_convergence else CovaryWarning, stacklevel=4)
@@ -125,7 +125,7 @@ class Fills:
         X : array-like of shape (n_samples, n_features)
             Rows; NaN where a cell is missing.
         return_std : bool, default=False
-            Also return how sure each filled cell is.
+            Also return how certain each filled cell is.
 
         Returns
         -------
@@ -202,7 +202,8 @@ class Scores:
         log_density : ndarray of shape (n_samples,)
             0 for a row of only gaps.
         """
-        found: Array = self._model.log_density(self._rows(X), n_threads())
+        rows = self._rows(X)
+        found: Array = self._model.log_density(rows, n_threads())
         return found
 
     def score(self, X: ArrayLike, y: Any = None) -> float:

@@ -231,7 +231,7 @@ class NoisyICA(Fills, Sources):
     Notes
     -----
     Only heavy tails are modeled; a `CovaryWarning` names sources that have light ones. To fill gaps, `FactorAnalysis`
-    is as exact and its intervals hold what they promise; these are narrow: of 95 % about 92 %.
+    is as exact and its intervals cover what they promise; these are narrow: of 95 % about 92 %.
 
     Examples
     --------

@@ -12,10 +12,10 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from . import _covary, _options, _table
-from ._factor import FactorAnalysis
+from ._families import FAMILIES
 from ._gaussian import Gaussian
 from ._linear import LinearGaussian
-from ._ppca import PPCA, BayesianPCA
+from ._ppca import BayesianPCA
 from ._threads import n_threads
 from .exceptions import CovaryWarning, DataError, OptionError
 
@@ -25,19 +25,14 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-#: Beyond so many columns all their pairs take too long.
+#: Beyond this many columns all their pairs take too long.
 _MOST_FOR_ALL_PAIRS = 1000
-#: The models that can be asked for by name.
-_NAMED: dict[str, type[LinearGaussian]] = {
-    "gaussian": Gaussian,
-    "ppca": PPCA,
-    "fa": FactorAnalysis,
-    "bpca": BayesianPCA,
-}
+#: The families that can be asked for by name.
+_NAMED = ("gaussian", "ppca", "fa", "bpca")
 
 
 class Imputer(TransformerMixin, BaseEstimator):
-    """Fill gaps by conditional means under a linear-Gaussian model, and say how sure each is.
+    """Fill gaps by conditional means under a linear-Gaussian model, and say how certain each is.
 
     Parameters
     ----------
@@ -111,7 +106,7 @@ class Imputer(TransformerMixin, BaseEstimator):
         if asked is None:
             cls: Any = Gaussian if n_columns <= _MOST_FOR_ALL_PAIRS else BayesianPCA
         else:
-            cls = _NAMED.get(asked) if isinstance(asked, str) else None
+            cls = FAMILIES[asked] if isinstance(asked, str) and asked in _NAMED else None
         if cls is None:
             raise OptionError(
                 "The 'estimator' parameter of Imputer must be an estimator of covary, None, 'gaussian', 'ppca', "
@@ -215,7 +210,7 @@ class Imputer(TransformerMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             The table; NaN where a cell is missing.
         return_std : bool, default=False
-            Also return how sure each filled cell is.
+            Also return how certain each filled cell is.
 
         Returns
         -------
@@ -238,7 +233,7 @@ class Imputer(TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         return_std : bool, default=False
-            Also return how sure each filled cell is.
+            Also return how certain each filled cell is.
 
         Returns
         -------
@@ -251,7 +246,7 @@ class Imputer(TransformerMixin, BaseEstimator):
         return self._answer(self._fit(X), own=True, return_std=return_std)
 
     def interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
-        """Intervals that hold each missing cell with probability `level` under the model.
+        """Intervals that cover each missing cell with probability `level` under the model.
 
         Parameters
         ----------

@@ -87,7 +87,7 @@ class LinearGaussian(Scores, Draws, ClassNamePrefixFeaturesOutMixin, Transformer
         X : array-like of shape (n_samples, n_features)
             Rows; NaN where a cell is missing.
         return_cov : bool, default=False
-            Also return how sure each row's scores are.
+            Also return how certain each row's scores are.
 
         Returns
         -------

@@ -63,7 +63,7 @@ class Principal(LinearGaussian):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows. A gap (NaN) enters by its conditional mean given the row's observed cells.
         return_cov : bool, default=False
-            Also return how sure the scores of rows with gaps are.
+            Also return how certain the scores of rows with gaps are.
 
         Returns
         -------

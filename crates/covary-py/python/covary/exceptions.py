@@ -48,7 +48,7 @@ class ModelFileError(CovaryError, ValueError):
 
 
 class CovaryWarning(UserWarning):
-    """Something to doubt about a fit; the message says what and what to do."""
+    """Something about a fit that needs attention; the message says what, and what to do."""
 
 
 class DataWarning(CovaryWarning):

@@ -74,12 +74,12 @@ def biplot_data(
     components : pair of int, default=(1, 2)
         Which components, counted from 1 as on the axes.
     max_rows : int, default=5000
-        Of more rows than this, so many are evenly taken.
+        Of more rows than this, this many are taken evenly.
 
     Returns
     -------
     data : BiplotData
-        Scores, how sure they are, and loadings.
+        Scores, how certain they are, and loadings.
 
     Examples
     --------
@@ -144,9 +144,9 @@ def biplot(
     max_arrows : int, default=15
         Most arrows, of the longest loadings; 0 for none.
     max_rows : int, default=5000
-        Of more rows than this, so many are evenly taken.
+        Of more rows than this, this many are taken evenly.
     max_ellipses : int, default=200
-        Of more rows with gaps than this, so many have their ellipse; 0 for none.
+        Of more rows with gaps than this, this many have their ellipse; 0 for none.
     ax : matplotlib Axes or None, default=None
         Where to draw; None makes a figure.
 

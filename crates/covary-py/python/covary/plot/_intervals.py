@@ -34,11 +34,11 @@ class IntervalsData:
     truth : ndarray of shape (n_cells,)
         Its true value.
     inside : ndarray of bool of shape (n_cells,)
-        Whether the interval holds the truth.
+        Whether the interval covers the truth.
     level : float
         Level of the intervals.
     coverage : float
-        Share of cells whose interval holds the truth.
+        Share of cells whose interval covers the truth.
     n_left_out : int
         Cells of columns without a spread (constant, or observed once), which have no interval.
     names : tuple of str

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ._model import Floats, Indices
 
-#: Beyond so many columns their names are not written.
+#: Beyond this many columns their names are not written.
 _MOST_NAMES = 60
 #: Most names of marked columns then.
 _MOST_MARKED = 20
@@ -82,7 +82,7 @@ def missing_map_data(
         Order of the rows: by first component, which needs an `estimator`, or by these numbers. None
         leaves them as they are.
     max_bins : int, default=600
-        More rows than this are put together in so many runs of equal length.
+        More rows than this are put together in this many runs of equal length.
 
     Returns
     -------

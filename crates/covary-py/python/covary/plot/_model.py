@@ -69,7 +69,7 @@ def rotated(model: LinearGaussian) -> bool:
 
 
 def evenly(n: int, most: int) -> Indices:
-    """At most so many of n places, evenly taken."""
+    """At most this many of n places, evenly taken."""
     if most < 1:
         raise ValueError(f"at least one must be shown, got {most}")
     if n <= most:
@@ -78,7 +78,7 @@ def evenly(n: int, most: int) -> Indices:
 
 
 def strongest(values: Floats, most: int) -> Indices:
-    """At most so many rows of largest length, in the order of the table."""
+    """At most this many rows of largest length, in the order of the table."""
     if most < 1:
         raise ValueError(f"at least one must be shown, got {most}")
     by_length = np.argsort(-np.hypot.reduce(values, axis=1), kind="stable")
@@ -86,7 +86,7 @@ def strongest(values: Floats, most: int) -> Indices:
 
 
 def some_components(model: LinearGaussian, least: int, figure: str) -> int:
-    """How many components there are, at least so many."""
+    """How many components there are, at least this many."""
     q = int(model.n_components_)
     if q < least:
         raise DataError(f"{figure} needs {least} component(s), the model has {q}")
