@@ -236,8 +236,8 @@ impl Distribution {
     }
 }
 
-/// From here on the expansion around the normal quantile has all digits; the iteration of statrs does not end for
-/// the largest degrees of freedom.
+/// From here on quantiles are expanded around the normal one. Those of statrs 0.19 were more than 1e-5 off at 1e7 degrees of
+/// freedom, and a table of them up to 1e12 had not ended after ten minutes.
 const NEARLY_NORMAL: f64 = 1e3;
 
 /// The quantile of Student's t; where it is nearly normal by the expansion of Fisher and Cornish (1960).

@@ -132,7 +132,7 @@ pub(crate) fn view_cases() -> Vec<Case> {
     ]
 }
 
-/// The methods to mixtures, what each model of it is, and whether it drops to the latent update.
+/// The methods to mixtures, and what each of their models is.
 fn mixture_cases() -> Vec<(&'static str, MixtureEm, Spec)> {
     let latent = MixtureEm { update: Update::Latent, ..MixtureEm::of(2) };
     vec![
