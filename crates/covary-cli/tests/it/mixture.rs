@@ -207,5 +207,5 @@ fn wrong_calls_and_tables_are_named() {
     fs::write(folder.path().join("one.csv"), "a,b,kind\n1,2,x\n2,3,x\n4,4,x\n5,7,x\n").unwrap();
     refused("fit -q one.csv --target kind --components 1 -o a.covary", 1, "all rows are of class `x`");
     fs::write(folder.path().join("two.csv"), "a,b,kind\n1,2,x\n2,3,x\n4,4,x\n5,7,y\n").unwrap();
-    refused("fit -q two.csv --target kind --components 1 -o a.covary", 1, "class `y`: only 1 row(s)");
+    refused("fit -q two.csv --target kind --components 1 -o a.covary", 1, "class `y`: only 1 row has");
 }
