@@ -32,6 +32,7 @@ mod model_file;
 mod npy;
 mod principal;
 mod properties;
+mod remedies;
 mod reversible_jump;
 mod scale;
 mod scikit_learn;
