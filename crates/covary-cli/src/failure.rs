@@ -1,6 +1,7 @@
 use crate::console::count;
 use covary::family::View;
-use covary::{Argument, Error};
+use covary::{Argument, Error, Remedy};
+use covary_report::Remedy as FigureRemedy;
 use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
@@ -40,12 +41,11 @@ impl Failure {
     pub(crate) fn of_table(name: &str, why: Error) -> Self {
         match why {
             Error::Interrupted => Self::Interrupted,
-            why @ Error::EmptyColumn { .. } => Self::unfit(name, format!("{why}: --exclude sets it aside")),
             // The call asks for what no such table has.
             why @ (Error::TooManyComponents { .. }
             | Error::FixedComponents { .. }
             | Error::OutOfRange { .. }) => Self::work(name, why),
-            why => Self::unfit(name, why),
+            why => Self::unfit(name, with_flags(&why, why.remedies().iter().map(flags))),
         }
     }
 
@@ -123,13 +123,24 @@ impl Failure {
         Self::Unfit { about: about.to_owned(), why: why.to_string() }
     }
 
-    /// What the reader refused.
-    pub(crate) fn of_file(name: &str, why: &covary::io::Error) -> Self {
+    /// What could not be read or written.
+    pub(crate) fn of_file(name: &str, error: &covary::io::Error) -> Self {
         use covary::io::Error::{NoNumericColumn, NoTypedNumbers, NothingChosen};
-        match why {
+        let why = with_flags(error, error.remedies().iter().map(flags));
+        match error {
             NoNumericColumn { .. } | NoTypedNumbers { .. } | NothingChosen => Self::unfit(name, why),
             _ => Self::work(name, why),
         }
+    }
+
+    /// Why there is no figure, unless the library refused, which is said of its table or model.
+    pub(crate) fn of_figure(name: &str, error: &covary_report::Error) -> Self {
+        Self::work(name, with_flags(error, error.remedies().iter().map(figure_flags)))
+    }
+
+    /// A word for a format that is none.
+    pub(crate) fn of_format(flag: &str, error: &covary::io::Error) -> Self {
+        Self::Call(format!("{flag}: {error}"))
     }
 
     /// Says it on standard error; a closed standard error changes nothing.
@@ -146,6 +157,45 @@ impl Failure {
             Self::Work { .. } | Self::Unfit { .. } => 1,
             Self::Interrupted => Self::INTERRUPTED,
         })
+    }
+}
+
+/// A message and the flags that follow its advice.
+fn with_flags(error: &dyn Display, flags: impl Iterator<Item = String>) -> String {
+    let flags: Vec<String> = flags.filter(|flag| !flag.is_empty()).collect();
+    if flags.is_empty() { error.to_string() } else { format!("{error} ({})", flags.join(", ")) }
+}
+
+/// What the command calls a remedy of the library.
+fn flags(remedy: &Remedy) -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    match remedy {
+        Remedy::Format(word) => format!("--format {}", word.unwrap_or("FORMAT")),
+        Remedy::Delimiter(Some(delimiter)) => format!("--delimiter {}", quoted(delimiter)),
+        Remedy::Delimiter(None) => "--delimiter CHAR".to_owned(),
+        Remedy::DecimalComma => "--decimal-comma".to_owned(),
+        Remedy::Gaps(text) => format!("--gaps {}", quoted(text)),
+        Remedy::Exclude(column) => format!("--exclude {}", quoted(column)),
+        Remedy::Columns => "--columns COLUMNS".to_owned(),
+        Remedy::Array => "--array NAME".to_owned(),
+        Remedy::MaxMemory => "--max-memory SIZE".to_owned(),
+        Remedy::Impute => "`covary impute`".to_owned(),
+        Remedy::Method(method) => format!("--inference {method}"),
+        _ => String::new(),
+    }
+}
+
+/// What the command calls a remedy of a figure.
+fn figure_flags(remedy: &FigureRemedy) -> String {
+    match remedy {
+        FigureRemedy::Library(remedy) => flags(remedy),
+        FigureRemedy::Components(n) => format!("--components {n}"),
+        FigureRemedy::Families(families) => {
+            format!("--model {}", families.iter().map(|f| f.name()).collect::<Vec<_>>().join(" or "))
+        }
+        FigureRemedy::Kind(kind) => format!("--kind {kind}"),
+        FigureRemedy::Shape => "--shape ROWSxCOLUMNS".to_owned(),
+        _ => String::new(),
     }
 }
 

@@ -67,10 +67,10 @@ impl Reading {
     pub(crate) fn read(&self, path: &Path, select: Select<'_>) -> Result<Source, Failure> {
         let name = name_of(path);
         let format = match &self.format {
-            Some(word) => Format::from_name(word).map_err(|e| Failure::Call(e.to_string()))?,
+            Some(word) => Format::from_name(word).map_err(|e| Failure::of_format("--format", &e))?,
             None => Format::of_file(&path.to_string_lossy()).unwrap_or(Format::CSV),
         };
-        let failed = |e: Error| Failure::work(&name, e);
+        let failed = |e: Error| Failure::of_file(&name, &e);
         let input = if is_pipe(path) {
             Input::Stream(std::io::stdin().lock())
         } else {
@@ -84,14 +84,14 @@ impl Reading {
             array: self.array.clone(),
             max_memory: Some(self.max_memory.unwrap_or_else(memory::default_limit)),
         };
-        let table = io::read(input, format, &options).map_err(|e| Failure::of_file(&name, &e))?;
+        let table = io::read(input, format, &options).map_err(failed)?;
         Ok(Source { name, format, table, gaps: Gaps::new(&self.gaps) })
     }
 }
 
 /// The model at `path`, of whichever family.
 pub(crate) fn model(path: &Path) -> Result<Learned, Failure> {
-    let failed = |e: Error| Failure::work(&name_of(path), e);
+    let failed = |e: Error| Failure::of_file(&name_of(path), &e);
     if is_pipe(path) {
         model_file::read(std::io::stdin().lock()).map_err(failed)
     } else {

@@ -63,7 +63,7 @@ fn said(error: &clap::Error) -> ExitCode {
     let outcome = error.print().and_then(|()| std::io::stdout().flush());
     match outcome {
         Err(e) if !error.use_stderr() && e.kind() != ErrorKind::BrokenPipe => {
-            Failure::work("standard output", covary::io::Error::Write(e)).report()
+            Failure::of_file("standard output", &covary::io::Error::Write(e)).report()
         }
         _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)),
     }

@@ -26,7 +26,7 @@ impl Output {
         let Some(path) = path.filter(|p| !is_pipe(p)) else {
             return Ok(Self::Stdout);
         };
-        let failed = |e| Failure::work(&path.display().to_string(), Error::Write(e));
+        let failed = |e| Failure::of_file(&path.display().to_string(), &Error::Write(e));
         // Through a symbolic link the file it points to is replaced, not the link.
         let target = match fs::canonicalize(path) {
             Ok(target) => target,
@@ -73,7 +73,7 @@ impl Output {
                 Ok(T::default())
             }
             (_, Err(Error::Request(covary::Error::Interrupted))) => Err(Failure::Interrupted),
-            (_, Err(e)) => Err(Failure::work(&self.name(), e)),
+            (_, Err(e)) => Err(Failure::of_file(&self.name(), &e)),
         }
     }
 
@@ -151,7 +151,7 @@ impl Target {
     /// The format asked for, that of the output's name, or `otherwise`.
     pub(crate) fn format(&self, otherwise: Format) -> Result<Format, Failure> {
         if let Some(word) = &self.output_format {
-            return Format::from_name(word).map_err(|e| Failure::Call(e.to_string()));
+            return Format::from_name(word).map_err(|e| Failure::of_format("--output-format", &e));
         }
         format_of(self.output.as_deref(), otherwise, "--output-format names another format for it")
     }

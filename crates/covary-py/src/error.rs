@@ -1,6 +1,6 @@
 //! Exceptions, one class per kind of reason; the classes are Python's (`covary.exceptions`).
 
-use covary::Error;
+use covary::{Error, Remedy};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -53,12 +53,27 @@ pub(crate) fn of(error: Error) -> PyErr {
         Error::GapsInSources { .. } => format!("Input X contains NaN: {error}"),
         other => other.to_string(),
     };
-    raise(class(&error), &message)
+    raise(class(&error), &with_classes(&message, &error.remedies()))
+}
+
+/// A message and what follows its advice in Python.
+fn with_classes(message: &str, remedies: &[Remedy]) -> String {
+    let classes: Vec<&str> = remedies.iter().filter_map(in_python).collect();
+    if classes.is_empty() { message.to_owned() } else { format!("{message} ({})", classes.join(", or ")) }
+}
+
+/// What Python calls a remedy; none where a table is changed by the words of NumPy or pandas.
+fn in_python(remedy: &Remedy) -> Option<&'static str> {
+    match remedy {
+        Remedy::Method("noisy") => Some("use NoisyICA"),
+        Remedy::Impute => Some("impute first with Imputer"),
+        _ => None,
+    }
 }
 
 /// The exception for a model file.
 pub(crate) fn of_file(error: covary::io::Error) -> PyErr {
-    raise("ModelFileError", &error.to_string())
+    raise("ModelFileError", &with_classes(&error.to_string(), &error.remedies()))
 }
 
 /// An exception of `covary.exceptions`.

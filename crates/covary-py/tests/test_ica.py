@@ -143,7 +143,7 @@ def test_what_cannot_be_is_refused(mixed, options, error, match):
 def test_gaps_are_refused_with_the_way_out(mixed):
     gaps = mixed.copy()
     gaps[3, 1] = np.nan
-    with pytest.raises(DataError, match="contains NaN.*impute the table first"):
+    with pytest.raises(DataError, match="contains NaN.*impute the table first.*use NoisyICA, or impute first with Imputer"):
         covary.FastICA().fit(gaps)
     with pytest.raises(DataError, match="contains NaN"):
         covary.FastICA().fit(mixed).transform(gaps)
@@ -259,7 +259,7 @@ def test_what_noisy_sources_and_infomax_refuse(mixed, noisy):
         covary.InfomaxICA(sources="loud").fit(mixed)
     with pytest.raises(ComponentsError, match="rank 3"):
         covary.InfomaxICA(4).fit(mixed)
-    with pytest.raises(DataError, match="contains NaN.*impute the table first"):
+    with pytest.raises(DataError, match="contains NaN.*impute the table first.*use NoisyICA, or impute first with Imputer"):
         covary.InfomaxICA().fit(gaps)
     with pytest.warns(CovaryWarning, match="lighter tails"):
         covary.NoisyICA(1).fit(np.random.default_rng(0).random((500, 1)) @ np.ones((1, 3)) + rows[:500, :3] * 1e-3)

@@ -33,6 +33,8 @@ pub mod words;
 pub use svg::Svg;
 pub use theme::Theme;
 
+use covary::family::Family;
+
 /// How a figure looks, whatever it shows.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Style {
@@ -52,7 +54,7 @@ pub enum Error {
     #[error(transparent)]
     Numbers(#[from] covary::Error),
     /// The figure shows components and there are none.
-    #[error("the model has no components, so there is nothing to draw; fit with --components 1 or more")]
+    #[error("the model has no components, so there is nothing to draw; fit with 1 component or more")]
     NoComponents,
     /// A component that the model does not have.
     #[error("there is no component {asked}: the model has {has}")]
@@ -63,23 +65,25 @@ pub enum Error {
         has: usize,
     },
     /// The model has no prior that prunes.
-    #[error("the model has no relevances: they come with a prior on components, as of --model bpca")]
+    #[error("the model has no relevances: they come with a prior on components, as in Bayesian PCA")]
     NoRelevance,
     /// The model is of one table.
-    #[error("the model has no views: they come with --model pcca or gfa")]
+    #[error("the model has no views: they come with canonical correlation and group factor analysis")]
     NoViews,
     /// The figure is of a model of one table.
-    #[error("--kind {kind} is of a model of one table, and this one has views; see --kind views")]
+    #[error(
+        "the figure `{kind}` is of a model of one table, and this one has views; the figure `views` shows them"
+    )]
     OfViews {
         /// The kind.
         kind: &'static str,
     },
     /// No iteration was kept.
-    #[error("the fit was in closed form, so there are no steps to draw; --inference em is iterative")]
+    #[error("the fit was in closed form, so there are no steps to draw; the method `em` is iterative")]
     NoTrace,
     /// Rows cannot be pictures of this shape.
     #[error(
-        "{rows}x{columns} makes {cells} cells, and a row has {has}; give the --shape of the image of one row"
+        "{rows}x{columns} makes {cells} cells, and a row has {has}; give the shape of the image of one row"
     )]
     WrongShape {
         /// Rows requested.
@@ -92,9 +96,42 @@ pub enum Error {
         has: usize,
     },
     /// There is no second axis.
-    #[error("the mixture has one column, and the figure needs two; give more with --columns when fitting")]
+    #[error("the mixture has one column, and the figure needs two; fit more columns")]
     OneColumn,
     /// No row can be put on the map.
     #[error("no row has a latitude from -90 to 90, a longitude from -180 to 360, and a value")]
     NoPlaces,
+}
+
+impl Error {
+    /// What the caller can ask for differently, as data that each interface says in its own words.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            Self::Numbers(error) => error.remedies().into_iter().map(Remedy::Library).collect(),
+            Self::NoComponents => vec![Remedy::Components(1)],
+            Self::NoRelevance => vec![Remedy::Families(&[Family::Bpca])],
+            Self::NoViews => vec![Remedy::Families(&[Family::Pcca, Family::Gfa])],
+            Self::OfViews { .. } => vec![Remedy::Kind("views")],
+            Self::NoTrace => vec![Remedy::Library(covary::Remedy::Method("em"))],
+            Self::WrongShape { .. } => vec![Remedy::Shape],
+            Self::OneColumn => vec![Remedy::Library(covary::Remedy::Columns)],
+            Self::NoSuchComponent { .. } | Self::NoPlaces => Vec::new(),
+        }
+    }
+}
+
+/// What a caller can ask for differently so that there is a figure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// What the library knows of.
+    Library(covary::Remedy),
+    /// A model with this many components or more.
+    Components(usize),
+    /// A model of one of these families.
+    Families(&'static [Family]),
+    /// The figure of this kind.
+    Kind(&'static str),
+    /// The rows and columns of an image.
+    Shape,
 }

@@ -302,7 +302,7 @@ pub enum Error {
     },
     /// Gaps where sources are sought.
     #[error(
-        "{method} needs a complete table and this one has {}: sources have no Gaussian density to fill them by; impute the table first (`covary impute`), drop the rows with gaps, or fit noisy sources (`--inference noisy`, `NoisyIca`), which leave gaps out",
+        "{method} needs a complete table and this one has {}: sources have no Gaussian density to fill them by; drop the rows with gaps, impute the table first, or fit noisy sources, which leave gaps out",
         count(*gaps, "gap")
     )]
     GapsInSources {
@@ -509,6 +509,45 @@ pub enum Error {
         /// The decomposition.
         what: &'static str,
     },
+}
+
+impl Error {
+    /// What the caller can ask for differently, where the message does not say it by a name that every interface has.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            Self::GapsInSources { .. } => vec![Remedy::Method("noisy"), Remedy::Impute],
+            Self::EmptyColumn { column } => vec![Remedy::Exclude(column.clone())],
+            Self::InClass { error, .. } => error.remedies(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// What a caller can ask for differently so that a request is no longer refused. Messages say it in plain words; as
+/// data, each interface can add the name it has for it: a flag, an argument, a class, a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// The format of the file: this one, where its bytes show which.
+    Format(Option<&'static str>),
+    /// The separator of the cells: this one, where the text shows which.
+    Delimiter(Option<String>),
+    /// Decimals that are written with a comma.
+    DecimalComma,
+    /// This text as one that means a gap.
+    Gaps(String),
+    /// A table without this column.
+    Exclude(String),
+    /// A choice of the columns.
+    Columns,
+    /// The name of one array of a file that has several.
+    Array,
+    /// A higher limit on memory.
+    MaxMemory,
+    /// The same table, its gaps imputed first.
+    Impute,
+    /// The method of this name.
+    Method(&'static str),
 }
 
 /// A part of a request, which each interface calls by its own name: a flag, a keyword, a field.

@@ -54,7 +54,7 @@ pub mod spec;
 pub mod views;
 
 pub use data::{CentralMoments, Dataset};
-pub use error::{Argument, Error};
+pub use error::{Argument, Error, Remedy};
 pub use infer::{Estimator, Fit, Method};
 pub use linalg::Matrix;
 pub use model::{Coordinates, Density, LinearGaussian, Noise, Reconstruction};

@@ -261,7 +261,7 @@ impl Impute {
         if let Some(cells) = &outputs.cells {
             let cells_format = self.cells_format()?;
             let sheet =
-                table.cells_sheet(&filled, self.interval).map_err(|e| Failure::work(&source.name, e))?;
+                table.cells_sheet(&filled, self.interval).map_err(|e| Failure::of_file(&source.name, &e))?;
             cells.write(|out| sheet.write(cells_format, out))?;
         }
         for (k, output) in outputs.draws.iter().enumerate() {
@@ -277,7 +277,7 @@ impl Impute {
         if !format.layout.is_text() {
             tell_rounding(
                 console,
-                &table.rounding(filled.values()).map_err(|e| Failure::work(&source.name, e))?,
+                &table.rounding(filled.values()).map_err(|e| Failure::of_file(&source.name, &e))?,
             );
         }
         let left_gaps = ledger.n_gaps - filled.cells().len();

@@ -282,7 +282,7 @@ impl Plot {
 
     fn of_table(&self, console: Console, path: &Path, style: &Style) -> Result<Drawn, Failure> {
         let source = self.reading.read(path, Select::By(&self.selecting))?;
-        let failed = |e: covary_report::Error| Failure::work(&source.name, e);
+        let failed = |e: covary_report::Error| Failure::of_figure(&source.name, &e);
         match self.kind {
             Kind::Missing => {
                 let numbers = missing::numbers(source.table.dataset(), None).map_err(failed)?;
@@ -324,7 +324,7 @@ impl Plot {
         let data = asked.data()?;
         let failed = |e: covary_report::Error| match e {
             covary_report::Error::Numbers(e) => asked.refused(e),
-            e => Failure::work(&asked.source.name, e),
+            e => Failure::of_figure(&asked.source.name, &e),
         };
         let learned = &asked.learned;
         Ok(match self.kind {
@@ -381,7 +381,7 @@ impl Plot {
             .map_err(|e| asked.refused(e))?;
         drop(progress);
         intervals::numbers(&asked.learned, data, &checked.cells)
-            .map_err(|e| Failure::work(&asked.source.name, e))
+            .map_err(|e| Failure::of_figure(&asked.source.name, &e))
     }
 
     fn map_of_scores(&self, asked: &Asked, data: &Dataset) -> Result<map::MapNumbers, Failure> {
@@ -393,7 +393,7 @@ impl Plot {
         let (component, q) = (self.component(), learned.n_shown());
         if component > q {
             let why = covary_report::Error::NoSuchComponent { asked: component, has: q };
-            return Err(Failure::work(&source.name, why));
+            return Err(Failure::of_figure(&source.name, &why));
         }
         let scores = asked.linear()?.model.transform(data, covary::Coordinates::Posterior);
         let scores = scores.map_err(|e| asked.refused(e))?.column(component - 1);
@@ -414,7 +414,7 @@ impl Plot {
         let places: Vec<Place> = (0..values.len())
             .map(|i| Place { latitude: lat[i], longitude: lon[i], value: values[i] })
             .collect();
-        map::numbers(subject, what, &places).map_err(|e| Failure::work(&source.name, e))
+        map::numbers(subject, what, &places).map_err(|e| Failure::of_figure(&source.name, &e))
     }
 
     fn component(&self) -> usize {
@@ -465,7 +465,7 @@ fn other_files(kind: Kind) -> Failure {
 fn of_figure(path: &Path, error: covary_report::Error) -> Failure {
     match error {
         covary_report::Error::Numbers(e) => Failure::of_model(&input::name_of(path), e),
-        other => Failure::work(&input::name_of(path), other),
+        other => Failure::of_figure(&input::name_of(path), &other),
     }
 }
 

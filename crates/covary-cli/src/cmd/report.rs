@@ -165,7 +165,7 @@ impl Report {
     }
 
     fn write(&self, output: &Output, subject: &Subject<'_>) -> Result<Value, Failure> {
-        let failed = |e: covary_report::Error| Failure::work(subject.source, e);
+        let failed = |e: covary_report::Error| Failure::of_figure(subject.source, &e);
         let _part = interrupt::begin("drawing the report", interrupt::Ends::ToEnd, None);
         let facts = Facts::of(subject).map_err(failed)?;
         let figures = subject.study.map_or(Vec::new(), |study| page::figures(&study, &facts));

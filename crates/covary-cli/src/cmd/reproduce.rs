@@ -77,7 +77,7 @@ impl Reproduce {
                 found.collect::<Result<_, _>>().map_err(|e| Failure::Call(e.to_string()))?
             };
             fs::create_dir_all(folder)
-                .map_err(|e| Failure::work(&folder.display().to_string(), Error::Write(e)))?;
+                .map_err(|e| Failure::of_file(&folder.display().to_string(), &Error::Write(e)))?;
             let mut left_out = Vec::new();
             let mut made = Vec::new();
             for exhibit in wanted {

@@ -50,7 +50,7 @@ fn text_tables_that_are_none() {
     bad.refuses(
         "typo.csv",
         b"x,y\n1,2\n3,4\n5,6..1\n",
-        &["typo.csv: row 3 (line 4), column `y`: `6..1`", "--exclude 'y'"],
+        &["typo.csv: row 3 (line 4), column `y`: `6..1`", "(--gaps '6..1', --exclude 'y')"],
     );
     bad.refuses(
         "inf.csv",
@@ -63,13 +63,15 @@ fn text_tables_that_are_none() {
     bad.refuses("nameless.csv", b"x,,\n1,2,3\n", &["columns 2 and 3 have no name", "name them"]);
     bad.refuses("latin.csv", b"x,gr\xf6\xdfe\n1,2\n", &["the name of column 2", "save the file as UTF-8"]);
     bad.refuses("wide.csv", b"\xff\xfex\0,\0y\0", &["UTF-16", "UTF-8"]);
-    bad.refuses("hollow.csv", b"x,y\n1,\n2,\n3,\n", &["column `y` has no observed value", "--exclude"]);
+    bad.refuses("hollow.csv", b"x,y\n1,\n2,\n3,\n", &["column `y` has no observed value", "(--exclude 'y')"]);
     bad.refuses(
         "words.csv",
         b"x,y\na,b\nc,d\n",
-        &["row 1 (line 2), column `x`: `a` is not a number", "--delimiter"],
+        &["row 1 (line 2), column `x`: `a` is not a number", "(--delimiter CHAR, --decimal-comma)"],
     );
-    bad.refuses("semi.csv", b"x;y\n1;2\n", &["separated by `;`", "--delimiter ';'"]);
+    bad.refuses("semi.csv", b"x;y\n1;2\n", &["separated by `;`", "(--delimiter ';')"]);
+    bad.refuses("columnar.csv", b"PAR1\x15", &["looks like Parquet", "(--format parquet)"]);
+    bad.refuses("quote.csv", b"x,it's\n1,2\n3,4\n5,o'\n", &[r"(--gaps 'o'\''', --exclude 'it'\''s')"]);
     bad.fails("impute nowhere.csv -o out.csv", 1, &["nowhere.csv: cannot be read: "]);
     bad.fails("impute examples -o out.csv", 1, &["examples: cannot be read: "]);
 }
@@ -101,11 +103,15 @@ fn numpy_files_of_the_wrong_kind() {
     let header = |descr: &str, shape: &str| {
         format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n")
     };
-    bad.refuses("text.npy", b"x,y\n1,2\n", &["text.npy: "]);
+    bad.refuses("text.npy", b"x,y\n1,2\n", &["text.npy: ", "(--format FORMAT)"]);
+    bad.refuses("text.npz", b"x,y\n1,2\n", &["text.npz: ", "(--format FORMAT)"]);
+    bad.refuses("text.parquet", b"x,y\n1,2\n", &["text.parquet: is not Parquet", "(--format FORMAT)"]);
     bad.refuses("objects.npy", &npy(&header("'|O'", "(2, 2)"), &[0; 32]), &["objects.npy: ", "float64"]);
     bad.refuses("complex.npy", &npy(&header("'<c16'", "(2, 2)"), &[0; 64]), &["complex.npy: "]);
     bad.refuses("cube.npy", &npy(&header("'<f8'", "(2, 2, 2)"), &[0; 64]), &["cube.npy: "]);
     bad.refuses("cut.npy", &npy(&header("'<f8'", "(2, 2)"), &[0; 31]), &["cut.npy: "]);
+    let wide = npy(&header("'<i8'", "(2, 1)"), &9_007_199_254_740_993_i64.to_le_bytes().repeat(2));
+    bad.refuses("wide.npy", &wide, &["more digits than a float64 holds", "(--exclude 'x1')"]);
     // A hundred bytes that claim 10^12 cells.
     bad.refuses("huge.npy", &npy(&header("'<f8'", "(1000000, 1000000)"), &[0; 8]), &["huge.npy: "]);
 }

@@ -184,8 +184,8 @@ fn gaps_are_refused_with_the_way_out_or_taken_by_noisy_sources() {
     let root = folder.path();
     for method in ["fastica", "maximum-likelihood"] {
         let call = format!("fit -q gaps.csv --model ica --inference {method} -o a.covary");
-        refused(root, &call, 1, "impute the table first (`covary impute`)");
-        refused(root, &call, 1, "--inference noisy");
+        refused(root, &call, 1, "impute the table first");
+        refused(root, &call, 1, "(--inference noisy, `covary impute`)");
     }
     succeed(root, "fit -q gaps.csv --model ica --inference noisy --components 3 -o noisy.covary");
     let Mixing::Noisy(model) = saved(root, "noisy.covary").model else { panic!("noisy was asked for") };

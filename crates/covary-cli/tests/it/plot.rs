@@ -80,9 +80,11 @@ fn calls_that_cannot_be_meant_say_what_would_be() {
     );
     refused(root, "plot wine.covary --kind pie -o a.svg", 2, "scree, hinton");
     refused(root, "plot wine.covary --kind hinton -o a.jpg", 2, ".svg or .png");
-    refused(root, "plot wine.covary --kind relevance -o a.svg", 1, "--model bpca");
+    refused(root, "plot wine.covary --kind relevance -o a.svg", 1, "(--model bpca)");
+    refused(root, "plot wine.covary --kind views -o a.svg", 1, "(--model pcca or gfa)");
     refused(root, "plot wine.covary --kind images -o a.svg", 1, "--shape");
     refused(root, "plot wine.covary --kind images --shape 4x4 -o a.svg", 1, "16 cells, and a row has 13");
+    refused(root, "plot wine.covary --kind images --shape 4x4 -o a.svg", 1, "(--shape ROWSxCOLUMNS)");
     refused(root, "plot wine.covary --kind map -o a.svg", 1, "--lat COLUMN --lon COLUMN");
     refused(root, "plot wine.covary --kind loadings --components 7 -o a.svg", 1, "the model has 3");
     let scores = "plot wine.covary examples/wine.csv --kind scores -o a.svg";

@@ -95,7 +95,7 @@ pub fn draw(numbers: &LoadingsNumbers, style: &Style) -> Svg {
     let mut note = vec![if known {
         "Pale: the interval includes 0.".to_owned()
     } else {
-        "The fit takes its parameters as known, so there are no intervals; --model bpca computes them."
+        "The fit takes its parameters as known, so there are no intervals; Bayesian PCA computes them."
             .to_owned()
     }];
     if n.n_columns > n.columns.len() {

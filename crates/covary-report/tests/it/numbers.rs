@@ -2,14 +2,15 @@
 
 use super::{fitted, small};
 use covary::data::{Shape, simulate};
+use covary::family::Family;
 use covary::select::{Compare, ParallelAnalysis, SelfCheckOptions, self_check_by_cell};
 use covary::{Coordinates, Dataset, Density, Matrix, Spec, infer::Em};
-use covary_report::Error;
 use covary_report::plot::scores::ColorBy;
 use covary_report::plot::{
     biplot, covariance, hinton, images, intervals, loadings, map, missing, relevance, samples, scores, scree,
     select, trace,
 };
+use covary_report::{Error, Remedy};
 
 #[test]
 fn eigenvalues_of_correlations_sum_to_the_columns() {
@@ -48,7 +49,9 @@ fn squares_and_bars_are_loadings_over_deviations() {
     assert!((high - low - 2.0 * 1.959_963_985 * sd).abs() < 1e-6);
     let n = relevance::numbers(&bayesian).expect("a prior that prunes");
     assert!(n.alpha.windows(2).all(|w| w[0] <= w[1]) && n.n_offered == 3);
-    assert!(matches!(relevance::numbers(&learned), Err(Error::NoRelevance)));
+    let refused = relevance::numbers(&learned).unwrap_err();
+    assert!(matches!(refused, Error::NoRelevance));
+    assert_eq!(refused.remedies(), [Remedy::Families(&[Family::Bpca])]);
 }
 
 #[test]

@@ -463,9 +463,9 @@ pub(super) fn write_rows(sheet: &Sheet<'_>, delimiter: u8, out: &mut dyn Write) 
 fn write_sheet(sheet: &Sheet<'_>, delimiter: u8, header: bool, out: &mut dyn Write) -> Result<(), Error> {
     for (name, cells) in sheet.names.iter().zip(&sheet.columns) {
         if let Some(kind) = cells.nested_kind() {
-            let (column, format, remedy) =
-                (name.clone(), "text", "write .parquet or .arrow, or remove the column");
-            return Err(Error::CannotHold { column, kind, format, remedy });
+            let (column, format) = (name.clone(), "text");
+            let instead = "write .parquet or .arrow, or remove the column";
+            return Err(Error::CannotHold { column, kind, format, instead, excludable: false });
         }
     }
     let failed = |e: ::csv::Error| match e.into_kind() {

@@ -1,3 +1,4 @@
+use crate::Remedy;
 use std::fmt;
 
 /// Where a row is, for people: its number among the data rows and, in a text table, its line.
@@ -16,9 +17,11 @@ impl fmt::Display for Place {
     }
 }
 
+/// Characters of a cell that a message shows.
+const LONGEST: usize = 40;
+
 /// What a cell says, short and harmless enough for a message.
 pub(super) fn shown(text: &[u8]) -> String {
-    const LONGEST: usize = 40;
     let text = String::from_utf8_lossy(text);
     let mut out = String::new();
     for c in text.chars().take(LONGEST) {
@@ -28,6 +31,11 @@ pub(super) fn shown(text: &[u8]) -> String {
         out.push('…');
     }
     out
+}
+
+/// Whether what is shown of a cell is not all it says.
+fn is_cut(shown: &str) -> bool {
+    shown.ends_with('…') && shown.chars().count() > LONGEST
 }
 
 fn python_tuple(shape: &[u64]) -> String {
@@ -56,7 +64,8 @@ fn list(names: &[String]) -> String {
 }
 
 /// Why bytes could not be read as a table or a model, or written back: each names the place, what is
-/// wrong there, and the way out. Rows count data rows from 1; lines count every line of the file from 1.
+/// wrong there, and the way out, which is also there as data ([`Error::remedies`]). Rows count data rows
+/// from 1; lines count every line of the file from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -76,7 +85,7 @@ pub enum Error {
     },
     /// A format of that name is not known.
     #[error(
-        "format `{name}` is not known; name the file .csv, .tsv, .parquet, .arrow, .npy or .npz (.csv.gz and .tsv.gz too), or give one of these words to --format"
+        "format `{name}` is not known; give one of csv, tsv, parquet, arrow, npy and npz (csv.gz and tsv.gz too), or a file whose name ends so"
     )]
     UnknownFormat {
         /// The word.
@@ -91,7 +100,7 @@ pub enum Error {
         format: &'static str,
     },
     /// Bytes of another format.
-    #[error("is not {format}; say its true format with --format")]
+    #[error("is not {format}; give its true format")]
     NotOfFormat {
         /// The format it was taken for.
         format: &'static str,
@@ -122,7 +131,7 @@ pub enum Error {
     },
     /// More cells than memory.
     #[error(
-        "has {rows} rows of {columns} columns of numbers, more than memory can hold; choose fewer columns with --columns"
+        "has {rows} rows of {columns} columns of numbers, more than memory can hold; choose fewer columns"
     )]
     TooLarge {
         /// Rows it says it has.
@@ -132,7 +141,7 @@ pub enum Error {
     },
     /// Cells that hold more than one value.
     #[error(
-        "column `{column}` holds {kind}, not one value per cell; set it aside with --exclude '{column}', or take it apart into columns"
+        "column `{column}` holds {kind}, not one value per cell; take it apart into columns, or exclude it"
     )]
     Nested {
         /// Name of the column.
@@ -142,7 +151,7 @@ pub enum Error {
     },
     /// A column that was asked for and is not of a type of numbers.
     #[error(
-        "column `{column}` holds {kind}, not numbers{}; store it as numbers, or set it aside with --exclude '{column}'",
+        "column `{column}` holds {kind}, not numbers{}; store it as numbers, or exclude it",
         .first.as_ref().map_or(String::new(), |(place, text)| format!(" ({place}: `{text}`)"))
     )]
     NotNumbers {
@@ -167,7 +176,10 @@ pub enum Error {
     #[error("has no columns; give at least one column of numbers")]
     NoColumns,
     /// A column that the format to be written cannot hold.
-    #[error("column `{column}` holds {kind}, which {format} cannot hold; {remedy}")]
+    #[error(
+        "column `{column}` holds {kind}, which {format} cannot hold; {instead}{}",
+        if *.excludable { ", or exclude the column" } else { "" }
+    )]
     CannotHold {
         /// Name of the column.
         column: String,
@@ -175,8 +187,10 @@ pub enum Error {
         kind: String,
         /// The format to be written.
         format: &'static str,
-        /// The way out.
-        remedy: &'static str,
+        /// What to write instead.
+        instead: &'static str,
+        /// Whether the format can hold the column if the model leaves it out.
+        excludable: bool,
     },
     /// Text that a format of UTF-8 text cannot hold.
     #[error(
@@ -201,7 +215,7 @@ pub enum Error {
         delimiter: String,
     },
     /// Bytes of another format.
-    #[error("is not text but looks like {format}; name the file .{word}, or say --format {word}")]
+    #[error("is not text but looks like {format}; name the file .{word}, or give its format")]
     NotText {
         /// The format in words.
         format: &'static str,
@@ -259,7 +273,7 @@ pub enum Error {
     },
     /// Text in a column of numbers.
     #[error(
-        "{place}, column `{column}`: `{text}` is not a number, {}; correct it, say --gaps '{text}' if it means a gap, or fit without the column (--exclude '{column}')",
+        "{place}, column `{column}`: `{text}` is not a number, {}; correct it, declare it a gap if it means one, or exclude the column",
         among_numbers(*.count, *.numbers)
     )]
     TextAmongNumbers {
@@ -279,7 +293,7 @@ pub enum Error {
     NothingChosen,
     /// One column whose name holds another separator.
     #[error(
-        "has one column, `{header}`, and no numbers: its cells may be separated by `{delimiter}`; say --delimiter '{delimiter}'"
+        "has one column, `{header}`, and no numbers; if its cells are separated by `{delimiter}`, declare that separator"
     )]
     OtherDelimiter {
         /// The header.
@@ -347,7 +361,7 @@ pub enum Error {
     },
     /// Nothing to fit.
     #[error(
-        "{place}, column `{column}`: `{text}` is not a number, and no other column holds only numbers and gaps; separate cells by commas or say --delimiter, write decimals with a point or say --decimal-comma, and leave unknown cells empty"
+        "{place}, column `{column}`: `{text}` is not a number, and no other column holds only numbers and gaps; leave unknown cells empty, separate cells by commas and write decimals with a point, or declare another separator or decimal commas"
     )]
     NoNumericColumn {
         /// The first cell that is not a number, in the first column that has one.
@@ -370,14 +384,14 @@ pub enum Error {
         text: String,
     },
     /// Bytes that are not a NumPy array.
-    #[error("is not a whole NumPy array ({why}); write it with numpy.save, or say what it is with --format")]
+    #[error("is not a whole NumPy array ({why}); write it with numpy.save, or give its true format")]
     NotNpy {
         /// What is wrong.
         why: String,
     },
     /// Bytes that are not an archive of NumPy arrays.
     #[error(
-        "is not a whole archive of NumPy arrays ({why}); write it with numpy.savez, or say what it is with --format"
+        "is not a whole archive of NumPy arrays ({why}); write it with numpy.savez, or give its true format"
     )]
     NotNpz {
         /// What is wrong.
@@ -441,7 +455,7 @@ pub enum Error {
     },
     /// No array is a table of numbers.
     #[error(
-        "has no array of numbers in two dimensions{}; save one with numpy.savez, or choose one with --array NAME",
+        "has no array of numbers in two dimensions{}; save one with numpy.savez, or choose one by its name",
         if .known.is_empty() { String::new() } else { format!(" among {}", list(.known)) }
     )]
     NoArray {
@@ -449,14 +463,14 @@ pub enum Error {
         known: Vec<String>,
     },
     /// More than one array is a table of numbers.
-    #[error("has several arrays of numbers: {}; choose one with --array NAME", list(.names))]
+    #[error("has several arrays of numbers: {}; choose one by its name", list(.names))]
     SeveralArrays {
         /// Their names.
         names: Vec<String>,
     },
     /// An integer that f64 cannot hold.
     #[error(
-        "{place}, column `{column}`: {value} has more digits than a float64 holds; set the column aside with --exclude '{column}', or save it as float64 if rounding does no harm"
+        "{place}, column `{column}`: {value} has more digits than a float64 holds; save the column as float64 if rounding does no harm, or exclude it"
     )]
     LongInteger {
         /// The row.
@@ -521,22 +535,6 @@ pub enum Error {
         /// The program that wrote it.
         created_by: String,
     },
-    /// A mixture where one model was needed.
-    #[error(
-        "holds {what}, and this asks for one model; score, sample, transform, impute and inspect take it"
-    )]
-    NotOneModel {
-        /// What it holds.
-        what: &'static str,
-    },
-    /// Independent components where a density of rows was needed.
-    #[error(
-        "holds independent components, which have no density of rows; {verbs}, and what is fitted by --model ppca or fa has a density"
-    )]
-    NoDensity {
-        /// Verbs that take them.
-        verbs: &'static str,
-    },
     /// A model file whose contents contradict each other.
     #[error(
         "is a damaged model file: its {part} {why}; copy it again, read it with the covary that wrote it, or fit again"
@@ -547,15 +545,32 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
-    /// More than memory may be taken for.
-    #[error("takes {} of memory or more, and {} are allowed; {remedy}", amount(*.bytes), amount(*.limit))]
+    /// A table beyond the memory that [`ReadOptions::max_memory`](super::ReadOptions::max_memory) allows.
+    #[error(
+        "takes {} of memory or more, and {} are allowed{}; read fewer rows or columns, or raise the limit if the machine has more",
+        amount(*.bytes),
+        amount(*.limit),
+        if *.is_text { " (a text table takes three times its bytes)" } else { "" }
+    )]
     OverMemory {
         /// Bytes it takes.
         bytes: u64,
         /// Bytes it may take.
         limit: u64,
-        /// The way out.
-        remedy: &'static str,
+        /// Whether the bytes are those of the text, a third of what is needed to read it.
+        is_text: bool,
+    },
+    /// An archive that is too large to be put together in memory.
+    #[error(
+        "takes {} of memory or more, and an archive may take {}; write .npy, .parquet or .csv, which need no room for it",
+        amount(*.bytes),
+        amount(*.limit)
+    )]
+    LargeArchive {
+        /// Bytes it takes.
+        bytes: u64,
+        /// Bytes it may take.
+        limit: u64,
     },
     /// A request the model refused.
     #[error(transparent)]
@@ -572,6 +587,39 @@ fn amount(bytes: u64) -> String {
 }
 
 impl Error {
+    /// What the caller can ask for differently; none where only the file itself can be mended.
+    ///
+    /// ```
+    /// use covary::{Remedy, io::csv};
+    /// let error = csv::read("x;y\n1;2\n".as_bytes()).unwrap_err();
+    /// assert_eq!(error.remedies(), [Remedy::Delimiter(Some(";".to_owned()))]);
+    /// ```
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            Self::UnknownFormat { .. }
+            | Self::NotOfFormat { .. }
+            | Self::NotNpy { .. }
+            | Self::NotNpz { .. } => vec![Remedy::Format(None)],
+            Self::NotText { word, .. } => vec![Remedy::Format(Some(word))],
+            Self::OtherDelimiter { delimiter, .. } => vec![Remedy::Delimiter(Some(delimiter.clone()))],
+            Self::NoNumericColumn { .. } => vec![Remedy::Delimiter(None), Remedy::DecimalComma],
+            Self::TextAmongNumbers { text, column, .. } => {
+                let gap = (!is_cut(text)).then(|| Remedy::Gaps(text.clone()));
+                gap.into_iter().chain([Remedy::Exclude(column.clone())]).collect()
+            }
+            Self::Nested { column, .. }
+            | Self::NotNumbers { column, .. }
+            | Self::LongInteger { column, .. }
+            | Self::CannotHold { column, excludable: true, .. } => vec![Remedy::Exclude(column.clone())],
+            Self::TooLarge { .. } => vec![Remedy::Columns],
+            Self::NoArray { .. } | Self::SeveralArrays { .. } => vec![Remedy::Array],
+            Self::OverMemory { .. } => vec![Remedy::MaxMemory],
+            Self::InArray { error, .. } => error.remedies(),
+            Self::Request(error) => error.remedies(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Says which array of a file is wrong, unless a row or column is named already.
     #[cfg(feature = "npy")]
     pub(super) fn in_array(self, name: &str) -> Self {

@@ -65,10 +65,7 @@ impl ReadOptions {
     #[cfg(any(feature = "arrow", feature = "npy"))]
     fn allow(&self, bytes: u64) -> Result<(), Error> {
         match self.max_memory {
-            Some(limit) if bytes > limit => {
-                let remedy = "raise --max-memory if the machine has more, or read fewer rows or columns";
-                Err(Error::OverMemory { bytes, limit, remedy })
-            }
+            Some(limit) if bytes > limit => Err(Error::OverMemory { bytes, limit, is_text: false }),
             _ => Ok(()),
         }
     }
@@ -124,11 +121,7 @@ fn bytes<R: Read>(input: Input<R>, gzip: bool, most: Option<u64>) -> Result<Vec<
     fn all(from: impl Read, size: usize, gzip: bool, most: Option<u64>) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         let limit = most.unwrap_or(u64::MAX - 1);
-        let too_large = |bytes: u64| Error::OverMemory {
-            bytes,
-            limit,
-            remedy: "raise --max-memory if the machine has more (text takes three times its bytes), or read fewer rows",
-        };
+        let too_large = |bytes: u64| Error::OverMemory { bytes, limit, is_text: true };
         if gzip {
             let from = flate2::read::MultiGzDecoder::new(from);
             from.take(limit + 1).read_to_end(&mut bytes).map_err(Error::gzip)?;

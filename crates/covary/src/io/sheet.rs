@@ -191,7 +191,7 @@ impl<'a> Sheet<'a> {
     /// ```
     ///
     /// # Errors
-    /// As [`write`](Self::write), those of `part`, and [`Error::OverMemory`] for an archive.
+    /// As [`write`](Self::write), those of `part`, and [`Error::LargeArchive`].
     pub fn write_parts(
         n_rows: usize,
         at_once: usize,
@@ -220,11 +220,7 @@ impl<'a> Sheet<'a> {
                 Layout::Npz => {
                     let bytes = n_rows.saturating_mul(8 * first.columns.len()) as u64;
                     if bytes > Self::LARGEST_ARCHIVE {
-                        return Err(Error::OverMemory {
-                            bytes,
-                            limit: Self::LARGEST_ARCHIVE,
-                            remedy: "write .npy, .parquet or .csv, which need no room for it",
-                        });
+                        return Err(Error::LargeArchive { bytes, limit: Self::LARGEST_ARCHIVE });
                     }
                     return npz::write_parts(n_rows, &first, &mut others, out);
                 }

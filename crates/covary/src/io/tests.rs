@@ -1,7 +1,7 @@
 use super::table::Body;
 use super::{ColumnChoice, ColumnKind, Columns, Error, Format, Input, Layout, ReadOptions, Table, csv};
 use crate::model::{Density, Imputed, LinearGaussian, Noise};
-use crate::{Dataset, Matrix};
+use crate::{Dataset, Matrix, Remedy};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -42,6 +42,17 @@ fn check_untouched(text: &str) {
 fn check_error(text: &str, says: &str) {
     let error = csv::read(text.as_bytes()).expect_err("an error");
     assert_eq!(error.to_string(), says);
+}
+
+/// As [`check_error`], with what the caller can ask for differently.
+#[track_caller]
+fn check_remedies(text: &str, says: &str, remedies: &[Remedy]) {
+    check_error(text, says);
+    assert_eq!(csv::read(text.as_bytes()).expect_err("an error").remedies(), remedies);
+}
+
+fn gap_or_exclude(text: &str, column: &str) -> [Remedy; 2] {
+    [Remedy::Gaps(text.to_owned()), Remedy::Exclude(column.to_owned())]
 }
 
 #[test]
@@ -113,17 +124,20 @@ fn what_is_wrong_is_said_with_its_place_and_the_way_out() {
         "x,\"y\n1,2\n",
         "the header (line 1): a quote is opened at `\"y\\n1,2\\n` and never closed; close it, or remove it",
     );
-    check_error(
+    check_remedies(
         "x,y\na,1\n2,b\n",
-        "row 1 (line 2), column `x`: `a` is not a number, and no other column holds only numbers and gaps; separate cells by commas or say --delimiter, write decimals with a point or say --decimal-comma, and leave unknown cells empty",
+        "row 1 (line 2), column `x`: `a` is not a number, and no other column holds only numbers and gaps; leave unknown cells empty, separate cells by commas and write decimals with a point, or declare another separator or decimal commas",
+        &[Remedy::Delimiter(None), Remedy::DecimalComma],
     );
-    check_error(
+    check_remedies(
         "x,y\n1,1\n2,1.O\n3,2\n4,?\n5,3\n6,\n",
-        "row 2 (line 3), column `y`: `1.O` is not a number, nor are 1 more, unlike 3 cells of the column; correct it, say --gaps '1.O' if it means a gap, or fit without the column (--exclude 'y')",
+        "row 2 (line 3), column `y`: `1.O` is not a number, nor are 1 more, unlike 3 cells of the column; correct it, declare it a gap if it means one, or exclude the column",
+        &gap_or_exclude("1.O", "y"),
     );
-    check_error(
+    check_remedies(
         "x;y\n1;2\n",
-        "has one column, `x;y`, and no numbers: its cells may be separated by `;`; say --delimiter ';'",
+        "has one column, `x;y`, and no numbers; if its cells are separated by `;`, declare that separator",
+        &[Remedy::Delimiter(Some(";".to_owned()))],
     );
     for infinite in ["inf", "-Infinity", "1e999"] {
         check_error(
@@ -133,25 +147,28 @@ fn what_is_wrong_is_said_with_its_place_and_the_way_out() {
             ),
         );
     }
-    check_error(
+    check_remedies(
         "\u{feff}\u{feff}x\na\n",
-        "row 1 (line 2), column `\u{feff}x`: `a` is not a number, and no other column holds only numbers and gaps; separate cells by commas or say --delimiter, write decimals with a point or say --decimal-comma, and leave unknown cells empty",
+        "row 1 (line 2), column `\u{feff}x`: `a` is not a number, and no other column holds only numbers and gaps; leave unknown cells empty, separate cells by commas and write decimals with a point, or declare another separator or decimal commas",
+        &[Remedy::Delimiter(None), Remedy::DecimalComma],
     );
 }
 
 #[test]
 fn a_quote_that_closes_early_is_text() {
-    check_error(
+    check_remedies(
         "x\n\"3\"4\n1\n2\n",
-        "row 1 (line 2), column `x`: `34` is not a number, unlike 2 cells of the column; correct it, say --gaps '34' if it means a gap, or fit without the column (--exclude 'x')",
+        "row 1 (line 2), column `x`: `34` is not a number, unlike 2 cells of the column; correct it, declare it a gap if it means one, or exclude the column",
+        &gap_or_exclude("34", "x"),
     );
 }
 
 #[test]
 fn another_format_is_recognized() {
-    check_error(
+    check_remedies(
         "PAR1\u{15}",
-        "is not text but looks like Parquet; name the file .parquet, or say --format parquet",
+        "is not text but looks like Parquet; name the file .parquet, or give its format",
+        &[Remedy::Format(Some("parquet"))],
     );
     assert!(matches!(csv::read(&b"\x1f\x8b\x08"[..]), Err(Error::NotText { word: "csv.gz", .. })));
 }
@@ -161,6 +178,8 @@ fn long_and_wild_cells_are_shown_short_and_harmless() {
     let error = csv::read(format!("x\n\x1b[31m{}\n1\n2\n", "long".repeat(50)).as_bytes()).expect_err("text");
     assert!(error.to_string().contains("`\\u{1b}[31mlong"), "{error}");
     assert!(error.to_string().len() < 300, "{error}");
+    // What is shown in part cannot be declared a gap.
+    assert_eq!(error.remedies(), [Remedy::Exclude("x".to_owned())]);
 }
 
 #[test]

@@ -370,6 +370,7 @@ fn what_cannot_be_separated_is_refused_in_words() {
     let gap = with(&|t| t[(3, 2)] = f64::NAN);
     let refused = fit(&gap, None).unwrap_err();
     assert_eq!(refused, Error::GapsInSources { method: "FastICA", gaps: 1 });
+    assert_eq!(refused.remedies(), [covary::Remedy::Method("noisy"), covary::Remedy::Impute]);
     assert!(refused.to_string().contains("impute the table first"));
     let constant = with(&|t| t.as_mut_slice().fill(2.0));
     assert_eq!(fit(&constant, None).unwrap_err(), Error::AllConstant { columns: 4 });

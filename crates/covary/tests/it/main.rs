@@ -34,6 +34,7 @@ mod model_file;
 mod npy;
 mod principal;
 mod properties;
+mod remedies;
 mod reversible_jump;
 mod scale;
 mod scikit_learn;

@@ -3,7 +3,7 @@
 use covary::io::{
     self, Cells, ColumnChoice, ColumnKind, Columns, Error, Format, Input, Layout, ReadOptions, Sheet, Table,
 };
-use covary::{Dataset, Matrix};
+use covary::{Dataset, Matrix, Remedy};
 use proptest::prelude::*;
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -75,9 +75,10 @@ fn written(table: &Table, values: &Matrix, format: Format) -> Vec<u8> {
 }
 
 #[track_caller]
-fn check_error(name: &str, says: &str) {
+fn check_error(name: &str, says: &str) -> Vec<Remedy> {
     let error = read_with(name, &ReadOptions::default()).expect_err("an error");
     assert_eq!(error.to_string(), says);
+    error.remedies()
 }
 
 /// The table most golden files hold.
@@ -171,10 +172,11 @@ fn columns_are_chosen_by_name_and_those_kept_aside_survive() {
 
 #[test]
 fn integers_leave_exactly_or_are_refused() {
-    check_error(
+    let remedies = check_error(
         "i8_wide.npy",
-        "row 1, column `x2`: 9007199254740993 has more digits than a float64 holds; set the column aside with --exclude 'x2', or save it as float64 if rounding does no harm",
+        "row 1, column `x2`: 9007199254740993 has more digits than a float64 holds; save the column as float64 if rounding does no harm, or exclude it",
     );
+    assert_eq!(remedies, [Remedy::Exclude("x2".to_owned())]);
     let choice = ColumnChoice { exclude: vec!["x2".to_owned()], ..ColumnChoice::default() };
     let mut options = ReadOptions { choice, ..ReadOptions::default() };
     let table = read_with("i8_wide.npy", &options).expect("a table");
@@ -242,7 +244,9 @@ fn entries(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn the_array_meant_is_named_unless_it_is_the_only_table() {
-    check_error("several.npz", "has several arrays of numbers: `a`, `b`; choose one with --array NAME");
+    let remedies =
+        check_error("several.npz", "has several arrays of numbers: `a`, `b`; choose one by its name");
+    assert_eq!(remedies, [Remedy::Array]);
     assert_eq!(read_with("several.npz", &array("b")).expect("a table").n_rows(), 2);
     assert_eq!(read_with("several.npz", &array("c")).expect("a table").n_columns(), 1);
     let error = read_with("several.npz", &array("d")).expect_err("no such array").to_string();
@@ -252,14 +256,16 @@ fn the_array_meant_is_named_unless_it_is_the_only_table() {
     );
     let error = read_with("several.npz", &array("words")).expect_err("text").to_string();
     assert!(error.starts_with("array `words` holds text, not numbers;"), "{error}");
-    check_error(
+    let remedies = check_error(
         "no_table.npz",
-        "has no array of numbers in two dimensions among `a (1-d, f8)`, `b (3-d, f8)`; save one with numpy.savez, or choose one with --array NAME",
+        "has no array of numbers in two dimensions among `a (1-d, f8)`, `b (3-d, f8)`; save one with numpy.savez, or choose one by its name",
     );
-    check_error(
+    assert_eq!(remedies, [Remedy::Array]);
+    let remedies = check_error(
         "none.npz",
-        "has no array of numbers in two dimensions; save one with numpy.savez, or choose one with --array NAME",
+        "has no array of numbers in two dimensions; save one with numpy.savez, or choose one by its name",
     );
+    assert_eq!(remedies, [Remedy::Array]);
 }
 
 #[test]
@@ -289,11 +295,12 @@ fn what_is_no_table_of_numbers_is_said() {
         "two_arrays.npy",
         "goes on behind its array of shape (4, 3); save one array per file, or several with numpy.savez",
     );
-    let error = parse(b"a,b\n1,2\n", NPY).expect_err("text").to_string();
+    let error = parse(b"a,b\n1,2\n", NPY).expect_err("text");
     assert_eq!(
-        error,
-        "is not a whole NumPy array (it does not begin with \\x93NUMPY); write it with numpy.save, or say what it is with --format"
+        error.to_string(),
+        "is not a whole NumPy array (it does not begin with \\x93NUMPY); write it with numpy.save, or give its true format"
     );
+    assert_eq!(error.remedies(), [Remedy::Format(None)]);
     assert!(matches!(parse(b"a,b\n1,2\n", NPZ), Err(Error::NotNpz { .. })));
 }
 

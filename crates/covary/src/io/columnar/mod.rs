@@ -500,7 +500,8 @@ impl<'a> Writable<'a> {
                             "integers of more digits than a float64 has, and filled values beyond 38 digits"
                                 .to_owned(),
                         format,
-                        remedy: "write .csv, or set the column aside with --exclude",
+                        instead: "write .csv",
+                        excludable: true,
                     });
                 }
                 self.numbers(rows)

@@ -330,7 +330,8 @@ pub(super) fn write(
             column: field.name().clone(),
             kind: super::kind_of(field.data_type()),
             format: FORMAT,
-            remedy: "write .arrow",
+            instead: "write .arrow",
+            excludable: false,
         })?;
     }
     let metadata: Vec<KeyValue> =

@@ -4,7 +4,7 @@ use crate::io::{
     self, Cells, ColumnChoice, ColumnKind, Columns, Error, Format, Input, Layout, ReadOptions, Sheet, Table,
     csv,
 };
-use crate::{Dataset, Matrix};
+use crate::{Dataset, Matrix, Remedy};
 use arrow_array::builder::{Int32Builder, ListBuilder};
 use arrow_array::types::{Float16Type, Int32Type};
 use arrow_array::{
@@ -90,9 +90,10 @@ fn choice(columns: Columns, exclude: &[&str]) -> ReadOptions {
 }
 
 #[track_caller]
-fn check_error(whole: &RecordBatch, options: &ReadOptions, says: &str) {
+fn check_error(whole: &RecordBatch, options: &ReadOptions, says: &str) -> Vec<Remedy> {
     let error = read_as(&arrow_file(whole, 4, None), ARROW, options).expect_err("an error");
     assert_eq!(error.to_string(), says);
+    error.remedies()
 }
 
 /// One column of each kind.
@@ -192,6 +193,10 @@ fn filled_gaps_take_the_type_of_their_column() {
     // Beyond 38 digits nothing is exact any more.
     let refused = t.write_filled(&filled(t.dataset(), -1e200), ARROW, Vec::new());
     assert!(matches!(refused, Err(Error::CannotHold { .. })), "{refused:?}");
+    let refused = refused.expect_err("beyond all types");
+    let says = refused.to_string();
+    assert!(says.ends_with("cannot hold; write .csv, or exclude the column"), "{says}");
+    assert!(matches!(&refused.remedies()[..], [Remedy::Exclude(_)]), "{refused:?}");
     let narrow = table(&batch(vec![("i8", Arc::new(Int8Array::from(vec![Some(1), None, Some(5)])))]));
     let content = arrow_content(&written(&narrow, &filled(narrow.dataset(), 1e200), ARROW));
     assert_eq!(*content.column(0).data_type(), DataType::Float64);
@@ -298,8 +303,9 @@ fn nested_columns_must_be_set_aside() {
     let error = read_as(&arrow_stream(&nested()), ARROW, &ReadOptions::default()).expect_err("nested");
     assert_eq!(
         error.to_string(),
-        "column `list` holds List(Int32), not one value per cell; set it aside with --exclude 'list', or take it apart into columns"
+        "column `list` holds List(Int32), not one value per cell; take it apart into columns, or exclude it"
     );
+    assert_eq!(error.remedies(), [Remedy::Exclude("list".to_owned())]);
     let aside = choice(Columns::Numbers, &["list"]);
     let t = read_as(&arrow_stream(&nested()), ARROW, &aside).expect("a table");
     assert_eq!(*t.kind(1), ColumnKind::Excluded);
@@ -332,11 +338,12 @@ fn what_is_wrong_with_typed_columns_is_said() {
         &open,
         "no column is of a type of numbers: column `site` holds Utf8; store at least one column as numbers",
     );
-    check_error(
+    let remedies = check_error(
         &batch(vec![("site", words()), ("x", x())]),
         &choice(Columns::Listed(vec!["site".to_owned()]), &[]),
-        "column `site` holds Utf8, not numbers (row 2: `north`); store it as numbers, or set it aside with --exclude 'site'",
+        "column `site` holds Utf8, not numbers (row 2: `north`); store it as numbers, or exclude it",
     );
+    assert_eq!(remedies, [Remedy::Exclude("site".to_owned())]);
     check_error(
         &batch(vec![("x", numbers(&[1.0, f64::INFINITY]))]),
         &open,
@@ -383,8 +390,10 @@ fn other_files_are_told_apart() {
     let says = |bytes: &[u8], format| {
         read_as(bytes, format, &ReadOptions::default()).expect_err("an error").to_string()
     };
-    assert_eq!(says(b"x,y\n1,2\n", ARROW), "is not Arrow; say its true format with --format");
-    assert_eq!(says(b"", ARROW), "is not Arrow; say its true format with --format");
+    assert_eq!(says(b"x,y\n1,2\n", ARROW), "is not Arrow; give its true format");
+    assert_eq!(says(b"", ARROW), "is not Arrow; give its true format");
+    let error = read_as(b"", ARROW, &ReadOptions::default()).expect_err("an error");
+    assert_eq!(error.remedies(), [Remedy::Format(None)]);
     assert!(says(b"FEA1abcdefgh", ARROW).contains("version 1 of Feather"));
     let whole = arrow_file(&all_kinds(), 2, None);
     for length in 8..whole.len() {
@@ -699,8 +708,10 @@ mod of_parquet {
         let says = |bytes: &[u8]| {
             read_as(bytes, PARQUET, &ReadOptions::default()).expect_err("an error").to_string()
         };
-        assert_eq!(says(b"x,y\n1,2\n"), "is not Parquet; say its true format with --format");
-        assert_eq!(says(b""), "is not Parquet; say its true format with --format");
+        assert_eq!(says(b"x,y\n1,2\n"), "is not Parquet; give its true format");
+        assert_eq!(says(b""), "is not Parquet; give its true format");
+        let error = read_as(b"", PARQUET, &ReadOptions::default()).expect_err("an error");
+        assert_eq!(error.remedies(), [Remedy::Format(None)]);
         assert!(says(b"PARE....PARE").contains("encryption"));
         let whole = parquet_file(&all_kinds(), 2, Compression::SNAPPY);
         for length in 8..whole.len() {
