@@ -86,8 +86,12 @@ fn along(rows: usize, columns: usize, gap: impl Fn(usize, usize, f64) -> bool) -
 }
 
 fn tables() -> Vec<(&'static str, String)> {
-    let line: String = (0..12).map(|i| format!("{i},{},{}\n", 2 * i, 3 * i)).collect();
-    let classes: String = (0..20).map(|i| format!("{},{},{}\n", i % 2, i % 7, (i * i) % 5)).collect();
+    let rows = |rows: Vec<[usize; 3]>| {
+        let row = |[a, b, c]: &[usize; 3]| format!("{a},{b},{c}\n");
+        rows.iter().map(row).collect::<Vec<_>>().concat()
+    };
+    let line = rows((0..12).map(|i| [i, 2 * i, 3 * i]).collect());
+    let classes = rows((0..20).map(|i| [i % 2, i % 7, (i * i) % 5]).collect());
     vec![
         ("one_column", "x\n1\n2\n\n4\n7\n".to_owned()),
         ("one_row", "a,b,c\n1,,2\n".to_owned()),

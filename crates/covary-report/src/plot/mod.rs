@@ -122,7 +122,7 @@ impl Kind {
 
 /// What was fitted to what, for a subtitle.
 pub(crate) fn conditions(learned: &Learned) -> String {
-    format!("{}, {}; {}", learned.family.words(), several(learned.n_shown(), "component"), fitted_to(learned),)
+    format!("{}, {}; {}", learned.family.words(), several(learned.n_shown(), "component"), fitted_to(learned))
 }
 
 /// The table that a model is from.

@@ -1,5 +1,6 @@
 use super::Dataset;
 use crate::{Matrix, parallel};
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
@@ -489,7 +490,8 @@ pub fn may_have_wild_cells(values: &Matrix) -> bool {
         let share = 1.0 - 1.0 / OUTLYING - most / of.n;
         // A little less, for rounding; numbers too large for squares are looked at.
         let bound = 0.99 * share * share / (most / of.n + 1.0 / (OUTLYING * OUTLYING));
-        !(farthest * farthest < bound * variance)
+        // Not a number where squares overflow: then it may.
+        (farthest * farthest).partial_cmp(&(bound * variance)) != Some(Ordering::Less)
     })
 }
 

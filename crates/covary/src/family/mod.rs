@@ -79,7 +79,7 @@ pub(crate) struct Entry {
     most: fn(&Request, &Dataset) -> usize,
     /// The number of components that was asked for, if the family can have it.
     allowed: fn(&Request, &Dataset, usize) -> Result<usize, Error>,
-    /// The components to show of a model that was asked for with so many.
+    /// The components to show of a model, given the number that was asked for.
     pub(crate) n_shown: fn(&LinearGaussian, usize) -> usize,
     /// The scores of a row unless others are asked for; of a model that was rotated or not.
     pub(crate) coordinates: fn(bool) -> Coordinates,
@@ -208,8 +208,8 @@ impl Family {
 
     /// Whether a method of it draws samples of the parameters, whose chains can be kept in a file.
     pub fn samples(self) -> bool {
-        let samples = |name: &&str| matches!(Method::from_name(name), Some(Method::Gibbs(_)));
-        self.methods().iter().any(|name| samples(&name))
+        let samples = |name: &str| matches!(Method::from_name(name), Some(Method::Gibbs(_)));
+        self.methods().iter().any(|name| samples(name))
     }
 
     /// The names of all families for which `suits` holds, in the order of the table: `pca, ppca or fa`.

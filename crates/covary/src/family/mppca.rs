@@ -31,7 +31,7 @@ pub(super) fn by_bic(request: &Request, data: &Dataset, method: &AnyMethod, watc
 }
 
 impl Request {
-    /// The sizes of a mixture to choose from: numbers of models and of components that so many rows allow.
+    /// The sizes of a mixture to choose from: numbers of models and of components that this many rows allow.
     fn sizes(&self, data: &Dataset, rows: usize) -> Result<Vec<(usize, usize)>, Error> {
         let most = self.spec().max_components(data.n_columns()).min(self.max_components);
         let components: Vec<usize> = match self.given(data)? {

@@ -236,7 +236,7 @@ impl NoisyIca {
         let q = self.n_components;
         let whole = &*whole(data, q)?;
         let found = FastIca { n_components: Some(q), ..FastIca::default() }.fit(whole)?.model;
-        let back = found.reconstruct(&found.transform(whole)?)?;
+        let back = found.decode(&found.transform(whole)?)?;
         let n = whole.n_rows() as f64;
         let left = |j: usize| {
             let squares = (0..whole.n_rows()).map(|i| (whole.values()[(i, j)] - back[(i, j)]).powi(2));

@@ -77,7 +77,7 @@ impl NoisyMixing {
     ///
     /// # Errors
     /// [`Error::WrongLength`] unless there is a number per source.
-    pub fn reconstruct(&self, sources: &Matrix) -> Result<Matrix, Error> {
+    pub fn decode(&self, sources: &Matrix) -> Result<Matrix, Error> {
         super::unmixing::mixed(&self.mixing, &self.mean, sources)
     }
 

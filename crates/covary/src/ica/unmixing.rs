@@ -122,7 +122,7 @@ impl Unmixing {
     ///
     /// # Errors
     /// [`Error::WrongLength`] unless there is a number per source.
-    pub fn reconstruct(&self, sources: &Matrix) -> Result<Matrix, Error> {
+    pub fn decode(&self, sources: &Matrix) -> Result<Matrix, Error> {
         mixed(&self.mixing, &self.mean, sources)
     }
 }

@@ -182,7 +182,7 @@ impl Request {
             (Kind::Linear, None) => self.linear(&data, method.linear()?, &choice, watch)?,
             (_, Some(_)) => self.by_class(&data, method.linear()?, &choice, watch)?,
             (Kind::Mixture, None) => self.mixture(&data, method.mixture()?, &choice, watch)?,
-            (Kind::Sources, None) => self.sources(&data, method, &choice, watch)?,
+            (Kind::Sources, None) => sources(&data, method, &choice, watch)?,
         };
         let named = |&(j, value): &(usize, f64)| Constant { name: table.column_names()[j].clone(), value };
         learned.constants = map.constants.iter().map(named).collect();
@@ -248,21 +248,6 @@ impl Request {
         Ok(Learned::of_mixture(fit, data, &spec, (&method).into()))
     }
 
-    fn sources(
-        &self,
-        data: &Dataset,
-        mut method: AnyMethod,
-        choice: &Choice,
-        watch: &dyn Watch,
-    ) -> Result<Learned, Error> {
-        if choice.grounds != Grounds::Directions {
-            method.set("n_components", &choice.n_components.to_string())?;
-        }
-        let method = method.sources()?;
-        let fit = watch.separate(method, data, &mut Fitting(watch))?;
-        Ok(Learned::of_sources(fit, data, method))
-    }
-
     /// Checks a learned model on hidden cells of `data`, the model's columns of its own table, and keeps what was found
     /// with it.
     ///
@@ -282,6 +267,20 @@ impl Request {
         }
         Ok(checked.cells)
     }
+}
+
+fn sources(
+    data: &Dataset,
+    mut method: AnyMethod,
+    choice: &Choice,
+    watch: &dyn Watch,
+) -> Result<Learned, Error> {
+    if choice.grounds != Grounds::Directions {
+        method.set("n_components", &choice.n_components.to_string())?;
+    }
+    let method = method.sources()?;
+    let fit = watch.separate(method, data, &mut Fitting(watch))?;
+    Ok(Learned::of_sources(fit, data, method))
 }
 
 /// The model with further components that are zero.

@@ -464,7 +464,7 @@ impl Watch for Recorder {
 }
 
 #[test]
-fn who_watches_hears_of_everything_once_and_in_order() {
+fn a_watcher_is_told_everything_once_and_in_order() {
     for Asked { name, request, table } in every_request() {
         let recorder = Recorder::default();
         let mut learned = request.learn_observed(&table, &recorder).unwrap();

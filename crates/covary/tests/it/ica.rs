@@ -172,7 +172,7 @@ fn sources_have_unit_variance_an_order_and_signs_and_lead_back() {
         let powers: Vec<f64> =
             (0..4).map(|i| s.column(i).iter().map(|v| v * v).sum::<f64>() / 500.0).collect();
         assert_close("variance", &powers, &[1.0; 4], 1e-10);
-        let back = model.reconstruct(&s).unwrap();
+        let back = model.decode(&s).unwrap();
         assert_close("rows", back.as_slice(), data.values().as_slice(), 1e-10);
         let columns: Vec<Vec<f64>> = (0..4).map(|i| model.mixing().column(i)).collect();
         let length = |c: &Vec<f64>| c.iter().map(|v| v * v).sum::<f64>();
@@ -392,7 +392,7 @@ fn what_cannot_be_separated_is_refused_in_words() {
     let found = fit(&with(&|_| ()), None).unwrap().model;
     assert!(matches!(found.transform(&one_row), Err(Error::ColumnCount { .. })));
     assert!(matches!(found.transform(&gap), Err(Error::GapsInSources { .. })));
-    assert!(matches!(found.reconstruct(&Matrix::zeros(2, 3)), Err(Error::WrongLength { .. })));
+    assert!(matches!(found.decode(&Matrix::zeros(2, 3)), Err(Error::WrongLength { .. })));
 }
 
 #[test]
@@ -572,12 +572,12 @@ fn new_rows_of_noisy_sources_are_placed_and_filled_by_the_fixed_point() {
     assert_eq!(placed.row(0), sources.row(7));
     assert_eq!(placed.row(1), [0.0, 0.0]);
     assert_eq!(model.fill(&alone).unwrap().values().row(1), model.mean());
-    let back = model.reconstruct(&placed).unwrap();
+    let back = model.decode(&placed).unwrap();
     assert_eq!(back.row(1), model.mean());
     let narrow = Dataset::new(Matrix::zeros(2, 3)).unwrap();
     assert!(matches!(model.transform(&narrow), Err(Error::ColumnCount { .. })));
     assert!(matches!(model.fill(&narrow), Err(Error::ColumnCount { .. })));
-    assert!(matches!(model.reconstruct(&Matrix::zeros(2, 3)), Err(Error::WrongLength { .. })));
+    assert!(matches!(model.decode(&Matrix::zeros(2, 3)), Err(Error::WrongLength { .. })));
 }
 
 #[test]

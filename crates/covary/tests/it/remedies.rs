@@ -13,7 +13,7 @@ fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
         let name = entry.file_name().expect("a name").to_string_lossy().into_owned();
         if entry.is_dir() && name != "page" {
             sources(&entry, out);
-        } else if name.ends_with(".rs") && name != "tests.rs" {
+        } else if entry.extension().is_some_and(|e| e == "rs") && name != "tests.rs" {
             out.push(entry);
         }
     }

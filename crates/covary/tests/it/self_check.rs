@@ -147,7 +147,7 @@ fn the_filling_of_hidden_cells_is_stopped_by_the_flag() {
     let check = |estimator: &dyn Estimator<Model = LinearGaussian>, spec: &Spec, flag: bool| {
         self_check(&table, spec, estimator, &SelfCheckOptions::default(), &mut Flagged(flag.into()))
     };
-    // EM hears its steps alone, so that it is the filling that stops.
+    // EM looks at its steps alone, so that it is the filling that stops.
     assert_eq!(check(&Em::default(), &Spec::ppca(2), true), Err(Error::Interrupted));
     assert!(check(&Em::default(), &Spec::ppca(2), false).is_ok());
     let full = Spec::ppca(table.n_columns() - 1);

@@ -66,7 +66,7 @@ pub(super) fn check(learned: &Learned, fit: &LinearFit) -> Result<usize, crate::
 }
 
 /// Puts its arrays; returns the header.
-pub(super) fn put(learned: &Learned, fit: &LinearFit, arrays: &mut Arrays) -> Result<String, Error> {
+pub(super) fn put(learned: &Learned, fit: &LinearFit, arrays: &mut Arrays) -> String {
     arrays.put("mean", fit.model.mean().to_vec());
     arrays.put_matrix("loadings", fit.model.loadings());
     arrays.put("noise_variance", noise_variances(&fit.model));
@@ -84,7 +84,7 @@ pub(super) fn put(learned: &Learned, fit: &LinearFit, arrays: &mut Arrays) -> Re
     if let Some(draws) = &fit.draws {
         put_models(arrays, "draws", draws.models());
     }
-    Ok(text(&Header {
+    text(&Header {
         format_version: FORMAT_VERSION,
         kind: KIND.to_owned(),
         created_by: learned.created_by.clone(),
@@ -107,7 +107,7 @@ pub(super) fn put(learned: &Learned, fit: &LinearFit, arrays: &mut Arrays) -> Re
         n_draws: fit.draws.as_ref().map(|draws| draws.models().len()),
         relevance: fit.report.relevance.clone(),
         monitored: fit.report.monitored.clone(),
-    }))
+    })
 }
 
 /// Takes its arrays.

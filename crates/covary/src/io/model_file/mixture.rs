@@ -42,13 +42,13 @@ fn shape(model: &LinearGaussian) -> (usize, bool) {
 }
 
 /// Puts its arrays; returns the header.
-pub(super) fn put(learned: &Learned, fit: &MixtureFit, arrays: &mut Arrays) -> Result<String, Error> {
+pub(super) fn put(learned: &Learned, fit: &MixtureFit, arrays: &mut Arrays) -> String {
     let models = fit.mixture.models();
     put_models(arrays, "models", models);
     put_scale(arrays, &models[0]);
     arrays.put("weights", fit.mixture.weights().to_vec());
     put_common(learned, &fit.report.trace, arrays);
-    Ok(text(&MixtureHeader {
+    text(&MixtureHeader {
         format_version: FORMAT_VERSION,
         kind: KIND.to_owned(),
         created_by: learned.created_by.clone(),
@@ -66,7 +66,7 @@ pub(super) fn put(learned: &Learned, fit: &MixtureFit, arrays: &mut Arrays) -> R
         warnings: fit.report.warnings.clone(),
         n_rows: learned.training.n_rows,
         check: learned.check.clone(),
-    }))
+    })
 }
 
 /// Takes its arrays.

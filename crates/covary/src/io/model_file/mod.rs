@@ -57,9 +57,9 @@ pub fn write(learned: &Learned, out: impl Write) -> Result<(), Error> {
     check_names(learned)?;
     let mut arrays = Arrays::default();
     let header = match &learned.model {
-        Trained::Linear(fit) => linear::put(learned, fit, &mut arrays)?,
-        Trained::Mixture(fit) => mixture::put(learned, fit, &mut arrays)?,
-        Trained::Sources(fit) => sources::put(learned, fit, &mut arrays)?,
+        Trained::Linear(fit) => linear::put(learned, fit, &mut arrays),
+        Trained::Mixture(fit) => mixture::put(learned, fit, &mut arrays),
+        Trained::Sources(fit) => sources::put(learned, fit, &mut arrays),
     };
     container::write(header, &arrays, out)
 }
@@ -107,6 +107,7 @@ fn label<R: Read>(opened: &container::Opened<R>) -> Result<Label, Error> {
 }
 
 /// A part of the file that is not valid.
+#[allow(clippy::needless_pass_by_value, reason = "the signature that map_err calls")]
 fn invalid(e: crate::Error) -> Error {
     Error::broken("model", format!("is not valid ({e})"))
 }

@@ -34,7 +34,7 @@ pub(super) fn check(learned: &Learned, fit: &Fit) -> Result<usize, crate::Error>
 }
 
 /// Puts its arrays; returns the header.
-pub(super) fn put(learned: &Learned, fit: &Fit, arrays: &mut Arrays) -> Result<String, Error> {
+pub(super) fn put(learned: &Learned, fit: &Fit, arrays: &mut Arrays) -> String {
     let Fit { model, kurtosis, n_iterations, termination, trace, kinds, warnings } = fit;
     arrays.put("mean", model.mean().to_vec());
     arrays.put_matrix("mixing", model.mixing());
@@ -48,7 +48,7 @@ pub(super) fn put(learned: &Learned, fit: &Fit, arrays: &mut Arrays) -> Result<S
     }
     arrays.put("kurtosis", kurtosis.clone());
     put_common(learned, trace, arrays);
-    Ok(text(&IcaHeader {
+    text(&IcaHeader {
         format_version: FORMAT_VERSION,
         kind: KIND.to_owned(),
         created_by: learned.created_by.clone(),
@@ -62,7 +62,7 @@ pub(super) fn put(learned: &Learned, fit: &Fit, arrays: &mut Arrays) -> Result<S
         termination: *termination,
         warnings: warnings.clone(),
         n_rows: learned.training.n_rows,
-    }))
+    })
 }
 
 /// Takes its arrays.
