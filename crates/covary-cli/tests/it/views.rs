@@ -166,7 +166,7 @@ fn group_factor_analysis_finds_what_is_shared() {
     assert!(said.err.contains("checked on"), "{}", said.err);
     assert_eq!(read(root, "filled.csv").dataset().n_gaps(), 0);
     succeed(root, "plot -q three.covary --kind views -o three.svg");
-    for (kind, words) in [("relevance", "see --kind views"), ("hinton", "")] {
+    for (kind, words) in [("relevance", "(--kind views)"), ("hinton", "")] {
         let call = format!("plot three.covary --kind {kind} -o f.svg");
         if words.is_empty() {
             succeed(root, &call);
