@@ -1,4 +1,4 @@
-//! Inference methods for a [`LinearGaussian`](crate::LinearGaussian): one file per algorithm, all behind [`Estimator`].
+//! Inference methods for a [`LinearGaussian`]: one file per algorithm, all behind [`Estimator`].
 //!
 //! A new algorithm is a new file here (an options struct, its `options!` and its `impl Estimator`),
 //! one line of [`Method`], and one line in the contract test's list.

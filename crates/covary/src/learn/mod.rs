@@ -1,6 +1,6 @@
 //! From a table to a learned model, by a request: what the command, Python and Rust share.
 //!
-//! A [`Request`](crate::family::Request) has the choices people make; what they leave open is decided by the family, the same way for every
+//! A [`Request`] has the choices people make; what they leave open is decided by the family, the same way for every
 //! interface. Who wants to tell people about it [watches](Watch).
 //!
 //! ```
