@@ -6,7 +6,7 @@
 //! them. The same numbers give the same bytes.
 //!
 //! ```
-//! use covary::{data::{simulate, Shape}, io::model_file::Saved, Estimator, Method, Spec};
+//! use covary::{data::{simulate, Shape}, learned::Learned, Estimator, Method, Spec};
 //! use covary_report::{plot::hinton, Style};
 //! let (table, _) = simulate::ppca(Shape { rows: 100, columns: 6, n_components: 2 }, /* seed */ 1);
 //! let (spec, method) = (Spec::ppca(2), Method::from_name("spectral").unwrap());

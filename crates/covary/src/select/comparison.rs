@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 /// let (table, _) = simulate::ppca(Shape { rows: 200, columns: 8, n_components: 2 }, /* seed */ 1);
 /// let comparison = Compare::default().run(&table)?;
 /// assert_eq!(comparison.recommended, 2);
-/// assert!(comparison.to_string().starts_with("2 components: "));
+/// assert!(comparison.to_string().starts_with("2 components, selected by "));
 /// # Ok::<(), covary::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
