@@ -273,9 +273,10 @@ fn tell_fitted(console: Console, learned: &Learned) {
     let standardized = if learned.standardized() { ", columns standardized" } else { "" };
     let reached =
         end.objective.map_or_else(String::new, |at| format!(", {} {:.2}", objective(at.kind), at.value));
+    let article = if learned.mixture().is_ok_and(|fit| fit.classes.is_none()) { "a " } else { "" };
     let offered = learned.n_offered().map_or_else(String::new, |n| format!(" of the {n} offered"));
     console.say(&format!(
-        "fitted {}{offered}{standardized}, by {}: {}{reached}",
+        "fitted {article}{}{offered}{standardized}, by {}: {}{reached}",
         described(learned),
         learned.method.name,
         ending(&end)

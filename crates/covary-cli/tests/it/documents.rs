@@ -1,6 +1,7 @@
 //! Every command that a document or a help text shows runs, and says what the document shows.
 
 use super::{covary, folder_with_examples, repository};
+use covary::family::Family;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -161,4 +162,20 @@ fn shells_and_the_manual_are_served() {
     let page = covary().args(["man", "impute"]).output().expect("the command starts");
     let page = String::from_utf8(page.stdout).expect("UTF-8");
     assert!(page.contains(".TH covary-impute 1") && page.contains("Fill the gaps"), "{page}");
+}
+
+#[test]
+fn help_and_guide_have_every_family_and_method_of_the_table() {
+    let help = covary().args(["fit", "--help"]).output().expect("the command starts");
+    let help = String::from_utf8(help.stdout).expect("UTF-8");
+    let guide = fs::read_to_string(repository("docs/command-line.md")).expect("a page");
+    for family in Family::ALL {
+        let listed = help.lines().any(|line| line.trim_start().starts_with(&format!("- {}:", family.name())));
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(listed && words.contains(family.summary()), "{family} in the help of fit");
+        let methods = format!("  {:<9} {}", family.name(), family.methods().join(", "));
+        assert!(help.lines().any(|line| line == methods), "{methods}");
+        let row = format!("| `{}` | {} |", family.name(), family.methods().join(", "));
+        assert!(guide.contains(&row), "docs/command-line.md lacks the row {row}");
+    }
 }

@@ -24,7 +24,7 @@ fn every_verb_takes_a_mixture_or_says_why_not() {
         "fit examples/wine_gaps.csv --model mppca --mixtures 3 --components 2 -o groups.covary",
     );
     assert!(
-        said.err.contains("fitted mixture of probabilistic PCAs, 3 models, 2 components each"),
+        said.err.contains("fitted a mixture of probabilistic PCAs, 3 models, 2 components each"),
         "{}",
         said.err
     );
