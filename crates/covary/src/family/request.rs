@@ -226,7 +226,9 @@ impl Request {
         let mut columns = Vec::new();
         for view in &self.views {
             let before = columns.len();
-            columns.extend(column_map.columns.iter().filter(|&&j| view.columns.contains(name(j))));
+            // In the view's own order, so that it does not matter where in the table its columns stand.
+            let place = |c: &String| column_map.columns.iter().copied().find(|&j| name(j) == c);
+            columns.extend(view.columns.iter().filter_map(place));
             if columns.len() == before {
                 return Err(Error::FlatView { view: view.name.clone() });
             }
