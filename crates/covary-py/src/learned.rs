@@ -219,6 +219,35 @@ impl Learned {
         self.place.filled(py, filled, &table)
     }
 
+    /// The ends of an interval for each missing cell; both are the value itself where it is observed.
+    #[pyo3(signature = (x, level, own=false, threads=0))]
+    fn intervals<'py>(
+        &self,
+        py: Python<'py>,
+        x: Table<'_>,
+        level: f64,
+        own: bool,
+        threads: usize,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>)> {
+        let (table, map) = (self.place.dataset(py, x, threads)?, &self.place.column_map);
+        let (mut lower, mut upper) = run(py, threads, None, |_| {
+            let filled = map.imputed(self.learned.fill(rows(own))?.fill(&*map.dataset(&table)?)?, &table)?;
+            let (mut lower, mut upper) = (filled.values().clone(), filled.values().clone());
+            for cell in filled.cells() {
+                let at = (cell.row, cell.column);
+                (lower[at], upper[at]) = cell.interval(level)?;
+            }
+            Ok((lower, upper))
+        })?;
+        // How far a column observed once spreads is not known.
+        for &(j, _) in &self.place.singles {
+            for i in (0..table.n_rows()).filter(|&i| table.row(i)[j].is_nan()) {
+                (lower[(i, j)], upper[(i, j)]) = (f64::NAN, f64::NAN);
+            }
+        }
+        Ok((array2(py, lower)?, array2(py, upper)?))
+    }
+
     /// The table completed by joint draw `k`.
     #[pyo3(signature = (x, k, seed, own=false, threads=0))]
     fn draw_gaps<'py>(
@@ -232,7 +261,7 @@ impl Learned {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (table, map) = (self.place.dataset(py, x, threads)?, &self.place.column_map);
         let values = run(py, threads, None, |_| {
-            let drawn = self.learned.density(rows(own))?.draw_gaps(&*map.dataset(&table)?, k, seed)?;
+            let drawn = self.learned.draw_gaps(rows(own), &*map.dataset(&table)?, k, seed)?;
             map.values(&drawn, &table)
         })?;
         array2(py, self.place.with_singles(values))

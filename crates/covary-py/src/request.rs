@@ -6,7 +6,7 @@ use crate::learned::Learned;
 use crate::mixture::{Mixture, parts};
 use crate::place::Place;
 use crate::work::{Watched, run_or_leave};
-use covary::family::{AnyMethod, Classes, Components, Request, View};
+use covary::family::{AnyMethod, Classes, Components, ForFilling, Request, View};
 use covary::ica;
 use covary::infer::{FixedPoint, MixtureInit, Newton, Observer, Step, Stop};
 use covary::learn::Watch;
@@ -80,6 +80,10 @@ impl Asked {
                 for (name, value) in value.cast::<PyDict>()? {
                     request.options.push((name.extract()?, option_text(&value)?));
                 }
+            }
+            "filling" => {
+                let (choose, calibrate, limits) = value.extract()?;
+                request.filling = Some(ForFilling { choose, calibrate, limits });
             }
             "rotation" => request.rotation = Some(rotation(value.extract()?)?),
             "seed" => request.seed = value.extract()?,

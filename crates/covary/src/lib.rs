@@ -41,6 +41,7 @@ mod checksum;
 pub mod data;
 mod error;
 pub mod family;
+pub mod filling;
 pub mod ica;
 pub mod infer;
 pub mod io;

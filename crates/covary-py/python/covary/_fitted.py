@@ -28,6 +28,8 @@ class Fitted(ModelFile, BaseEstimator):
     """Base of the estimators: a request to the library on one side, fitted attributes on the other."""
 
     _model: Any
+    #: Whether hidden cells choose the model, calibrate its intervals and limits apply, if it is fitted to fill gaps.
+    _filling: tuple[bool, bool, bool] | None = None
     #: Fitted attributes that are worked out when they are first asked for.
     _when_asked: frozenset[str] = frozenset()
 
@@ -35,6 +37,8 @@ class Fitted(ModelFile, BaseEstimator):
         """The model of a table, as far as it was asked for; the rest is decided by the library."""
         names = _table.names(self) if names is None else names
         progress = _options.progress(self)
+        if self._filling is not None:
+            asked = {**asked, "filling": self._filling}
         return _covary.fit(rows, names, family, asked, threads=n_threads(), progress=progress)
 
     def _take(self, model: Any, rows: Array) -> Self:

@@ -89,6 +89,8 @@ class Imputer(TransformerMixin, BaseEstimator):
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
+        calibrate: bool = True,
+        bounds: str | None = "auto",
         random_state: Any = None,
         verbose: bool | int = False,
     ) -> None:
@@ -96,6 +98,8 @@ class Imputer(TransformerMixin, BaseEstimator):
         self.missing_values = missing_values
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
+        self.calibrate = calibrate
+        self.bounds = bounds
         self.random_state = random_state
         self.verbose = verbose
 
@@ -155,6 +159,7 @@ class Imputer(TransformerMixin, BaseEstimator):
         model.n_features_in_ = int(observed.sum())
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_[observed]
+        model._filling = (self.estimator is None, _options.switch(self, "calibrate"), self.bounds == "auto")
         self.estimator_ = model._fit_rows(self._modeled(rows))
         single = [j for j, _ in self.estimator_._model.singles]
         if single:
@@ -263,9 +268,9 @@ class Imputer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = self._gaps_as_nan(X, reset=False)
-        filled, std = self.estimator_._filled(self._modeled(rows), own=False, return_std=True)
-        reach = _covary.interval_reach(float(level))
-        return self._whole(filled - reach * std), self._whole(filled + reach * std)
+        ends = self.estimator_._model.intervals(self._modeled(rows), float(level), False, n_threads())
+        lower, upper = (self._whole(_table.like(end, rows)) for end in ends)
+        return lower, upper
 
     def sample(self, X: ArrayLike, n_draws: int = 1, random_state: Any = None) -> Array:
         """Completed copies of a table whose gaps are joint random draws given what is observed.

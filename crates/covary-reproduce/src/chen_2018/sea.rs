@@ -284,7 +284,7 @@ pub(super) fn recover(run: &Run, sea: &Sea, spectra: &Spectra, k: usize) -> Resu
     let filled = spectra.with_own_noise(sea, hidden, floor, &model)?.impute(&table)?;
     let in_degrees = |c: &FilledCell| {
         let weight = sea.weight[c.column];
-        FilledCell { mean: c.mean / weight, sd: c.sd / weight, ..*c }
+        FilledCell { mean: c.mean / weight, sd: c.sd / weight, ..c.clone() }
     };
     let cells = filled.cells().iter().map(in_degrees).collect();
     Ok(Recovered { n_components: spec.n_components, floor, cells })
@@ -295,7 +295,7 @@ impl Recovered {
     pub(super) fn by(&self, n: usize, group: impl Fn(&FilledCell) -> usize) -> Vec<Vec<FilledCell>> {
         let mut groups = vec![Vec::new(); n];
         for cell in &self.cells {
-            groups[group(cell)].push(*cell);
+            groups[group(cell)].push(cell.clone());
         }
         groups
     }

@@ -32,7 +32,7 @@ mod request;
 pub use choice::{Choice, Grounds, MOST_OFFERED, MOST_TRIED, SIGNIFICANT};
 pub use method::AnyMethod;
 pub use mppca::{MOST_COMPONENTS, MOST_MIXTURES};
-pub use request::{Classes, Components, Request, View};
+pub use request::{Classes, Components, ForFilling, Request, View};
 
 use crate::infer::MixtureEm;
 use crate::model::{Coordinates, Reconstruction};

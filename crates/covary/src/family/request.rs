@@ -45,6 +45,25 @@ pub enum Components {
     AtMost(usize),
 }
 
+/// How a model is to fill gaps: what hidden cells of its table decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForFilling {
+    /// Whether they choose the model: a Gaussian with a full covariance, how strongly it is regularized and whether it
+    /// is corrected, or components where columns are too many for that. The family of the request is not looked at then.
+    pub choose: bool,
+    /// Whether they calibrate intervals.
+    pub calibrate: bool,
+    /// Whether filled values stay within what the observed cells of a column say it can be.
+    pub limits: bool,
+}
+
+impl Default for ForFilling {
+    /// Everything.
+    fn default() -> Self {
+        Self { choose: true, calibrate: true, limits: true }
+    }
+}
+
 /// What to learn. Fields that are left open are decided by the family.
 ///
 /// ```
@@ -88,6 +107,8 @@ pub struct Request {
     pub options: Vec<(String, String)>,
     /// How the loadings are rotated for the reader, and what the user calls that.
     pub rotation: Option<(String, Rotation)>,
+    /// How the model is to fill gaps, if it is fitted for that.
+    pub filling: Option<ForFilling>,
     /// Seed of everything left to chance.
     pub seed: u64,
     /// Most models of a mixture tried where their number is left open.
@@ -115,10 +136,26 @@ impl Request {
             tolerance: None,
             options: Vec::new(),
             rotation: None,
+            filling: None,
             seed: 0,
             max_mixtures: super::MOST_MIXTURES,
             max_components: super::MOST_COMPONENTS,
         }
+    }
+
+    /// What fills gaps best, chosen by hidden cells of the table, with calibrated intervals.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, family::Request, learned::Rows};
+    /// let (whole, _) = simulate::ppca(Shape { rows: 100, columns: 6, n_components: 2 }, /* seed */ 1);
+    /// let table = simulate::hide(&whole, 0.1, /* seed */ 2);
+    /// let learned = Request::for_filling().learn(&table)?;
+    /// assert_eq!(learned.fill(Rows::Training)?.fill(&table)?.cells().len(), table.n_gaps());
+    /// assert!(learned.filling.unwrap().calibration.unwrap().n_hidden > 100);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    pub fn for_filling() -> Self {
+        Self { filling: Some(ForFilling::default()), ..Self::new(Family::Gaussian) }
     }
 
     fn entry(&self) -> &'static Entry {

@@ -35,7 +35,10 @@
 //! # Ok::<(), covary::Error>(())
 //! ```
 
+mod filling;
+
 use crate::family::{AnyMethod, Choice, Grounds, Kind, Request};
+use crate::filling::Filling;
 use crate::ica;
 use crate::infer::{ClassConditional, MixtureEm, Observer, Step};
 use crate::learned::{Checked, Constant, Learned, RotatedLoadings};
@@ -71,7 +74,10 @@ pub trait Watch: Sync {
     /// The model that was fitted to `data`, the columns that are in it.
     fn fitted(&self, _learned: &Learned, _choice: &Choice, _data: &Dataset) {}
 
-    /// A step of the fit without the cells that the check hides.
+    /// How it fills, by hidden cells of its table, where it is learned for that.
+    fn finished(&self, _filling: &Filling) {}
+
+    /// A step of a fit without cells that are hidden, to check or to calibrate.
     fn checking(&self, _step: &Step) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -175,19 +181,33 @@ impl Request {
         self.check()?;
         watch.mapped(map);
         let data = map.dataset(table)?;
-        let method = self.method(&data)?;
-        let choice = self.choose(&data, &method, &|done, total| watch.choosing(done, total))?;
+        if let Some(how) = self.filling {
+            return self.learn_filling(how, table, map, &data, watch);
+        }
+        self.learn_data(table, map, &data, watch)
+    }
+
+    /// The model of `data`, the mapped columns of `table`.
+    fn learn_data(
+        &self,
+        table: &Dataset,
+        map: &ColumnMap,
+        data: &Dataset,
+        watch: &dyn Watch,
+    ) -> Result<Learned, Error> {
+        let method = self.method(data)?;
+        let choice = self.choose(data, &method, &|done, total| watch.choosing(done, total))?;
         watch.chosen(&choice);
         let mut learned = match (self.family.kind(), &self.classes) {
-            (Kind::Linear, None) => self.linear(&data, method.linear()?, &choice, watch)?,
-            (_, Some(_)) => self.by_class(&data, method.linear()?, &choice, watch)?,
-            (Kind::Mixture, None) => self.mixture(&data, method.mixture()?, &choice, watch)?,
-            (Kind::Sources, None) => sources(&data, method, &choice, watch)?,
+            (Kind::Linear, None) => self.linear(data, method.linear()?, &choice, watch)?,
+            (_, Some(_)) => self.by_class(data, method.linear()?, &choice, watch)?,
+            (Kind::Mixture, None) => self.mixture(data, method.mixture()?, &choice, watch)?,
+            (Kind::Sources, None) => sources(data, method, &choice, watch)?,
         };
         let named = |&(j, value): &(usize, f64)| Constant { name: table.column_names()[j].clone(), value };
         learned.constants = map.constants.iter().map(named).collect();
         (learned.family, learned.seed) = (self.family, self.seed);
-        watch.fitted(&learned, &choice, &data);
+        watch.fitted(&learned, &choice, data);
         Ok(learned)
     }
 

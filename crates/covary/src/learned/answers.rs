@@ -2,6 +2,7 @@
 
 use super::{Learned, Trained};
 use crate::ica::Mixing;
+use crate::filling::Finished;
 use crate::model::{Fill, Outlyingness, Predictive};
 use crate::{Coordinates, Dataset, Error, Matrix, Reconstruction};
 use rand::Rng;
@@ -69,13 +70,35 @@ impl Learned {
     /// # Errors
     /// [`Error::NoDensity`] for independent components without noise.
     pub fn fill(&self, rows: Rows) -> Result<Box<dyn Fill + '_>, Error> {
-        match &self.model {
+        let model: Box<dyn Fill + '_> = match &self.model {
             Trained::Sources(fit) => match &fit.model {
-                Mixing::Noisy(model) => Ok(Box::new(model.clone())),
-                Mixing::Exact(_) => Err(super::no_density(fit)),
+                Mixing::Noisy(model) => Box::new(model.clone()),
+                Mixing::Exact(_) => return Err(super::no_density(fit)),
             },
-            Trained::Linear(_) | Trained::Mixture(_) => Ok(Box::new(self.density(rows)?)),
+            Trained::Linear(_) | Trained::Mixture(_) => Box::new(self.density(rows)?),
+        };
+        Ok(match &self.filling {
+            None => model,
+            Some(filling) => Box::new(Finished { model, filling }),
+        })
+    }
+
+    /// The table with a random draw in the place of each gap, the `k`th of several: drawn jointly by the model, then moved
+    /// as filled cells are by hidden cells of the training table [M 3.4.4].
+    ///
+    /// # Errors
+    /// [`Error::NoDensity`] for independent components, [`Error::ColumnCount`] for a table of other columns.
+    pub fn draw_gaps(&self, rows: Rows, data: &Dataset, k: usize, seed: u64) -> Result<Matrix, Error> {
+        let density = self.density(rows)?;
+        let mut drawn = density.draw_gaps(data, k, seed)?;
+        if let Some(filling) = &self.filling {
+            let plain = density.gap_cells(data)?;
+            for (plain, finished) in plain.iter().zip(filling.finish(data, plain.clone())) {
+                let value = &mut drawn[(plain.row, plain.column)];
+                *value = finished.moved(plain, *value);
+            }
         }
+        Ok(drawn)
     }
 
     /// Scores of rows over the model's columns, rotated with the loadings; those of the family unless others are asked

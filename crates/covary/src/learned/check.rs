@@ -6,7 +6,8 @@ use crate::infer::{Em, Init, MixtureEm, MixtureInit, Observer, SharedPrivate, Te
 use crate::select::{
     CheckedCell, SelfCheck, SelfCheckOptions, check_filled, self_check_by, self_check_by_cell,
 };
-use crate::{Dataset, Error, Estimator, Method, Spec};
+use crate::model::{FilledCell, Mixture};
+use crate::{Dataset, Density, Error, Estimator, Fit, Method, Spec};
 use std::sync::atomic::AtomicBool;
 
 /// Fewer hidden cells than this tell nothing.
@@ -62,6 +63,24 @@ impl Checked {
         match &self.outcome {
             CheckOutcome::Found(check) => Some(check),
             _ => None,
+        }
+    }
+}
+
+/// A model fitted again without hidden cells.
+pub(crate) enum Refit {
+    /// One model.
+    Linear(Box<Fit>),
+    /// Several.
+    Mixture(Mixture),
+}
+
+impl Refit {
+    /// What it fills gaps with, in rows that it was fitted to.
+    pub(crate) fn cells(&self, rows: &Dataset, stop: &AtomicBool) -> Result<Vec<FilledCell>, Error> {
+        match self {
+            Self::Linear(fit) => fit.of_training_rows().gap_cells_unless(rows, stop),
+            Self::Mixture(mixture) => mixture.gap_cells_unless(rows, stop),
         }
     }
 }
@@ -126,6 +145,44 @@ impl Learned {
         let fill = self.fill(rows)?;
         let found = check_filled(&|rows: &Dataset| fill.cells_unless(rows, stop), data, options);
         Checked::of(found.map(|check| (check, Vec::new())), false)
+    }
+
+    /// The model fitted again, as `request` asked, to its own table with cells hidden.
+    ///
+    /// # Errors
+    /// As [`check_by_refit`](Self::check_by_refit).
+    pub(crate) fn refit(
+        &self,
+        request: &Request,
+        visible: &Dataset,
+        observer: &mut dyn Observer,
+    ) -> Result<Refit, Error> {
+        let (refit, termination) = match &self.model {
+            Trained::Linear(fit) => {
+                // Components that were found superfluous are not offered again.
+                let spec = Spec { n_components: self.n_shown(), ..fit.spec.clone() };
+                let fit = self.refit_method(request)?.fit_observed(visible, &spec, observer)?;
+                let termination = fit.report.termination;
+                (Refit::Linear(Box::new(fit)), termination)
+            }
+            Trained::Mixture(fit) if fit.classes.is_none() => {
+                let method = MixtureEm {
+                    init: MixtureInit::Given(Box::new(fit.mixture.clone())),
+                    tolerance: TOLERANCE,
+                    ..MixtureEm::of(fit.mixture.models().len())
+                };
+                let fit = method.fit_observed(visible, &fit.spec, observer)?;
+                (Refit::Mixture(fit.model), fit.report.termination)
+            }
+            Trained::Mixture(_) | Trained::Sources(_) => {
+                return Err(Error::Unsupported {
+                    method: self.family.name(),
+                    what: "a fit without hidden cells",
+                    instead: "one model or a mixture",
+                });
+            }
+        };
+        if termination == Termination::Interrupted { Err(Error::Interrupted) } else { Ok(refit) }
     }
 
     /// The method that fits the model again with cells hidden: its own if it allows gaps, started from the

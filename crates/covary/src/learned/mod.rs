@@ -19,11 +19,13 @@ mod mixture;
 mod sources;
 
 pub use answers::{Membership, RowScores, Rows, Scores};
+pub(crate) use check::Refit;
 pub use check::{CheckOutcome, Checked};
 pub use linear::{LinearFit, ParameterUncertainty, RotatedLoadings};
 pub use mixture::{ClassNames, MixtureFit};
 
 use crate::family::Family;
+use crate::filling::Filling;
 use crate::ica;
 use crate::infer::{MethodRecord, Objective, Termination};
 use crate::model::ColumnMap;
@@ -47,6 +49,8 @@ pub struct Learned {
     pub training: Training,
     /// How well hidden cells of the table were predicted, if that was looked at.
     pub check: Option<SelfCheck>,
+    /// How it fills, by hidden cells of the table, if it was learned for that.
+    pub filling: Option<Filling>,
     /// The program that learned it, with its version.
     pub created_by: String,
     /// The model itself, and how the fit went.
@@ -122,6 +126,7 @@ impl Learned {
             method,
             training,
             check: None,
+            filling: None,
             created_by: CREATED_BY.to_owned(),
             model,
         }

@@ -141,7 +141,7 @@ impl ColumnMap {
         let mut cells: Vec<FilledCell> = filled
             .cells
             .iter()
-            .map(|cell| FilledCell { column: self.columns[cell.column], ..*cell })
+            .map(|cell| FilledCell { column: self.columns[cell.column], ..cell.clone() })
             .collect();
         for pattern in wide.patterns() {
             for &(column, mean) in &self.constants {

@@ -1,9 +1,11 @@
 use crate::data::Pattern;
+use super::{Limits, Quantiles};
 use crate::parallel::{self, copied};
 use crate::{Dataset, Error, Matrix};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A distribution of rows out of which any missing values can be integrated.
@@ -126,7 +128,7 @@ pub(super) fn filled_values(data: &Dataset, cells: &[FilledCell]) -> Matrix {
     let mut values =
         Matrix::from_vec(data.n_rows(), data.n_columns(), values).expect("the table's own shape");
     for cell in cells {
-        values[(cell.row, cell.column)] = cell.mean;
+        values[(cell.row, cell.column)] = cell.value();
     }
     values
 }
@@ -191,13 +193,13 @@ pub struct Completed {
 }
 
 /// One filled gap.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FilledCell {
     /// Row, from 0.
     pub row: usize,
     /// Column, from 0.
     pub column: usize,
-    /// Conditional mean.
+    /// Conditional mean, which limits of the column do not change: they apply to [`value`](Self::value) and intervals.
     pub mean: f64,
     /// Conditional standard deviation; 0 where the value is taken as known.
     pub sd: f64,
@@ -206,7 +208,7 @@ pub struct FilledCell {
 }
 
 /// A distribution of given mean and standard deviation.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Distribution {
     /// Normal.
@@ -216,22 +218,35 @@ pub enum Distribution {
         /// ν, above 2, so that there is a standard deviation.
         degrees_of_freedom: f64,
     },
+    /// Calibrated on hidden cells, or within the limits of its column.
+    Shaped(Arc<Shape>),
+}
+
+/// How the cells of a column are distributed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    /// Quantiles, of mean 0 and standard deviation 1.
+    pub quantiles: Quantiles,
+    /// The values that the column can have: intervals and the value filled in are the nearest of them.
+    pub limits: Limits,
 }
 
 impl Distribution {
     /// The value below which a share `p` of a distribution of mean 0 and standard deviation 1 lies.
-    fn quantile(self, p: f64) -> f64 {
+    fn quantile(&self, p: f64) -> f64 {
         match self {
             Self::Normal => Normal::standard().inverse_cdf(p),
-            Self::Student { degrees_of_freedom: nu } => student_quantile(nu, p) * ((nu - 2.0) / nu).sqrt(),
+            Self::Student { degrees_of_freedom: nu } => student_quantile(*nu, p) * ((nu - 2.0) / nu).sqrt(),
+            Self::Shaped(shape) => shape.quantiles.at(Normal::standard().inverse_cdf(p)),
         }
     }
 
     /// The share of such a distribution below `z`.
-    fn cdf(self, z: f64) -> f64 {
+    fn cdf(&self, z: f64) -> f64 {
         match self {
             Self::Normal => Normal::standard().cdf(z),
-            Self::Student { degrees_of_freedom: nu } => student_cdf(nu, z * (nu / (nu - 2.0)).sqrt()),
+            Self::Student { degrees_of_freedom: nu } => student_cdf(*nu, z * (nu / (nu - 2.0)).sqrt()),
+            Self::Shaped(shape) => Normal::standard().cdf(shape.quantiles.level_of(z)),
         }
     }
 }
@@ -293,7 +308,33 @@ impl FilledCell {
     /// [`Error::OutOfRange`] unless `0 < level < 1`.
     pub fn interval(&self, level: f64) -> Result<(f64, f64), Error> {
         let reach = self.reach(level)? * self.sd;
-        Ok((self.mean - reach, self.mean + reach))
+        Ok((self.nearest(self.mean - reach), self.nearest(self.mean + reach)))
+    }
+
+    /// What is filled in: the mean, or the nearest value that the column can have.
+    pub fn value(&self) -> f64 {
+        self.nearest(self.mean)
+    }
+
+    /// Where a draw of `plain`, the same cell by another distribution, stands in this one: at the same level.
+    pub(crate) fn moved(&self, plain: &Self, drawn: f64) -> f64 {
+        if plain.sd == 0.0 {
+            return drawn;
+        }
+        let z = (drawn - plain.mean) / plain.sd;
+        let z = match (&plain.distribution, &self.distribution) {
+            (Distribution::Normal, Distribution::Shaped(shape)) => shape.quantiles.at(z),
+            (Distribution::Normal, Distribution::Normal) => z,
+            (from, to) => to.quantile(from.cdf(z)),
+        };
+        self.nearest(self.mean + self.sd * z)
+    }
+
+    fn nearest(&self, value: f64) -> f64 {
+        match &self.distribution {
+            Distribution::Shaped(shape) => shape.limits.nearest(value),
+            _ => value,
+        }
     }
 
     /// How far the interval of that level reaches from the mean, in standard deviations.

@@ -155,7 +155,7 @@ pub fn check_filled(
 }
 
 /// A hidden cell: what it holds and what was predicted for it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CheckedCell {
     /// The prediction.
     pub cell: FilledCell,
@@ -232,8 +232,8 @@ fn compare(cells: &[CheckedCell], data: &Dataset, visible: &Dataset, levels: &[f
     let (mut squares, mut baseline) = (vec![0.0; d], vec![0.0; d]);
     let mut hidden_in_row = vec![0; n];
     let mut inside = vec![vec![0.0; n]; levels.len()];
-    for &CheckedCell { cell, truth: t } in cells {
-        let FilledCell { row, column, mean, sd, .. } = cell;
+    for CheckedCell { cell, truth: t } in cells {
+        let &FilledCell { row, column, mean, sd, .. } = cell;
         squares[column] += (t - mean).powi(2) / variances[column];
         baseline[column] += (t - means[column]).powi(2) / variances[column];
         hidden_in_row[row] += 1;

@@ -16,6 +16,7 @@ mod evidence;
 mod factor_analysis;
 mod families;
 mod filled_cells;
+mod filling;
 mod full_covariance;
 mod gfa;
 mod gibbs;

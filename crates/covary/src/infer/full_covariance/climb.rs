@@ -6,7 +6,7 @@ use super::{FullCovariance, Gaussian, floor};
 use crate::infer::em::parameters::Frame;
 use crate::infer::report::{Observer, Step, Termination, Warning, stop_flag};
 use crate::linalg::{Eigen, eigen, packed, positive_inverse};
-use crate::{Dataset, Error, Matrix, Spec};
+use crate::{Dataset, Error, LinearGaussian, Matrix, Spec};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A climb: where it stands and how it went.
@@ -24,11 +24,21 @@ pub(super) struct Climb<'a> {
 }
 
 impl<'a> Climb<'a> {
-    /// At `Σ = v I`, the center of the prior: from there the first step fills gaps by the means.
+    /// At the start given, or `Σ = v I`, the center of the prior: from there the first step fills gaps by the means.
     pub(super) fn new(method: &'a FullCovariance, data: &'a Dataset, spec: &Spec, frame: &'a Frame) -> Self {
         let identity = || Matrix::identity(data.n_columns());
-        let at =
-            Gaussian { mean: frame.mean.clone(), covariance: identity(), precision: identity(), ln_det: 0.0 };
+        let given = |model: &LinearGaussian| {
+            let mut covariance = model.covariance();
+            covariance.scale_both(&frame.inverse);
+            let (precision, ln_det) = positive_inverse(&covariance)?;
+            Some(Gaussian { mean: model.mean().to_vec(), covariance, precision, ln_det })
+        };
+        let at = method.init.as_ref().and_then(|model| given(model)).unwrap_or_else(|| Gaussian {
+            mean: frame.mean.clone(),
+            covariance: identity(),
+            precision: identity(),
+            ln_det: 0.0,
+        });
         Self {
             method,
             data,

@@ -9,7 +9,7 @@ pub(super) use expectation::Moments;
 use super::Estimator;
 use super::em::parameters::Frame;
 use super::em::unseen_pairs;
-use super::options::options;
+use super::options::{Options, Setting};
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Warning};
 use crate::linalg::eigen;
 use crate::model::{LinearGaussian, Noise};
@@ -49,15 +49,23 @@ pub struct FullCovariance {
     /// remaining gain of g for each leaves them √(2g) standard errors from the optimum: 0.04 by default,
     /// where filled cells no longer change their error. 0 runs all iterations.
     pub tolerance: f64,
+    /// Where it starts; if `None`, at the center of the prior.
+    pub init: Option<Box<LinearGaussian>>,
 }
 
 impl Default for FullCovariance {
     fn default() -> Self {
-        Self { pseudo_rows: 5.0, max_iterations: 500, tolerance: 1e-3 }
+        Self { pseudo_rows: 5.0, max_iterations: 500, tolerance: 1e-3, init: None }
     }
 }
 
-options!(FullCovariance { pseudo_rows, max_iterations, tolerance });
+/// A start has no name.
+impl Options for FullCovariance {
+    fn options(&mut self) -> Vec<(&'static str, &mut dyn Setting)> {
+        let Self { pseudo_rows, max_iterations, tolerance, init: _ } = self;
+        vec![("pseudo_rows", pseudo_rows), ("max_iterations", max_iterations), ("tolerance", tolerance)]
+    }
+}
 
 const NAME: &str = "full-covariance";
 /// Smallest eigenvalue as a share of v: a covariance matrix holds no digits of much smaller ones.
@@ -110,6 +118,12 @@ impl Estimator for FullCovariance {
 }
 
 impl FullCovariance {
+    /// The same, started from a model of the same columns if there is one.
+    #[must_use]
+    pub fn from(&self, start: Option<&LinearGaussian>) -> Self {
+        Self { init: start.map(|model| Box::new(model.clone())), ..self.clone() }
+    }
+
     fn check(&self, data: &Dataset, spec: &Spec) -> Result<(), Error> {
         for (name, value) in [("pseudo_rows", self.pseudo_rows), ("tolerance", self.tolerance)] {
             if !(value >= 0.0 && value.is_finite()) {

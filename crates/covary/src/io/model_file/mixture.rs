@@ -103,6 +103,7 @@ pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Resu
         seed: header.seed,
         training: take_training(header.n_rows, &mut arrays)?,
         check: header.check,
+        filling: None,
         created_by,
         model: Trained::Mixture(Box::new(fit)),
     })

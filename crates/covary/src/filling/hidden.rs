@@ -1,0 +1,173 @@
+//! Cells hidden the way the gaps of the table lie [M 3.1].
+
+use crate::parallel::copied;
+use crate::{Dataset, Error, Matrix};
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Share of the observed cells that a set hides.
+const SHARE: f64 = 0.1;
+/// Fewest visible cells of a column.
+const FEWEST: usize = 3;
+
+/// A table some of whose observed cells were hidden.
+#[derive(Debug, Clone)]
+pub struct HiddenSet {
+    /// The table without them.
+    pub visible: Dataset,
+    /// The rows that they were hidden in, ascending.
+    pub rows: Vec<usize>,
+    /// Whether they lie as the gaps of other rows do; at random otherwise.
+    pub transplanted: bool,
+}
+
+/// A table with about a tenth of its observed cells hidden, at most `most` cells: rows lose what another row lacks, so that
+/// hidden cells lie as gaps do, alone, in blocks or in runs [M 3.1.1]. Cells are hidden at random in a table without gaps.
+///
+/// Every row keeps a cell, every column half of its cells, at least three and at least `fewest` of them, and two values. The
+/// set depends on the seed and its own number alone.
+///
+/// ```
+/// use covary::{data::{simulate, Shape}, filling::hide_as_gaps_lie};
+/// let (whole, _) = simulate::ppca(Shape { rows: 200, columns: 6, n_components: 2 }, /* seed */ 1);
+/// let table = simulate::hide(&whole, 0.2, /* seed */ 2);
+/// let set = hide_as_gaps_lie(&table, usize::MAX, 3, /* seed */ 0, /* set */ 0)?;
+/// let hidden = table.n_observed() - set.visible.n_observed();
+/// assert!(set.transplanted && (85..=100).contains(&hidden));
+/// # Ok::<(), covary::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::TooFewToHide`] if the table cannot spare a cell.
+pub fn hide_as_gaps_lie(
+    data: &Dataset,
+    most: usize,
+    fewest: usize,
+    seed: u64,
+    set: u64,
+) -> Result<HiddenSet, Error> {
+    let (n, d) = (data.n_rows(), data.n_columns());
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(set);
+    let gaps_of = |i: usize| data.row(i).iter().filter(|v| v.is_nan()).count();
+    let donors: Vec<usize> = (0..n).filter(|&i| (1..d).contains(&gaps_of(i))).collect();
+    let wanted = ((SHARE * data.n_observed() as f64).round() as usize).clamp(1, most);
+    let mut order: Vec<usize> = (0..n).collect();
+    order.shuffle(&mut rng);
+    let mut cells = copied(data.values().as_slice());
+    let mut touched = Vec::new();
+    let mut hidden = 0;
+    for &i in &order {
+        if hidden >= wanted {
+            break;
+        }
+        let row = data.row(i);
+        let taken: Vec<usize> = if donors.is_empty() {
+            (0..d).filter(|_| rng.random::<f64>() < SHARE).filter(|&j| !row[j].is_nan()).collect()
+        } else {
+            let lacking = data.row(donors[rng.random_range(0..donors.len())]);
+            (0..d).filter(|&j| lacking[j].is_nan() && !row[j].is_nan()).collect()
+        };
+        if taken.is_empty() || taken.len() + gaps_of(i) >= d {
+            continue;
+        }
+        taken.iter().for_each(|j| cells[i * d + j] = f64::NAN);
+        hidden += taken.len();
+        touched.push(i);
+    }
+    touched.sort_unstable();
+    give_back(data, &mut cells, &touched, fewest);
+    let lost = |i: usize| (0..d).any(|j| cells[i * d + j].is_nan() && !data.row(i)[j].is_nan());
+    let rows: Vec<usize> = touched.into_iter().filter(|&i| lost(i)).collect();
+    if rows.is_empty() {
+        return Err(Error::TooFewToHide { cells: 0, folds: 1 });
+    }
+    let visible = Dataset::with_names(Matrix::from_vec(n, d, cells)?, data.column_names().to_vec())?;
+    Ok(HiddenSet { visible, rows, transplanted: !donors.is_empty() })
+}
+
+/// Gives hidden cells back, lowest row first, until every column keeps enough of them, and all cells of a column that would
+/// keep one value only.
+fn give_back(data: &Dataset, cells: &mut [f64], rows: &[usize], fewest: usize) {
+    let d = data.n_columns();
+    let mut lost = vec![0; d];
+    for (i, j) in rows.iter().flat_map(|&i| (0..d).map(move |j| (i, j))) {
+        lost[j] += usize::from(cells[i * d + j].is_nan() && !data.row(i)[j].is_nan());
+    }
+    for j in (0..d).filter(|&j| lost[j] > 0) {
+        let observed = data.n_observed_by_column()[j];
+        let kept = observed.div_ceil(2).max(FEWEST).max(fewest).min(observed);
+        let mut back = lost[j].saturating_sub(observed - kept);
+        for &i in rows {
+            let (cell, t) = (&mut cells[i * d + j], data.row(i)[j]);
+            if back > 0 && cell.is_nan() && !t.is_nan() {
+                (*cell, back) = (t, back - 1);
+            }
+        }
+        let mut values = (0..data.n_rows()).map(|i| cells[i * d + j]).filter(|v| !v.is_nan());
+        let first = values.next();
+        if values.all(|v| Some(v) == first) {
+            rows.iter().for_each(|&i| cells[i * d + j] = data.row(i)[j]);
+        }
+    }
+}
+
+impl HiddenSet {
+    /// The rows with hidden cells, as they are visible.
+    ///
+    /// # Errors
+    /// Never, for a set that hides cells.
+    pub fn visible_rows(&self) -> Result<Dataset, Error> {
+        self.visible.of_rows(&self.rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Shape, simulate};
+
+    #[test]
+    fn rows_columns_and_values_are_kept() {
+        let whole = simulate::ppca(Shape { rows: 40, columns: 5, n_components: 2 }, 1).0;
+        for (share, seed) in [(0.0, 1), (0.05, 2), (0.3, 3), (0.7, 4)] {
+            let mut values = simulate::hide(&whole, share, seed).into_values();
+            // A column of few values, one of which is rare.
+            (0..40).for_each(|i| values[(i, 4)] = if i == 7 { 1.0 } else { 0.0 });
+            let table = Dataset::new(values).unwrap();
+            for set in 0..20 {
+                let hidden = hide_as_gaps_lie(&table, usize::MAX, 3, seed, set).unwrap();
+                let again = hide_as_gaps_lie(&table, usize::MAX, 3, seed, set).unwrap();
+                let bits = |d: &Dataset| d.values().as_slice().iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(&hidden.visible), bits(&again.visible));
+                assert_eq!(hidden.transplanted, !table.is_complete());
+                for j in 0..5 {
+                    let (before, after) =
+                        (table.n_observed_by_column()[j], hidden.visible.n_observed_by_column()[j]);
+                    assert!(2 * after >= before && after >= 3.min(before));
+                    assert!(hidden.visible.constant(j).is_none());
+                }
+                for i in 0..40 {
+                    let kept = |d: &Dataset| d.row(i).iter().filter(|v| !v.is_nan()).count();
+                    assert!(kept(&hidden.visible) > 0 || kept(&table) == 0);
+                    let lost = kept(&hidden.visible) < kept(&table);
+                    assert_eq!(lost, hidden.rows.contains(&i));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_are_hidden_as_blocks() {
+        let whole = simulate::ppca(Shape { rows: 100, columns: 6, n_components: 2 }, 1).0;
+        let mut values = whole.into_values();
+        (0..30).for_each(|i| (0..3).for_each(|j| values[(i, j)] = f64::NAN));
+        let table = Dataset::new(values).unwrap();
+        let set = hide_as_gaps_lie(&table, usize::MAX, 3, 0, 0).unwrap();
+        for &i in &set.rows {
+            let gaps: Vec<bool> = set.visible.row(i).iter().map(|v| v.is_nan()).collect();
+            assert_eq!(gaps, [true, true, true, false, false, false]);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What values the columns of a table can have, by those they have [M 3.5].
+
+use crate::Dataset;
+use crate::model::Limits;
+use std::collections::BTreeSet;
+
+/// Codes have at most this many different values, without holes, and this many cells for each on average.
+const MOST_CODES: usize = 12;
+const CELLS_PER_CODE: usize = 10;
+
+/// The limits of each column, as far as its observed cells tell: none below zero (or above) where none is observed, none
+/// above 1 or 100 where values come close to it from below, whole numbers where all are, and the codes of a short scale.
+///
+/// ```
+/// use covary::{filling::limits_of, Dataset, Matrix};
+/// let table = Dataset::new(Matrix::from_rows(&[[1.5, -3.0], [0.2, 4.0], [7.0, 2.0]]))?;
+/// let limits = limits_of(&table);
+/// assert!(limits[0].lower == 0.0 && !limits[0].whole);
+/// assert!(limits[1].lower == f64::NEG_INFINITY && limits[1].whole);
+/// # Ok::<(), covary::Error>(())
+/// ```
+pub fn limits_of(data: &Dataset) -> Vec<Limits> {
+    (0..data.n_columns()).map(|j| of_column(data, j)).collect()
+}
+
+fn of_column(data: &Dataset, j: usize) -> Limits {
+    let cells = || (0..data.n_rows()).map(|i| data.row(i)[j]).filter(|v| !v.is_nan());
+    let (mut least, mut most, mut n) = (f64::INFINITY, f64::NEG_INFINITY, 0);
+    let mut whole = true;
+    for value in cells() {
+        (least, most, n) = (least.min(value), most.max(value), n + 1);
+        // Beyond 2⁵³ every number is whole.
+        whole &= value.fract() == 0.0 && value.abs() < 9e15;
+    }
+    let mut limits = Limits { whole: whole && n > 0, ..Limits::NONE };
+    if n == 0 {
+        return limits;
+    }
+    if least >= 0.0 {
+        limits.lower = 0.0;
+        if !whole && most > 0.9 && most <= 1.0 {
+            limits.upper = 1.0;
+        } else if most > 90.0 && most <= 100.0 {
+            limits.upper = 100.0;
+        }
+    } else if most <= 0.0 {
+        limits.upper = 0.0;
+    }
+    if whole && most - least < MOST_CODES as f64 {
+        let codes: BTreeSet<i64> = cells().map(|v| v as i64).collect();
+        let without_holes = codes.len() as f64 == most - least + 1.0;
+        if without_holes && n >= CELLS_PER_CODE * codes.len() {
+            (limits.lower, limits.upper) = (least, most);
+        }
+    }
+    limits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Matrix;
+
+    fn limits(values: &[f64]) -> Limits {
+        let column: Vec<[f64; 2]> = values.iter().map(|&v| [v, 0.5]).collect();
+        limits_of(&Dataset::new(Matrix::from_rows(&column)).unwrap())[0]
+    }
+
+    #[test]
+    fn each_rule_by_its_own_table() {
+        let infinity = f64::INFINITY;
+        let is = |found: Limits, lower: f64, upper: f64, whole: bool| {
+            assert_eq!(found, Limits { lower, upper, whole });
+        };
+        is(limits(&[-1.5, 2.0, f64::NAN]), -infinity, infinity, false);
+        is(limits(&[0.0, 2.5]), 0.0, infinity, false);
+        is(limits(&[-0.5, -2.5]), -infinity, 0.0, false);
+        is(limits(&[0.2, 0.95]), 0.0, 1.0, false);
+        is(limits(&[0.2, 0.85]), 0.0, infinity, false);
+        is(limits(&[3.0, 97.5]), 0.0, 100.0, false);
+        is(limits(&[3.0, 97.0]), 0.0, 100.0, true);
+        is(limits(&[0.0, 1.0]), 0.0, infinity, true);
+        let likert: Vec<f64> = (0..60).map(|i| f64::from(i % 5 + 1)).collect();
+        is(limits(&likert), 1.0, 5.0, true);
+        let holes: Vec<f64> = likert.iter().map(|v| if *v == 3.0 { 2.0 } else { *v }).collect();
+        is(limits(&holes), 0.0, infinity, true);
+        assert_eq!(limits(&likert).nearest(5.4), 5.0);
+        assert_eq!(limits(&likert).nearest(2.6), 3.0);
+        assert_eq!(limits(&likert).clip(2.6), 2.6);
+    }
+}

@@ -1,0 +1,129 @@
+//! How gaps are filled best, and how sure that is, by hidden cells of the table itself [M 3].
+//!
+//! | step | answer |
+//! | --- | --- |
+//! | which cells to hide? | [`hide_as_gaps_lie`]: as the gaps of other rows lie |
+//! | how good is a prediction? | [`crps`], in standard deviations of the column |
+//! | is a candidate better than the default? | [`Gain`]: by more than one standard error |
+//! | what does a Gaussian leave over? | [`Correction`]: smooth functions of the rest of the row |
+//! | how far do intervals reach? | [`calibrate`]: as far as the residuals of hidden cells |
+//! | what values can a column have? | [`limits_of`] |
+//!
+//! [`Request::learn`](crate::family::Request::learn) puts them together where the request is for
+//! [filling](crate::family::Request::filling).
+
+mod calibration;
+mod correction;
+mod hidden;
+mod limits;
+mod ridge;
+mod score;
+
+pub use calibration::{ColumnCalibration, calibrate};
+pub use correction::Correction;
+pub(crate) use correction::{ColumnCorrection, Widths};
+pub use hidden::{HiddenSet, hide_as_gaps_lie};
+pub use limits::limits_of;
+pub use ridge::{Regression, regress};
+pub use score::{Gain, crps, weights_by_gaps};
+
+use crate::model::{Distribution, Fill, FilledCell, Limits, Quantiles, Shape};
+use crate::{Dataset, Error};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What hidden cells say of how a model fills.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filling {
+    /// What was tried on hidden cells, in order; the last that was taken is the model. Empty if nothing was.
+    pub tried: Vec<Tried>,
+    /// What is added to a Gaussian's cells.
+    pub correction: Option<Correction>,
+    /// How far intervals reach; `None` if it was not asked for or too few cells can be hidden.
+    pub calibration: Option<Calibration>,
+    /// What values the columns can have; `None` if limits were not asked for.
+    pub limits: Option<Vec<Limits>>,
+}
+
+/// A way of filling that was tried.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tried {
+    /// What.
+    pub candidate: Candidate,
+    /// Mean score on hidden cells, in standard deviations of the columns.
+    pub crps: f64,
+    /// How much lower that is than the score of what had been taken before; zero for the first.
+    pub gain: Gain,
+    /// Whether it was taken in its place.
+    pub taken: bool,
+}
+
+/// A way of filling.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Candidate {
+    /// A Gaussian with a full covariance and this many pseudo-rows.
+    PseudoRows(f64),
+    /// The same with its correction.
+    Correction,
+    /// The mean of each column.
+    ColumnMeans,
+}
+
+/// Quantile functions of the columns, by hidden cells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Calibration {
+    /// One for each column.
+    pub columns: Vec<ColumnCalibration>,
+    /// Residuals that they were made from.
+    pub n_hidden: usize,
+    /// Whether cells were hidden as gaps of other rows lie.
+    pub transplanted: bool,
+}
+
+impl Filling {
+    /// Of cells that the model fills, those that are to be filled in.
+    pub(crate) fn finish(&self, data: &Dataset, mut cells: Vec<FilledCell>) -> Vec<FilledCell> {
+        if let Some(correction) = &self.correction {
+            correction.correct(data, &mut cells);
+        }
+        self.shape(&mut cells);
+        cells
+    }
+
+    /// Gives cells the distribution of their columns.
+    pub(crate) fn shape(&self, cells: &mut [FilledCell]) {
+        let limits = |j: usize| self.limits.as_ref().map_or(Limits::NONE, |limits| limits[j]);
+        let calibrated = |j: usize| self.calibration.as_ref().map(|c| &c.columns[j]);
+        let n = self.calibration.as_ref().map(|c| c.columns.len()).or(self.limits.as_ref().map(Vec::len));
+        let shape = |j: usize| {
+            let quantiles = calibrated(j).map_or_else(Quantiles::normal, |c| Quantiles::clone(&c.quantiles));
+            Arc::new(Shape { quantiles, limits: limits(j) })
+        };
+        let shapes: Vec<Arc<Shape>> = (0..n.unwrap_or(0)).map(shape).collect();
+        for cell in cells.iter_mut().filter(|cell| cell.sd > 0.0 && cell.column < shapes.len()) {
+            match calibrated(cell.column) {
+                Some(column) => cell.sd *= column.spread,
+                // Limits alone: a shape of its own is worth more than they are.
+                None if cell.distribution != Distribution::Normal => continue,
+                None => {}
+            }
+            cell.distribution = Distribution::Shaped(shapes[cell.column].clone());
+        }
+    }
+}
+
+/// A model that fills, finished by what hidden cells say.
+pub(crate) struct Finished<'a> {
+    pub(crate) model: Box<dyn Fill + 'a>,
+    pub(crate) filling: &'a Filling,
+}
+
+impl Fill for Finished<'_> {
+    fn cells(&self, table: &Dataset) -> Result<Vec<FilledCell>, Error> {
+        Ok(self.filling.finish(table, self.model.cells(table)?))
+    }
+
+    fn cells_unless(&self, table: &Dataset, stop: &AtomicBool) -> Result<Vec<FilledCell>, Error> {
+        Ok(self.filling.finish(table, self.model.cells_unless(table, stop)?))
+    }
+}

@@ -1,0 +1,350 @@
+//! A model learned to fill gaps: chosen, corrected and calibrated by hidden cells of its own table [M 3].
+
+use super::{Checking, Watch};
+use crate::family::{Components, Family, ForFilling, Request};
+use crate::filling::{
+    Calibration, Candidate, Correction, Filling, Gain, HiddenSet, Tried, Widths, calibrate, crps,
+    hide_as_gaps_lie, limits_of, weights_by_gaps,
+};
+use crate::infer::{FullCovariance, stop_flag};
+use crate::learned::{Learned, Refit};
+use crate::model::{ColumnMap, FilledCell};
+use crate::{Dataset, Error, Estimator, LinearGaussian, Method, Spec, parallel};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Pseudo-rows tried, and the default [M 3.2.4].
+const DEFAULT: f64 = 5.0;
+const BELOW: [f64; 5] = [3.0, 1.0, 0.3, 0.1, 0.03];
+const ABOVE: [f64; 3] = [10.0, 30.0, 100.0];
+/// So many pseudo-rows leave nothing but the mean of each column.
+const COLUMN_MEANS: f64 = 1e9;
+/// Tables with more columns are filled by components: a full covariance takes their third power.
+const MOST_COLUMNS: usize = 500;
+/// Rows that choose the pseudo-rows, at most, and up to which all sets calibrate [M 3.7].
+const MANY_ROWS: usize = 4000;
+/// Cells of all sets together, or of the one set of a long table.
+const CELLS: usize = 20_000;
+/// Numbers of sets.
+const FEWEST_SETS: usize = 4;
+const MOST_SETS: usize = 12;
+/// Observed cells from which on two sets are enough to choose.
+const FOR_TWO_SETS: usize = 2000;
+/// Fewest distinct hidden cells to choose by, and to calibrate by [M 3.1.4].
+const TO_CHOOSE: usize = 30;
+const TO_CALIBRATE: usize = 10;
+
+/// A hidden cell and what is predicted for it, in standard deviations of its column.
+#[derive(Clone, Copy)]
+struct Hidden {
+    row: usize,
+    column: usize,
+    truth: f64,
+    mean: f64,
+    sd: f64,
+}
+
+impl Hidden {
+    fn crps(&self) -> f64 {
+        crps(self.truth, self.mean, self.sd)
+    }
+}
+
+/// How many sets of hidden cells a table has, and how many cells each at most.
+pub(crate) fn sets_of(data: &Dataset) -> (usize, usize) {
+    if data.n_rows() > MANY_ROWS {
+        return (1, CELLS);
+    }
+    (CELLS.div_ceil(data.n_observed().max(1)).clamp(FEWEST_SETS, MOST_SETS), usize::MAX)
+}
+
+/// The first `n` sets of a table; fewer or none where it cannot spare the cells.
+fn sets(data: &Dataset, (n, most): (usize, usize), fewest: usize, seed: u64) -> Result<Vec<HiddenSet>, Error> {
+    let set = |r: usize| match hide_as_gaps_lie(data, most, fewest, seed, r as u64) {
+        Err(Error::TooFewToHide { .. }) => Ok(None),
+        found => found.map(Some),
+    };
+    Ok(parallel::try_map(n, set)?.into_iter().flatten().collect())
+}
+
+/// What is predicted for the hidden cells of a set, by cells that fill its rows.
+fn hidden_of(data: &Dataset, set: &HiddenSet, cells: &[FilledCell]) -> Vec<Hidden> {
+    let sds: Vec<f64> = data.observed_variances().iter().map(|v| v.sqrt()).collect();
+    let of = |cell: &FilledCell| {
+        let (row, column, unit) = (set.rows[cell.row], cell.column, sds[cell.column]);
+        let truth = data.row(row)[column] / unit;
+        (!truth.is_nan()).then_some(Hidden { row, column, truth, mean: cell.mean / unit, sd: cell.sd / unit })
+    };
+    cells.iter().filter_map(of).collect()
+}
+
+/// Different cells among those of all sets.
+fn distinct(cells: &[Hidden]) -> usize {
+    let mut places: Vec<(usize, usize)> = cells.iter().map(|c| (c.row, c.column)).collect();
+    places.sort_unstable();
+    places.dedup();
+    places.len()
+}
+
+/// Gaps of each column.
+fn gaps(data: &Dataset) -> Vec<usize> {
+    data.n_observed_by_column().iter().map(|observed| data.n_rows() - observed).collect()
+}
+
+/// A Gaussian with so many pseudo-rows, from a start if there is one.
+fn gaussian(
+    data: &Dataset,
+    pseudo_rows: f64,
+    start: Option<&LinearGaussian>,
+    stop: &AtomicBool,
+) -> Result<LinearGaussian, Error> {
+    if stop.load(Ordering::Relaxed) {
+        return Err(Error::Interrupted);
+    }
+    let method = FullCovariance { pseudo_rows, ..FullCovariance::default() };
+    let spec = Spec { standardize: true, ..Spec::ppca(data.n_columns() - 1) };
+    Ok(method.from(start).fit(data, &spec)?.model)
+}
+
+impl Request {
+    /// [`learn_mapped`](Self::learn_mapped) for filling.
+    pub(super) fn learn_filling(
+        &self,
+        how: ForFilling,
+        table: &Dataset,
+        map: &ColumnMap,
+        data: &Dataset,
+        watch: &dyn Watch,
+    ) -> Result<Learned, Error> {
+        let mut tried = Vec::new();
+        let mut request = self.clone();
+        if how.choose {
+            request = if data.n_columns() > MOST_COLUMNS {
+                Self { family: Family::Ppca, n_components: Some(Components::Auto), ..request }
+            } else {
+                tried = choose_pseudo_rows(data, self.seed, watch)?;
+                let taken = tried.iter().rev().find(|tried| tried.taken).map(|tried| tried.candidate);
+                let Some(Candidate::PseudoRows(lambda)) = taken else { unreachable!("one is taken") };
+                request.of_pseudo_rows(lambda)
+            };
+        }
+        let mut learned = request.learn_data(table, map, data, watch)?;
+        let limits = how.limits.then(|| limits_of(data));
+        let mut filling = Filling { tried, correction: None, calibration: None, limits };
+        let correct = how.choose && request.family == Family::Gaussian;
+        if (how.calibrate || correct) && !data.is_complete() {
+            request.finish(&mut learned, &mut filling, (correct, how.calibrate), data, watch)?;
+            if filling.tried.last().is_some_and(|t| t.taken && t.candidate == Candidate::ColumnMeans) {
+                let constants = std::mem::take(&mut learned.constants);
+                learned = request.of_pseudo_rows(COLUMN_MEANS).learn_data(table, map, data, &())?;
+                learned.constants = constants;
+            }
+        }
+        watch.finished(&filling);
+        learned.filling = Some(filling);
+        Ok(learned)
+    }
+
+    fn of_pseudo_rows(&self, pseudo_rows: f64) -> Self {
+        let method = FullCovariance { pseudo_rows, ..FullCovariance::default() };
+        Self {
+            family: Family::Gaussian,
+            n_components: None,
+            method: Some(Method::FullCovariance(method).into()),
+            ..self.clone()
+        }
+    }
+
+    /// Corrects and calibrates.
+    fn finish(
+        &self,
+        learned: &mut Learned,
+        filling: &mut Filling,
+        (correct, calibrated): (bool, bool),
+        data: &Dataset,
+        watch: &dyn Watch,
+    ) -> Result<(), Error> {
+        let sets = sets(data, sets_of(data), learned.n_components().min(data.n_rows() / 2) + 1, self.seed)?;
+        let correction = match learned.linear() {
+            Ok(fit) if correct && !sets.is_empty() => {
+                Correction::learn(&fit.model, data, &most_gaps(&gaps(data)), Widths::Best, self.seed)?
+            }
+            _ => None,
+        };
+        let predicted = parallel::try_map(sets.len(), |r| {
+            self.predict(learned, data, &sets[r], correction.as_ref(), watch)
+        })?;
+        let (plain, corrected): (Vec<_>, Vec<_>) = predicted.into_iter().unzip();
+        let (plain, corrected) = (plain.concat(), corrected.concat());
+        let enough = distinct(&plain);
+        let columns: Vec<usize> = plain.iter().map(|cell| cell.column).collect();
+        let weights = weights_by_gaps(&columns, &gaps(data));
+        let mut cells = plain;
+        let mut consider = |candidate: Candidate, other: Vec<Hidden>, cells: &mut Vec<Hidden>| {
+            let scores = |cells: &[Hidden]| cells.iter().map(Hidden::crps).collect::<Vec<_>>();
+            let gain = Gain::of(&scores(cells), &scores(&other), &weights);
+            let crps = weights.iter().zip(scores(&other)).map(|(w, s)| w * s).sum();
+            // Scores that are not numbers gain nothing.
+            let taken = gain.counts();
+            filling.tried.push(Tried { candidate, crps, gain, taken });
+            if taken {
+                *cells = other;
+            }
+            taken
+        };
+        if correct && enough >= TO_CHOOSE {
+            if let Some(correction) = correction
+                && consider(Candidate::Correction, corrected, &mut cells)
+            {
+                filling.correction = Some(correction);
+            }
+            let means = column_means(data, &sets, &cells);
+            if consider(Candidate::ColumnMeans, means, &mut cells) {
+                filling.correction = None;
+            }
+        }
+        if calibrated && enough >= TO_CALIBRATE {
+            let residuals: Vec<(usize, f64)> =
+                cells.iter().map(|c| (c.column, (c.truth - c.mean) / c.sd.max(1e-9))).collect();
+            filling.calibration = Some(Calibration {
+                columns: calibrate(&residuals, data.n_columns()).into_iter().map(Into::into).collect(),
+                n_hidden: cells.len(),
+                transplanted: sets.iter().all(|set| set.transplanted),
+            });
+        }
+        Ok(())
+    }
+
+    /// What the model, fitted without them, predicts for the hidden cells of a set, and what its correction makes of that.
+    fn predict(
+        &self,
+        learned: &Learned,
+        data: &Dataset,
+        set: &HiddenSet,
+        correction: Option<&Correction>,
+        watch: &dyn Watch,
+    ) -> Result<(Vec<Hidden>, Vec<Hidden>), Error> {
+        let mut observer = Checking(watch);
+        let refit = learned.refit(self, &set.visible, &mut observer)?;
+        let rows = set.visible_rows()?;
+        let mut cells = refit.cells(&rows, stop_flag(&mut observer))?;
+        let plain = hidden_of(data, set, &cells);
+        let Some(known) = correction else { return Ok((plain, Vec::new())) };
+        if let Refit::Linear(fit) = &refit {
+            let lost: Vec<usize> = (0..data.n_columns())
+                .map(|j| data.n_observed_by_column()[j] - set.visible.n_observed_by_column()[j])
+                .collect();
+            let columns = most_gaps(&lost);
+            let learned =
+                Correction::learn(&fit.model, &set.visible, &columns, Widths::Of(known), self.seed)?;
+            if let Some(correction) = learned {
+                correction.correct(&rows, &mut cells);
+            }
+        }
+        let corrected = hidden_of(data, set, &cells);
+        Ok((plain, corrected))
+    }
+}
+
+/// The columns that have any, most first.
+fn most_gaps(gaps: &[usize]) -> Vec<usize> {
+    let mut columns: Vec<usize> = (0..gaps.len()).filter(|&j| gaps[j] > 0).collect();
+    columns.sort_by_key(|&j| std::cmp::Reverse(gaps[j]));
+    columns
+}
+
+/// The same cells predicted by the mean of the visible cells of their column.
+fn column_means(data: &Dataset, sets: &[HiddenSet], cells: &[Hidden]) -> Vec<Hidden> {
+    let mut out = cells.to_vec();
+    let mut at = 0;
+    for set in sets {
+        let n = set.rows.iter().map(|&i| {
+            let hidden = |(t, v): &(&f64, &f64)| v.is_nan() && !t.is_nan();
+            data.row(i).iter().zip(set.visible.row(i)).filter(hidden).count()
+        });
+        let n: usize = n.sum();
+        for cell in &mut out[at..at + n] {
+            let j = cell.column;
+            let unit = data.observed_variances()[j].sqrt();
+            let visible = set.visible.n_observed_by_column()[j] as f64;
+            cell.mean = set.visible.observed_means()[j] / unit;
+            cell.sd = (set.visible.observed_variances()[j] * (1.0 + 1.0 / visible)).sqrt() / unit;
+        }
+        at += n;
+    }
+    out
+}
+
+/// The number of pseudo-rows whose predictions of hidden cells are best, if better than by the default [M 3.2.4].
+fn choose_pseudo_rows(data: &Dataset, seed: u64, watch: &dyn Watch) -> Result<Vec<Tried>, Error> {
+    let zero = Gain { mean: 0.0, standard_error: 0.0 };
+    let default = Tried { candidate: Candidate::PseudoRows(DEFAULT), crps: f64::NAN, gain: zero, taken: true };
+    let sample;
+    let few = if data.n_rows() > MANY_ROWS {
+        sample = data.of_rows(&data.spread_rows(MANY_ROWS))?;
+        &sample
+    } else {
+        data
+    };
+    let n_sets = if few.n_observed() > FOR_TWO_SETS { 2 } else { sets_of(few).0 };
+    let sets = if data.is_complete() { Vec::new() } else { sets(few, (n_sets, usize::MAX), 3, seed)? };
+    let never = AtomicBool::new(false);
+    let stop = watch.stop_flag().unwrap_or(&never);
+    let n_fits = sets.len() * (1 + BELOW.len() + ABOVE.len());
+    let done = std::sync::atomic::AtomicUsize::new(0);
+    let of_set = |set: &HiddenSet| -> Result<Vec<Option<Vec<Hidden>>>, Error> {
+        let rows = set.visible_rows()?;
+        let ask = |lambda: f64, start: Option<&LinearGaussian>| {
+            if watch.choosing(done.fetch_add(1, Ordering::Relaxed), n_fits) == ControlFlow::Break(()) {
+                return Err(Error::Interrupted);
+            }
+            let model = gaussian(&set.visible, lambda, start, stop)?;
+            let cells = crate::Density::gap_cells(&model, &rows)?;
+            Ok((hidden_of(few, set, &cells), model))
+        };
+        let (cells, start) = ask(DEFAULT, None)?;
+        let mut found = vec![Some(cells)];
+        for grid in [&BELOW[..], &ABOVE[..]] {
+            let mut last = start.clone();
+            for &lambda in grid {
+                // Where the table is too small for so few pseudo-rows, they are not tried.
+                found.push(match ask(lambda, Some(&last)) {
+                    Ok((cells, model)) => {
+                        last = model;
+                        Some(cells)
+                    }
+                    Err(Error::Interrupted) => return Err(Error::Interrupted),
+                    Err(_) => None,
+                });
+            }
+        }
+        Ok(found)
+    };
+    let by_set = parallel::try_map(sets.len(), |r| of_set(&sets[r]))?;
+    let of_candidate = |k: usize| -> Option<Vec<Hidden>> {
+        let all: Option<Vec<Vec<Hidden>>> = by_set.iter().map(|found| found[k].clone()).collect();
+        all.map(|cells| cells.concat()).filter(|cells| cells.iter().all(|c| c.mean.is_finite() && c.sd.is_finite()))
+    };
+    let Some(plain) = of_candidate(0).filter(|cells| distinct(cells) >= TO_CHOOSE) else {
+        return Ok(vec![default]);
+    };
+    let columns: Vec<usize> = plain.iter().map(|cell| cell.column).collect();
+    let weights = weights_by_gaps(&columns, &gaps(few));
+    let scores = |cells: &[Hidden]| cells.iter().map(Hidden::crps).collect::<Vec<_>>();
+    let mean = |scores: &[f64]| weights.iter().zip(scores).map(|(w, s)| w * s).sum::<f64>();
+    let base = scores(&plain);
+    let mut tried = vec![Tried { crps: mean(&base), ..default }];
+    for (k, &lambda) in BELOW.iter().chain(&ABOVE).enumerate() {
+        if let Some(cells) = of_candidate(k + 1) {
+            let own = scores(&cells);
+            let gain = Gain::of(&base, &own, &weights);
+            let candidate = Candidate::PseudoRows(lambda);
+            tried.push(Tried { candidate, crps: mean(&own), gain, taken: false });
+        }
+    }
+    let best = (0..tried.len()).min_by(|&a, &b| tried[a].crps.total_cmp(&tried[b].crps)).expect("the default");
+    tried[best].taken = best == 0 || tried[best].gain.counts();
+    // The order of asking does not matter; that of the numbers does to readers.
+    tried[1..].sort_by_key(|t| t.taken);
+    Ok(tried)
+}
