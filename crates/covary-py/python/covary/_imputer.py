@@ -12,10 +12,8 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from . import _covary, _options, _table
-from ._families import FAMILIES
-from ._gaussian import Gaussian
+from ._families import FAMILIES, class_of
 from ._linear import LinearGaussian
-from ._ppca import BayesianPCA
 from ._threads import n_threads
 from .exceptions import CovaryWarning, DataError, OptionError
 
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-#: Beyond this many columns all their pairs take too long.
-_MOST_FOR_ALL_PAIRS = 1000
 #: The families that can be asked for by name.
 _NAMED = ("gaussian", "ppca", "fa", "bpca")
 
@@ -38,7 +34,9 @@ class Imputer(TransformerMixin, BaseEstimator):
     ----------
     estimator : estimator, {"gaussian", "ppca", "fa", "bpca"} or None, default=None
         The model: an instance such as ``PPCA(n_components=3)``, or the name of one with its defaults.
-        None takes :class:`Gaussian` for up to 1000 columns and :class:`BayesianPCA` beyond.
+        None takes what predicts hidden cells of the table best: a :class:`Gaussian`, how strongly it is
+        regularized and whether it is corrected by smooth functions of the rest of the row; or a
+        :class:`PPCA` where columns are too many for that.
     missing_values : float, default=nan
         What marks a gap. NaN is always one.
     add_indicator : bool, default=False
@@ -46,8 +44,14 @@ class Imputer(TransformerMixin, BaseEstimator):
     keep_empty_features : bool, default=False
         Columns without any observed cell are dropped with a warning; if True they are filled with 0
         instead.
+    calibrate : bool, default=True
+        Fit again without some of the observed cells, hidden as the gaps lie, and let intervals reach as far
+        as these cells were off.
+    bounds : {"auto"} or None, default="auto"
+        "auto" keeps filled cells, intervals and draws within what the observed cells of a column say it can
+        be: not negative, at most 1 or 100, whole numbers, or the codes of a short scale.
     random_state : int, RandomState instance or None, default=None
-        Seed for an `estimator` given by name, and of :meth:`sample`; None is 0.
+        Seed of the hidden cells, of an `estimator` given by name, and of :meth:`sample`; None is 0.
     verbose : bool or int, default=False
         Tell on standard error how far a long fit is.
 
@@ -103,14 +107,12 @@ class Imputer(TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _chosen(self, n_columns: int) -> LinearGaussian:
+    def _estimator(self) -> LinearGaussian:
+        """What was asked for, not yet fitted."""
         asked = self.estimator
         if isinstance(asked, LinearGaussian):
             return clone(asked)
-        if asked is None:
-            cls: Any = Gaussian if n_columns <= _MOST_FOR_ALL_PAIRS else BayesianPCA
-        else:
-            cls = FAMILIES[asked] if isinstance(asked, str) and asked in _NAMED else None
+        cls: Any = FAMILIES[asked] if isinstance(asked, str) and asked in _NAMED else None
         if cls is None:
             raise OptionError(
                 "The 'estimator' parameter of Imputer must be an estimator of covary, None, 'gaussian', 'ppca', "
@@ -119,6 +121,25 @@ class Imputer(TransformerMixin, BaseEstimator):
         own = {name: getattr(self, name) for name in ("random_state", "verbose")}
         estimator: LinearGaussian = cls(**{name: own[name] for name in own if name in cls._get_param_names()})
         return estimator
+
+    def _learned(self, rows: Array, names: Array | None) -> LinearGaussian:
+        """The fitted model of a table."""
+        if self.bounds not in (None, "auto"):
+            raise OptionError(f"bounds must be 'auto' or None, got {self.bounds!r}")
+        filling = (self.estimator is None, _options.switch(self, "calibrate"), self.bounds is not None)
+        if self.estimator is not None:
+            model = self._estimator()
+            model.n_features_in_ = rows.shape[1]
+            if names is not None:
+                model.feature_names_in_ = names
+            model._filling = filling
+            return model._fit_rows(rows)
+        asked = {"filling": filling, "seed": _table.seed_of(self.random_state)}
+        said = None if names is None else [str(name) for name in names]
+        progress = _options.progress(self)
+        found = _covary.fit(rows, said, "gaussian", asked, threads=n_threads(), progress=progress)  # type: ignore[arg-type]
+        chosen: LinearGaussian = class_of(found)._of_model(found)
+        return chosen._take(found, rows)
 
     def _gaps_as_nan(self, X: ArrayLike, *, reset: bool) -> Array:
         rows = _table.table(self, X, reset=reset)
@@ -155,12 +176,8 @@ class Imputer(TransformerMixin, BaseEstimator):
         self._observed = None if observed.all() else observed
         if self._observed is not None:
             self._warn_of_empty(observed)
-        model = self._chosen(rows.shape[1])
-        model.n_features_in_ = int(observed.sum())
-        if hasattr(self, "feature_names_in_"):
-            model.feature_names_in_ = self.feature_names_in_[observed]
-        model._filling = (self.estimator is None, _options.switch(self, "calibrate"), self.bounds == "auto")
-        self.estimator_ = model._fit_rows(self._modeled(rows))
+        names = self.feature_names_in_[observed] if hasattr(self, "feature_names_in_") else None
+        self.estimator_ = self._learned(self._modeled(rows), names)
         single = [j for j, _ in self.estimator_._model.singles]
         if single:
             names = self.estimator_._model.names

@@ -2,7 +2,7 @@
 
 use super::ridge::{Regression, regress};
 use crate::linalg::elementary::exp_of_negative;
-use crate::linalg::{Cholesky, Eigen, dot, eigen, positive_inverse};
+use crate::linalg::{Cholesky, dot, positive_inverse};
 use crate::model::FilledCell;
 use crate::parallel;
 use crate::{Dataset, Error, LinearGaussian, Matrix};
@@ -21,8 +21,8 @@ const FEWEST_CELLS: usize = 20;
 const FOR_DISTANCE: usize = 300;
 /// Squared widths tried, in median squared distances.
 const WIDTHS: [f64; 3] = [0.15, 0.5, 1.5];
-/// Eigenvalues of the landmarks' kernel below this share of the largest are left out.
-const LEAST_EIGENVALUE: f64 = 1e-6;
+/// Added to the kernel of each landmark with itself, which is 1, for each of them.
+const RIDGE: f64 = 1e-6;
 /// Cells corrected at a time.
 const CHUNK: usize = 2048;
 /// Landmarks, at most, and the work (columns · rows · landmarks²) up to which there are so many; half of them beyond.
@@ -71,47 +71,87 @@ pub(crate) struct LeftOut {
     gaps: Vec<(Vec<usize>, Matrix)>,
 }
 
+/// The same of one row.
+struct LeftOutRow {
+    filled: Vec<f64>,
+    residual: Vec<f64>,
+    sd: Vec<f64>,
+    gaps: Vec<usize>,
+    answer: Matrix,
+}
+
+fn block(matrix: &Matrix, rows: &[usize], columns: &[usize]) -> Matrix {
+    Matrix::from_fn(rows.len(), columns.len(), |a, b| matrix[(rows[a], columns[b])])
+}
+
+fn by_gaps(precision: &Matrix, row: &[f64], gaps: Vec<usize>, columns: &[usize]) -> LeftOutRow {
+    let mut filled: Vec<f64> = row.iter().map(|v| if v.is_nan() { 0.0 } else { *v }).collect();
+    let (inverse, _) =
+        positive_inverse(&block(precision, &gaps, &gaps)).expect("a block of a positive matrix");
+    let pull: Vec<f64> = gaps.iter().map(|&g| dot(precision.row(g), &filled)).collect();
+    gaps.iter().enumerate().for_each(|(a, &g)| filled[g] = -dot(inverse.row(a), &pull));
+    let of_columns = block(precision, &gaps, columns);
+    let answer = inverse.dot(&of_columns);
+    let mut residual = vec![f64::NAN; columns.len()];
+    let mut sd = residual.clone();
+    for (c, &j) in columns.iter().enumerate().filter(|(_, j)| !row[**j].is_nan()) {
+        let explained: f64 = (0..gaps.len()).map(|a| of_columns[(a, c)] * answer[(a, c)]).sum();
+        let lambda = precision[(j, j)] - explained;
+        residual[c] = dot(precision.row(j), &filled) / lambda;
+        sd[c] = 1.0 / lambda.sqrt();
+    }
+    LeftOutRow { filled, residual, sd, gaps, answer }
+}
+
+fn by_observed(
+    covariance: &Matrix,
+    row: &[f64],
+    (gaps, observed): (Vec<usize>, &[usize]),
+    columns: &[usize],
+) -> LeftOutRow {
+    let mut filled = row.to_vec();
+    let (inverse, _) =
+        positive_inverse(&block(covariance, observed, observed)).expect("a block of a positive matrix");
+    let y: Vec<f64> = observed.iter().map(|&j| row[j]).collect();
+    let eta: Vec<f64> = inverse.rows().map(|row| dot(row, &y)).collect();
+    let across = block(covariance, &gaps, observed);
+    gaps.iter().enumerate().for_each(|(a, &g)| filled[g] = dot(across.row(a), &eta));
+    let (mut residual, mut sd) = (vec![f64::NAN; columns.len()], vec![f64::NAN; columns.len()]);
+    // Columns that are gaps answer to nothing.
+    let mut of_columns = Matrix::zeros(observed.len(), columns.len());
+    for (c, j) in columns.iter().enumerate() {
+        if let Ok(k) = observed.binary_search(j) {
+            residual[c] = eta[k] / inverse[(k, k)];
+            sd[c] = 1.0 / inverse[(k, k)].sqrt();
+            (0..observed.len()).for_each(|a| of_columns[(a, c)] = -inverse[(a, k)]);
+        }
+    }
+    LeftOutRow { filled, residual, sd, answer: across.dot(&of_columns), gaps }
+}
+
 impl LeftOut {
-    /// Of the cells of `columns` in rows that are in standard deviations from the mean, by the precision P [M 3.3.1].
+    /// Of the cells of `columns` in rows that are in standard deviations from the mean, by the covariance Σ of the columns and
+    /// its inverse P [M 3.3.1]: from the block of a row's gaps M, or of its observed cells O where those are fewer.
     ///
     /// ```text
-    /// A = P_MM⁻¹ P_M:        y_M = −A_M,O y_O        Λⱼ = Pⱼⱼ − P_jM A_Mj        r = (P y)ⱼ/Λⱼ        s = Λⱼ^(−½)
+    /// A = P_MM⁻¹ P_M: = −Σ_MO Q        y_M = −A_M,O y_O        Q = Σ_OO⁻¹
+    /// r = (P y)ⱼ/Λⱼ        s = Λⱼ^(−½)        Λⱼ = Pⱼⱼ − P_jM A_Mj = Qⱼⱼ
     /// ```
-    pub(crate) fn new(precision: &Matrix, rows: &Matrix, columns: &[usize]) -> Self {
-        let d = precision.n_columns();
-        let of_row = |i: usize| {
-            let mut y = rows.row(i).to_vec();
-            let gaps: Vec<usize> = (0..d).filter(|&j| y[j].is_nan()).collect();
-            gaps.iter().for_each(|&g| y[g] = 0.0);
-            let pull: Vec<f64> = gaps.iter().map(|&g| dot(precision.row(g), &y)).collect();
-            let block = Matrix::from_fn(gaps.len(), gaps.len(), |a, b| precision[(gaps[a], gaps[b])]);
-            let mut answer = Matrix::zeros(gaps.len(), columns.len());
-            if !gaps.is_empty() {
-                let factor = Cholesky::new(&block).expect("a block of a positive matrix");
-                let mut fill = pull;
-                factor.solve(&mut fill);
-                gaps.iter().zip(fill).for_each(|(&g, v)| y[g] = -v);
-                answer = factor
-                    .solve_matrix(&Matrix::from_fn(gaps.len(), columns.len(), |a, c| precision[(gaps[a], columns[c])]));
+    pub(crate) fn new((covariance, precision): (&Matrix, &Matrix), rows: &Matrix, columns: &[usize]) -> Self {
+        let found = parallel::map(rows.n_rows(), |i| {
+            let row = rows.row(i);
+            let (gaps, observed): (Vec<usize>, Vec<usize>) = (0..row.len()).partition(|&j| row[j].is_nan());
+            if gaps.len() <= observed.len() {
+                by_gaps(precision, row, gaps, columns)
+            } else {
+                by_observed(covariance, row, (gaps, &observed), columns)
             }
-            let mut residual = vec![f64::NAN; columns.len()];
-            let mut sd = residual.clone();
-            for (c, &j) in columns.iter().enumerate().filter(|(_, j)| !rows[(i, **j)].is_nan()) {
-                let explained: f64 =
-                    gaps.iter().enumerate().map(|(a, &g)| precision[(j, g)] * answer[(a, c)]).sum();
-                let lambda = precision[(j, j)] - explained;
-                residual[c] = dot(precision.row(j), &y) / lambda;
-                sd[c] = 1.0 / lambda.sqrt();
-            }
-            (y, residual, sd, (gaps, answer))
-        };
-        let found = parallel::map(rows.n_rows(), of_row);
-        let table = |get: &dyn Fn(&(Vec<f64>, Vec<f64>, Vec<f64>, (Vec<usize>, Matrix))) -> Vec<f64>| {
+        });
+        let table = |get: &dyn Fn(&LeftOutRow) -> &Vec<f64>| {
             Matrix::from_rows(&found.iter().map(get).collect::<Vec<_>>())
         };
-        let (filled, residual) = (table(&|f| f.0.clone()), table(&|f| f.1.clone()));
-        let sd = table(&|f| f.2.clone());
-        let gaps = found.into_iter().map(|f| f.3).collect();
+        let (filled, residual, sd) = (table(&|r| &r.filled), table(&|r| &r.residual), table(&|r| &r.sd));
+        let gaps = found.into_iter().map(|r| (r.gaps, r.answer)).collect();
         Self { columns: columns.to_vec(), filled, residual, sd, gaps }
     }
 
@@ -170,7 +210,7 @@ impl LeftOut {
         let mut best: Option<ColumnCorrection> = None;
         for &width in widths {
             let denominator = 2.0 * WIDTHS[width] * unit;
-            let to_features = whitening(&kernel(&between, denominator))?;
+            let Some(to_features) = whitening(kernel(&between, denominator)) else { continue };
             let features = kernel(&of_rows, denominator).dot(&to_features);
             let regression = regress(&features, &residuals, &sds)?;
             if best.as_ref().is_none_or(|best| regression.loo < best.regression.loo) {
@@ -213,13 +253,12 @@ fn kernel(distances: &Matrix, denominator: f64) -> Matrix {
     out
 }
 
-/// `V diag(w)^(−½)` of the eigenpairs that count.
-fn whitening(kernel: &Matrix) -> Result<Matrix, Error> {
-    let Eigen { values, vectors } = eigen(kernel)?;
-    let k = values.iter().take_while(|w| **w > LEAST_EIGENVALUE * values[0]).count();
-    let mut out = vectors.first_columns(k);
-    out.scale_columns(&values[..k].iter().map(|w| 1.0 / w.sqrt()).collect::<Vec<_>>());
-    Ok(out)
+/// `L⁻ᵀ` of the kernel `L Lᵀ` between landmarks, so that features have it as their inner products. A ridge takes the place
+/// of leaving out small eigenvalues: an eigendecomposition would take as long as all the rest.
+fn whitening(mut kernel: Matrix) -> Option<Matrix> {
+    let m = kernel.n_rows();
+    (0..m).for_each(|i| kernel[(i, i)] += RIDGE * m as f64);
+    Some(Cholesky::new(&kernel)?.lower_inverse().transpose())
 }
 
 /// Where the widths of the kernel come from.
@@ -256,7 +295,7 @@ impl Correction {
         let standard =
             |i: usize, j: usize| (data.row(sample[i])[j] - center[j]) * inverse[j];
         let rows = Matrix::from_fn(sample.len(), data.n_columns(), standard);
-        let left_out = LeftOut::new(&precision, &rows, columns);
+        let left_out = LeftOut::new((&covariance, &precision), &rows, columns);
         let n = rows.n_rows();
         let work = (columns.len() * n) as f64 * (LANDMARKS * LANDMARKS) as f64;
         let landmarks = if work > SMALL_WORK { LANDMARKS / 2 } else { LANDMARKS };
@@ -342,10 +381,11 @@ mod tests {
         let case: Value = serde_json::from_str(text).unwrap();
         let (input, expected) = (&case["input"], &case["expected"]);
         let mean: Vec<f64> = input["mean"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
-        let (precision, _) = positive_inverse(&rows(&input["covariance"])).unwrap();
+        let covariance = rows(&input["covariance"]);
+        let (precision, _) = positive_inverse(&covariance).unwrap();
         let table = rows(&input["rows"]);
         let centered = Matrix::from_fn(table.n_rows(), 4, |i, j| table[(i, j)] - mean[j]);
-        let found = LeftOut::new(&precision, &centered, &[0, 1, 2, 3]);
+        let found = LeftOut::new((&covariance, &precision), &centered, &[0, 1, 2, 3]);
         let close = |what: &str, got: f64, want: f64| {
             assert!((got - want).abs() < 1e-7 || (got.is_nan() && want.is_nan()), "{what}: {got}, not {want}");
         };
@@ -355,6 +395,22 @@ mod tests {
             close("filled", found.filled[(i, j)] + mean[j], filled[(i, j)]);
             close("residual", found.residual[(i, j)], residual[(i, j)]);
             close("sd", found.sd[(i, j)], sd[(i, j)]);
+        }
+        // From gaps and from observed cells alike.
+        for i in 0..table.n_rows() {
+            let row = centered.row(i);
+            let (gaps, observed): (Vec<usize>, Vec<usize>) = (0..4).partition(|&j| row[j].is_nan());
+            let one = by_gaps(&precision, row, gaps.clone(), &[0, 1, 2, 3]);
+            let other = by_observed(&covariance, row, (gaps, &observed), &[0, 1, 2, 3]);
+            for j in 0..4 {
+                close("filled", one.filled[j], other.filled[j]);
+                close("residual", one.residual[j], other.residual[j]);
+                close("sd", one.sd[j], other.sd[j]);
+                for a in 0..one.gaps.len() {
+                    let want = if row[j].is_nan() { 0.0 } else { one.answer[(a, j)] };
+                    close("answer", other.answer[(a, j)], want);
+                }
+            }
         }
         let column = input["column"].as_u64().unwrap() as usize;
         let design = rows(&expected["design"]);

@@ -21,7 +21,7 @@ mod score;
 
 pub use calibration::{ColumnCalibration, calibrate};
 pub use correction::Correction;
-pub(crate) use correction::{ColumnCorrection, Widths};
+pub(crate) use correction::Widths;
 pub use hidden::{HiddenSet, hide_as_gaps_lie};
 pub use limits::limits_of;
 pub use ridge::{Regression, regress};

@@ -19,6 +19,7 @@ const LARGEST_LOG: f64 = 2.5;
 struct Rotated {
     /// A row for each cell.
     features: Matrix,
+    squares: Matrix,
     moments: Vec<f64>,
     axes: Matrix,
 }
@@ -36,7 +37,9 @@ impl Rotated {
     fn new(features: &Matrix) -> Result<Self, Error> {
         let Eigen { values, vectors } = eigen(&features.t_dot(features))?;
         let moments = values.iter().map(|v| v.max(0.0)).collect();
-        Ok(Self { features: features.dot(&vectors), moments, axes: vectors })
+        let features = features.dot(&vectors);
+        let squares = Matrix::from_fn(features.n_rows(), features.n_columns(), |i, j| features[(i, j)].powi(2));
+        Ok(Self { features, squares, moments, axes: vectors })
     }
 
     /// The ridge of least squared leave-one-out errors, of which the first counts among equals.
@@ -46,18 +49,19 @@ impl Rotated {
         for (row, t) in self.features.rows().zip(target) {
             projected.iter_mut().zip(row).for_each(|(p, f)| *p += f * t);
         }
+        // A column for each ridge.
+        let shrunk = Matrix::from_fn(k, ridges.len(), |a, r| 1.0 / (self.moments[a] + ridges[r]));
+        let coefficients = Matrix::from_fn(k, ridges.len(), |a, r| projected[a] * shrunk[(a, r)]);
+        let (predicted, leverages) = (self.features.dot(&coefficients), self.squares.dot(&shrunk));
         let mut best: Option<Fitted> = None;
-        for &ridge in ridges {
-            let shrunk: Vec<f64> = self.moments.iter().map(|g| 1.0 / (g + ridge)).collect();
-            let coefficients: Vec<f64> = projected.iter().zip(&shrunk).map(|(p, s)| p * s).collect();
-            let mut errors = Vec::with_capacity(n);
-            for (row, t) in self.features.rows().zip(target) {
-                let leverage: f64 = row.iter().zip(&shrunk).map(|(f, s)| f * f * s).sum();
-                errors.push((t - dot(row, &coefficients)) / (1.0 - leverage).max(LEAST_FREE));
-            }
+        for (r, &ridge) in ridges.iter().enumerate() {
+            let error = |i: usize| {
+                (target[i] - predicted[(i, r)]) / (1.0 - leverages[(i, r)]).max(LEAST_FREE)
+            };
+            let errors: Vec<f64> = (0..n).map(error).collect();
             let loo = mean_square(&errors);
             if best.as_ref().is_none_or(|best| loo < best.loo) {
-                best = Some(Fitted { ridge, coefficients, errors, loo });
+                best = Some(Fitted { ridge, coefficients: coefficients.column(r), errors, loo });
             }
         }
         best.expect("there are ridges")

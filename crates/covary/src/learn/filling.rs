@@ -19,8 +19,13 @@ const BELOW: [f64; 5] = [3.0, 1.0, 0.3, 0.1, 0.03];
 const ABOVE: [f64; 3] = [10.0, 30.0, 100.0];
 /// So many pseudo-rows leave nothing but the mean of each column.
 const COLUMN_MEANS: f64 = 1e9;
-/// Tables with more columns are filled by components: a full covariance takes their third power.
-const MOST_COLUMNS: usize = 500;
+/// Multiplications of a step of the full covariance from which on pseudo-rows are chosen from fewer, by one set of cells, and
+/// from which on the table is filled by components: at 1e9 a fit takes about a second.
+const MUCH_WORK: f64 = 1e8;
+const TOO_MUCH_WORK: f64 = 1e9;
+/// Pseudo-rows tried where fits take long.
+const FEW_BELOW: [f64; 2] = [1.0, 0.1];
+const FEW_ABOVE: [f64; 1] = [30.0];
 /// Rows that choose the pseudo-rows, at most, and up to which all sets calibrate [M 3.7].
 const MANY_ROWS: usize = 4000;
 /// Cells of all sets together, or of the one set of a long table.
@@ -86,6 +91,14 @@ fn distinct(cells: &[Hidden]) -> usize {
     places.len()
 }
 
+/// Multiplications of a step of the full covariance: moments, and a block for each pattern of gaps.
+fn work_of_step(data: &Dataset) -> f64 {
+    let d = data.n_columns() as f64;
+    let of_blocks = |gaps: usize| (gaps.min(data.n_columns() - gaps) as f64).powi(2) * d;
+    let rows = data.patterns().map(|p| p.rows.len() as f64 * (d * d + of_blocks(p.gaps.len())));
+    d * d * d + rows.sum::<f64>()
+}
+
 /// Gaps of each column.
 fn gaps(data: &Dataset) -> Vec<usize> {
     data.n_observed_by_column().iter().map(|observed| data.n_rows() - observed).collect()
@@ -119,7 +132,8 @@ impl Request {
         let mut tried = Vec::new();
         let mut request = self.clone();
         if how.choose {
-            request = if data.n_columns() > MOST_COLUMNS {
+            (request.inference, request.method, request.options) = (None, None, Vec::new());
+            request = if work_of_step(data) > TOO_MUCH_WORK {
                 Self { family: Family::Ppca, n_components: Some(Components::Auto), ..request }
             } else {
                 tried = choose_pseudo_rows(data, self.seed, watch)?;
@@ -286,11 +300,15 @@ fn choose_pseudo_rows(data: &Dataset, seed: u64, watch: &dyn Watch) -> Result<Ve
     } else {
         data
     };
-    let n_sets = if few.n_observed() > FOR_TWO_SETS { 2 } else { sets_of(few).0 };
+    let (below, above, n_sets) = match few.n_observed() {
+        _ if work_of_step(few) > MUCH_WORK => (&FEW_BELOW[..], &FEW_ABOVE[..], 1),
+        n if n > FOR_TWO_SETS => (&BELOW[..], &ABOVE[..], 2),
+        _ => (&BELOW[..], &ABOVE[..], sets_of(few).0),
+    };
     let sets = if data.is_complete() { Vec::new() } else { sets(few, (n_sets, usize::MAX), 3, seed)? };
     let never = AtomicBool::new(false);
     let stop = watch.stop_flag().unwrap_or(&never);
-    let n_fits = sets.len() * (1 + BELOW.len() + ABOVE.len());
+    let n_fits = sets.len() * (1 + below.len() + above.len());
     let done = std::sync::atomic::AtomicUsize::new(0);
     let of_set = |set: &HiddenSet| -> Result<Vec<Option<Vec<Hidden>>>, Error> {
         let rows = set.visible_rows()?;
@@ -304,7 +322,7 @@ fn choose_pseudo_rows(data: &Dataset, seed: u64, watch: &dyn Watch) -> Result<Ve
         };
         let (cells, start) = ask(DEFAULT, None)?;
         let mut found = vec![Some(cells)];
-        for grid in [&BELOW[..], &ABOVE[..]] {
+        for grid in [below, above] {
             let mut last = start.clone();
             for &lambda in grid {
                 // Where the table is too small for so few pseudo-rows, they are not tried.
@@ -334,7 +352,7 @@ fn choose_pseudo_rows(data: &Dataset, seed: u64, watch: &dyn Watch) -> Result<Ve
     let mean = |scores: &[f64]| weights.iter().zip(scores).map(|(w, s)| w * s).sum::<f64>();
     let base = scores(&plain);
     let mut tried = vec![Tried { crps: mean(&base), ..default }];
-    for (k, &lambda) in BELOW.iter().chain(&ABOVE).enumerate() {
+    for (k, &lambda) in below.iter().chain(above).enumerate() {
         if let Some(cells) = of_candidate(k + 1) {
             let own = scores(&cells);
             let gain = Gain::of(&base, &own, &weights);

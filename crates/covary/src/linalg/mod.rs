@@ -19,6 +19,7 @@ pub(crate) use orient::canonical_signs;
 use crate::Error;
 use faer::linalg::matmul::{matmul, triangular};
 use faer::linalg::solvers::DenseSolveCore;
+use faer::linalg::triangular_inverse::invert_lower_triangular;
 use faer::{Accum, Par, Side};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -242,6 +243,14 @@ impl Cholesky {
             self.solve(columns.row_mut(j));
         }
         columns.transpose()
+    }
+
+    /// `L⁻¹`.
+    pub(crate) fn lower_inverse(&self) -> Matrix {
+        let n = self.lower.n_rows();
+        let mut out = Matrix::zeros(n, n);
+        invert_lower_triangular(out.view_mut(), self.lower.view(), Par::Seq);
+        out
     }
 
     /// `A⁻¹`, symmetric to the last bit.
