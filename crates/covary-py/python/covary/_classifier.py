@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _FAMILIES = {"isotropic": "ppca", "diagonal": "fa"}
 
 
+@dataclass(eq=False, repr=False)
 class PPCAClassifier(ClassifierMixin, Scores, Mixed):
     """A probabilistic PCA for each class: quadratic discriminant analysis with few components and gaps.
 
@@ -70,22 +72,14 @@ class PPCAClassifier(ClassifierMixin, Scores, Mixed):
     array(['high'], dtype='<U4')
     """
 
-    def __init__(
-        self,
-        n_components: int | str | None = "auto",
-        *,
-        noise: str = "isotropic",
-        priors: ArrayLike | None = None,
-        standardize: bool = True,
-        verbose: bool | int = False,
-    ) -> None:
-        self.n_components = n_components
-        self.noise = noise
-        self.priors = priors
-        self.standardize = standardize
-        self.verbose = verbose
+    n_components: int | str | None = "auto"
+    _: KW_ONLY
+    noise: str = "isotropic"
+    priors: ArrayLike | None = None
+    standardize: bool = True
+    verbose: bool | int = False
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # type: ignore[override]
         """Fit a model to the rows of each class.
 
         Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,23 @@ class Sources(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
     _model: _covary.Sources
     # Sources of the library have variance 1.
     _scale: float = 1.0
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Separate the sources of a table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; NaN where a cell is missing, which only `NoisyICA` takes.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._fit_rows(_table.table(self, X, reset=True))
 
     def transform(self, X: ArrayLike, copy: bool = True) -> Array:
         """Sources of rows.
@@ -94,6 +112,7 @@ class Sources(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class InfomaxICA(Sources):
     """Independent components by maximum likelihood, each source with a density of heavy or light tails.
 
@@ -147,37 +166,15 @@ class InfomaxICA(Sources):
     ['sub', 'super']
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        sources: str = "extended",
-        max_iter: int = 500,
-        tol: float = 1e-8,
-    ) -> None:
-        self.n_components = n_components
-        self.sources = sources
-        self.max_iter = max_iter
-        self.tol = tol
+    n_components: int | None = None
+    _: KW_ONLY
+    sources: str = "extended"
+    max_iter: int = 500
+    tol: float = 1e-8
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Separate the sources of a table.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The table, complete.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : InfomaxICA
-            The fitted estimator.
-        """
+    def _fit_rows(self, rows: Array) -> Self:
         sources = _options.word(self, "sources", ("extended", "logistic", "super", "sub"))
         request = _limits(self) | {"inference": "maximum-likelihood", "options": {"sources": sources}}
-        rows = _table.table(self, X, reset=True)
         return self._take(self._learned(rows, "ica", request), rows)  # type: ignore[arg-type]
 
     def _publish(self, model: _covary.Sources, rows: Array | None = None) -> None:
@@ -189,6 +186,7 @@ class InfomaxICA(Sources):
         return super()._options_of(model) | {"sources": model.method[1]["sources"]}
 
 
+@dataclass(eq=False, repr=False)
 class NoisyICA(Fills, Sources):
     """Independent components behind noise, with gaps: Laplace sources, by a variational bound.
 
@@ -245,40 +243,17 @@ class NoisyICA(Fills, Sources):
     ((500, 2), False)
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        tied_noise: bool = False,
-        noise_floor: float = 0.005,
-        max_iter: int = 2000,
-        tol: float = 1e-8,
-    ) -> None:
-        self.n_components = n_components
-        self.tied_noise = tied_noise
-        self.noise_floor = noise_floor
-        self.max_iter = max_iter
-        self.tol = tol
+    n_components: int | None = None
+    _: KW_ONLY
+    tied_noise: bool = False
+    noise_floor: float = 0.005
+    max_iter: int = 2000
+    tol: float = 1e-8
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Separate the sources of a table.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The table; NaN where a cell is missing.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : NoisyICA
-            The fitted estimator.
-        """
+    def _fit_rows(self, rows: Array) -> Self:
         floor = _options.number(self, "noise_floor")
         options = {"tied_noise": _options.switch(self, "tied_noise"), "noise_floor": 0.005 if floor is None else floor}
         request = _limits(self) | {"inference": "noisy", "options": options}
-        rows = _table.table(self, X, reset=True)
         return self._take(self._learned(rows, "ica", request), rows)  # type: ignore[arg-type]
 
     def _publish(self, model: _covary.Sources, rows: Array | None = None) -> None:

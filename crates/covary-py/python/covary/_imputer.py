@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ _MOST_FOR_ALL_PAIRS = 1000
 _NAMED = ("gaussian", "ppca", "fa", "bpca")
 
 
+@dataclass(eq=False, repr=False)
 class Imputer(TransformerMixin, BaseEstimator):
     """Fill gaps by conditional means under a linear-Gaussian model, and say how certain each is.
 
@@ -82,22 +84,13 @@ class Imputer(TransformerMixin, BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = False,
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.estimator = estimator
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any = None
+    _: KW_ONLY
+    missing_values: float = np.nan
+    add_indicator: bool = False
+    keep_empty_features: bool = False
+    random_state: Any = None
+    verbose: bool | int = False
 
     def _chosen(self, n_columns: int) -> LinearGaussian:
         asked = self.estimator

@@ -64,6 +64,8 @@ class Mixed(Draws, Fitted):
 class Mixture(Scores, DensityMixin, Mixed):
     """Mixtures whose models nobody has named."""
 
+    covariances_: Array
+
     def predict(self, X: ArrayLike) -> Array:
         """The model that each row most likely belongs to.
 
@@ -146,23 +148,6 @@ class Mixture(Scores, DensityMixin, Mixed):
         """
         rows, labels = self._sampled(n_samples, random_state, 1)
         return rows, np.asarray(labels)
-
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Fit the mixture to the observed cells of a table.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The table; NaN where a cell is missing.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        raise NotImplementedError
 
 
 __all__ = ["Mixed", "Mixture"]
