@@ -78,7 +78,7 @@ impl<'a> Narrator<'a> {
         cells.map_err(|e| self.refused(e))
     }
 
-    /// Why there are so many components.
+    /// How the number of components came about.
     pub(crate) fn choice(&self) -> Option<Choice> {
         self.state().choice.take()
     }
@@ -267,7 +267,7 @@ fn p_value(p: f64) -> String {
     }
 }
 
-/// Says what was fitted, how that ended, and what to doubt.
+/// Says what was fitted, how that ended, and its warnings.
 fn tell_fitted(console: Console, learned: &Learned) {
     let end = learned.ending();
     let standardized = if learned.standardized() { ", columns standardized" } else { "" };

@@ -1,4 +1,4 @@
-//! `covary impute`: fill the gaps and say how sure each number is.
+//! `covary impute`: fill the gaps and say how certain each number is.
 
 use super::{Asked, ask, said_written};
 use crate::args::{

@@ -128,21 +128,9 @@ class PPCAClassifier(ClassifierMixin, Scores, Mixed):
         if "classes_" not in self.__dict__:
             self.classes_ = _classes(model.classes or [])
 
-    def predict(self, X: ArrayLike) -> Array:
-        """The most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; NaN where a cell is missing.
-
-        Returns
-        -------
-        classes : ndarray of shape (n_samples,)
-            Of `classes_`.
-        """
-        found = self.predict_proba(X)
-        return self.classes_[np.argmax(found, axis=1)]
+    def _labels(self, places: Array) -> Array:
+        found: Array = self.classes_[places]
+        return found
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
         """Logarithms of :meth:`predict_proba`.
@@ -159,26 +147,6 @@ class PPCAClassifier(ClassifierMixin, Scores, Mixed):
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
-        """Fresh rows, and the class that each is from.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            How many.
-        random_state : int, RandomState instance or None, default=None
-            Seed; None is 0, so that a call repeats itself.
-
-        Returns
-        -------
-        rows : ndarray of shape (n_samples, n_features)
-            Rows drawn from the classes.
-        classes : ndarray of shape (n_samples,)
-            Their classes.
-        """
-        rows, labels = self._sampled(n_samples, random_state, 1)
-        return rows, self.classes_[labels]
 
     @classmethod
     def _options_of(cls, model: _covary.Mixture) -> dict[str, Any]:

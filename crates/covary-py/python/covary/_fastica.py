@@ -68,10 +68,8 @@ class FastICA(Sources):
         Steps taken.
     converged_ : bool
         Whether they ended by `tol`.
-    n_features_in_ : int
-        Columns of the table.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if they had any.
+    n_features_in_, feature_names_in_
+        As of :class:`PPCA`.
 
     Notes
     -----

@@ -157,8 +157,9 @@ class Fills:
         """
         return self._filled(self._rows(X), own=False, return_std=return_std)
 
-    def _filled(self, rows: Array, *, own: bool, return_std: bool) -> Any:
-        return _table.filled(self._model.impute(rows, own, n_threads()), rows, return_std)
+    def _filled(self, rows: Array, *, own: bool, return_std: bool, level: float | None = None) -> Any:
+        """Filled rows, if asked with the deviation of each cell, or how far its interval of that level reaches."""
+        return _table.filled(self._model.impute(rows, own, n_threads(), level), rows, return_std)
 
 
 class Draws(Fills):

@@ -134,26 +134,12 @@ class InfomaxICA(Sources):
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The unmixing: sources are ``(X - mean_) @ components_.T``, of variance 1.
-    mixing_ : ndarray of shape (n_features, n_components)
-        Its pseudo-inverse, columns by decreasing length; in each the entry of largest absolute value is positive.
-    mean_ : ndarray of shape (n_features,)
-        Mean of each column.
-    whitening_ : ndarray of shape (n_components, n_features)
-        The whitening, to rows of variance 1 / n_samples.
     densities_ : list of str
         The density of each source: "super", "sub" or "logistic".
-    kurtosis_ : ndarray of shape (n_components,)
-        Excess kurtosis of each source: 0 for a Gaussian one.
     log_likelihood_ : float
         Of the whitened table, in nats.
-    n_iter_ : int
-        Steps taken.
-    converged_ : bool
-        Whether they ended by `tol`.
-    n_features_in_ : int
-        Columns of the table.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if they had any.
+    mixing_, mean_, whitening_, kurtosis_, n_iter_, converged_, n_features_in_, feature_names_in_
+        As of :class:`FastICA`.
 
     Examples
     --------
@@ -217,14 +203,8 @@ class NoisyICA(Fills, Sources):
         Excess kurtosis of a linear estimate of each source: 0 for a Gaussian one.
     lower_bound_ : float
         On the log-likelihood, in nats.
-    n_iter_ : int
-        Steps taken.
-    converged_ : bool
-        Whether they ended by `tol`.
-    n_features_in_ : int
-        Columns of the table.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if they had any.
+    n_iter_, converged_, n_features_in_, feature_names_in_
+        As of :class:`FastICA`.
 
     Notes
     -----

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.impute import MissingIndicator
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from . import _covary, _options, _table
+from . import _options, _table
 from ._families import FAMILIES
 from ._gaussian import Gaussian
 from ._linear import LinearGaussian
@@ -59,10 +59,8 @@ class Imputer(TransformerMixin, BaseEstimator):
         The fitted model, over the columns that were not empty.
     indicator_ : MissingIndicator or None
         Of `add_indicator`.
-    n_features_in_ : int
-        Columns of the table.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if they had any.
+    n_features_in_, feature_names_in_
+        As of :class:`PPCA`.
 
     See Also
     --------
@@ -256,9 +254,9 @@ class Imputer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = self._gaps_as_nan(X, reset=False)
-        filled, std = self.estimator_._filled(self._modeled(rows), own=False, return_std=True)
-        reach = _covary.interval_reach(float(level))
-        return self._whole(filled - reach * std), self._whole(filled + reach * std)
+        asked: dict[str, Any] = {"own": False, "return_std": True, "level": float(level)}
+        filled, reach = self.estimator_._filled(self._modeled(rows), **asked)
+        return self._whole(filled - reach), self._whole(filled + reach)
 
     def sample(self, X: ArrayLike, n_draws: int = 1, random_state: Any = None) -> Array:
         """Completed copies of a table whose gaps are joint random draws given what is observed.

@@ -195,10 +195,8 @@ class PCA(Principal):
         Of the observed cells, in nats; NaN where the components leave no noise.
     n_iter_ : int
         Steps of the fit with gaps; 1 for the closed form.
-    n_features_in_ : int
-        Columns of the table.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if they had any.
+    n_features_in_, feature_names_in_
+        As of :class:`PPCA`.
 
     See Also
     --------

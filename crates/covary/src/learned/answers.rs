@@ -1,9 +1,11 @@
 //! The questions that verbs, figures and Python classes ask of a learned model, whatever its family.
 
-use super::{Learned, Trained};
-use crate::ica::Mixing;
+use super::{Checked, Ending, Learned};
+use crate::family::Request;
+use crate::infer::Observer;
 use crate::model::{Fill, Outlyingness, Predictive};
-use crate::{Coordinates, Dataset, Error, Matrix, Reconstruction};
+use crate::select::SelfCheckOptions;
+use crate::{Coordinates, Dataset, Error, Matrix, Spec};
 use rand::Rng;
 
 /// Whether rows are those that the model was fitted to.
@@ -50,18 +52,87 @@ pub struct RowScores {
     pub membership: Option<Membership>,
 }
 
+/// What a kind of model answers: its file in this folder is the one place that has to say. Where the family, the method or
+/// the table matters, `learned` has them.
+pub(crate) trait Answers {
+    /// What it is, in words, for who asked for another kind.
+    fn words(&self) -> &'static str;
+
+    /// Why it is not one linear-Gaussian model.
+    fn not_linear(&self) -> Error {
+        Error::NotOneModel { what: self.words() }
+    }
+
+    /// Its components, those of each of its models, or its sources.
+    fn n_components(&self) -> usize;
+
+    /// The components to show, of a model of this family.
+    fn n_shown(&self, _learned: &Learned) -> usize {
+        self.n_components()
+    }
+
+    /// What was fitted, or is each of its models.
+    fn spec(&self) -> Option<&Spec>;
+
+    /// How the fit ended.
+    fn ending(&self) -> Ending<'_>;
+
+    /// The density of rows.
+    fn density(&self, rows: Rows) -> Result<Predictive<'_>, Error>;
+
+    /// What fills gaps.
+    fn fill(&self, rows: Rows) -> Result<Box<dyn Fill + '_>, Error> {
+        Ok(Box::new(self.density(rows)?))
+    }
+
+    /// Scores of rows.
+    fn scores(&self, learned: &Learned, data: &Dataset, how: Option<Coordinates>) -> Result<Scores, Error>;
+
+    /// Rows without noise.
+    fn reconstruct(&self, _learned: &Learned, _data: &Dataset, _orthogonal: bool) -> Result<Matrix, Error> {
+        Err(self.not_linear())
+    }
+
+    /// Which of several models rows belong to.
+    fn membership(&self, _data: &Dataset) -> Result<Option<Membership>, Error> {
+        Ok(None)
+    }
+
+    /// How far out rows are.
+    fn outlyingness(&self, _data: &Dataset) -> Result<Option<Vec<Outlyingness>>, Error> {
+        Ok(None)
+    }
+
+    /// New rows, and the model that each is from.
+    fn sample(&self, n_rows: usize, rng: &mut dyn Rng) -> Result<(Matrix, Option<Vec<usize>>), Error> {
+        Ok((self.density(Rows::New)?.sample(n_rows, rng), None))
+    }
+
+    /// The check on hidden cells by a fit without them.
+    fn check_by_refit(&self, asked: Refit<'_>) -> Result<Checked, Error>;
+}
+
+/// The check on hidden cells that was asked for: of which model, by which request, on which table.
+pub(crate) struct Refit<'a> {
+    pub(super) learned: &'a Learned,
+    pub(super) request: &'a Request,
+    pub(super) data: &'a Dataset,
+    pub(super) options: &'a SelfCheckOptions,
+    pub(super) observer: &'a mut dyn Observer,
+}
+
+/// Refuses coordinates that are not the model's own.
+pub(super) fn other_coordinates(method: &'static str, instead: &'static str) -> Error {
+    Error::Unsupported { method, what: "coordinates other than its own", instead }
+}
+
 impl Learned {
     /// The density of rows.
     ///
     /// # Errors
     /// [`Error::NoDensity`] for independent components.
     pub fn density(&self, rows: Rows) -> Result<Predictive<'_>, Error> {
-        match &self.model {
-            Trained::Linear(fit) if rows == Rows::Training => Ok(fit.of_training_rows()),
-            Trained::Linear(fit) => Ok(fit.of_new_rows()),
-            Trained::Mixture(fit) => Ok(Predictive::Model(&fit.mixture)),
-            Trained::Sources(fit) => Err(super::no_density(fit)),
-        }
+        self.answers().density(rows)
     }
 
     /// What fills gaps.
@@ -69,13 +140,7 @@ impl Learned {
     /// # Errors
     /// [`Error::NoDensity`] for independent components without noise.
     pub fn fill(&self, rows: Rows) -> Result<Box<dyn Fill + '_>, Error> {
-        match &self.model {
-            Trained::Sources(fit) => match &fit.model {
-                Mixing::Noisy(model) => Ok(Box::new(model.clone())),
-                Mixing::Exact(_) => Err(super::no_density(fit)),
-            },
-            Trained::Linear(_) | Trained::Mixture(_) => Ok(Box::new(self.density(rows)?)),
-        }
+        self.answers().fill(rows)
     }
 
     /// Scores of rows over the model's columns, rotated with the loadings; those of the family unless others are asked
@@ -85,50 +150,7 @@ impl Learned {
     /// [`Error::Unsupported`] for coordinates that the model does not have, and as
     /// [`LinearGaussian::transform`](crate::LinearGaussian::transform).
     pub fn scores(&self, data: &Dataset, coordinates: Option<Coordinates>) -> Result<Scores, Error> {
-        let refuse = |method, instead| {
-            Err(Error::Unsupported { method, what: "coordinates other than its own", instead })
-        };
-        match &self.model {
-            Trained::Linear(fit) => {
-                let how = coordinates.unwrap_or_else(|| self.coordinates());
-                if !fit.views.is_empty() && how != Coordinates::Posterior {
-                    return refuse("a model of views", "posterior scores");
-                }
-                let mut values = fit.model.transform(data, how)?;
-                if let Some(rotation) = fit.rotation.as_ref().filter(|_| how.rotates()) {
-                    values = rotation.rotated.scores(&values)?;
-                }
-                let shown = self.n_shown();
-                if shown < values.n_columns() {
-                    values = values.first_columns(shown);
-                }
-                let names = (1..=shown).map(|k| format!("component_{k}")).collect();
-                Ok(Scores { names, values, membership: None })
-            }
-            Trained::Mixture(fit) => {
-                let membership = self.membership(data)?;
-                let how = coordinates.unwrap_or(Coordinates::Posterior);
-                let (mut names, mut by_model) = (Vec::new(), Vec::new());
-                for (name, model) in membership.names.iter().zip(fit.mixture.models()) {
-                    let scores = model.transform(data, how)?;
-                    names.extend((1..=scores.n_columns()).map(|k| format!("{name}_component_{k}")));
-                    by_model.push(scores);
-                }
-                let rows: Vec<Vec<f64>> = (0..data.n_rows())
-                    .map(|i| by_model.iter().flat_map(|m| m.row(i).iter().copied()).collect())
-                    .collect();
-                let values = Matrix::from_vec(data.n_rows(), names.len(), rows.concat())?;
-                Ok(Scores { names, values, membership: Some(membership) })
-            }
-            Trained::Sources(fit) => {
-                if coordinates.is_some() {
-                    return refuse("independent components", "their one form");
-                }
-                let values = fit.model.transform(data)?;
-                let names = (1..=values.n_columns()).map(|k| format!("source_{k}")).collect();
-                Ok(Scores { names, values, membership: None })
-            }
-        }
+        self.answers().scores(self, data, coordinates)
     }
 
     /// The scores that rows have unless others are asked for.
@@ -142,13 +164,7 @@ impl Learned {
     /// # Errors
     /// [`Error::NotAMixture`] for other models, [`Error::ColumnCount`] for a table of other columns.
     pub fn membership(&self, data: &Dataset) -> Result<Membership, Error> {
-        let fit = self.mixture()?;
-        Ok(Membership {
-            names: fit.names(),
-            are_classes: fit.classes.is_some(),
-            labels: fit.mixture.labels(data)?,
-            probabilities: fit.mixture.responsibilities(data)?,
-        })
+        self.mixture()?.membership(data)
     }
 
     /// Rows as the components see them, without noise; by projection if `orthogonal` or if the family does so.
@@ -157,18 +173,7 @@ impl Learned {
     /// [`Error::Unsupported`] for a family that predicts a view from the other instead, [`Error::NotOneModel`] for a
     /// mixture, and as [`LinearGaussian::reconstruct`](crate::LinearGaussian::reconstruct).
     pub fn reconstruct(&self, data: &Dataset, orthogonal: bool) -> Result<Matrix, Error> {
-        if let Trained::Sources(fit) = &self.model {
-            return fit.model.decode(&fit.model.transform(data)?);
-        }
-        let fit = self.linear()?;
-        let Some(how) = self.family.entry().reconstruction else {
-            return Err(Error::Unsupported {
-                method: self.family.name(),
-                what: "a reconstruction of rows",
-                instead: "the prediction of one view from the other",
-            });
-        };
-        fit.model.reconstruct(data, if orthogonal { Reconstruction::Orthogonal } else { how })
+        self.answers().reconstruct(self, data, orthogonal)
     }
 
     /// How likely, and how far out, rows are.
@@ -176,14 +181,12 @@ impl Learned {
     /// # Errors
     /// [`Error::NoDensity`] for independent components, [`Error::ColumnCount`] for a table of other columns.
     pub fn row_scores(&self, data: &Dataset) -> Result<RowScores, Error> {
-        let log_density = self.density(Rows::New)?.log_density(data)?;
-        let membership =
-            matches!(self.model, Trained::Mixture(_)).then(|| self.membership(data)).transpose()?;
-        let outlyingness = match &self.model {
-            Trained::Linear(fit) => Some(fit.model.outlyingness(data)?),
-            Trained::Mixture(_) | Trained::Sources(_) => None,
-        };
-        Ok(RowScores { log_density, outlyingness, membership })
+        let answers = self.answers();
+        Ok(RowScores {
+            log_density: answers.density(Rows::New)?.log_density(data)?,
+            membership: answers.membership(data)?,
+            outlyingness: answers.outlyingness(data)?,
+        })
     }
 
     /// New rows, and the model or class that each is from.
@@ -191,14 +194,6 @@ impl Learned {
     /// # Errors
     /// [`Error::NoDensity`] for independent components.
     pub fn sample(&self, n_rows: usize, rng: &mut dyn Rng) -> Result<(Matrix, Option<Vec<usize>>), Error> {
-        match &self.model {
-            Trained::Mixture(fit) => {
-                let (rows, labels) = fit.mixture.sample_labeled(n_rows, rng);
-                Ok((rows, Some(labels)))
-            }
-            Trained::Linear(_) | Trained::Sources(_) => {
-                Ok((self.density(Rows::New)?.sample(n_rows, rng), None))
-            }
-        }
+        self.answers().sample(n_rows, rng)
     }
 }

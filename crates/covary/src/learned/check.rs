@@ -1,12 +1,11 @@
 //! The check on hidden cells: a model is fitted again without some cells of its own table, which it then predicts.
 
-use super::{Learned, Rows, Trained};
+use super::answers::Refit;
+use super::{Learned, Rows};
 use crate::family::Request;
-use crate::infer::{Em, Init, MixtureEm, MixtureInit, Observer, SharedPrivate, Termination, stop_flag};
-use crate::select::{
-    CheckedCell, SelfCheck, SelfCheckOptions, check_filled, self_check_by, self_check_by_cell,
-};
-use crate::{Dataset, Error, Estimator, Method, Spec};
+use crate::infer::Observer;
+use crate::select::{CheckedCell, SelfCheck, SelfCheckOptions, self_check_by};
+use crate::{Dataset, Error};
 use std::sync::atomic::AtomicBool;
 
 /// Fewer hidden cells than this tell nothing.
@@ -14,14 +13,14 @@ const FEWEST: usize = 20;
 
 /// The tolerance of the fit without the hidden cells. The parameters, all together, end √(2 · 0.01) = 0.14 standard
 /// errors from their optimum: what is left of the start, which has seen the hidden cells, does not show in what is said.
-const TOLERANCE: f64 = 1e-2;
+pub(super) const TOLERANCE: f64 = 1e-2;
 
 /// What came of a check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
     /// What was found.
     pub outcome: CheckOutcome,
-    /// The hidden cells, where the family tells of each.
+    /// The hidden cells.
     pub cells: Vec<CheckedCell>,
     /// Whether the model was fitted again without them. Otherwise a model that has seen these rows is flattered.
     pub refitted: bool,
@@ -44,7 +43,10 @@ pub enum CheckOutcome {
 }
 
 impl Checked {
-    fn of(found: Result<(SelfCheck, Vec<CheckedCell>), Error>, refitted: bool) -> Result<Self, Error> {
+    pub(super) fn of(
+        found: Result<(SelfCheck, Vec<CheckedCell>), Error>,
+        refitted: bool,
+    ) -> Result<Self, Error> {
         let (outcome, cells) = match found {
             Ok((check, _)) if check.n_hidden < FEWEST => {
                 (CheckOutcome::TooFew { n_hidden: check.n_hidden }, Vec::new())
@@ -79,43 +81,14 @@ impl Learned {
         options: &SelfCheckOptions,
         observer: &mut dyn Observer,
     ) -> Result<Checked, Error> {
-        match &self.model {
-            Trained::Linear(fit) => {
-                // Components that were found superfluous are not offered again.
-                let spec = Spec { n_components: self.n_shown(), ..fit.spec.clone() };
-                let method = self.refit_method(request)?;
-                Checked::of(self_check_by_cell(data, &spec, &method, options, observer), true)
-            }
-            Trained::Mixture(fit) if fit.classes.is_none() => {
-                let method = MixtureEm {
-                    init: MixtureInit::Given(Box::new(fit.mixture.clone())),
-                    tolerance: TOLERANCE,
-                    ..MixtureEm::of(fit.mixture.models().len())
-                };
-                let found =
-                    self_check_by(data, self.n_components(), options, observer, |visible, observer| {
-                        let fit = method.fit_observed(visible, &fit.spec, observer)?;
-                        match fit.report.termination {
-                            Termination::Interrupted => Err(Error::Interrupted),
-                            _ => Ok(fit.model),
-                        }
-                    });
-                Checked::of(found.map(|check| (check, Vec::new())), true)
-            }
-            Trained::Mixture(_) => Err(Error::Unsupported {
-                method: "a model for each class",
-                what: "a check on hidden cells",
-                instead: "one model or a mixture",
-            }),
-            Trained::Sources(_) => self.check_as_it_is(Rows::Training, data, options, stop_flag(observer)),
-        }
+        self.answers().check_by_refit(Refit { learned: self, request, data, options, observer })
     }
 
     /// Hides cells of `data` from the model as it is: if it has seen these rows, the answer flatters it. Once `stop` is set
     /// it ends early.
     ///
     /// # Errors
-    /// As [`check_filled`], and [`fill`](Self::fill).
+    /// As [`self_check_by`], and [`fill`](Self::fill).
     pub fn check_as_it_is(
         &self,
         rows: Rows,
@@ -124,28 +97,6 @@ impl Learned {
         stop: &AtomicBool,
     ) -> Result<Checked, Error> {
         let fill = self.fill(rows)?;
-        let found = check_filled(&|rows: &Dataset| fill.cells_unless(rows, stop), data, options);
-        Checked::of(found.map(|check| (check, Vec::new())), false)
-    }
-
-    /// The method that fits the model again with cells hidden: its own if it allows gaps, started from the
-    /// model if it can be.
-    fn refit_method(&self, request: &Request) -> Result<Method, Error> {
-        let model = &self.linear()?.model;
-        let own = self.method.to_method()?;
-        let hidden = if matches!(own, Method::Gibbs(_)) { own } else { request.with_gaps(&own)? };
-        Ok(match hidden {
-            Method::Em(em) => {
-                Method::Em(Em { tolerance: em.tolerance.max(TOLERANCE), ..em.from_model(model) })
-            }
-            Method::SharedPrivate(method) if method.private.is_none() => {
-                Method::SharedPrivate(SharedPrivate {
-                    tolerance: method.tolerance.max(TOLERANCE),
-                    init: Init::Given(Box::new(model.clone())),
-                    ..method
-                })
-            }
-            other => other,
-        })
+        Checked::of(self_check_by(data, 0, options, |_, rows| fill.cells_unless(rows, stop)), false)
     }
 }

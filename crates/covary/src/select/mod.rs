@@ -44,6 +44,5 @@ pub use parallel_analysis::{ParallelAnalysis, ParallelSpectrum};
 pub use pooling::{Pooled, pool};
 pub use reversible_jump::{ComponentPosterior, MixingDoubt, ReversibleJump};
 pub use self_check::{
-    CheckedCell, Coverage, SelfCheck, SelfCheckOptions, check_filled, check_model, self_check, self_check_by,
-    self_check_by_cell,
+    CheckedCell, Coverage, SelfCheck, SelfCheckOptions, self_check, self_check_by, self_check_by_cell,
 };

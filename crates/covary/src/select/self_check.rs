@@ -1,6 +1,6 @@
 use super::held_out::{Room, per_cell};
 use crate::infer::{Observer, Termination, stop_flag};
-use crate::model::{Density, FilledCell, check_columns};
+use crate::model::FilledCell;
 use crate::parallel::copied;
 use crate::{Dataset, Error, Estimator, LinearGaussian, Matrix, Spec};
 use rand::{RngExt, SeedableRng};
@@ -105,53 +105,26 @@ pub fn self_check(
     Ok(self_check_by_cell(data, spec, estimator, options, observer)?.0)
 }
 
-/// The same by any fit, such as that of a mixture: `fit` gets the table with cells hidden, of which every
-/// column keeps more than `n_components`.
-///
-/// # Errors
-/// As [`self_check`].
-pub fn self_check_by<D: Density>(
-    data: &Dataset,
-    n_components: usize,
-    options: &SelfCheckOptions,
-    observer: &mut dyn Observer,
-    fit: impl FnOnce(&Dataset, &mut dyn Observer) -> Result<D, Error>,
-) -> Result<SelfCheck, Error> {
-    options.check()?;
-    let hidden = Hidden::new(data, n_components, options)?;
-    let model = fit(&hidden.visible, observer)?;
-    let stop = stop_flag(observer);
-    let cells = checked(&|rows| model.gap_cells_unless(rows, stop), data, &hidden)?;
-    Ok(compare(&cells, data, &hidden.visible, &options.levels))
-}
-
-/// The same for a model that is given: nothing is fitted. If it has seen these rows before, it knows
-/// the hidden cells a little, and the answer flatters it.
-///
-/// # Errors
-/// As [`self_check`], and [`Error::ColumnCount`] if the table has other columns than the model.
-pub fn check_model(
-    model: &dyn Density,
-    data: &Dataset,
-    options: &SelfCheckOptions,
-) -> Result<SelfCheck, Error> {
-    check_columns(model.n_columns(), data)?;
-    check_filled(&|rows| model.gap_cells(rows), data, options)
-}
-
-/// The same for whatever fills the gaps of rows: the cells that `fill` says stand in them.
+/// The same by whatever fills gaps, with the hidden cells one by one. `fill` gets the table with cells hidden, of which
+/// every column keeps more than `n_components`, and those rows of it that it is to fill. Of a model that has seen these
+/// rows before, which knows the hidden cells a little, the answer is flattering.
 ///
 /// # Errors
 /// As [`self_check`], and those of `fill`.
-pub fn check_filled(
-    fill: &dyn Fn(&Dataset) -> Result<Vec<FilledCell>, Error>,
+pub fn self_check_by(
     data: &Dataset,
+    n_components: usize,
     options: &SelfCheckOptions,
-) -> Result<SelfCheck, Error> {
+    fill: impl FnOnce(&Dataset, &Dataset) -> Result<Vec<FilledCell>, Error>,
+) -> Result<(SelfCheck, Vec<CheckedCell>), Error> {
     options.check()?;
-    let hidden = Hidden::new(data, 0, options)?;
-    let cells = checked(fill, data, &hidden)?;
-    Ok(compare(&cells, data, &hidden.visible, &options.levels))
+    let Hidden { visible, rows } = Hidden::new(data, n_components, options)?;
+    let cells = fill(&visible, &visible.of_rows(&rows)?)?.into_iter().map(|cell| {
+        let row = rows[cell.row];
+        CheckedCell { cell: FilledCell { row, ..cell }, truth: data.values()[(row, cell.column)] }
+    });
+    let cells: Vec<CheckedCell> = cells.filter(|c| !c.truth.is_nan()).collect();
+    Ok((compare(&cells, data, &visible, &options.levels), cells))
 }
 
 /// A hidden cell: what it holds and what was predicted for it.
@@ -202,27 +175,13 @@ pub fn self_check_by_cell(
     options: &SelfCheckOptions,
     observer: &mut dyn Observer,
 ) -> Result<(SelfCheck, Vec<CheckedCell>), Error> {
-    options.check()?;
-    let hidden = Hidden::new(data, spec.n_components, options)?;
-    let fit = estimator.fit_observed(&hidden.visible, spec, observer)?;
-    if fit.report.termination == Termination::Interrupted {
-        return Err(Error::Interrupted);
-    }
-    let (density, stop) = (fit.of_training_rows(), stop_flag(observer));
-    let cells = checked(&|rows| density.gap_cells_unless(rows, stop), data, &hidden)?;
-    Ok((compare(&cells, data, &hidden.visible, &options.levels), cells))
-}
-
-fn checked(
-    fill: &dyn Fn(&Dataset) -> Result<Vec<FilledCell>, Error>,
-    data: &Dataset,
-    Hidden { visible, rows }: &Hidden,
-) -> Result<Vec<CheckedCell>, Error> {
-    let cells = fill(&visible.of_rows(rows)?)?.into_iter().map(|cell| {
-        let row = rows[cell.row];
-        CheckedCell { cell: FilledCell { row, ..cell }, truth: data.values()[(row, cell.column)] }
-    });
-    Ok(cells.filter(|c| !c.truth.is_nan()).collect())
+    self_check_by(data, spec.n_components, options, |visible, rows| {
+        let fit = estimator.fit_observed(visible, spec, observer)?;
+        match fit.report.termination {
+            Termination::Interrupted => Err(Error::Interrupted),
+            _ => fit.of_training_rows().gap_cells_unless(rows, stop_flag(observer)),
+        }
+    })
 }
 
 /// What was predicted for the hidden cells, against what they hold.

@@ -30,12 +30,11 @@ mod sources;
 
 use super::Error;
 use crate::family::Family;
-use crate::infer::MethodRecord;
 use crate::learned::{Constant, Learned, Trained, Training};
 use crate::spec::NoiseFamily;
 use crate::{Density, LinearGaussian, Matrix, Noise, Spec};
 use container::Arrays;
-use header::{Label, MethodDef};
+use header::Label;
 use std::io::{Read, Write};
 
 /// The version written. Raise it when a reader of the last one would misread the file; fields it may
@@ -127,6 +126,15 @@ fn family(name: &str, created_by: &str) -> Result<Family, Error> {
     name.parse().map_err(|_| Error::UnknownKind { kind: name.to_owned(), created_by: created_by.to_owned() })
 }
 
+/// Everything in the model, in the order people read it.
+fn entries(learned: &Learned) -> describe::Entries {
+    match &learned.model {
+        Trained::Linear(fit) => linear::entries(learned, fit),
+        Trained::Mixture(fit) => mixture::entries(learned, fit),
+        Trained::Sources(fit) => sources::entries(learned, fit),
+    }
+}
+
 /// What every kind of model has in arrays, after its own.
 fn put_common(learned: &Learned, trace: &[f64], arrays: &mut Arrays) {
     arrays.put("trace", trace.to_vec());
@@ -139,11 +147,6 @@ fn put_common(learned: &Learned, trace: &[f64], arrays: &mut Arrays) {
 
 fn constant_names(learned: &Learned) -> Vec<String> {
     learned.constants.iter().map(|c| c.name.clone()).collect()
-}
-
-fn method_def(learned: &Learned) -> MethodDef {
-    let MethodRecord { name, options } = learned.method.clone();
-    MethodDef { name, options }
 }
 
 fn take_constants(names: Vec<String>, arrays: &mut Arrays) -> Result<Vec<Constant>, Error> {
