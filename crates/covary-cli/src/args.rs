@@ -103,7 +103,7 @@ impl Selecting {
 }
 
 /// What is fitted and how.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default, PartialEq)]
 #[command(next_help_heading = "Fitting")]
 pub(crate) struct Fitting {
     /// How many components: a number, a share of the variance they must explain, such as 0.9, or
@@ -179,27 +179,7 @@ pub(crate) struct Fitting {
 impl Fitting {
     /// Whether nothing was said about the fit.
     pub(crate) fn is_default(&self) -> bool {
-        let Self {
-            components,
-            mixtures,
-            view,
-            inference,
-            standardize,
-            option,
-            checkpoint,
-            max_iter,
-            tol,
-            seed: _,
-        } = self;
-        components.is_none()
-            && mixtures.is_none()
-            && view.is_empty()
-            && inference.is_none()
-            && standardize.is_none()
-            && option.is_empty()
-            && checkpoint.is_none()
-            && max_iter.is_none()
-            && tol.is_none()
+        *self == Self { seed: self.seed, ..Self::default() }
     }
 }
 

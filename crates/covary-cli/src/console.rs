@@ -71,14 +71,14 @@ impl Console {
     }
 }
 
-/// One line of progress that wipes itself when dropped, and hears Ctrl-C.
+/// One line of progress that wipes itself when dropped, and listens for Ctrl-C.
 pub(crate) struct Progress {
     bar: ProgressBar,
     part: Part,
 }
 
 impl Progress {
-    /// So many of so many are done of a part of the work.
+    /// How many of how many are done of a part of the work.
     pub(crate) fn stage(&self, what: &str, done: usize, total: usize) -> ControlFlow<()> {
         if self.bar.prefix() != what {
             self.bar.set_prefix(what.to_owned());
@@ -97,7 +97,7 @@ impl Progress {
         interrupt::flow()
     }
 
-    /// So many of so many are done.
+    /// How many of how many are done.
     pub(crate) fn done(&self, done: usize, total: usize) -> ControlFlow<()> {
         if self.bar.length() != Some(total as u64) {
             let style = ProgressStyle::with_template("{prefix}: {bar:30} {pos} of {len}, {eta} left");

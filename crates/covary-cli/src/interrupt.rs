@@ -215,7 +215,7 @@ mod ends {
     /// A handler may do next to nothing: it writes a byte, which wakes a thread that may do anything.
     pub(super) fn listen() {
         for signal in [SIGTERM, SIGHUP] {
-            if signal == SIGHUP && !hears_hangup() {
+            if signal == SIGHUP && !listens_for_hangup() {
                 continue;
             }
             let Ok((mut read, write)) = UnixStream::pair() else { continue };
@@ -231,7 +231,7 @@ mod ends {
     }
 
     /// Whether a hangup would end the process: `nohup` has it ignored, and a handler would undo that. Known on Linux.
-    fn hears_hangup() -> bool {
+    fn listens_for_hangup() -> bool {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
         let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

@@ -8,6 +8,7 @@ use crate::input::Source;
 use crate::interrupt;
 use covary::data::Ledger;
 use covary::family::{Choice, Family, Grounds, MOST_TRIED, Request, SIGNIFICANT};
+use covary::filling::{Candidate, Filling};
 use covary::infer::{Observer, Step, Termination};
 use covary::learn::Watch;
 use covary::learned::{CheckOutcome, Checked, Learned, Rows};
@@ -78,7 +79,7 @@ impl<'a> Narrator<'a> {
         cells.map_err(|e| self.refused(e))
     }
 
-    /// Why there are so many components.
+    /// How the number of components came about.
     pub(crate) fn choice(&self) -> Option<Choice> {
         self.state().choice.take()
     }
@@ -92,7 +93,12 @@ impl<'a> Narrator<'a> {
 impl Watch for Narrator<'_> {
     fn mapped(&self, map: &ColumnMap) {
         tell_mapped(self.console, self.source, self.ledger, map);
-        self.state().progress = Some(self.console.share("choosing the number of components"));
+        let what = if self.request.filling.is_some_and(|how| how.choose) {
+            "choosing a model by hidden cells"
+        } else {
+            "choosing the number of components"
+        };
+        self.state().progress = Some(self.console.share(what));
     }
 
     fn choosing(&self, done: usize, total: usize) -> ControlFlow<()> {
@@ -120,6 +126,27 @@ impl Watch for Narrator<'_> {
             warn_of_trends(self.console, &fit.model, data);
         }
         tell_views(self.console, learned);
+        if self.request.filling.is_some() {
+            self.state().progress = Some(self.console.steps("calibrating on hidden cells"));
+        }
+    }
+
+    fn finished(&self, filling: &Filling) {
+        self.state().progress = None;
+        if let Some(chosen) = filling_words(filling) {
+            self.console.say(&chosen);
+        }
+        match &filling.calibration {
+            Some(calibration) => self.console.say(&format!(
+                "intervals calibrated on {}{}",
+                count(calibration.n_hidden, "hidden cell"),
+                if calibration.transplanted { ", hidden as the gaps lie" } else { "" }
+            )),
+            None if self.request.filling.is_some_and(|how| how.calibrate) => {
+                self.console.say("intervals are not calibrated: too few cells can be hidden");
+            }
+            None => {}
+        }
     }
 
     fn checking(&self, step: &Step) -> ControlFlow<()> {
@@ -187,6 +214,39 @@ impl Fitting {
         }
         Ok(request)
     }
+}
+
+/// What hidden cells chose, if they did.
+fn filling_words(filling: &Filling) -> Option<String> {
+    let first = filling.tried.first()?;
+    let (mut chosen, mut default) = (None, None);
+    let mut words = Vec::new();
+    for tried in &filling.tried {
+        match tried.candidate {
+            Candidate::PseudoRows(n) if tried == first => default = Some((n, tried.crps)),
+            Candidate::PseudoRows(n) if tried.taken => chosen = Some((n, tried.crps)),
+            Candidate::PseudoRows(_) => {}
+            Candidate::Correction | Candidate::ColumnMeans => {
+                let what = match tried.candidate {
+                    Candidate::ColumnMeans => "the mean of each column",
+                    _ => "a nonlinear correction",
+                };
+                let covary::filling::Gain { mean, standard_error } = tried.gain;
+                if tried.taken {
+                    words.push(format!("{what} (CRPS lower by {mean:.3} ± {standard_error:.3})"));
+                } else if tried.candidate == Candidate::Correction {
+                    words.push(format!("no correction (its CRPS is lower by {mean:.3} ± {standard_error:.3})"));
+                }
+            }
+        }
+    }
+    let (n, crps) = default?;
+    let rows = match chosen {
+        Some((better, score)) => format!("{better} pseudo-rows (CRPS {score:.3}, with {n} {crps:.3})"),
+        None => format!("{n} pseudo-rows (CRPS {crps:.3})"),
+    };
+    words.insert(0, rows);
+    Some(format!("hidden cells chose {}", words.join(" and ")))
 }
 
 /// Says which columns are not in the model.
@@ -267,7 +327,7 @@ fn p_value(p: f64) -> String {
     }
 }
 
-/// Says what was fitted, how that ended, and what to doubt.
+/// Says what was fitted, how that ended, and its warnings.
 fn tell_fitted(console: Console, learned: &Learned) {
     let end = learned.ending();
     let standardized = if learned.standardized() { ", columns standardized" } else { "" };

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// A view as it is typed: `NAME=COLUMNS`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ViewArg {
     name: String,
     columns: Vec<String>,

@@ -2,10 +2,17 @@
 
 use crate::work::run;
 use covary::{Dataset, Error, Matrix};
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::sync::Arc;
+
+/// Arrays on their way to Python.
+pub(crate) type Array1<'py> = Bound<'py, PyArray1<f64>>;
+pub(crate) type Array2<'py> = Bound<'py, PyArray2<f64>>;
+pub(crate) type Array3<'py> = Bound<'py, PyArray3<f64>>;
 
 /// A 2-d array of numbers, as the veneer hands it over.
 #[derive(FromPyObject)]
@@ -75,7 +82,7 @@ impl Borrowed {
     fn new(array: &PyReadonlyArray2<'_, f64>) -> Self {
         let slice = array.as_slice().expect("the caller has seen that it is contiguous");
         let (start, length) = (slice.as_ptr(), slice.len());
-        let owner: &Bound<'_, PyArray2<f64>> = array;
+        let owner: &Array2<'_> = array;
         Self { _owner: owner.clone().unbind(), start, length }
     }
 }
@@ -98,13 +105,22 @@ unsafe impl Send for Borrowed {}
 unsafe impl Sync for Borrowed {}
 
 /// An n × d array, without a copy.
-pub(crate) fn array2(py: Python<'_>, matrix: Matrix) -> PyResult<Bound<'_, PyArray2<f64>>> {
+pub(crate) fn array2(py: Python<'_>, matrix: Matrix) -> PyResult<Array2<'_>> {
     let shape = [matrix.n_rows(), matrix.n_columns()];
     matrix.into_vec().into_pyarray(py).reshape(shape)
 }
 
+/// Matrices of one shape, one after the other.
+pub(crate) fn array3<'py, 'a>(
+    py: Python<'py>,
+    shape: [usize; 3],
+    parts: impl Iterator<Item = &'a Matrix>,
+) -> PyResult<Array3<'py>> {
+    parts.flat_map(Matrix::as_slice).copied().collect::<Vec<f64>>().into_pyarray(py).reshape(shape)
+}
+
 /// A vector, without a copy.
-pub(crate) fn array1(py: Python<'_>, values: Vec<f64>) -> Bound<'_, PyArray1<f64>> {
+pub(crate) fn array1(py: Python<'_>, values: Vec<f64>) -> Array1<'_> {
     values.into_pyarray(py)
 }
 

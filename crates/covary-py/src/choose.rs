@@ -1,15 +1,16 @@
 //! How many components, pooling, and the numbers behind some figures.
 
-use crate::array::{Table, array1, grouped};
+use crate::array::{Array1, Table, array1, grouped};
 use crate::error::of;
 use crate::work::run;
+use covary::Error;
 use covary::family::Request;
 use covary::learn::Watch;
 use covary::model::{ColumnMap, FilledCell};
 use covary::select::{Compare, ComparisonAt, MixtureSize, ParallelAnalysis};
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 
 /// All criteria over numbers of components, and a recommendation.
 #[pyfunction]
@@ -35,22 +36,21 @@ pub(crate) fn compare<'py>(
         let value = |at: &ComparisonAt| of(at).unwrap_or(f64::NAN);
         array1(py, found.by_n_components.iter().map(value).collect())
     };
-    let out = PyDict::new(py);
-    let counted: Vec<usize> = found.by_n_components.iter().map(|at| at.n_components).collect();
-    out.set_item("n_components", counted)?;
-    out.set_item("log_likelihood", column(&|at| at.log_likelihood))?;
-    out.set_item("aic", column(&|at| at.aic))?;
-    out.set_item("bic", column(&|at| at.bic))?;
-    out.set_item("log_evidence", column(&|at| at.log_evidence))?;
-    out.set_item("held_out", column(&|at| at.held_out.map(|h| h.mean)))?;
-    out.set_item("held_out_error", column(&|at| at.held_out.map(|h| h.shortfall_error)))?;
-    out.set_item("held_out_rmse", column(&|at| at.held_out.map(|h| h.rmse)))?;
-    out.set_item("lower_bound", column(&|at| at.lower_bound))?;
-    let choices = PyDict::new(py);
+    let (out, table, choices) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
+    table.set_item("n_components", counts(py, found.by_n_components.iter().map(|at| at.n_components)))?;
+    table.set_item("log_likelihood", column(&|at| at.log_likelihood))?;
+    table.set_item("aic", column(&|at| at.aic))?;
+    table.set_item("bic", column(&|at| at.bic))?;
+    table.set_item("log_evidence", column(&|at| at.log_evidence))?;
+    table.set_item("held_out", column(&|at| at.held_out.map(|h| h.mean)))?;
+    table.set_item("held_out_error", column(&|at| at.held_out.map(|h| h.shortfall_error)))?;
+    table.set_item("held_out_rmse", column(&|at| at.held_out.map(|h| h.rmse)))?;
+    table.set_item("lower_bound", column(&|at| at.lower_bound))?;
     for (criterion, q) in &found.choices {
         choices.set_item(criterion.name(), q)?;
     }
     out.set_item("choices", choices)?;
+    out.set_item("table", table)?;
     out.set_item("recommended", found.recommended)?;
     out.set_item("by", found.by.name())?;
     out.set_item("n_hidden", found.n_hidden)?;
@@ -82,23 +82,32 @@ pub(crate) fn compare_mixtures<'py>(
         let data = asked.column_map(&table)?.dataset(&table)?.into_owned();
         asked.compare_sizes(&data, 5.min(data.n_rows()), &|done, total| watched.choosing(done, total))
     })?;
-    let counts = |of: &dyn Fn(&MixtureSize) -> usize| found.0.iter().map(of).collect::<Vec<_>>();
     let column = |of: &dyn Fn(&MixtureSize) -> Option<f64>| {
         array1(py, found.0.iter().map(|at| of(at).unwrap_or(f64::NAN)).collect())
     };
-    let out = PyDict::new(py);
-    out.set_item("n_mixtures", counts(&|at| at.n_mixtures))?;
-    out.set_item("n_components", counts(&|at| at.n_components))?;
-    out.set_item("n_parameters", counts(&|at| at.n_parameters))?;
-    out.set_item("log_likelihood", column(&|at| Some(at.log_likelihood)))?;
-    out.set_item("bic", column(&|at| Some(at.bic)))?;
-    out.set_item("held_out", column(&|at| at.held_out.map(|h| h.mean)))?;
-    out.set_item("held_out_error", column(&|at| at.held_out.map(|h| h.shortfall_error)))?;
-    let size = |at: Option<&MixtureSize>| at.map(|at| (at.n_mixtures, at.n_components));
-    out.set_item("recommended", size(found.recommended()))?;
-    out.set_item("best_held_out", size(found.best_held_out()))?;
+    let (out, table, choices) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
+    table.set_item("n_mixtures", counts(py, found.0.iter().map(|at| at.n_mixtures)))?;
+    table.set_item("n_components", counts(py, found.0.iter().map(|at| at.n_components)))?;
+    table.set_item("n_parameters", counts(py, found.0.iter().map(|at| at.n_parameters)))?;
+    table.set_item("log_likelihood", column(&|at| Some(at.log_likelihood)))?;
+    table.set_item("bic", column(&|at| Some(at.bic)))?;
+    table.set_item("held_out", column(&|at| at.held_out.map(|h| h.mean)))?;
+    table.set_item("held_out_error", column(&|at| at.held_out.map(|h| h.shortfall_error)))?;
+    let size = |at: &MixtureSize| (at.n_mixtures, at.n_components);
+    let recommended = size(found.recommended().ok_or_else(|| of(Error::NothingToCompare))?);
+    choices.set_item("bic", recommended)?;
+    choices.set_item("held_out", found.best_held_out().map(size))?;
+    out.set_item("n_mixtures", recommended.0)?;
+    out.set_item("n_components", recommended.1)?;
+    out.set_item("choices", choices)?;
+    out.set_item("table", table)?;
     out.set_item("explanation", found.to_string())?;
     Ok(out)
+}
+
+#[allow(clippy::cast_possible_wrap, reason = "numbers of components, models and parameters")]
+fn counts(py: Python<'_>, numbers: impl Iterator<Item = usize>) -> Bound<'_, PyArray1<i64>> {
+    PyArray1::from_iter(py, numbers.map(|n| n as i64))
 }
 
 /// Eigenvalues beside those of shuffled copies.
@@ -111,7 +120,7 @@ pub(crate) fn parallel_analysis<'py>(
     n_copies: usize,
     seed: u64,
     threads: usize,
-) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, usize)> {
+) -> PyResult<(Array1<'py>, Array1<'py>, usize)> {
     let table = x.dataset(py, threads, None)?;
     let asked = ParallelAnalysis { standardize, n_copies, seed, ..ParallelAnalysis::default() };
     let found = run(py, threads, None, |_| asked.run(&*ColumnMap::of_varying(&table)?.dataset(&table)?))?;
@@ -137,39 +146,20 @@ pub(crate) fn interval_reach(level: f64) -> PyResult<f64> {
     FilledCell::normal(0, 0, 0.0, 1.0).reach(level).map_err(of)
 }
 
-/// What is odd about a table, one sentence each.
-#[pyfunction]
-pub(crate) fn oddities<'py>(
-    py: Python<'py>,
-    x: Table<'_>,
-    names: Option<Vec<String>>,
-) -> PyResult<Bound<'py, PyList>> {
-    let table = x.dataset(py, 0, names)?;
-    let ledger = covary::data::Ledger::of(&table);
-    PyList::new(py, ledger.oddities(&table).map(|o| o.to_string()).collect::<Vec<_>>())
-}
-
 /// The cells far beyond all others of their column, one sentence each. Asked before every fit: a table without any is seen
 /// through in one pass.
 #[pyfunction]
-pub(crate) fn wild_cells<'py>(
-    py: Python<'py>,
-    x: Table<'_>,
-    names: Option<Vec<String>>,
-) -> PyResult<Bound<'py, PyList>> {
+pub(crate) fn wild_cells(py: Python<'_>, x: Table<'_>, names: Option<Vec<String>>) -> PyResult<Vec<String>> {
     use covary::data::{Ledger, Oddity, may_have_wild_cells};
     let values = x.matrix()?;
-    let said = if py.detach(|| may_have_wild_cells(&values)) {
+    if !py.detach(|| may_have_wild_cells(&values)) {
+        return Ok(Vec::new());
+    }
+    run(py, 0, None, |_| {
         // What cannot be a table is refused by the fit.
-        run(py, 0, None, |_| {
-            Ok(grouped(values, names).map_or(Vec::new(), |table| {
-                let ledger = Ledger::of(&table);
-                let wild = ledger.oddities(&table).filter(|o| matches!(o, Oddity::Wild { .. }));
-                wild.map(|o| o.to_string()).collect::<Vec<_>>()
-            }))
-        })?
-    } else {
-        Vec::new()
-    };
-    PyList::new(py, said)
+        let Ok(table) = grouped(values, names) else { return Ok(Vec::new()) };
+        let ledger = Ledger::of(&table);
+        let wild = ledger.oddities(&table).filter(|o| matches!(o, Oddity::Wild { .. }));
+        Ok(wild.map(|o| o.to_string()).collect())
+    })
 }

@@ -1,6 +1,6 @@
 //! `Learned`: a model of any family, with the place of its columns in the table it was fitted to.
 
-use crate::array::{Table, array1, array2};
+use crate::array::{Array1, Array2, Table, array1, array2};
 use crate::error::{of, of_file, raise};
 use crate::linear::Model;
 use crate::mixture::Mixture;
@@ -14,8 +14,8 @@ use covary::learn::Watch;
 use covary::learned::{CheckOutcome, Rows, Trained};
 use covary::model::ColumnMap;
 use covary::select::{SelfCheck, SelfCheckOptions};
+use covary::spec::NoiseFamily;
 use covary::{Dataset, Error};
-use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use rand_chacha::ChaCha8Rng;
@@ -133,6 +133,21 @@ impl Learned {
         self.learned.n_shown()
     }
 
+    /// `isotropic` or `diagonal`: the noise that was asked for, if any could be.
+    #[getter]
+    fn noise(&self) -> Option<&'static str> {
+        Some(match self.learned.spec()?.noise {
+            NoiseFamily::Isotropic => "isotropic",
+            NoiseFamily::Diagonal => "diagonal",
+        })
+    }
+
+    /// Whether columns were given unit variance.
+    #[getter]
+    fn standardized(&self) -> bool {
+        self.learned.standardized()
+    }
+
     /// Rows of the table it was fitted to.
     #[getter]
     fn n_rows(&self) -> usize {
@@ -159,7 +174,7 @@ impl Learned {
 
     /// The objective after each step.
     #[getter]
-    fn trace<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+    fn trace<'py>(&self, py: Python<'py>) -> Array1<'py> {
         array1(py, self.learned.ending().trace.to_vec())
     }
 
@@ -187,12 +202,7 @@ impl Learned {
 
     /// Log-density of each row in nats, gaps integrated out.
     #[pyo3(signature = (x, threads=0))]
-    fn log_density<'py>(
-        &self,
-        py: Python<'py>,
-        x: Table<'_>,
-        threads: usize,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    fn log_density<'py>(&self, py: Python<'py>, x: Table<'_>, threads: usize) -> PyResult<Array1<'py>> {
         let ask = |data: &Dataset| self.learned.density(Rows::New)?.log_density(data);
         Ok(array1(py, self.ask(py, x, threads, ask)?))
     }
@@ -203,7 +213,7 @@ impl Learned {
         py: Python<'py>,
         n_rows: usize,
         seed: u64,
-    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Option<Vec<usize>>)> {
+    ) -> PyResult<(Array2<'py>, Option<Vec<usize>>)> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let (rows, labels) = py.detach(|| self.learned.sample(n_rows, &mut rng)).map_err(of)?;
         Ok((array2(py, self.place.widen_rows(&rows, |v| v))?, labels))
@@ -216,7 +226,7 @@ impl Learned {
         let filled = run(py, threads, None, |_| {
             map.imputed(self.learned.fill(rows(own))?.fill(&*map.dataset(&table)?)?, &table)
         })?;
-        self.place.filled(py, filled, &table)
+        self.place.filled(py, &filled, &table)
     }
 
     /// The ends of an interval for each missing cell; both are the value itself where it is observed.
@@ -228,7 +238,7 @@ impl Learned {
         level: f64,
         own: bool,
         threads: usize,
-    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>)> {
+    ) -> PyResult<(Array2<'py>, Array2<'py>)> {
         let (table, map) = (self.place.dataset(py, x, threads)?, &self.place.column_map);
         let (mut lower, mut upper) = run(py, threads, None, |_| {
             let filled = map.imputed(self.learned.fill(rows(own))?.fill(&*map.dataset(&table)?)?, &table)?;
@@ -258,7 +268,7 @@ impl Learned {
         seed: u64,
         own: bool,
         threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    ) -> PyResult<Array2<'py>> {
         let (table, map) = (self.place.dataset(py, x, threads)?, &self.place.column_map);
         let values = run(py, threads, None, |_| {
             let drawn = self.learned.draw_gaps(rows(own), &*map.dataset(&table)?, k, seed)?;

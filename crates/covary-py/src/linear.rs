@@ -1,22 +1,18 @@
 //! `Model`: what one linear-Gaussian model answers beyond what every learned model does.
 
-use crate::array::{Table, array1, array2, numbers};
+use crate::array::{Array1, Array2, Array3, Table, array1, array2, array3, numbers};
 use crate::error::{of, raise};
 use crate::learned::Learned;
 use crate::principal::Principal;
 use covary::learned::LinearFit;
 use covary::select::gap_trends;
-use covary::spec::NoiseFamily;
 use covary::views::Canonical;
 use covary::{Coordinates, Density, Matrix, Noise};
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::OnceLock;
 
-type Array1<'py> = Bound<'py, PyArray1<f64>>;
-type Array2<'py> = Bound<'py, PyArray2<f64>>;
-type Array3<'py> = Bound<'py, PyArray3<f64>>;
 /// Views × components: ρ, R², and whether a component is active.
 type Active<'py> = (Array2<'py>, Array2<'py>, Bound<'py, PyArray2<bool>>);
 
@@ -68,8 +64,7 @@ fn canonical<'a>(slf: &'a Bound<'_, Model>) -> PyResult<&'a Canonical> {
 
 /// A stack of n matrices by row, of those of each pattern of gaps.
 fn by_row<'py>(py: Python<'py>, of_row: &[usize], found: &[Matrix], q: usize) -> PyResult<Array3<'py>> {
-    let rows = of_row.iter().flat_map(|&p| found[p].as_slice());
-    rows.copied().collect::<Vec<f64>>().into_pyarray(py).reshape([of_row.len(), q, q])
+    array3(py, [of_row.len(), q, q], of_row.iter().map(|&p| &found[p]))
 }
 
 #[pymethods]
@@ -155,18 +150,6 @@ impl Model {
         let (own, fit) = parts(slf);
         let columns = &own.place.column_map.columns;
         fit.view_columns().into_iter().map(|(name, view)| (name.to_owned(), columns[view].to_vec())).collect()
-    }
-
-    /// `isotropic` or `diagonal`: the noise that was asked for.
-    #[getter]
-    fn noise(slf: &Bound<'_, Self>) -> &'static str {
-        noise_name(parts(slf).1.spec.noise)
-    }
-
-    /// Whether columns were given unit variance.
-    #[getter]
-    fn standardized(slf: &Bound<'_, Self>) -> bool {
-        parts(slf).1.spec.standardize
     }
 
     /// Views × components: ρ, R², and whether a component is active.
@@ -332,12 +315,5 @@ impl Model {
         let (own, fit) = parts(slf);
         let trends = own.ask(slf.py(), x, threads, |data| gap_trends(&fit.model, data))?;
         Ok(trends.iter().map(|t| (t.name.clone(), t.correlation, t.to_string())).collect())
-    }
-}
-
-pub(crate) fn noise_name(noise: NoiseFamily) -> &'static str {
-    match noise {
-        NoiseFamily::Isotropic => "isotropic",
-        NoiseFamily::Diagonal => "diagonal",
     }
 }

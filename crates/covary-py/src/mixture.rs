@@ -1,14 +1,11 @@
 //! `Mixture`: what a mixture, or a model for each class, answers beyond what every learned model does.
 
-use crate::array::{Table, array1, array2};
+use crate::array::{Array1, Array2, Array3, Table, array1, array2, array3};
 use crate::learned::Learned;
-use crate::linear::noise_name;
 use covary::learned::MixtureFit;
 use covary::{Coordinates, LinearGaussian, Matrix, Noise};
-use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
+use numpy::PyArrayMethods;
 use pyo3::prelude::*;
-
-type Array3<'py> = Bound<'py, PyArray3<f64>>;
 
 /// Several models, or one for each class.
 #[pyclass(frozen, extends = Learned, module = "covary._covary")]
@@ -27,9 +24,7 @@ fn each<T>(slf: &Bound<'_, Mixture>, part: impl Fn(&LinearGaussian) -> T) -> Vec
 
 /// K matrices of one shape as one array.
 fn stacked<'py>(py: Python<'py>, parts: &[Matrix]) -> PyResult<Array3<'py>> {
-    let shape = [parts.len(), parts[0].n_rows(), parts[0].n_columns()];
-    let values: Vec<f64> = parts.iter().flat_map(|m| m.as_slice().iter().copied()).collect();
-    array1(py, values).reshape(shape)
+    array3(py, [parts.len(), parts[0].n_rows(), parts[0].n_columns()], parts.iter())
 }
 
 #[pymethods]
@@ -38,18 +33,6 @@ impl Mixture {
     #[getter]
     fn classes(slf: &Bound<'_, Self>) -> Option<Vec<String>> {
         Some(parts(slf).1.classes.as_ref()?.names.clone())
-    }
-
-    /// `isotropic` or `diagonal`, as asked for.
-    #[getter]
-    fn noise(slf: &Bound<'_, Self>) -> &'static str {
-        noise_name(parts(slf).1.spec.noise)
-    }
-
-    /// Whether columns were given unit variance.
-    #[getter]
-    fn standardized(slf: &Bound<'_, Self>) -> bool {
-        parts(slf).1.spec.standardize
     }
 
     /// Whether all models share one covariance.
@@ -65,13 +48,13 @@ impl Mixture {
     }
 
     #[getter]
-    fn weights<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyArray1<f64>> {
+    fn weights<'py>(slf: &Bound<'py, Self>) -> Array1<'py> {
         array1(slf.py(), parts(slf).1.mixture.weights().to_vec())
     }
 
     /// K × d.
     #[getter]
-    fn means<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn means<'py>(slf: &Bound<'py, Self>) -> PyResult<Array2<'py>> {
         let place = &parts(slf).0.place;
         array2(slf.py(), Matrix::from_rows(&each(slf, |model| place.widen(model.mean(), |v| v))))
     }
@@ -85,7 +68,7 @@ impl Mixture {
 
     /// Noise variance of every column, K × d; 0 beside columns that never varied.
     #[getter]
-    fn noise_variances<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn noise_variances<'py>(slf: &Bound<'py, Self>) -> PyResult<Array2<'py>> {
         let place = &parts(slf).0.place;
         let wide = |model: &LinearGaussian| place.widen(&model.noise_variances(), |_| 0.0);
         array2(slf.py(), Matrix::from_rows(&each(slf, wide)))
@@ -93,7 +76,7 @@ impl Mixture {
 
     /// σ² of each model, if all its columns share one.
     #[getter]
-    fn noise_variance<'py>(slf: &Bound<'py, Self>) -> Option<Bound<'py, PyArray1<f64>>> {
+    fn noise_variance<'py>(slf: &Bound<'py, Self>) -> Option<Array1<'py>> {
         let one = |model: &LinearGaussian| match model.noise() {
             Noise::Isotropic(variance) => Some(*variance),
             Noise::Diagonal(_) => None,
@@ -118,11 +101,7 @@ impl Mixture {
 
     /// How far each row belongs to each model, n × K.
     #[pyo3(signature = (x, threads=0))]
-    fn responsibilities<'py>(
-        slf: &Bound<'py, Self>,
-        x: Table<'_>,
-        threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn responsibilities<'py>(slf: &Bound<'py, Self>, x: Table<'_>, threads: usize) -> PyResult<Array2<'py>> {
         let (own, fit) = parts(slf);
         array2(slf.py(), own.ask(slf.py(), x, threads, |data| fit.mixture.responsibilities(data))?)
     }

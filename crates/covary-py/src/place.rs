@@ -1,11 +1,11 @@
 //! Where the columns of a model stand in the table it was fitted to.
 
-use crate::array::{Table, array2};
+use crate::array::{Array1, Array2, Table, array2};
 use crate::error::{of, raise};
 use covary::learned::Constant;
-use covary::model::{ColumnMap, Imputed};
+use covary::model::{ColumnMap, FilledCell, Imputed};
 use covary::{Dataset, Error, Matrix};
-use numpy::{IntoPyArray, PyArray1, PyArray2};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
 /// The place of a model's columns among the table's, and what is known of the others.
@@ -22,13 +22,8 @@ pub(crate) struct Place {
 pub(crate) type Pickled = (Vec<String>, Vec<usize>, Vec<(usize, f64)>, Vec<(usize, f64)>);
 
 /// What a filled table is: values, then row, column, mean and sd of each filled cell.
-pub(crate) type Filled<'py> = (
-    Bound<'py, PyArray2<f64>>,
-    Bound<'py, PyArray1<u64>>,
-    Bound<'py, PyArray1<u64>>,
-    Bound<'py, PyArray1<f64>>,
-    Bound<'py, PyArray1<f64>>,
-);
+pub(crate) type Filled<'py> =
+    (Array2<'py>, Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>, Array1<'py>, Array1<'py>);
 
 impl Place {
     pub(crate) fn new(column_map: ColumnMap, data: &Dataset) -> Self {
@@ -137,12 +132,12 @@ impl Place {
     pub(crate) fn filled<'py>(
         &self,
         py: Python<'py>,
-        filled: Imputed,
+        filled: &Imputed,
         wide: &Dataset,
     ) -> PyResult<Filled<'py>> {
         let mut values = filled.values().clone();
-        let mut cells: Vec<(u64, u64, f64, f64)> =
-            filled.cells().iter().map(|c| (c.row as u64, c.column as u64, c.mean, c.sd)).collect();
+        let cell = |c: &FilledCell| (c.row as u64, c.column as u64, c.mean, c.sd);
+        let mut cells: Vec<_> = filled.cells().iter().map(cell).collect();
         // How far a column observed once spreads is not known.
         for &(j, value) in &self.singles {
             for i in (0..wide.n_rows()).filter(|&i| wide.row(i)[j].is_nan()) {

@@ -1,6 +1,6 @@
 //! `Principal` and `Stream`: principal components of a table, and of a stream of batches.
 
-use crate::array::{Size, Table, array1, array2, grouped, numbers};
+use crate::array::{Array1, Array2, Size, Table, array1, array2, grouped, numbers};
 use crate::error::{of, raise};
 use crate::learned::Learned;
 use crate::place::Place;
@@ -13,7 +13,7 @@ use covary::infer::{
 use covary::learned::{LinearFit, Training};
 use covary::model::Principal as Components;
 use covary::{Density, Error, Fit, Matrix, Method, Spec};
-use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Mutex;
@@ -136,26 +136,23 @@ pub(crate) fn principal_sparse(
 ) -> PyResult<Principal> {
     let request = request(n_components, solver, seed, None, None)?;
     let table = x.table()?;
-    run(py, threads, None, |_| {
-        let axes = request.fit_sparse(&table)?;
-        let log_likelihood = axes.log_likelihood().ok();
-        let training = of_complete(&axes);
-        Ok(Principal { axes, names, training, trace: Vec::new(), method: SPECTRAL, log_likelihood })
-    })
-}
-
-/// What is known of the columns of complete rows by their components.
-fn of_complete(axes: &Components) -> Training {
-    let n = axes.n_rows as f64;
-    Training {
-        n_rows: axes.n_rows,
-        n_observed_by_column: vec![axes.n_rows; axes.mean.len()],
-        column_means: axes.mean.clone(),
-        column_sds: axes.variances.iter().map(|v| (v * (n - 1.0) / n).sqrt()).collect(),
-    }
+    run(py, threads, None, |_| Ok(Principal::of_complete(request.fit_sparse(&table)?, names)))
 }
 
 impl Principal {
+    /// Of complete rows, of whose columns these components say all that is known.
+    fn of_complete(axes: Components, names: Option<Vec<String>>) -> Self {
+        let n = axes.n_rows as f64;
+        let training = Training {
+            n_rows: axes.n_rows,
+            n_observed_by_column: vec![axes.n_rows; axes.mean.len()],
+            column_means: axes.mean.clone(),
+            column_sds: axes.variances.iter().map(|v| (v * (n - 1.0) / n).sqrt()).collect(),
+        };
+        let log_likelihood = axes.log_likelihood().ok();
+        Self { axes, names, training, trace: Vec::new(), method: SPECTRAL, log_likelihood }
+    }
+
     /// Of a model file, whose variances are those it states.
     pub(crate) fn of_model(learned: &covary::learned::Learned, fit: &LinearFit) -> Self {
         let model = &fit.model;
@@ -191,32 +188,32 @@ impl Principal {
     }
 
     #[getter]
-    fn mean<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+    fn mean<'py>(&self, py: Python<'py>) -> Array1<'py> {
         array1(py, self.axes.mean.clone())
     }
 
     #[getter]
-    fn components<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn components<'py>(&self, py: Python<'py>) -> PyResult<Array2<'py>> {
         array2(py, self.axes.components.clone())
     }
 
     #[getter]
-    fn loadings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn loadings<'py>(&self, py: Python<'py>) -> PyResult<Array2<'py>> {
         array2(py, self.axes.loadings())
     }
 
     #[getter]
-    fn explained_variance<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+    fn explained_variance<'py>(&self, py: Python<'py>) -> Array1<'py> {
         array1(py, self.axes.explained_variance.clone())
     }
 
     #[getter]
-    fn explained_variance_ratio<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+    fn explained_variance_ratio<'py>(&self, py: Python<'py>) -> Array1<'py> {
         array1(py, self.axes.explained_variance_ratio())
     }
 
     #[getter]
-    fn singular_values<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+    fn singular_values<'py>(&self, py: Python<'py>) -> Array1<'py> {
         array1(py, self.axes.singular_values())
     }
 
@@ -244,7 +241,7 @@ impl Principal {
         x: Table<'_>,
         whiten: bool,
         threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    ) -> PyResult<Array2<'py>> {
         let data = x.dataset(py, threads, self.names.clone())?;
         array2(py, run(py, threads, None, |_| self.axes.transform(&data, whiten))?)
     }
@@ -257,7 +254,7 @@ impl Principal {
         x: Rows<'_>,
         whiten: bool,
         threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    ) -> PyResult<Array2<'py>> {
         let table = x.table()?;
         array2(py, run(py, threads, None, |_| self.axes.transform_sparse(&table, whiten))?)
     }
@@ -268,11 +265,11 @@ impl Principal {
         py: Python<'py>,
         scores: PyReadonlyArray2<'_, f64>,
         whiten: bool,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    ) -> PyResult<Array2<'py>> {
         array2(py, self.axes.decode(&numbers(&scores)?, whiten).map_err(of)?)
     }
 
-    fn covariance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn covariance<'py>(&self, py: Python<'py>) -> PyResult<Array2<'py>> {
         array2(py, self.axes.covariance())
     }
 
@@ -376,10 +373,10 @@ type Columns = (Vec<f64>, Vec<f64>, Vec<f64>, Option<Vec<f64>>);
 type State<'py> = (
     (usize, usize, String, Option<Vec<String>>, Vec<usize>),
     Columns,
-    Bound<'py, PyArray1<f64>>,
-    Bound<'py, PyArray2<f64>>,
-    Bound<'py, PyArray1<f64>>,
-    Bound<'py, PyArray1<f64>>,
+    Array1<'py>,
+    Array2<'py>,
+    Array1<'py>,
+    Array1<'py>,
     (f64, f64, Option<f64>),
 );
 
@@ -415,20 +412,17 @@ impl Stream {
 
     /// What was learned so far.
     fn principal(&self, names: Option<Vec<String>>) -> PyResult<Principal> {
-        let state = self.state();
-        let axes = state.principal().cloned().ok_or_else(|| of(Error::TooFewRows { rows: 0 }))?;
-        let log_likelihood = axes.log_likelihood().ok();
-        let training = of_complete(&axes);
-        Ok(Principal { axes, names, training, trace: Vec::new(), method: SPECTRAL, log_likelihood })
+        let axes = self.state().principal().cloned().ok_or_else(|| of(Error::TooFewRows { rows: 0 }))?;
+        Ok(Principal::of_complete(axes, names))
     }
 
     /// Singular values, as they are merged.
-    fn singular_values<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+    fn singular_values<'py>(&self, py: Python<'py>) -> Array1<'py> {
         array1(py, self.state().singular_values().to_vec())
     }
 
     /// Variance of each column, divisor N.
-    fn variances<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+    fn variances<'py>(&self, py: Python<'py>) -> Array1<'py> {
         array1(py, self.state().variances().to_vec())
     }
 
@@ -440,7 +434,7 @@ impl Stream {
         x: Table<'_>,
         whiten: bool,
         threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    ) -> PyResult<Array2<'py>> {
         let (data, state) = (x.dataset(py, threads, None)?, self.state());
         array2(py, run(py, threads, None, |_| state.transform(&data, whiten))?)
     }
@@ -452,7 +446,7 @@ impl Stream {
         py: Python<'py>,
         x: Table<'_>,
         threads: usize,
-    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>)> {
+    ) -> PyResult<(Array2<'py>, Array2<'py>)> {
         let (data, state) = (x.dataset(py, threads, None)?, self.state());
         let filled = run(py, threads, None, |_| state.model()?.impute(&data))?;
         let mut sd = Matrix::zeros(data.n_rows(), data.n_columns());

@@ -1,14 +1,11 @@
 //! `Sources`: what independent components answer beyond what every learned model does.
 
-use crate::array::{Table, array1, array2, numbers};
+use crate::array::{Array1, Array2, Table, array1, array2, numbers};
 use crate::error::of;
 use crate::learned::Learned;
 use covary::ica::{Fit, Mixing, Unmixing};
-use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
+use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
-
-type Array1<'py> = Bound<'py, PyArray1<f64>>;
-type Array2<'py> = Bound<'py, PyArray2<f64>>;
 
 /// From rows to sources and back.
 #[pyclass(frozen, extends = Learned, module = "covary._covary")]

@@ -9,7 +9,7 @@ use std::any::Any;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How often Ctrl-C is listened for and progress told.
@@ -39,7 +39,7 @@ enum News {
 
 impl Watched {
     fn tell(&self, news: News) -> ControlFlow<()> {
-        *self.news.lock().unwrap_or_else(PoisonError::into_inner) = Some(news);
+        *lock(&self.news) = Some(news);
         self.flow()
     }
 
@@ -89,55 +89,15 @@ pub(crate) fn run<T: Send>(
     progress: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(&Watched) -> Result<T, covary::Error> + Send,
 ) -> PyResult<T> {
-    let pool = pool(threads)?;
+    let (pool, shared) = (pool(threads)?, Shared::default());
     let progress = progress.map(|p| p.clone().unbind());
-    let watched = Watched::default();
-    let ended: Mutex<Option<Outcome<T>>> = Mutex::new(None);
-    let end = Condvar::new();
     let stopped = py.detach(|| {
         pool.in_place_scope(|scope| {
-            scope.spawn(|_| {
-                let outcome = catch_unwind(AssertUnwindSafe(|| work(&watched)));
-                *ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-                end.notify_all();
-            });
-            let mut waiting = ended.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut stopped = None;
-            while waiting.is_none() {
-                let (guard, timeout) =
-                    end.wait_timeout(waiting, EVERY).unwrap_or_else(PoisonError::into_inner);
-                waiting = guard;
-                if timeout.timed_out() && stopped.is_none() {
-                    drop(waiting);
-                    stopped = Python::attach(|py| listen(py, &watched, progress.as_ref())).err();
-                    watched.stop.store(stopped.is_some(), Ordering::Relaxed);
-                    waiting = ended.lock().unwrap_or_else(PoisonError::into_inner);
-                }
-            }
-            stopped
+            scope.spawn(|_| shared.end_with(work));
+            shared.wait(progress.as_ref(), |_| false)
         })
     });
-    if let Some(signal) = stopped {
-        return Err(signal);
-    }
-    answer(ended.into_inner().unwrap_or_else(PoisonError::into_inner).expect("waited for"))
-}
-
-fn answer<T>(outcome: Outcome<T>) -> PyResult<T> {
-    match outcome {
-        Ok(result) => result.map_err(crate::error::of),
-        Err(panic) => Err(PyRuntimeError::new_err(format!(
-            "covary met a defect of its own, not of your data: {}; please report it",
-            message(&*panic)
-        ))),
-    }
-}
-
-/// What [`run_or_leave`] and its work share.
-struct Shared<T> {
-    watched: Watched,
-    ended: Mutex<Option<Outcome<T>>>,
-    end: Condvar,
+    shared.answer(stopped)
 }
 
 /// As [`run`], of work that tells its [`Stages`]. A decomposition that Ctrl-C meets is left to end by itself, on
@@ -148,40 +108,79 @@ pub(crate) fn run_or_leave<T: Send + 'static>(
     progress: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(&Watched) -> Result<T, covary::Error> + Send + 'static,
 ) -> PyResult<T> {
-    let pool = pool(threads)?;
+    let (pool, shared) = (pool(threads)?, Arc::new(Shared::default()));
     let progress = progress.map(|p| p.clone().unbind());
-    let shared =
-        Arc::new(Shared { watched: Watched::default(), ended: Mutex::new(None), end: Condvar::new() });
     let own = Arc::clone(&shared);
-    pool.spawn(move || {
-        let outcome = catch_unwind(AssertUnwindSafe(|| work(&own.watched)));
-        *own.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-        own.end.notify_all();
-    });
-    let Shared { watched, ended, end } = &*shared;
-    py.detach(|| {
+    pool.spawn(move || own.end_with(work));
+    let leave = |watched: &Watched| {
+        let left = watched.pass(DECOMPOSES, LEFT);
+        if left {
+            retire(&pool);
+        }
+        left
+    };
+    let stopped = py.detach(|| shared.wait(progress.as_ref(), leave));
+    shared.answer(stopped)
+}
+
+/// What the work and who waits for it share.
+struct Shared<T> {
+    watched: Watched,
+    ended: Mutex<Option<Outcome<T>>>,
+    end: Condvar,
+}
+
+impl<T> Default for Shared<T> {
+    fn default() -> Self {
+        Self { watched: Watched::default(), ended: Mutex::new(None), end: Condvar::new() }
+    }
+}
+
+impl<T> Shared<T> {
+    /// Does the work and says that it has ended.
+    fn end_with(&self, work: impl FnOnce(&Watched) -> Result<T, covary::Error>) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(&self.watched)));
+        *lock(&self.ended) = Some(outcome);
+        self.end.notify_all();
+    }
+
+    /// Waits for its end, after a signal no longer than until `leave` allows to go; the exception of that signal.
+    fn wait(&self, progress: Option<&Py<PyAny>>, leave: impl Fn(&Watched) -> bool) -> Option<PyErr> {
         let mut stopped = None;
-        let mut waiting = ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.ended);
         while waiting.is_none() {
-            let (guard, timeout) = end.wait_timeout(waiting, EVERY).unwrap_or_else(PoisonError::into_inner);
+            let (guard, timeout) =
+                self.end.wait_timeout(waiting, EVERY).unwrap_or_else(PoisonError::into_inner);
             waiting = guard;
             if timeout.timed_out() && stopped.is_none() {
                 drop(waiting);
-                stopped = Python::attach(|py| listen(py, watched, progress.as_ref())).err();
-                watched.stop.store(stopped.is_some(), Ordering::Relaxed);
-                waiting = ended.lock().unwrap_or_else(PoisonError::into_inner);
+                stopped = Python::attach(|py| listen(py, &self.watched, progress)).err();
+                self.watched.stop.store(stopped.is_some(), Ordering::Relaxed);
+                waiting = lock(&self.ended);
             }
-            if stopped.is_some() && watched.pass(DECOMPOSES, LEFT) {
-                retire(&pool);
+            if stopped.is_some() && leave(&self.watched) {
                 break;
             }
         }
-        match (stopped, waiting.take()) {
-            (None, Some(outcome)) => answer(outcome),
+        stopped
+    }
+
+    /// What came of it.
+    fn answer(&self, stopped: Option<PyErr>) -> PyResult<T> {
+        match (stopped, lock(&self.ended).take()) {
             (Some(signal), _) => Err(signal),
+            (None, Some(Ok(result))) => result.map_err(crate::error::of),
+            (None, Some(Err(panic))) => Err(PyRuntimeError::new_err(format!(
+                "covary met a defect of its own, not of your data: {}; please report it",
+                message(&*panic)
+            ))),
             (None, None) => Err(PyRuntimeError::new_err("the work was left without a signal")),
         }
-    })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 type Outcome<T> = Result<Result<T, covary::Error>, Box<dyn Any + Send>>;
@@ -196,7 +195,7 @@ fn message(panic: &(dyn Any + Send)) -> &str {
 
 fn listen(py: Python<'_>, watched: &Watched, progress: Option<&Py<PyAny>>) -> PyResult<()> {
     py.check_signals()?;
-    let news = watched.news.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let news = lock(&watched.news).take();
     if let (Some(progress), Some(news)) = (progress, news) {
         match news {
             News::Choosing(done, total) => progress.call1(py, ("choosing", done, total))?,
@@ -210,13 +209,13 @@ static POOLS: Mutex<Vec<(u32, usize, Arc<ThreadPool>)>> = Mutex::new(Vec::new())
 
 /// Gives the threads to nobody any more: they end with their work.
 fn retire(pool: &Arc<ThreadPool>) {
-    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pools = lock(&POOLS);
     pools.retain(|(_, _, other)| !Arc::ptr_eq(pool, other));
 }
 
 /// Threads are made once per number of them, and anew in a forked process, where they do not live on.
 fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
-    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pools = lock(&POOLS);
     let process = std::process::id();
     if let Some((_, _, pool)) = pools.iter().find(|(p, n, _)| (*p, *n) == (process, threads)) {
         return Ok(pool.clone());

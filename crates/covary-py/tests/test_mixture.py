@@ -401,7 +401,7 @@ def test_a_limit_on_steps_is_a_warning(groups):
         (np.array([["a", "b"], ["c", "d"]]), "could not convert string"),
         (np.array([[1.0, np.inf], [2.0, 3.0], [4.0, 1.0]]), "contains infinity: row 1, column `x2`"),
         (np.array([[1.0, np.nan], [2.0, np.nan], [4.0, np.nan]]), "column `x2` has no observed value"),
-        (np.full((6, 2), np.nan), "column `x1` has no observed value|only 0 rows have an observed value"),
+        (np.full((6, 2), np.nan), "column `x1` has no observed value"),
         (np.ones((6, 2)), "constant"),
         (np.zeros((0, 3)), "0 sample"),
         (np.arange(5.0), "Expected 2D array"),

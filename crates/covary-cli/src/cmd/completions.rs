@@ -1,4 +1,4 @@
-//! `covary completions`: words for the Tab key.
+//! `covary completions`: shell completions.
 
 use crate::failure::Failure;
 use clap::{Args, Command};

@@ -8,12 +8,12 @@ use crate::facts;
 use crate::failure::Failure;
 use crate::input::Select;
 use crate::learn::Narrator;
-use crate::output::{Output, check_places};
+use crate::output::Output;
 use clap::Args;
 use covary::family::{Classes, Family, Kind, Request};
 use covary::io::model_file;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Learn a model of how the columns of a table move together.
 ///
@@ -76,19 +76,13 @@ pub(crate) struct Fit {
 
 impl Fit {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let outputs: Vec<&Path> = self.output.as_deref().into_iter().collect();
-        let places: Vec<&Path> = outputs.iter().copied().chain(self.fitting.checkpoint.as_deref()).collect();
-        check_places(&[&self.data], &places)?;
-        if self.running.json && outputs.is_empty() {
-            return Err(Failure::Call(
-                "--json takes standard output; name a file for the model with -o".to_owned(),
-            ));
-        }
+        let output = self.output.as_deref();
+        self.running.check_one_output("model", &self.data, output, self.fitting.checkpoint.as_deref())?;
         self.running.run(|console| {
-            let output = Output::open(self.output.as_deref())?;
-            output.refuse_terminal("a model")?;
-            let found = self.fit(console, &output)?;
-            said_written(console, &outputs);
+            let target = Output::open(output)?;
+            target.refuse_terminal("a model")?;
+            let found = self.fit(console, &target)?;
+            said_written(console, output.as_slice());
             self.running.report(&found)
         })
     }

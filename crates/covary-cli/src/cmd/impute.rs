@@ -1,4 +1,4 @@
-//! `covary impute`: fill the gaps and say how sure each number is.
+//! `covary impute`: fill the gaps and say how certain each number is.
 
 use super::{Asked, ask, said_written};
 use crate::args::{
@@ -12,7 +12,7 @@ use crate::learn::{self, Narrator};
 use crate::output::{Output, check_places, format_of, is_device};
 use clap::Args;
 use covary::data::Ledger;
-use covary::family::{Family, Request};
+use covary::family::{Family, ForFilling, Request};
 use covary::io::{Format, Rounding};
 use covary::learned::{Learned, Rows};
 use covary::model::{ColumnMap, Imputed};
@@ -21,6 +21,16 @@ use covary_report::scale::rounded;
 use covary_report::words::described;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+
+/// The model that hidden cells choose.
+const AUTO: &str = "auto";
+
+/// What filled values may be.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Bounds {
+    Auto,
+    None,
+}
 
 /// Filled cells listed on the screen.
 const LISTED: usize = 12;
@@ -52,19 +62,32 @@ pub(crate) struct Impute {
     #[arg(verbatim_doc_comment)]
     data: PathBuf,
 
-    /// What to fit: a family, as listed at the end (`covary fit --help` has a sentence on each). Or a
-    /// model file: its parameters fill the gaps and nothing is fitted.
-    #[arg(long, verbatim_doc_comment, value_name = "NAME|MODEL", default_value = "ppca")]
+    /// What to fit. `auto` takes what predicts hidden cells of this table best: a Gaussian with a
+    /// full covariance, how strongly it is regularized and whether it is corrected by smooth
+    /// functions of the rest of the row, or components where columns are very many. Or a family, as
+    /// listed at the end (`covary fit --help` has a sentence on each). Or a model file: its
+    /// parameters fill the gaps and nothing is fitted.
+    #[arg(long, verbatim_doc_comment, value_name = "auto|NAME|MODEL", default_value = AUTO)]
     model: String,
 
-    /// Probability that an interval covers the true value. Only structured, mean-field and gibbs
-    /// count that their parameters were estimated; with other methods fewer values are inside
-    /// on small tables, as the check shows.
+    /// Probability that an interval covers the true value. Intervals are calibrated: the model is
+    /// fitted again without some cells, hidden as the gaps lie, and intervals reach as far as
+    /// these cells were off.
     #[arg(long, verbatim_doc_comment, value_name = "LEVEL", default_value_t = 0.95, value_parser = probability)]
     interval: f64,
 
-    /// Also list the filled cells: row (data rows from 1), column, mean, sd, lower, upper. In
-    /// the format of its name.
+    /// Leave intervals as the model states them; saves a few fits.
+    #[arg(long, verbatim_doc_comment)]
+    no_calibrate: bool,
+
+    /// What filled values may be: `auto` keeps them, intervals and draws within what the observed
+    /// cells of a column say it can be (not negative, at most 1 or 100, whole numbers, the codes of
+    /// a short scale); `none` does not.
+    #[arg(long, verbatim_doc_comment, value_enum, value_name = "auto|none", default_value_t = Bounds::Auto)]
+    bounds: Bounds,
+
+    /// Also list the filled cells: row (data rows from 1), column, the value filled in, mean and sd
+    /// of what it may be (before --bounds), lower, upper. In the format of its name.
     #[arg(long, verbatim_doc_comment, value_name = "CELLS.csv")]
     cells: Option<PathBuf>,
 
@@ -125,7 +148,8 @@ impl Impute {
         let table = self.target.output.is_none().then_some(standard_output);
         let checkpoint = self.fitting.checkpoint.as_deref();
         let all: Vec<&Path> = table.into_iter().chain(outputs.iter().copied()).chain(checkpoint).collect();
-        let family = self.model.parse::<Family>().ok();
+        // Where the model is chosen, the family is where that begins.
+        let family = if self.model == AUTO { Some(Family::Gaussian) } else { self.model.parse().ok() };
         let model = PathBuf::from(&self.model);
         let inputs: Vec<&Path> =
             std::iter::once(self.data.as_path()).chain(family.is_none().then_some(model.as_path())).collect();
@@ -141,7 +165,17 @@ impl Impute {
     }
 
     fn fill_by_fit(&self, console: Console, family: Family, draws: &[PathBuf]) -> Result<Value, Failure> {
-        let request = self.fitting.request(family, RotationName::None)?;
+        let choose = self.model == AUTO;
+        if choose && !self.fitting.is_default() {
+            return Err(Failure::Call(
+                "hidden cells choose the model and how it is fitted; name one, such as --model ppca, or leave out --components, --mixtures, --view, --inference, --standardize, --option, --checkpoint, --max-iter and --tol"
+                    .to_owned(),
+            ));
+        }
+        let filling =
+            ForFilling { choose, calibrate: !self.no_calibrate, limits: self.bounds == Bounds::Auto };
+        let request =
+            Request { filling: Some(filling), ..self.fitting.request(family, RotationName::None)? };
         let outputs = Outputs::open(self, draws)?;
         let source = self.reading.read(&self.data, Select::By(&*self.fitting.selecting(&self.selecting)?))?;
         // A complete table has nothing to fill: any model leaves it as it is.
@@ -164,7 +198,7 @@ impl Impute {
     fn fill_by_model(&self, console: Console, model: &Path, draws: &[PathBuf]) -> Result<Value, Failure> {
         if !model.exists() && !input::is_pipe(model) {
             return Err(Failure::Call(format!(
-                "--model `{}` is neither {} nor a model file",
+                "--model `{}` is neither auto, {} nor a model file",
                 model.display(),
                 Family::names(|_| true)
             )));
@@ -265,12 +299,12 @@ impl Impute {
             cells.write(|out| sheet.write(cells_format, out))?;
         }
         for (k, output) in outputs.draws.iter().enumerate() {
-            let density = learned.density(*rows).map_err(|_| {
+            learned.density(*rows).map_err(|_| {
                 Failure::Call(
                     "--draws needs a density of rows, which independent components are not; leave it out, or give --model ppca or fa".to_owned(),
                 )
             })?;
-            let drawn = density.draw_gaps(&data, k, self.fitting.seed).map_err(failed)?;
+            let drawn = learned.draw_gaps(*rows, &data, k, self.fitting.seed).map_err(failed)?;
             let values = column_map.values(&drawn, wide).map_err(failed)?;
             output.write(|out| table.write_filled(&values, format, out))?;
         }
@@ -316,7 +350,7 @@ impl Impute {
         for cell in filled.cells().iter().take(LISTED) {
             let (lower, upper) = cell.interval(self.interval)?;
             let mut row = vec![(cell.row + 1).to_string(), data.column_names()[cell.column].clone()];
-            row.extend([cell.mean, cell.sd, lower, upper].map(|v| rounded(v, cell.sd)));
+            row.extend([cell.value(), cell.sd, lower, upper].map(|v| rounded(v, cell.sd)));
             rows.push(row);
         }
         let more = match filled.cells().len().saturating_sub(LISTED) {

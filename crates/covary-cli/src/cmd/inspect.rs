@@ -51,7 +51,7 @@ impl Lines {
     }
 }
 
-/// What it is, where it comes from, and what to doubt.
+/// What it is, where it comes from, and its warnings.
 fn head(learned: &Learned) -> String {
     let mut out = Lines::default();
     let (training, d, end) = (&learned.training, learned.columns.len(), learned.ending());

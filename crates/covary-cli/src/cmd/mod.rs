@@ -46,6 +46,23 @@ impl Running {
         pool.install(|| work(Console::new(self.quiet)))
     }
 
+    /// Refuses places that are one, and a result that has no place beside the findings: of a verb that reads one file and
+    /// writes one, and maybe a checkpoint.
+    pub(crate) fn check_one_output(
+        &self,
+        what: &str,
+        input: &Path,
+        output: Option<&Path>,
+        checkpoint: Option<&Path>,
+    ) -> Result<(), Failure> {
+        check_places(&[input], &output.into_iter().chain(checkpoint).collect::<Vec<_>>())?;
+        if self.json && output.is_none() {
+            let why = format!("--json takes standard output; name a file for the {what} with -o");
+            return Err(Failure::Call(why));
+        }
+        Ok(())
+    }
+
     /// The findings of a run, put together only if they were asked for.
     pub(crate) fn findings(&self, found: impl FnOnce() -> Value) -> Value {
         if self.json { found() } else { Value::Null }
@@ -152,31 +169,17 @@ impl Asked {
     }
 }
 
+/// Writes a sheet.
+type WriteSheet<'a> = dyn FnMut(&Sheet<'_>) -> Result<(), Failure> + 'a;
+
 impl Question {
-    /// Reads model and table, lets `answer` put columns on a sheet beside those carried through, and
-    /// writes it. `answer` returns what it found, for `--json`.
+    /// Reads model and table, lets `answer` put columns on a sheet beside those carried through, and writes it. `answer`
+    /// returns what it found, for `--json`. A view that `without` names is not asked of the table: it is missing from
+    /// all rows.
     fn answer(
         &self,
-        answer: impl FnOnce(
-            Console,
-            &Asked,
-            &mut dyn FnMut(&Sheet<'_>) -> Result<(), Failure>,
-        ) -> Result<Value, Failure>
-        + Send,
-    ) -> Result<(), Failure> {
-        self.answer_without(None, answer)
-    }
-
-    /// [`answer`](Self::answer) where a view of the model is not asked of the table: it is missing from all rows.
-    fn answer_without(
-        &self,
-        view: Option<&str>,
-        answer: impl FnOnce(
-            Console,
-            &Asked,
-            &mut dyn FnMut(&Sheet<'_>) -> Result<(), Failure>,
-        ) -> Result<Value, Failure>
-        + Send,
+        without: Option<&str>,
+        answer: impl FnOnce(Console, &Asked, &mut WriteSheet<'_>) -> Result<Value, Failure> + Send,
     ) -> Result<(), Failure> {
         let outputs: Vec<&Path> = self.target.output.as_deref().into_iter().collect();
         check_places(&[&self.model, &self.data], &outputs)?;
@@ -186,7 +189,7 @@ impl Question {
         self.running.run(|console| {
             let format = self.target.format(Format::CSV)?;
             let output = self.target.open(format, self.running.json)?;
-            let asked = match view {
+            let asked = match without {
                 None => ask(&self.model, &self.data, &self.reading)?,
                 Some(view) => ask_without(view, &self.model, &self.data, &self.reading)?,
             };

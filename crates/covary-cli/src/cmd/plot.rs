@@ -1,5 +1,6 @@
 //! `covary plot`: figures, and the numbers behind them.
 
+use super::select::compared;
 use super::{Asked, ask, said_written};
 use crate::args::{Reading, Running, Selecting, at_least_one};
 use crate::console::{Console, count, names};
@@ -26,7 +27,7 @@ use std::path::{Path, PathBuf};
 /// A figure of a model or a table, as SVG or PNG, or the numbers behind it.
 ///
 /// Kinds, and the files they take:
-///   scree       MODEL [DATA]   variance per component; with DATA beside shuffled columns
+///   scree       MODEL [DATA]   variance per component; with DATA beside permuted columns
 ///   hinton      MODEL          loadings as squares: area is size, color is sign
 ///   loadings    MODEL          loadings as bars, with intervals if the model has them
 ///   relevance   MODEL          which components a prior kept (--model bpca)
@@ -132,11 +133,18 @@ enum Files<'a> {
 type Drawn = (Value, Svg);
 
 /// A figure of these numbers, with them as JSON.
-macro_rules! figure {
+macro_rules! drawn {
     ($kind:ident, $numbers:expr, $style:expr) => {{
         let numbers = $numbers;
         (json(&numbers), $kind::draw(&numbers, $style))
     }};
+}
+
+/// The same of the numbers that the kind finds in these, or why there are none.
+macro_rules! figure {
+    ($kind:ident($($of:expr),*), $style:expr, $failed:expr) => {
+        drawn!($kind, $kind::numbers($($of),*).map_err($failed)?, $style)
+    };
 }
 
 /// Pixels of a PNG for each of the figure's own: sharp on today's screens and in print.
@@ -227,8 +235,7 @@ impl Plot {
                     p.file_stem().map_or(input::name_of(p), |s| s.to_string_lossy().into_owned())
                 };
                 let named: Vec<(String, &Learned)> = paths.iter().map(stem).zip(&models).collect();
-                let numbers = trace::numbers(&named).map_err(|e| of_figure(&paths[0], e))?;
-                Ok((json(&numbers), trace::draw(&numbers, &style)))
+                Ok(figure!(trace(&named), &style, |e| of_figure(&paths[0], e)))
             }
             Files::Model(path) => self.of_model(path, &style),
             Files::Data(path) => self.of_table(console, path, &style),
@@ -243,16 +250,14 @@ impl Plot {
         let failed = |e: covary_report::Error| of_figure(path, e);
         let learned = &input::model(path)?;
         Ok(match self.kind {
-            Kind::Hinton => figure!(hinton, hinton::numbers(learned).map_err(failed)?, style),
+            Kind::Hinton => figure!(hinton(learned), style, failed),
             Kind::Loadings => {
                 let asked = Some(&self.components[..]).filter(|c| !c.is_empty());
-                figure!(loadings, loadings::numbers(learned, asked).map_err(failed)?, style)
+                figure!(loadings(learned, asked), style, failed)
             }
-            Kind::Relevance => figure!(relevance, relevance::numbers(learned).map_err(failed)?, style),
-            Kind::Views => figure!(views, views::numbers(learned).map_err(failed)?, style),
-            Kind::Images => {
-                figure!(images, images::numbers(learned, None, self.picture(path)?).map_err(failed)?, style)
-            }
+            Kind::Relevance => figure!(relevance(learned), style, failed),
+            Kind::Views => figure!(views(learned), style, failed),
+            Kind::Images => figure!(images(learned, None, self.picture(path)?), style, failed),
             Kind::Map => {
                 let component = self.component();
                 let linear = learned.linear().map_err(|e| failed(e.into()))?;
@@ -272,10 +277,9 @@ impl Plot {
                     ));
                 }
                 let name = format!("Loadings of component {component}, in the units of the columns");
-                let numbers = map::numbers(&map_subject(learned), &name, &places).map_err(failed)?;
-                (json(&numbers), map::draw(&numbers, style))
+                figure!(map(&map_subject(learned), &name, &places), style, failed)
             }
-            Kind::Scree => figure!(scree, scree::numbers(learned, None).map_err(failed)?, style),
+            Kind::Scree => figure!(scree(learned, None), style, failed),
             kind => return Err(other_files(kind)),
         })
     }
@@ -284,18 +288,15 @@ impl Plot {
         let source = self.reading.read(path, Select::By(&self.selecting))?;
         let failed = |e: covary_report::Error| Failure::of_figure(&source.name, &e);
         match self.kind {
-            Kind::Missing => {
-                let numbers = missing::numbers(source.table.dataset(), None).map_err(failed)?;
-                Ok((json(&numbers), missing::draw(&numbers, style)))
-            }
+            Kind::Missing => Ok(figure!(missing(source.table.dataset(), None), style, failed)),
             Kind::Map => {
                 let Some(color) = &self.color else {
                     return Err(Failure::Call(
                         "--kind map of a table alone needs --color COLUMN, the column to show".to_owned(),
                     ));
                 };
-                let numbers = self.map_of_rows(&source, color, &source.name, &numbers_of(&source, color)?)?;
-                Ok((json(&numbers), map::draw(&numbers, style)))
+                let values = numbers_of(&source, color)?;
+                Ok(drawn!(map, self.map_of_rows(&source, color, &source.name, &values)?, style))
             }
             Kind::Select => {
                 let ledger = facts::tell(console, &source);
@@ -308,13 +309,8 @@ impl Plot {
                     sample: None,
                     seed: self.seed,
                 };
-                let progress = console.share("comparing numbers of components");
-                let found = compare
-                    .run_observed(&data, &|what, done, total| progress.stage(what, done, total))
-                    .map_err(refused)?;
-                drop(progress);
-                let numbers = select::numbers(&data, &found);
-                Ok((json(&numbers), select::draw(&numbers, style)))
+                let found = compared(console, &compare, &data).map_err(refused)?;
+                Ok(drawn!(select, select::numbers(&data, &found), style))
             }
             kind => Err(other_files(kind)),
         }
@@ -326,40 +322,22 @@ impl Plot {
             covary_report::Error::Numbers(e) => asked.refused(e),
             e => Failure::of_figure(&asked.source.name, &e),
         };
-        let learned = &asked.learned;
+        let (learned, color) = (&asked.learned, self.color_by(&asked.source)?);
         Ok(match self.kind {
-            Kind::Sources => figure!(sources, sources::numbers(learned, &data).map_err(failed)?, style),
-            Kind::Mixture => figure!(mixture, mixture::numbers(learned, &data).map_err(failed)?, style),
-            Kind::Scores => {
-                let color = self.color_by(&asked.source)?;
-                figure!(
-                    scores,
-                    scores::numbers(learned, &data, self.pair()?, color.as_ref()).map_err(failed)?,
-                    style
-                )
-            }
-            Kind::Biplot => {
-                let color = self.color_by(&asked.source)?;
-                figure!(
-                    biplot,
-                    biplot::numbers(learned, &data, self.pair()?, color.as_ref()).map_err(failed)?,
-                    style
-                )
-            }
-            Kind::Covariance => {
-                figure!(covariance, covariance::numbers(learned, &data).map_err(failed)?, style)
-            }
-            Kind::Samples => {
-                figure!(samples, samples::numbers(learned, &data, self.seed).map_err(failed)?, style)
-            }
-            Kind::Missing => figure!(missing, missing::numbers(&data, Some(learned)).map_err(failed)?, style),
+            Kind::Sources => figure!(sources(learned, &data), style, failed),
+            Kind::Mixture => figure!(mixture(learned, &data), style, failed),
+            Kind::Scores => figure!(scores(learned, &data, self.pair()?, color.as_ref()), style, failed),
+            Kind::Biplot => figure!(biplot(learned, &data, self.pair()?, color.as_ref()), style, failed),
+            Kind::Covariance => figure!(covariance(learned, &data), style, failed),
+            Kind::Samples => figure!(samples(learned, &data, self.seed), style, failed),
+            Kind::Missing => figure!(missing(&data, Some(learned)), style, failed),
             Kind::Images => {
                 let shape = self.picture(Path::new(&asked.model))?;
-                figure!(images, images::numbers(learned, Some(&data), shape).map_err(failed)?, style)
+                figure!(images(learned, Some(&data), shape), style, failed)
             }
-            Kind::Intervals => figure!(intervals, self.hidden(console, asked, &data)?, style),
-            Kind::Map => figure!(map, self.map_of_scores(asked, &data)?, style),
-            Kind::Scree => figure!(scree, scree::numbers(learned, Some(&data)).map_err(failed)?, style),
+            Kind::Intervals => drawn!(intervals, self.hidden(console, asked, &data)?, style),
+            Kind::Map => drawn!(map, self.map_of_scores(asked, &data)?, style),
+            Kind::Scree => figure!(scree(learned, Some(&data)), style, failed),
             kind => return Err(other_files(kind)),
         })
     }

@@ -51,7 +51,7 @@ impl Reconstruct {
         if let Some(view) = &self.view {
             return self.predict(view);
         }
-        self.question.answer(|_, asked, write| {
+        self.question.answer(None, |_, asked, write| {
             let data = asked.data()?;
             let seen = asked.learned.reconstruct(&data, self.orthogonal).map_err(|e| match e {
                 Error::Unsupported { .. } => Failure::Call(
@@ -86,7 +86,7 @@ impl Reconstruct {
 
     /// The columns of a view given the others.
     fn predict(&self, view: &str) -> Result<(), Failure> {
-        self.question.answer_without(Some(view), |_, asked, write| {
+        self.question.answer(Some(view), |_, asked, write| {
             let (fit, known) = (asked.linear()?, asked.data()?);
             let failed = |e| Failure::of_table(&asked.source.name, e);
             let hidden = views::find(fit, view)?;

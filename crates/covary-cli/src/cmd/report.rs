@@ -1,4 +1,4 @@
-//! `covary report`: one page that says what is in a table, what was learned, and what to doubt.
+//! `covary report`: one page that says what is in a table, what was learned, and its limitations.
 
 use super::said_written;
 use crate::args::{Fitting, Reading, RotationName, Running, Selecting, families, probability, with_families};
@@ -8,21 +8,21 @@ use crate::failure::Failure;
 use crate::input::{Select, Source};
 use crate::interrupt;
 use crate::learn::Narrator;
-use crate::output::{Output, check_places};
+use crate::output::Output;
 use clap::Args;
 use covary::data::Ledger;
 use covary::family::{Family, Kind, Request};
 use covary::model::ColumnMap;
 use covary_report::page::{self, Facts, Study, Subject};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// One page that explains a table: what came in, what was learned, filled and found odd.
 ///
 /// The number of components is chosen, the model fitted, checked on hidden cells, and its gaps
 /// filled, as `covary impute` does. The page is one file that loads nothing from anywhere: send
 /// it, print it, keep it beside the data. It says in plain words what was done, how well, what was
-/// not done and what to doubt, with figures to hover, enlarge and switch, and tables to sort.
+/// not done and its limitations, with figures to hover, enlarge and switch, and tables to sort.
 ///
 /// A table that cannot be modeled gets a page too: it says what came in and why (exit status 1).
 #[derive(Args)]
@@ -68,14 +68,8 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let outputs: Vec<&Path> = self.output.as_deref().into_iter().collect();
-        let places: Vec<&Path> = outputs.iter().copied().chain(self.fitting.checkpoint.as_deref()).collect();
-        check_places(&[&self.data], &places)?;
-        if self.running.json && outputs.is_empty() {
-            return Err(Failure::Call(
-                "--json takes standard output; name a file for the page with -o".to_owned(),
-            ));
-        }
+        let output = self.output.as_deref();
+        self.running.check_one_output("page", &self.data, output, self.fitting.checkpoint.as_deref())?;
         if self.model.kind() != Kind::Linear || self.model.has_views() {
             return Err(Failure::Call(format!(
                 "a report is about one model; give --model {}",
@@ -84,9 +78,9 @@ impl Report {
         }
         let request = self.fitting.request(self.model, self.rotation)?;
         self.running.run(|console| {
-            let output = Output::open(self.output.as_deref())?;
-            let (found, refused) = self.report(console, &output, &request)?;
-            said_written(console, &outputs);
+            let target = Output::open(output)?;
+            let (found, refused) = self.report(console, &target, &request)?;
+            said_written(console, output.as_slice());
             self.running.report(&found)?;
             refused.map_or(Ok(()), Err)
         })

@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Figures and tables of papers made again, with the papers' numbers beside ours.
+/// Figures and tables of papers reproduced, with the papers' numbers beside ours.
 ///
 /// Writes NAME.svg, NAME.json (all facts) and NAME.md for each exhibit, and index.html and index.md
 /// over all that the folder holds, anew after each: what is finished stays after Ctrl-C.

@@ -36,7 +36,7 @@ pub(crate) struct Score {
 
 impl Score {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        self.question.answer(|console, asked, write| {
+        self.question.answer(None, |console, asked, write| {
             let data = asked.data()?;
             let found = asked.learned.row_scores(&data).map_err(|e| asked.refused(e))?;
             let total: f64 = found.log_density.iter().sum();

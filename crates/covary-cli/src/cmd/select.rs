@@ -7,9 +7,9 @@ use crate::failure::Failure;
 use crate::input::{Select as Columns, Source};
 use crate::learn::mapped;
 use clap::Args;
-use covary::Dataset;
 use covary::family::{Family, Kind, Request};
 use covary::select::{Compare, Comparison, ComparisonAt, MixtureComparison, MixtureSize, ReversibleJump};
+use covary::{Dataset, Error};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -133,11 +133,7 @@ impl Select {
                 sample,
                 seed: self.seed,
             };
-            let progress = console.share("comparing numbers of components");
-            let found = compare
-                .run_observed(&data, &|what, done, total| progress.stage(what, done, total))
-                .map_err(failed)?;
-            drop(progress);
+            let found = compared(console, &compare, &data).map_err(failed)?;
             if let Some(doubt) = found.posterior.as_ref().and_then(covary::select::ComponentPosterior::doubt)
             {
                 console.warn(&doubt.to_string());
@@ -149,6 +145,12 @@ impl Select {
             }
         })
     }
+}
+
+/// Every criterion over numbers of components.
+pub(super) fn compared(console: Console, compare: &Compare, data: &Dataset) -> Result<Comparison, Error> {
+    let progress = console.share("comparing numbers of components");
+    compare.run_observed(data, &|what, done, total| progress.stage(what, done, total))
 }
 
 /// Parts of the rows that are held out in turn.

@@ -53,7 +53,7 @@ enum CoordinatesName {
 
 impl Transform {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        self.question.answer(|console, asked, write| {
+        self.question.answer(None, |console, asked, write| {
             let (data, learned) = (asked.data()?, &asked.learned);
             let refused = |e| asked.refused(e);
             let covariances;

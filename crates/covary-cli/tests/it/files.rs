@@ -205,7 +205,7 @@ fn temporary_files(root: &Path) -> Vec<String> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_sample_hears_signals_and_leaves_nothing_behind() {
+fn a_sample_stops_at_signals_and_leaves_nothing_behind() {
     let folder = fitted();
     let root = folder.path();
     let call = "sample wine.covary --rows 99999999999 -o s.csv";

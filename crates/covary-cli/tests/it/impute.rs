@@ -45,7 +45,7 @@ fn a_complete_table_passes_through() {
 }
 
 #[test]
-fn only_the_gaps_of_the_wine_table_change_and_its_intervals_hold_the_truth() {
+fn only_the_gaps_of_the_wine_table_change_and_its_intervals_cover_the_truth() {
     let folder = folder_with_examples();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let gaps = at("examples/wine_gaps.csv");
@@ -79,7 +79,7 @@ fn only_the_gaps_of_the_wine_table_change_and_its_intervals_hold_the_truth() {
     assert_eq!((n, cells.next()), (228, None));
     // 228 cells at 95 %: three standard errors are 4.3 %.
     let share = f64::from(u32::try_from(covered).expect("few")) / 228.0;
-    assert!((share - 0.95).abs() < 0.043, "{covered} of {n} intervals hold the truth");
+    assert!((share - 0.95).abs() < 0.043, "{covered} of {n} intervals cover the truth");
 }
 
 #[test]

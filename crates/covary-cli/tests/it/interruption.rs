@@ -93,7 +93,7 @@ fn ctrl_c_keeps_the_fit_so_far_and_says_so() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let root = folder.path();
     write_table(&root.join("t.csv"));
-    // So many steps that only Ctrl-C ends it.
+    // More steps than end by themselves, so that only Ctrl-C ends it.
     let mut child = start(root, "fit t.csv --components 2 --tol 0 --max-iter 100000000 -o out.covary");
     sleep(Duration::from_millis(1500));
     let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
@@ -156,11 +156,11 @@ fn ctrl_c_ends_what_has_nothing_to_keep() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the command starts");
-        let hears = |status: String| {
+        let listens = |status: String| {
             let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
             u64::from_str_radix(caught.expect("a mask").trim(), 16).expect("a number") & 0b10 != 0
         };
-        while !hears(fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs")) {
+        while !listens(fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs")) {
             sleep(Duration::from_millis(10));
         }
         interrupt(&child);

@@ -114,7 +114,7 @@ fn a_table_that_cannot_be_modeled_gets_a_page_that_says_why() {
 }
 
 #[test]
-fn what_to_doubt_follows_from_the_table() {
+fn limitations_follow_from_the_table() {
     let folder = folder_with_examples();
     let root = folder.path();
     // Three rows that are not of the others' kind, a code for a gap, a column without a value.

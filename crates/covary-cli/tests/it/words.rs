@@ -106,7 +106,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ("classes", format!("k,a,b\n{classes}")),
         ("one_gap", along(30, 3, |i, j, _| (i, j) == (3, 1))),
         ("complete", along(30, 4, |_, _, _| false)),
-        // Which cells are missing follows the component so surely that the probability of it is 0.
+        // Which cells are missing follows the component so closely that the probability of it is 0.
         ("trend", along(300, 4, |_, j, x| j == 0 && x > 0.0)),
     ]
 }

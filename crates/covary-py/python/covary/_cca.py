@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ._fitted import Array
 
 
+@dataclass(eq=False, repr=False)
 class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
     """Canonical correlations of two views of the same rows, and the probabilistic model behind them.
 
@@ -83,16 +85,14 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted
     ((1, 2), True)
     """
 
-    _model: _covary.Model
+    _model: _covary.Model = field(init=False)
 
-    def __init__(
-        self, n_components: int | str | None = "auto", *, ridge: float = 0.0, rank: int | None = None
-    ) -> None:
-        self.n_components = n_components
-        self.ridge = ridge
-        self.rank = rank
+    n_components: int | str | None = "auto"
+    _: KW_ONLY
+    ridge: float = 0.0
+    rank: int | None = None
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # type: ignore[override]
         """Find the canonical variates of two views.
 
         Parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _FAMILIES = {"isotropic": "ppca", "diagonal": "fa"}
 
 
+@dataclass(eq=False, repr=False)
 class PPCAClassifier(ClassifierMixin, Scores, Mixed):
     """A probabilistic PCA for each class: quadratic discriminant analysis with few components and gaps.
 
@@ -70,22 +72,14 @@ class PPCAClassifier(ClassifierMixin, Scores, Mixed):
     array(['high'], dtype='<U4')
     """
 
-    def __init__(
-        self,
-        n_components: int | str | None = "auto",
-        *,
-        noise: str = "isotropic",
-        priors: ArrayLike | None = None,
-        standardize: bool = True,
-        verbose: bool | int = False,
-    ) -> None:
-        self.n_components = n_components
-        self.noise = noise
-        self.priors = priors
-        self.standardize = standardize
-        self.verbose = verbose
+    n_components: int | str | None = "auto"
+    _: KW_ONLY
+    noise: str = "isotropic"
+    priors: ArrayLike | None = None
+    standardize: bool = True
+    verbose: bool | int = False
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # type: ignore[override]
         """Fit a model to the rows of each class.
 
         Parameters
@@ -134,21 +128,9 @@ class PPCAClassifier(ClassifierMixin, Scores, Mixed):
         if "classes_" not in self.__dict__:
             self.classes_ = _classes(model.classes or [])
 
-    def predict(self, X: ArrayLike) -> Array:
-        """The most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; NaN where a cell is missing.
-
-        Returns
-        -------
-        classes : ndarray of shape (n_samples,)
-            Of `classes_`.
-        """
-        found = self.predict_proba(X)
-        return self.classes_[np.argmax(found, axis=1)]
+    def _labels(self, places: Array) -> Array:
+        found: Array = self.classes_[places]
+        return found
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
         """Logarithms of :meth:`predict_proba`.
@@ -165,26 +147,6 @@ class PPCAClassifier(ClassifierMixin, Scores, Mixed):
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
-        """Fresh rows, and the class that each is from.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            How many.
-        random_state : int, RandomState instance or None, default=None
-            Seed; None is 0, so that a call repeats itself.
-
-        Returns
-        -------
-        rows : ndarray of shape (n_samples, n_features)
-            Rows drawn from the classes.
-        classes : ndarray of shape (n_samples,)
-            Their classes.
-        """
-        rows, labels = self._sampled(n_samples, random_state, 1)
-        return rows, self.classes_[labels]
 
     @classmethod
     def _options_of(cls, model: _covary.Mixture) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _ROTATIONS = (None, "varimax", "quartimax", "equamax", "promax", "oblimin")
 
 
+@dataclass(eq=False, repr=False)
 class FactorAnalysis(LinearGaussian):
     """scikit-learn's FactorAnalysis at the maximum of the likelihood; gaps and rotations are welcome.
 
@@ -98,30 +100,17 @@ n_features_in_, feature_names_in_
 
     _family = "fa"
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        tol: float = 1e-2,
-        copy: bool = True,
-        max_iter: int = 1000,
-        noise_variance_init: ArrayLike | None = None,
-        svd_method: str = "randomized",
-        iterated_power: int = 3,
-        rotation: str | None = None,
-        random_state: Any = 0,
-        inference: str = "newton",
-    ) -> None:
-        self.n_components = n_components
-        self.tol = tol
-        self.copy = copy
-        self.max_iter = max_iter
-        self.noise_variance_init = noise_variance_init
-        self.svd_method = svd_method
-        self.iterated_power = iterated_power
-        self.rotation = rotation
-        self.random_state = random_state
-        self.inference = inference
+    n_components: int | None = None
+    _: KW_ONLY
+    tol: float = 1e-2
+    copy: bool = True
+    max_iter: int = 1000
+    noise_variance_init: ArrayLike | None = None
+    svd_method: str = "randomized"
+    iterated_power: int = 3
+    rotation: str | None = None
+    random_state: Any = 0
+    inference: str = "newton"
 
     def _fit_rows(self, rows: Array) -> Self:
         _options.word(self, "svd_method", ("lapack", "randomized"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ._fitted import Array
 
 
+@dataclass(eq=False, repr=False)
 class FastICA(Sources):
     """scikit-learn's FastICA: the same signature and fixed points, sources in one order and sign.
 
@@ -66,10 +68,8 @@ class FastICA(Sources):
         Steps taken.
     converged_ : bool
         Whether they ended by `tol`.
-    n_features_in_ : int
-        Columns of the table.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if they had any.
+    n_features_in_, feature_names_in_
+        As of :class:`PPCA`.
 
     Notes
     -----
@@ -88,46 +88,19 @@ class FastICA(Sources):
      [0.2 0. ]]
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        algorithm: str = "parallel",
-        whiten: str | bool = "unit-variance",
-        fun: str | Callable[..., Any] = "logcosh",
-        fun_args: dict[str, Any] | None = None,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        w_init: ArrayLike | None = None,
-        whiten_solver: str = "svd",
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.algorithm = algorithm
-        self.whiten = whiten
-        self.fun = fun
-        self.fun_args = fun_args
-        self.max_iter = max_iter
-        self.tol = tol
-        self.w_init = w_init
-        self.whiten_solver = whiten_solver
-        self.random_state = random_state
+    n_components: int | None = None
+    _: KW_ONLY
+    algorithm: str = "parallel"
+    whiten: str | bool = "unit-variance"
+    fun: str | Callable[..., Any] = "logcosh"
+    fun_args: dict[str, Any] | None = None
+    max_iter: int = 200
+    tol: float = 1e-4
+    w_init: ArrayLike | None = None
+    whiten_solver: str = "svd"
+    random_state: Any = None
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Separate the sources of a table.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The table, complete.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : FastICA
-            The fitted estimator.
-        """
+    def _fit_rows(self, rows: Array) -> Self:
         algorithm = _options.word(self, "algorithm", ("parallel", "deflation")) or "parallel"
         named = None if callable(self.fun) else _options.word(self, "fun", ("logcosh", "exp", "cube"))
         contrast = named or "logcosh"
@@ -139,13 +112,12 @@ class FastICA(Sources):
         slope = 1.0 if callable(self.fun) else (self.fun_args or {}).get("alpha", 1.0)
         if not isinstance(slope, (int, float)):
             raise OptionError(f"fun_args['alpha'] must be a number from 1 to 2. Got {slope!r} instead.")
-        rows = _table.table(self, X, reset=True)
         n, d = rows.shape
         if asked is not None and self.whiten is False:
-            warnings.warn("Ignoring n_components with whiten=False.", CovaryWarning, stacklevel=2)
+            warnings.warn("Ignoring n_components with whiten=False.", CovaryWarning, stacklevel=3)
             asked = None
         if asked is not None and asked > min(n, d):
-            warnings.warn(f"n_components is too large: it will be set to {min(n, d)}", CovaryWarning, stacklevel=2)
+            warnings.warn(f"n_components is too large: it will be set to {min(n, d)}", CovaryWarning, stacklevel=3)
             asked = None
         start = None if self.w_init is None else check_array(self.w_init, dtype=np.float64, order="C")
         request: _covary.Request = {

@@ -33,6 +33,27 @@ class Fitted(ModelFile, BaseEstimator):
     #: Fitted attributes that are worked out when they are first asked for.
     _when_asked: frozenset[str] = frozenset()
 
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Fit the model to the observed cells of a table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; NaN where a cell is missing.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._fit_rows(_table.table(self, X, reset=True))
+
+    def _fit_rows(self, rows: Array) -> Self:
+        """Fits to a table that was checked and counted."""
+        raise NotImplementedError
+
     def _learned(self, rows: Array, family: str, asked: _covary.Request, names: list[str] | None = None) -> Any:
         """The model of a table, as far as it was asked for; the rest is decided by the library."""
         names = _table.names(self) if names is None else names

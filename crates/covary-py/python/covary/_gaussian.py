@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _covary, _options
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from ._fitted import Array
 
 
+@dataclass(eq=False, repr=False)
 class Gaussian(LinearGaussian):
     """A Gaussian with a full covariance, exact with missing cells.
 
@@ -59,20 +61,12 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
 
     _family = "gaussian"
 
-    def __init__(
-        self,
-        pseudo_rows: float = 5.0,
-        *,
-        standardize: bool = True,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.pseudo_rows = pseudo_rows
-        self.standardize = standardize
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
+    pseudo_rows: float = 5.0
+    _: KW_ONLY
+    standardize: bool = True
+    max_iter: int | None = None
+    tol: float | None = None
+    verbose: bool | int = False
 
     def _fit_rows(self, rows: Array) -> Self:
         return self._learn(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ._fitted import Array
 
 
+@dataclass(eq=False, repr=False)
 class GaussianMixture(Mixture):
     """scikit-learn's Gaussian mixture, with missing cells.
 
@@ -100,45 +102,26 @@ class GaussianMixture(Mixture):
     """
 
     _when_asked = frozenset(("covariances_", "precisions_", "precisions_cholesky_"))
-    covariances_: Array
-    precisions_: Array
-    precisions_cholesky_: Array
+    precisions_: Array = field(init=False)
+    precisions_cholesky_: Array = field(init=False)
 
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        covariance_type: str = "full",
-        tol: float = 1e-3,
-        reg_covar: float = 1e-6,
-        max_iter: int = 100,
-        n_init: int = 1,
-        init_params: str = "kmeans",
-        weights_init: ArrayLike | None = None,
-        means_init: ArrayLike | None = None,
-        precisions_init: ArrayLike | None = None,
-        random_state: Any = None,
-        warm_start: bool = False,
-        verbose: bool | int = 0,
-        verbose_interval: int = 10,
-    ) -> None:
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.tol = tol
-        self.reg_covar = reg_covar
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.init_params = init_params
-        self.weights_init = weights_init
-        self.means_init = means_init
-        self.precisions_init = precisions_init
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.verbose_interval = verbose_interval
+    n_components: int = 1
+    _: KW_ONLY
+    covariance_type: str = "full"
+    tol: float = 1e-3
+    reg_covar: float = 1e-6
+    max_iter: int = 100
+    n_init: int = 1
+    init_params: str = "kmeans"
+    weights_init: ArrayLike | None = None
+    means_init: ArrayLike | None = None
+    precisions_init: ArrayLike | None = None
+    random_state: Any = None
+    warm_start: bool = False
+    verbose: bool | int = 0
+    verbose_interval: int = 10
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: D102
-        rows = _table.table(self, X, reset=True)
+    def _fit_rows(self, rows: Array) -> Self:
         init = _options.word(self, "init_params", ("kmeans", "k-means++", "random", "random_from_data", "auto"))
         kind = _options.word(self, "covariance_type", ("full", "tied", "diag", "spherical"))
         k, n_init = _options.required(self, "n_components"), _options.required(self, "n_init")
@@ -191,8 +174,6 @@ class GaussianMixture(Mixture):
             self._publish(model)
             return self
         return self._take(model, rows)
-
-    fit.__doc__ = Mixture.fit.__doc__
 
     def _given_start(self, k: int, d: int) -> dict[str, Any]:
         """What was said of the start."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ._fitted import Array
 
 
+@dataclass(eq=False, repr=False)
 class GroupFactorAnalysis(LinearGaussian):
     """Components of several views of the same rows: which are shared, and by whom.
 
@@ -98,26 +100,15 @@ class GroupFactorAnalysis(LinearGaussian):
 
     _family = "gfa"
 
-    def __init__(
-        self,
-        n_components: int | str | None = "auto",
-        *,
-        views: Any = None,
-        noise: str | None = None,
-        standardize: bool = True,
-        prior: dict[str, Any] | None = None,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.n_components = n_components
-        self.views = views
-        self.noise = noise
-        self.standardize = standardize
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
+    n_components: int | str | None = "auto"
+    _: KW_ONLY
+    views: Any = None
+    noise: str | None = None
+    standardize: bool = True
+    prior: dict[str, Any] | None = None
+    max_iter: int | None = None
+    tol: float | None = None
+    verbose: bool | int = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the model to the observed cells of the views.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,23 @@ class Sources(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
     _model: _covary.Sources
     # Sources of the library have variance 1.
     _scale: float = 1.0
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Separate the sources of a table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; NaN where a cell is missing, which only `NoisyICA` takes.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._fit_rows(_table.table(self, X, reset=True))
 
     def transform(self, X: ArrayLike, copy: bool = True) -> Array:
         """Sources of rows.
@@ -94,6 +112,7 @@ class Sources(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class InfomaxICA(Sources):
     """Independent components by maximum likelihood, each source with a density of heavy or light tails.
 
@@ -115,26 +134,12 @@ class InfomaxICA(Sources):
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The unmixing: sources are ``(X - mean_) @ components_.T``, of variance 1.
-    mixing_ : ndarray of shape (n_features, n_components)
-        Its pseudo-inverse, columns by decreasing length; in each the entry of largest absolute value is positive.
-    mean_ : ndarray of shape (n_features,)
-        Mean of each column.
-    whitening_ : ndarray of shape (n_components, n_features)
-        The whitening, to rows of variance 1 / n_samples.
     densities_ : list of str
         The density of each source: "super", "sub" or "logistic".
-    kurtosis_ : ndarray of shape (n_components,)
-        Excess kurtosis of each source: 0 for a Gaussian one.
     log_likelihood_ : float
         Of the whitened table, in nats.
-    n_iter_ : int
-        Steps taken.
-    converged_ : bool
-        Whether they ended by `tol`.
-    n_features_in_ : int
-        Columns of the table.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if they had any.
+    mixing_, mean_, whitening_, kurtosis_, n_iter_, converged_, n_features_in_, feature_names_in_
+        As of :class:`FastICA`.
 
     Examples
     --------
@@ -147,37 +152,15 @@ class InfomaxICA(Sources):
     ['sub', 'super']
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        sources: str = "extended",
-        max_iter: int = 500,
-        tol: float = 1e-8,
-    ) -> None:
-        self.n_components = n_components
-        self.sources = sources
-        self.max_iter = max_iter
-        self.tol = tol
+    n_components: int | None = None
+    _: KW_ONLY
+    sources: str = "extended"
+    max_iter: int = 500
+    tol: float = 1e-8
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Separate the sources of a table.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The table, complete.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : InfomaxICA
-            The fitted estimator.
-        """
+    def _fit_rows(self, rows: Array) -> Self:
         sources = _options.word(self, "sources", ("extended", "logistic", "super", "sub"))
         request = _limits(self) | {"inference": "maximum-likelihood", "options": {"sources": sources}}
-        rows = _table.table(self, X, reset=True)
         return self._take(self._learned(rows, "ica", request), rows)  # type: ignore[arg-type]
 
     def _publish(self, model: _covary.Sources, rows: Array | None = None) -> None:
@@ -189,6 +172,7 @@ class InfomaxICA(Sources):
         return super()._options_of(model) | {"sources": model.method[1]["sources"]}
 
 
+@dataclass(eq=False, repr=False)
 class NoisyICA(Fills, Sources):
     """Independent components behind noise, with gaps: Laplace sources, by a variational bound.
 
@@ -219,14 +203,8 @@ class NoisyICA(Fills, Sources):
         Excess kurtosis of a linear estimate of each source: 0 for a Gaussian one.
     lower_bound_ : float
         On the log-likelihood, in nats.
-    n_iter_ : int
-        Steps taken.
-    converged_ : bool
-        Whether they ended by `tol`.
-    n_features_in_ : int
-        Columns of the table.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if they had any.
+    n_iter_, converged_, n_features_in_, feature_names_in_
+        As of :class:`FastICA`.
 
     Notes
     -----
@@ -245,40 +223,17 @@ class NoisyICA(Fills, Sources):
     ((500, 2), False)
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        tied_noise: bool = False,
-        noise_floor: float = 0.005,
-        max_iter: int = 2000,
-        tol: float = 1e-8,
-    ) -> None:
-        self.n_components = n_components
-        self.tied_noise = tied_noise
-        self.noise_floor = noise_floor
-        self.max_iter = max_iter
-        self.tol = tol
+    n_components: int | None = None
+    _: KW_ONLY
+    tied_noise: bool = False
+    noise_floor: float = 0.005
+    max_iter: int = 2000
+    tol: float = 1e-8
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Separate the sources of a table.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The table; NaN where a cell is missing.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : NoisyICA
-            The fitted estimator.
-        """
+    def _fit_rows(self, rows: Array) -> Self:
         floor = _options.number(self, "noise_floor")
         options = {"tied_noise": _options.switch(self, "tied_noise"), "noise_floor": 0.005 if floor is None else floor}
         request = _limits(self) | {"inference": "noisy", "options": options}
-        rows = _table.table(self, X, reset=True)
         return self._take(self._learned(rows, "ica", request), rows)  # type: ignore[arg-type]
 
     def _publish(self, model: _covary.Sources, rows: Array | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _NAMED = ("gaussian", "ppca", "fa", "bpca")
 
 
+@dataclass(eq=False, repr=False)
 class Imputer(TransformerMixin, BaseEstimator):
     """Fill gaps by conditional means under a linear-Gaussian model, and say how certain each is.
 
@@ -61,10 +63,8 @@ class Imputer(TransformerMixin, BaseEstimator):
         The fitted model, over the columns that were not empty.
     indicator_ : MissingIndicator or None
         Of `add_indicator`.
-    n_features_in_ : int
-        Columns of the table.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if they had any.
+    n_features_in_, feature_names_in_
+        As of :class:`PPCA`.
 
     See Also
     --------
@@ -86,26 +86,15 @@ class Imputer(TransformerMixin, BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = False,
-        calibrate: bool = True,
-        bounds: str | None = "auto",
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.estimator = estimator
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.calibrate = calibrate
-        self.bounds = bounds
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any = None
+    _: KW_ONLY
+    missing_values: float = np.nan
+    add_indicator: bool = False
+    keep_empty_features: bool = False
+    calibrate: bool = True
+    bounds: str | None = "auto"
+    random_state: Any = None
+    verbose: bool | int = False
 
     def _estimator(self) -> LinearGaussian:
         """What was asked for, not yet fitted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ._fitted import Array
 
 
+@dataclass(eq=False, repr=False)
 class IncrementalPCA(Principal):
     """scikit-learn's IncrementalPCA: principal components batch by batch; gaps are welcome.
 
@@ -75,37 +77,14 @@ noise_variance_, loadings_, n_features_in_, feature_names_in_
     """
 
     _family = "pca"
-    _stream: _covary.Stream
+    _formats = ("csr", "csc", "lil")
+    _stream: _covary.Stream = field(init=False)
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        whiten: bool = False,
-        copy: bool = True,
-        batch_size: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.whiten = whiten
-        self.copy = copy
-        self.batch_size = batch_size
-
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Find the components of a table, `batch_size` rows at a time.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The table; NaN where a cell is missing (of a dense one).
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : IncrementalPCA
-            The fitted estimator.
-        """
-        return self._fit_rows(_table.table(self, X, reset=True, accept_sparse=["csr", "csc", "lil"]))
+    n_components: int | None = None
+    _: KW_ONLY
+    whiten: bool = False
+    copy: bool = True
+    batch_size: int | None = None
 
     def _fit_rows(self, rows: Any) -> Self:
         size = _options.whole(self, "batch_size", 1)
@@ -181,10 +160,11 @@ noise_variance_, loadings_, n_features_in_, feature_names_in_
     def _projected(self, rows: Array) -> Array:
         return self._stream.transform(rows, self.whiten, n_threads())
 
-    def _filled(self, rows: Array, *, own: bool, return_std: bool) -> Any:
+    def _filled(self, rows: Array, *, own: bool, return_std: bool, level: float | None = None) -> Any:
         values, std = self._stream.impute(rows, n_threads())
+        reach = 1.0 if level is None else _covary.interval_reach(level)
         filled = _table.like(values, rows)
-        return (filled, _table.like(std, rows)) if return_std else filled
+        return (filled, _table.like(reach * std, rows)) if return_std else filled
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Not for a stream: a model file would not go on. Pickle it instead.

@@ -34,27 +34,6 @@ class LinearGaussian(Scores, Draws, ClassNamePrefixFeaturesOutMixin, Transformer
     explained_variance_ratio_: Array
     singular_values_: Array
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Fit the model to the observed cells of a table.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The table; NaN where a cell is missing.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        return self._fit_rows(_table.table(self, X, reset=True))
-
-    def _fit_rows(self, rows: Array) -> Self:
-        """Fits to a table that was checked and counted."""
-        raise NotImplementedError
-
     def _learn(self, rows: Array, **asked: Any) -> Self:
         """Fits what was asked for."""
         below_columns(asked.get("n_components"), rows)

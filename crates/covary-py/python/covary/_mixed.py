@@ -44,6 +44,45 @@ class Mixed(Draws, Fitted):
         rows = self._rows(X)
         return self._model.responsibilities(rows, n_threads())
 
+    def predict(self, X: ArrayLike) -> Array:
+        """The model, or class, that each row most likely belongs to.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN where a cell is missing.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Places among `weights_`, or of `classes_`.
+        """
+        return self._labels(np.argmax(self.predict_proba(X), axis=1))
+
+    def _labels(self, places: Array) -> Array:
+        """What the models at these places are called."""
+        return places
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
+        """Fresh rows, and the model, or class, that each is from.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many.
+        random_state : int, RandomState instance or None, default=None
+            Seed; None is 0, so that a call repeats itself.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_samples, n_features)
+            Rows drawn from the models.
+        labels : ndarray of shape (n_samples,)
+            Where they are from.
+        """
+        rows, places = self._sampled(n_samples, random_state, 1)
+        return rows, self._labels(np.asarray(places))
+
     def model_scores(self, X: ArrayLike) -> Array:
         """Scores of each row under each model: the posterior means of its latent vectors.
 
@@ -64,20 +103,7 @@ class Mixed(Draws, Fitted):
 class Mixture(Scores, DensityMixin, Mixed):
     """Mixtures whose models nobody has named."""
 
-    def predict(self, X: ArrayLike) -> Array:
-        """The model that each row most likely belongs to.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; NaN where a cell is missing.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Places among `weights_`.
-        """
-        return np.argmax(self.predict_proba(X), axis=1)
+    covariances_: Array
 
     def fit_predict(self, X: ArrayLike, y: Any = None) -> Array:
         """Fit, then the model that each row most likely belongs to.
@@ -126,43 +152,6 @@ class Mixture(Scores, DensityMixin, Mixed):
             ``-2 * log_likelihood + 2 * n_parameters``.
         """
         return float(-2.0 * self.score_samples(X).sum() + 2.0 * self._model.n_parameters)
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
-        """Fresh rows, and the model that each is from.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            How many.
-        random_state : int, RandomState instance or None, default=None
-            Seed; None is 0, so that a call repeats itself.
-
-        Returns
-        -------
-        rows : ndarray of shape (n_samples, n_features)
-            Rows drawn from the mixture.
-        labels : ndarray of shape (n_samples,)
-            Their models.
-        """
-        rows, labels = self._sampled(n_samples, random_state, 1)
-        return rows, np.asarray(labels)
-
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Fit the mixture to the observed cells of a table.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The table; NaN where a cell is missing.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        raise NotImplementedError
 
 
 __all__ = ["Mixed", "Mixture"]

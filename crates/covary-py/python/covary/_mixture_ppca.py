@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _covary, _options, _table
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _FAMILIES = {"isotropic": "mppca", "diagonal": "mfa"}
 
 
+@dataclass(eq=False, repr=False)
 class MixturePPCA(Mixture):
     """A mixture of probabilistic PCAs, or of factor analyzers, exact with missing cells.
 
@@ -77,33 +79,19 @@ class MixturePPCA(Mixture):
     """
 
     _when_asked = frozenset(("covariances_",))
-    covariances_: Array
 
-    def __init__(
-        self,
-        n_mixtures: int | str = "auto",
-        *,
-        n_components: int | str | None = "auto",
-        noise: str = "isotropic",
-        standardize: bool = True,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        n_init: int = 12,
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.n_mixtures = n_mixtures
-        self.n_components = n_components
-        self.noise = noise
-        self.standardize = standardize
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.random_state = random_state
-        self.verbose = verbose
+    n_mixtures: int | str = "auto"
+    _: KW_ONLY
+    n_components: int | str | None = "auto"
+    noise: str = "isotropic"
+    standardize: bool = True
+    max_iter: int | None = None
+    tol: float | None = None
+    n_init: int = 12
+    random_state: Any = None
+    verbose: bool | int = False
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: D102
-        rows = _table.table(self, X, reset=True)
+    def _fit_rows(self, rows: Array) -> Self:
         noise = _options.word(self, "noise", ("isotropic", "diagonal"))
         request: _covary.Request = {
             "n_mixtures": _options.size(self, "n_mixtures", 1, or_none=False),
@@ -115,8 +103,6 @@ class MixturePPCA(Mixture):
             "seed": _table.seed_of(self.random_state),
         }
         return self._take(self._learned(rows, _FAMILIES[str(noise)], request), rows)
-
-    fit.__doc__ = Mixture.fit.__doc__
 
     def _publish(self, model: _covary.Mixture, rows: Array | None = None) -> None:
         super()._publish(model)

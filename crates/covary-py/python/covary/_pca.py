@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,26 @@ class Principal(LinearGaussian):
     """What PCA and IncrementalPCA share: projections, in the units of the table."""
 
     _principal: _covary.Principal
+    #: The sparse matrices that are taken.
+    _formats: tuple[str, ...] = ("csr", "csc")
     whiten: bool
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Find the principal components of a table; :class:`IncrementalPCA` takes `batch_size` rows at a time.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The table; NaN where a cell is missing (of a dense one).
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._fit_rows(_table.table(self, X, reset=True, accept_sparse=self._formats))
 
     def _publish_principal(self, found: _covary.Principal, rows: Any) -> None:
         self._principal = found
@@ -127,6 +147,7 @@ class Principal(LinearGaussian):
         return self._principal.covariance()
 
 
+@dataclass(eq=False, repr=False)
 class PCA(Principal):
     """scikit-learn's PCA: the same signature, attributes and numbers, and gaps are welcome.
 
@@ -174,10 +195,8 @@ class PCA(Principal):
         Of the observed cells, in nats; NaN where the components leave no noise.
     n_iter_ : int
         Steps of the fit with gaps; 1 for the closed form.
-    n_features_in_ : int
-        Columns of the table.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if they had any.
+    n_features_in_, feature_names_in_
+        As of :class:`PPCA`.
 
     See Also
     --------
@@ -209,28 +228,16 @@ class PCA(Principal):
 
     _family = "pca"
 
-    def __init__(
-        self,
-        n_components: int | float | str | None = None,
-        *,
-        copy: bool = True,
-        whiten: bool = False,
-        svd_solver: str = "auto",
-        tol: float = 0.0,
-        iterated_power: int | str = "auto",
-        n_oversamples: int = 10,
-        power_iteration_normalizer: str = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.copy = copy
-        self.whiten = whiten
-        self.svd_solver = svd_solver
-        self.tol = tol
-        self.iterated_power = iterated_power
-        self.n_oversamples = n_oversamples
-        self.power_iteration_normalizer = power_iteration_normalizer
-        self.random_state = random_state
+    n_components: int | float | str | None = None
+    _: KW_ONLY
+    copy: bool = True
+    whiten: bool = False
+    svd_solver: str = "auto"
+    tol: float = 0.0
+    iterated_power: int | str = "auto"
+    n_oversamples: int = 10
+    power_iteration_normalizer: str = "auto"
+    random_state: Any = None
 
     def _asked(self, n: int, d: int, solver: str) -> Any:
         """`n_components`, held against the table and the solver as scikit-learn does."""
@@ -268,32 +275,14 @@ class PCA(Principal):
             )
         return float(asked)
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Find the principal components of a table.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The table; NaN where a cell is missing (of a dense one).
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : PCA
-            The fitted estimator.
-        """
-        solver = _options.word(self, "svd_solver", _SOLVERS) or "auto"
+    def _fit_rows(self, rows: Any) -> Self:
+        solver, tol = _options.word(self, "svd_solver", _SOLVERS) or "auto", _options.number(self, "tol")
         _options.switch(self, "whiten")
-        if sparse.issparse(X) and solver not in ("auto", "arpack", "covariance_eigh"):
+        if sparse.issparse(rows) and solver not in ("auto", "arpack", "covariance_eigh"):
             raise TypeError(
                 'PCA only support sparse inputs with the "arpack" and "covariance_eigh" solvers, while '
                 f'"{solver}" was passed. See TruncatedSVD for a possible alternative.'
             )
-        return self._fit_rows(_table.table(self, X, reset=True, accept_sparse=["csr", "csc"]))
-
-    def _fit_rows(self, rows: Any) -> Self:
-        solver, tol = self.svd_solver, _options.number(self, "tol")
         if solver == "auto" and sparse.issparse(rows):
             solver = "arpack"
         n, d = rows.shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _covary, _options, _table
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ._fitted import Array
 
 
+@dataclass(eq=False, repr=False)
 class PPCA(LinearGaussian):
     """Probabilistic PCA, exact with missing cells.
 
@@ -103,24 +105,14 @@ class PPCA(LinearGaussian):
 
     _family = "ppca"
 
-    def __init__(
-        self,
-        n_components: int | float | str = "auto",
-        *,
-        inference: str | None = None,
-        standardize: bool = True,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.n_components = n_components
-        self.inference = inference
-        self.standardize = standardize
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    n_components: int | float | str = "auto"
+    _: KW_ONLY
+    inference: str | None = None
+    standardize: bool = True
+    max_iter: int | None = None
+    tol: float | None = None
+    random_state: Any = None
+    verbose: bool | int = False
 
     def _fit_rows(self, rows: Array) -> Self:
         _options.word(self, "inference", (None, "spectral", "em"))
@@ -139,6 +131,7 @@ class PPCA(LinearGaussian):
         return {"n_components": model.n_components, "standardize": model.standardized}
 
 
+@dataclass(eq=False, repr=False)
 class BayesianPCA(LinearGaussian):
     """Bayesian PCA: components that are not needed are dropped, and intervals include that the
     parameters were estimated.
@@ -199,26 +192,15 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
 
     _family = "bpca"
 
-    def __init__(
-        self,
-        n_components: int | str = "auto",
-        *,
-        inference: str = "structured",
-        standardize: bool = True,
-        prior: dict[str, Any] | None = None,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.n_components = n_components
-        self.inference = inference
-        self.standardize = standardize
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    n_components: int | str = "auto"
+    _: KW_ONLY
+    inference: str = "structured"
+    standardize: bool = True
+    prior: dict[str, Any] | None = None
+    max_iter: int | None = None
+    tol: float | None = None
+    random_state: Any = None
+    verbose: bool | int = False
 
     def _fit_rows(self, rows: Array) -> Self:
         _options.word(self, "inference", ("structured", "mean_field", "evidence", "gibbs"))

@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.utils.validation import _get_feature_names
 
 from . import _covary, _table
+from ._families import FAMILIES
+from ._mixed import Mixture
 from ._threads import n_threads
 from .exceptions import DataError, OptionError
 
@@ -145,8 +147,10 @@ def select(
     >>> covary.select(X, standardize=False).recommended
     2
     """
-    if model not in ("ppca", "mppca", "mfa", "gmm"):
-        raise OptionError(f"model must be 'ppca', 'mppca', 'mfa' or 'gmm', got {model!r}")
+    mixtures = [name for name, cls in FAMILIES.items() if issubclass(cls, Mixture)]
+    if model not in ("ppca", *mixtures):
+        *others, last = ("ppca", *mixtures)
+        raise OptionError(f"model must be {', '.join(map(repr, others))} or {last!r}, got {model!r}")
     for name, value, least in (
         ("max_components", 0 if max_components is None else max_components, 0),
         ("max_mixtures", max_mixtures, 1),
@@ -156,62 +160,12 @@ def select(
     names = _get_feature_names(X)
     rows = _table.array(X, order="C", ensure_all_finite=False, ensure_min_samples=2)
     labels = None if names is None else [str(name) for name in names]
-    if model != "ppca":
-        return _mixtures(rows, labels, model, max_components, max_mixtures, standardize, random_state)
-    found = _covary.compare(
-        rows,
-        labels,
-        max_components=10 if max_components is None else max_components,
-        standardize=standardize,
-        seed=_table.seed_of(random_state),
-        threads=n_threads(),
-    )
-    columns = (
-        "log_likelihood", "aic", "bic", "log_evidence", "held_out", "held_out_error", "held_out_rmse",
-        "lower_bound",
-    )  # fmt: skip
-    table = {"n_components": np.asarray(found["n_components"]), **{name: found[name] for name in columns}}
-    return Comparison(
-        recommended=found["recommended"],
-        by=found["by"],
-        choices=found["choices"],
-        table=table,
-        n_hidden=found["n_hidden"],
-        explanation=found["explanation"],
-    )
-
-
-def _mixtures(
-    rows: NDArray[Any],
-    names: list[str] | None,
-    model: str,
-    max_components: int | None,
-    max_mixtures: int,
-    standardize: bool,
-    random_state: Any,
-) -> MixtureComparison:
-    found = _covary.compare_mixtures(
-        rows,
-        names,
-        model,
-        max_mixtures=max_mixtures,
-        max_components=max_components,
-        standardize=standardize,
-        seed=_table.seed_of(random_state),
-        threads=n_threads(),
-    )
-    columns = (
-        "n_mixtures", "n_components", "n_parameters", "log_likelihood", "bic", "held_out", "held_out_error",
-    )  # fmt: skip
-    n_mixtures, n_components = found["recommended"]
-    return MixtureComparison(
-        n_mixtures=n_mixtures,
-        n_components=n_components,
-        by="bic",
-        choices={"bic": found["recommended"], "held_out": found["best_held_out"]},
-        table={name: np.asarray(found[name]) for name in columns},
-        explanation=found["explanation"],
-    )
+    asked: dict[str, Any] = {"standardize": standardize, "seed": _table.seed_of(random_state), "threads": n_threads()}
+    if model in mixtures:
+        asked |= {"max_mixtures": max_mixtures, "max_components": max_components}
+        return MixtureComparison(by="bic", **_covary.compare_mixtures(rows, labels, model, **asked))
+    most = 10 if max_components is None else max_components
+    return Comparison(**_covary.compare(rows, labels, max_components=most, **asked))
 
 
 @dataclass(frozen=True)

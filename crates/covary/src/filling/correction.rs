@@ -318,6 +318,11 @@ impl Correction {
         Ok((!columns.is_empty()).then_some(Self { center, scale, columns }))
     }
 
+    /// The columns that are corrected, ascending.
+    pub fn columns(&self) -> impl Iterator<Item = usize> {
+        self.columns.iter().map(|column| column.column)
+    }
+
     /// Corrects cells that the Gaussian filled, all gaps of `data`.
     pub(crate) fn correct(&self, data: &Dataset, cells: &mut [FilledCell]) {
         let mut filled = data.values().clone();

@@ -1,13 +1,13 @@
 //! Cells hidden the way the gaps of the table lie [M 3.1].
 
+use crate::model::FilledCell;
 use crate::parallel::copied;
+use crate::select::CheckedCell;
 use crate::{Dataset, Error, Matrix};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Share of the observed cells that a set hides.
-const SHARE: f64 = 0.1;
 /// Fewest visible cells of a column.
 const FEWEST: usize = 3;
 
@@ -22,17 +22,53 @@ pub struct HiddenSet {
     pub transplanted: bool,
 }
 
-/// A table with about a tenth of its observed cells hidden, at most `most` cells: rows lose what another row lacks, so that
-/// hidden cells lie as gaps do, alone, in blocks or in runs [M 3.1.1]. Cells are hidden at random in a table without gaps.
+/// Which cells to hide.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hiding {
+    /// Share of the observed cells. A tenth leaves a fit close to that of the whole table.
+    pub share: f64,
+    /// Most cells.
+    pub most: usize,
+    /// Fewest cells that a column keeps; half of them, and three, are always kept.
+    pub fewest: usize,
+    /// Seed of all sets.
+    pub seed: u64,
+    /// The number of the set.
+    pub set: u64,
+}
+
+impl Default for Hiding {
+    fn default() -> Self {
+        Self { share: 0.1, most: usize::MAX, fewest: FEWEST, seed: 0, set: 0 }
+    }
+}
+
+/// Rows up to which a table has several sets of hidden cells [M 3.7].
+pub(crate) const MANY_ROWS: usize = 4000;
+/// Cells of all sets together, or of the one set of a long table.
+const CELLS: usize = 20_000;
+/// Numbers of sets.
+const FEWEST_SETS: usize = 4;
+const MOST_SETS: usize = 12;
+
+/// How many sets of hidden cells choose and calibrate, and how many cells each has at most [M 3.1.2].
+pub(crate) fn sets_of(data: &Dataset) -> (usize, usize) {
+    if data.n_rows() > MANY_ROWS {
+        return (1, CELLS);
+    }
+    (CELLS.div_ceil(data.n_observed().max(1)).clamp(FEWEST_SETS, MOST_SETS), usize::MAX)
+}
+
+/// A table with some of its observed cells hidden: rows lose what another row lacks, so that hidden cells lie as gaps do,
+/// alone, in blocks or in runs [M 3.1.1]. Cells are hidden at random in a table without gaps.
 ///
-/// Every row keeps a cell, every column half of its cells, at least three and at least `fewest` of them, and two values. The
-/// set depends on the seed and its own number alone.
+/// Every row keeps a cell, every column enough of them and two values. The set depends on the seed and its own number alone.
 ///
 /// ```
-/// use covary::{data::{simulate, Shape}, filling::hide_as_gaps_lie};
+/// use covary::{data::{simulate, Shape}, filling::{hide_as_gaps_lie, Hiding}};
 /// let (whole, _) = simulate::ppca(Shape { rows: 200, columns: 6, n_components: 2 }, /* seed */ 1);
 /// let table = simulate::hide(&whole, 0.2, /* seed */ 2);
-/// let set = hide_as_gaps_lie(&table, usize::MAX, 3, /* seed */ 0, /* set */ 0)?;
+/// let set = hide_as_gaps_lie(&table, &Hiding::default())?;
 /// let hidden = table.n_observed() - set.visible.n_observed();
 /// assert!(set.transplanted && (85..=100).contains(&hidden));
 /// # Ok::<(), covary::Error>(())
@@ -40,19 +76,14 @@ pub struct HiddenSet {
 ///
 /// # Errors
 /// [`Error::TooFewToHide`] if the table cannot spare a cell.
-pub fn hide_as_gaps_lie(
-    data: &Dataset,
-    most: usize,
-    fewest: usize,
-    seed: u64,
-    set: u64,
-) -> Result<HiddenSet, Error> {
+pub fn hide_as_gaps_lie(data: &Dataset, hiding: &Hiding) -> Result<HiddenSet, Error> {
+    let &Hiding { share, most, fewest, seed, set } = hiding;
     let (n, d) = (data.n_rows(), data.n_columns());
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(set);
     let gaps_of = |i: usize| data.row(i).iter().filter(|v| v.is_nan()).count();
     let donors: Vec<usize> = (0..n).filter(|&i| (1..d).contains(&gaps_of(i))).collect();
-    let wanted = ((SHARE * data.n_observed() as f64).round() as usize).clamp(1, most);
+    let wanted = ((share * data.n_observed() as f64).round() as usize).clamp(1, most);
     let mut order: Vec<usize> = (0..n).collect();
     order.shuffle(&mut rng);
     let mut cells = copied(data.values().as_slice());
@@ -64,7 +95,7 @@ pub fn hide_as_gaps_lie(
         }
         let row = data.row(i);
         let taken: Vec<usize> = if donors.is_empty() {
-            (0..d).filter(|_| rng.random::<f64>() < SHARE).filter(|&j| !row[j].is_nan()).collect()
+            (0..d).filter(|_| rng.random::<f64>() < share).filter(|&j| !row[j].is_nan()).collect()
         } else {
             let lacking = data.row(donors[rng.random_range(0..donors.len())]);
             (0..d).filter(|&j| lacking[j].is_nan() && !row[j].is_nan()).collect()
@@ -113,6 +144,13 @@ fn give_back(data: &Dataset, cells: &mut [f64], rows: &[usize], fewest: usize) {
     }
 }
 
+/// The columns that have gaps, most first.
+pub(crate) fn most_gaps(gaps: &[usize]) -> Vec<usize> {
+    let mut columns: Vec<usize> = (0..gaps.len()).filter(|&j| gaps[j] > 0).collect();
+    columns.sort_by_key(|&j| std::cmp::Reverse(gaps[j]));
+    columns
+}
+
 impl HiddenSet {
     /// The rows with hidden cells, as they are visible.
     ///
@@ -120,6 +158,15 @@ impl HiddenSet {
     /// Never, for a set that hides cells.
     pub fn visible_rows(&self) -> Result<Dataset, Error> {
         self.visible.of_rows(&self.rows)
+    }
+
+    /// Of cells that fill those rows, the ones that were hidden from `data`, with what they hold.
+    pub fn checked(&self, data: &Dataset, cells: Vec<FilledCell>) -> Vec<CheckedCell> {
+        let of = |cell: FilledCell| {
+            let row = self.rows[cell.row];
+            CheckedCell { truth: data.row(row)[cell.column], cell: FilledCell { row, ..cell } }
+        };
+        cells.into_iter().map(of).filter(|checked| !checked.truth.is_nan()).collect()
     }
 }
 
@@ -137,8 +184,8 @@ mod tests {
             (0..40).for_each(|i| values[(i, 4)] = if i == 7 { 1.0 } else { 0.0 });
             let table = Dataset::new(values).unwrap();
             for set in 0..20 {
-                let hidden = hide_as_gaps_lie(&table, usize::MAX, 3, seed, set).unwrap();
-                let again = hide_as_gaps_lie(&table, usize::MAX, 3, seed, set).unwrap();
+                let hidden = hide_as_gaps_lie(&table, &Hiding { seed, set, ..Hiding::default() }).unwrap();
+                let again = hide_as_gaps_lie(&table, &Hiding { seed, set, ..Hiding::default() }).unwrap();
                 let bits = |d: &Dataset| d.values().as_slice().iter().map(|v| v.to_bits()).collect::<Vec<_>>();
                 assert_eq!(bits(&hidden.visible), bits(&again.visible));
                 assert_eq!(hidden.transplanted, !table.is_complete());
@@ -164,7 +211,7 @@ mod tests {
         let mut values = whole.into_values();
         (0..30).for_each(|i| (0..3).for_each(|j| values[(i, j)] = f64::NAN));
         let table = Dataset::new(values).unwrap();
-        let set = hide_as_gaps_lie(&table, usize::MAX, 3, 0, 0).unwrap();
+        let set = hide_as_gaps_lie(&table, &Hiding::default()).unwrap();
         for &i in &set.rows {
             let gaps: Vec<bool> = set.visible.row(i).iter().map(|v| v.is_nan()).collect();
             assert_eq!(gaps, [true, true, true, false, false, false]);

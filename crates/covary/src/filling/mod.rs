@@ -21,8 +21,9 @@ mod score;
 
 pub use calibration::{ColumnCalibration, calibrate};
 pub use correction::Correction;
-pub(crate) use correction::Widths;
-pub use hidden::{HiddenSet, hide_as_gaps_lie};
+pub(crate) use correction::{ColumnCorrection, Widths};
+pub use hidden::{HiddenSet, Hiding, hide_as_gaps_lie};
+pub(crate) use hidden::{MANY_ROWS, most_gaps, sets_of};
 pub use limits::limits_of;
 pub use ridge::{Regression, regress};
 pub use score::{Gain, crps, weights_by_gaps};

@@ -308,6 +308,7 @@ impl Table {
         let mut sheet = Sheet::default();
         sheet.push("row", Cells::Integers(cells.iter().map(|c| c.row as i64 + 1).collect()));
         sheet.push("column", Cells::Text(cells.iter().map(|c| name(c.column)).collect()));
+        sheet.push("value", Cells::Numbers(cells.iter().map(FilledCell::value).collect()));
         sheet.push("mean", Cells::Numbers(cells.iter().map(|c| c.mean).collect()));
         sheet.push("sd", Cells::Numbers(cells.iter().map(|c| c.sd).collect()));
         sheet.push("lower", Cells::Numbers(intervals.iter().map(|i| i.0).collect()));

@@ -1,13 +1,13 @@
 //! A model learned to fill gaps: chosen, corrected and calibrated by hidden cells of its own table [M 3].
 
-use super::{Checking, Watch};
+use super::{Seen, Watch};
 use crate::family::{Components, Family, ForFilling, Request};
 use crate::filling::{
-    Calibration, Candidate, Correction, Filling, Gain, HiddenSet, Tried, Widths, calibrate, crps,
-    hide_as_gaps_lie, limits_of, weights_by_gaps,
+    Calibration, Candidate, Correction, Filling, Gain, HiddenSet, Hiding, MANY_ROWS, Tried, Widths, calibrate,
+    crps, hide_as_gaps_lie, limits_of, most_gaps, sets_of, weights_by_gaps,
 };
-use crate::infer::{FullCovariance, stop_flag};
-use crate::learned::{Learned, Refit};
+use crate::infer::FullCovariance;
+use crate::learned::Learned;
 use crate::model::{ColumnMap, FilledCell};
 use crate::{Dataset, Error, Estimator, LinearGaussian, Method, Spec, parallel};
 use std::ops::ControlFlow;
@@ -26,13 +26,6 @@ const TOO_MUCH_WORK: f64 = 1e9;
 /// Pseudo-rows tried where fits take long.
 const FEW_BELOW: [f64; 2] = [1.0, 0.1];
 const FEW_ABOVE: [f64; 1] = [30.0];
-/// Rows that choose the pseudo-rows, at most, and up to which all sets calibrate [M 3.7].
-const MANY_ROWS: usize = 4000;
-/// Cells of all sets together, or of the one set of a long table.
-const CELLS: usize = 20_000;
-/// Numbers of sets.
-const FEWEST_SETS: usize = 4;
-const MOST_SETS: usize = 12;
 /// Observed cells from which on two sets are enough to choose.
 const FOR_TWO_SETS: usize = 2000;
 /// Fewest distinct hidden cells to choose by, and to calibrate by [M 3.1.4].
@@ -55,17 +48,12 @@ impl Hidden {
     }
 }
 
-/// How many sets of hidden cells a table has, and how many cells each at most.
-pub(crate) fn sets_of(data: &Dataset) -> (usize, usize) {
-    if data.n_rows() > MANY_ROWS {
-        return (1, CELLS);
-    }
-    (CELLS.div_ceil(data.n_observed().max(1)).clamp(FEWEST_SETS, MOST_SETS), usize::MAX)
-}
-
 /// The first `n` sets of a table; fewer or none where it cannot spare the cells.
 fn sets(data: &Dataset, (n, most): (usize, usize), fewest: usize, seed: u64) -> Result<Vec<HiddenSet>, Error> {
-    let set = |r: usize| match hide_as_gaps_lie(data, most, fewest, seed, r as u64) {
+    let set = |r: usize| match hide_as_gaps_lie(
+        data,
+        &Hiding { most, fewest, seed, set: r as u64, ..Hiding::default() },
+    ) {
         Err(Error::TooFewToHide { .. }) => Ok(None),
         found => found.map(Some),
     };
@@ -136,10 +124,9 @@ impl Request {
             request = if work_of_step(data) > TOO_MUCH_WORK {
                 Self { family: Family::Ppca, n_components: Some(Components::Auto), ..request }
             } else {
-                tried = choose_pseudo_rows(data, self.seed, watch)?;
-                let taken = tried.iter().rev().find(|tried| tried.taken).map(|tried| tried.candidate);
-                let Some(Candidate::PseudoRows(lambda)) = taken else { unreachable!("one is taken") };
-                request.of_pseudo_rows(lambda)
+                let pseudo_rows;
+                (pseudo_rows, tried) = choose_pseudo_rows(data, self.seed, watch)?;
+                request.of_pseudo_rows(pseudo_rows)
             };
         }
         let mut learned = request.learn_data(table, map, data, watch)?;
@@ -178,7 +165,7 @@ impl Request {
         data: &Dataset,
         watch: &dyn Watch,
     ) -> Result<(), Error> {
-        let sets = sets(data, sets_of(data), learned.n_components().min(data.n_rows() / 2) + 1, self.seed)?;
+        let sets = sets(data, sets_of(data), learned.fewest_cells(), self.seed)?;
         let correction = match learned.linear() {
             Ok(fit) if correct && !sets.is_empty() => {
                 Correction::learn(&fit.model, data, &most_gaps(&gaps(data)), Widths::Best, self.seed)?
@@ -186,10 +173,15 @@ impl Request {
             _ => None,
         };
         let predicted = parallel::try_map(sets.len(), |r| {
-            self.predict(learned, data, &sets[r], correction.as_ref(), watch)
+            learned.predict_hidden(self, &sets[r], correction.as_ref(), &mut Seen::Checking(watch))
         })?;
-        let (plain, corrected): (Vec<_>, Vec<_>) = predicted.into_iter().unzip();
-        let (plain, corrected) = (plain.concat(), corrected.concat());
+        let (mut plain, mut corrected) = (Vec::new(), Vec::new());
+        for (predicted, set) in predicted.into_iter().zip(&sets) {
+            // Sources are not fitted again.
+            let Some(predicted) = predicted else { return Ok(()) };
+            plain.extend(hidden_of(data, set, &predicted.plain));
+            corrected.extend(hidden_of(data, set, &predicted.corrected.unwrap_or_default()));
+        }
         let enough = distinct(&plain);
         let columns: Vec<usize> = plain.iter().map(|cell| cell.column).collect();
         let weights = weights_by_gaps(&columns, &gaps(data));
@@ -228,43 +220,6 @@ impl Request {
         }
         Ok(())
     }
-
-    /// What the model, fitted without them, predicts for the hidden cells of a set, and what its correction makes of that.
-    fn predict(
-        &self,
-        learned: &Learned,
-        data: &Dataset,
-        set: &HiddenSet,
-        correction: Option<&Correction>,
-        watch: &dyn Watch,
-    ) -> Result<(Vec<Hidden>, Vec<Hidden>), Error> {
-        let mut observer = Checking(watch);
-        let refit = learned.refit(self, &set.visible, &mut observer)?;
-        let rows = set.visible_rows()?;
-        let mut cells = refit.cells(&rows, stop_flag(&mut observer))?;
-        let plain = hidden_of(data, set, &cells);
-        let Some(known) = correction else { return Ok((plain, Vec::new())) };
-        if let Refit::Linear(fit) = &refit {
-            let lost: Vec<usize> = (0..data.n_columns())
-                .map(|j| data.n_observed_by_column()[j] - set.visible.n_observed_by_column()[j])
-                .collect();
-            let columns = most_gaps(&lost);
-            let learned =
-                Correction::learn(&fit.model, &set.visible, &columns, Widths::Of(known), self.seed)?;
-            if let Some(correction) = learned {
-                correction.correct(&rows, &mut cells);
-            }
-        }
-        let corrected = hidden_of(data, set, &cells);
-        Ok((plain, corrected))
-    }
-}
-
-/// The columns that have any, most first.
-fn most_gaps(gaps: &[usize]) -> Vec<usize> {
-    let mut columns: Vec<usize> = (0..gaps.len()).filter(|&j| gaps[j] > 0).collect();
-    columns.sort_by_key(|&j| std::cmp::Reverse(gaps[j]));
-    columns
 }
 
 /// The same cells predicted by the mean of the visible cells of their column.
@@ -289,10 +244,9 @@ fn column_means(data: &Dataset, sets: &[HiddenSet], cells: &[Hidden]) -> Vec<Hid
     out
 }
 
-/// The number of pseudo-rows whose predictions of hidden cells are best, if better than by the default [M 3.2.4].
-fn choose_pseudo_rows(data: &Dataset, seed: u64, watch: &dyn Watch) -> Result<Vec<Tried>, Error> {
-    let zero = Gain { mean: 0.0, standard_error: 0.0 };
-    let default = Tried { candidate: Candidate::PseudoRows(DEFAULT), crps: f64::NAN, gain: zero, taken: true };
+/// The number of pseudo-rows whose predictions of hidden cells are best, if better than by the default, and all that were
+/// tried; none where too few cells can be hidden [M 3.2.4].
+fn choose_pseudo_rows(data: &Dataset, seed: u64, watch: &dyn Watch) -> Result<(f64, Vec<Tried>), Error> {
     let sample;
     let few = if data.n_rows() > MANY_ROWS {
         sample = data.of_rows(&data.spread_rows(MANY_ROWS))?;
@@ -344,25 +298,28 @@ fn choose_pseudo_rows(data: &Dataset, seed: u64, watch: &dyn Watch) -> Result<Ve
         all.map(|cells| cells.concat()).filter(|cells| cells.iter().all(|c| c.mean.is_finite() && c.sd.is_finite()))
     };
     let Some(plain) = of_candidate(0).filter(|cells| distinct(cells) >= TO_CHOOSE) else {
-        return Ok(vec![default]);
+        return Ok((DEFAULT, Vec::new()));
     };
     let columns: Vec<usize> = plain.iter().map(|cell| cell.column).collect();
     let weights = weights_by_gaps(&columns, &gaps(few));
     let scores = |cells: &[Hidden]| cells.iter().map(Hidden::crps).collect::<Vec<_>>();
     let mean = |scores: &[f64]| weights.iter().zip(scores).map(|(w, s)| w * s).sum::<f64>();
     let base = scores(&plain);
-    let mut tried = vec![Tried { crps: mean(&base), ..default }];
+    let zero = Gain { mean: 0.0, standard_error: 0.0 };
+    let candidate = Candidate::PseudoRows(DEFAULT);
+    let mut tried = vec![Tried { candidate, crps: mean(&base), gain: zero, taken: true }];
+    let mut numbers = vec![DEFAULT];
     for (k, &lambda) in below.iter().chain(above).enumerate() {
         if let Some(cells) = of_candidate(k + 1) {
             let own = scores(&cells);
             let gain = Gain::of(&base, &own, &weights);
             let candidate = Candidate::PseudoRows(lambda);
+            numbers.push(lambda);
             tried.push(Tried { candidate, crps: mean(&own), gain, taken: false });
         }
     }
     let best = (0..tried.len()).min_by(|&a, &b| tried[a].crps.total_cmp(&tried[b].crps)).expect("the default");
     tried[best].taken = best == 0 || tried[best].gain.counts();
-    // The order of asking does not matter; that of the numbers does to readers.
-    tried[1..].sort_by_key(|t| t.taken);
-    Ok(tried)
+    let taken = if tried[best].taken { best } else { 0 };
+    Ok((numbers[taken], tried))
 }

@@ -48,7 +48,7 @@ use crate::{Dataset, Error, Estimator, Fit, LinearGaussian, Matrix, Method, Spec
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
-/// Watches [`Request::learn_observed`]: hears of everything that was decided and done, and may end it.
+/// Watches [`Request::learn_observed`]: is called with everything that was decided and done, and may end it.
 pub trait Watch: Sync {
     /// Which columns are in the model.
     fn mapped(&self, _map: &ColumnMap) {}
@@ -120,34 +120,38 @@ pub trait Watch: Sync {
 
 impl Watch for () {}
 
-/// The fit, as who watches the whole sees it.
-struct Fitting<'a>(&'a dyn Watch);
+/// A fit, or that of a check, as who watches the whole sees it.
+enum Seen<'a> {
+    Fitting(&'a dyn Watch),
+    Checking(&'a dyn Watch),
+}
 
-impl Observer for Fitting<'_> {
+impl Observer for Seen<'_> {
     fn step(&mut self, step: &Step) -> ControlFlow<()> {
-        self.0.fitting(step)
+        match self {
+            Self::Fitting(watch) => watch.fitting(step),
+            Self::Checking(watch) => watch.checking(step),
+        }
     }
 
     fn decomposing(&mut self, begins: bool) -> ControlFlow<()> {
-        self.0.decomposing(begins)
+        match self {
+            Self::Fitting(watch) => watch.decomposing(begins),
+            Self::Checking(_) => ControlFlow::Continue(()),
+        }
     }
 
     fn stop_flag(&self) -> Option<&AtomicBool> {
-        self.0.stop_flag()
+        let (Self::Fitting(watch) | Self::Checking(watch)) = self;
+        watch.stop_flag()
     }
 }
 
-/// The check, likewise.
-struct Checking<'a>(&'a dyn Watch);
-
-impl Observer for Checking<'_> {
-    fn step(&mut self, step: &Step) -> ControlFlow<()> {
-        self.0.checking(step)
-    }
-
-    fn stop_flag(&self) -> Option<&AtomicBool> {
-        self.0.stop_flag()
-    }
+/// What is learned from, how large a model, and who watches.
+struct Work<'a> {
+    data: &'a Dataset,
+    choice: &'a Choice,
+    watch: &'a dyn Watch,
 }
 
 impl Request {
@@ -181,6 +185,9 @@ impl Request {
         self.check()?;
         watch.mapped(map);
         let data = map.dataset(table)?;
+        if let Some(j) = data.n_observed_by_column().iter().position(|&n| n == 0) {
+            return Err(Error::EmptyColumn { column: data.column_names()[j].clone() });
+        }
         if let Some(how) = self.filling {
             return self.learn_filling(how, table, map, &data, watch);
         }
@@ -198,11 +205,12 @@ impl Request {
         let method = self.method(data)?;
         let choice = self.choose(data, &method, &|done, total| watch.choosing(done, total))?;
         watch.chosen(&choice);
+        let work = Work { data, choice: &choice, watch };
         let mut learned = match (self.family.kind(), &self.classes) {
-            (Kind::Linear, None) => self.linear(data, method.linear()?, &choice, watch)?,
-            (_, Some(_)) => self.by_class(data, method.linear()?, &choice, watch)?,
-            (Kind::Mixture, None) => self.mixture(data, method.mixture()?, &choice, watch)?,
-            (Kind::Sources, None) => sources(data, method, &choice, watch)?,
+            (Kind::Linear, None) => self.linear(&work, method.linear()?)?,
+            (_, Some(_)) => self.by_class(&work, method.linear()?)?,
+            (Kind::Mixture, None) => self.mixture(&work, method.mixture()?)?,
+            (Kind::Sources, None) => sources(&work, method)?,
         };
         let named = |&(j, value): &(usize, f64)| Constant { name: table.column_names()[j].clone(), value };
         learned.constants = map.constants.iter().map(named).collect();
@@ -211,20 +219,14 @@ impl Request {
         Ok(learned)
     }
 
-    fn linear(
-        &self,
-        data: &Dataset,
-        method: &Method,
-        choice: &Choice,
-        watch: &dyn Watch,
-    ) -> Result<Learned, Error> {
+    fn linear(&self, &Work { data, choice, watch }: &Work<'_>, method: &Method) -> Result<Learned, Error> {
         // One factor less than columns reaches every covariance: what is asked for beyond is zero, but by the steps of
         // scikit-learn, which take as many as columns.
         let limited = self.allow_unidentified && !matches!(method, Method::FixedPoint(_));
         let asked = choice.n_components;
         let kept = if limited { asked.min(data.n_columns().saturating_sub(1)) } else { asked };
         let spec = self.spec_for(data, kept);
-        let mut fit = watch.fit(method, data, &spec, &mut Fitting(watch))?;
+        let mut fit = watch.fit(method, data, &spec, &mut Seen::Fitting(watch))?;
         if kept < choice.n_components {
             fit.model = padded(&fit.model, choice.n_components)?;
         }
@@ -240,31 +242,23 @@ impl Request {
         Ok(learned)
     }
 
-    fn by_class(
-        &self,
-        data: &Dataset,
-        method: &Method,
-        choice: &Choice,
-        watch: &dyn Watch,
-    ) -> Result<Learned, Error> {
+    fn by_class(&self, &Work { data, choice, watch }: &Work<'_>, method: &Method) -> Result<Learned, Error> {
         let classes = self.classes.as_ref().expect("asked by who has seen them");
         let spec = self.spec_for(data, choice.n_components);
         let estimator = ClassConditional { method: Some(method.clone()), priors: classes.priors.clone() };
         let labels = (&classes.of_rows[..], &classes.names[..]);
-        let fit = estimator.fit_observed(data, labels, &spec, &mut Fitting(watch))?;
+        let fit = estimator.fit_observed(data, labels, &spec, &mut Seen::Fitting(watch))?;
         Ok(Learned::of_classes(fit, &classes.target, data, &spec, method.into()))
     }
 
     fn mixture(
         &self,
-        data: &Dataset,
+        &Work { data, choice, watch }: &Work<'_>,
         method: &MixtureEm,
-        choice: &Choice,
-        watch: &dyn Watch,
     ) -> Result<Learned, Error> {
         let method = MixtureEm { n_mixtures: choice.n_mixtures, ..method.clone() };
         let spec = self.spec_for(data, choice.n_components);
-        let fit: Fit<Mixture> = method.fit_observed(data, &spec, &mut Fitting(watch))?;
+        let fit: Fit<Mixture> = method.fit_observed(data, &spec, &mut Seen::Fitting(watch))?;
         Ok(Learned::of_mixture(fit, data, &spec, (&method).into()))
     }
 
@@ -280,7 +274,7 @@ impl Request {
         watch: &dyn Watch,
     ) -> Result<Vec<CheckedCell>, Error> {
         let options = SelfCheckOptions { seed: self.seed, ..SelfCheckOptions::default() };
-        let checked = learned.check_by_refit(self, data, &options, &mut Checking(watch))?;
+        let checked = learned.check_by_refit(self, data, &options, &mut Seen::Checking(watch))?;
         watch.checked(&checked);
         if checked.refitted {
             learned.check = checked.found().cloned();
@@ -289,17 +283,12 @@ impl Request {
     }
 }
 
-fn sources(
-    data: &Dataset,
-    mut method: AnyMethod,
-    choice: &Choice,
-    watch: &dyn Watch,
-) -> Result<Learned, Error> {
+fn sources(&Work { data, choice, watch }: &Work<'_>, mut method: AnyMethod) -> Result<Learned, Error> {
     if choice.grounds != Grounds::Directions {
         method.set("n_components", &choice.n_components.to_string())?;
     }
     let method = method.sources()?;
-    let fit = watch.separate(method, data, &mut Fitting(watch))?;
+    let fit = watch.separate(method, data, &mut Seen::Fitting(watch))?;
     Ok(Learned::of_sources(fit, data, method))
 }
 

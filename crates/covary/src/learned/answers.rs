@@ -1,10 +1,12 @@
 //! The questions that verbs, figures and Python classes ask of a learned model, whatever its family.
 
-use super::{Learned, Trained};
-use crate::ica::Mixing;
+use super::check::Refitted;
+use super::{Ending, Learned};
+use crate::family::Request;
 use crate::filling::Finished;
+use crate::infer::Observer;
 use crate::model::{Fill, Outlyingness, Predictive};
-use crate::{Coordinates, Dataset, Error, Matrix, Reconstruction};
+use crate::{Coordinates, Dataset, Error, Matrix, Spec};
 use rand::Rng;
 
 /// Whether rows are those that the model was fitted to.
@@ -51,18 +53,85 @@ pub struct RowScores {
     pub membership: Option<Membership>,
 }
 
+/// What a kind of model answers: its file in this folder is the one place that has to say. Where the family, the method or
+/// the table matters, `learned` has them.
+pub(crate) trait Answers {
+    /// What it is, in words, for who asked for another kind.
+    fn words(&self) -> &'static str;
+
+    /// Why it is not one linear-Gaussian model.
+    fn not_linear(&self) -> Error {
+        Error::NotOneModel { what: self.words() }
+    }
+
+    /// Its components, those of each of its models, or its sources.
+    fn n_components(&self) -> usize;
+
+    /// The components to show, of a model of this family.
+    fn n_shown(&self, _learned: &Learned) -> usize {
+        self.n_components()
+    }
+
+    /// What was fitted, or is each of its models.
+    fn spec(&self) -> Option<&Spec>;
+
+    /// How the fit ended.
+    fn ending(&self) -> Ending<'_>;
+
+    /// The density of rows.
+    fn density(&self, rows: Rows) -> Result<Predictive<'_>, Error>;
+
+    /// What fills gaps.
+    fn fill(&self, rows: Rows) -> Result<Box<dyn Fill + '_>, Error> {
+        Ok(Box::new(self.density(rows)?))
+    }
+
+    /// Scores of rows.
+    fn scores(&self, learned: &Learned, data: &Dataset, how: Option<Coordinates>) -> Result<Scores, Error>;
+
+    /// Rows without noise.
+    fn reconstruct(&self, _learned: &Learned, _data: &Dataset, _orthogonal: bool) -> Result<Matrix, Error> {
+        Err(self.not_linear())
+    }
+
+    /// Which of several models rows belong to.
+    fn membership(&self, _data: &Dataset) -> Result<Option<Membership>, Error> {
+        Ok(None)
+    }
+
+    /// How far out rows are.
+    fn outlyingness(&self, _data: &Dataset) -> Result<Option<Vec<Outlyingness>>, Error> {
+        Ok(None)
+    }
+
+    /// New rows, and the model that each is from.
+    fn sample(&self, n_rows: usize, rng: &mut dyn Rng) -> Result<(Matrix, Option<Vec<usize>>), Error> {
+        Ok((self.density(Rows::New)?.sample(n_rows, rng), None))
+    }
+
+    /// The model fitted again, as `request` asked, to its own table with cells hidden; `None` for one that is checked as it
+    /// is.
+    fn refit(
+        &self,
+        learned: &Learned,
+        request: &Request,
+        visible: &Dataset,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Refitted>, Error>;
+}
+
+/// Refuses coordinates that are not the model's own.
+pub(super) fn other_coordinates(method: &'static str, instead: &'static str) -> Error {
+    Error::Unsupported { method, what: "coordinates other than its own", instead }
+}
+
 impl Learned {
     /// The density of rows.
     ///
     /// # Errors
     /// [`Error::NoDensity`] for independent components.
     pub fn density(&self, rows: Rows) -> Result<Predictive<'_>, Error> {
-        match &self.model {
-            Trained::Linear(fit) if rows == Rows::Training => Ok(fit.of_training_rows()),
-            Trained::Linear(fit) => Ok(fit.of_new_rows()),
-            Trained::Mixture(fit) => Ok(Predictive::Model(&fit.mixture)),
-            Trained::Sources(fit) => Err(super::no_density(fit)),
-        }
+        self.answers().density(rows)
     }
 
     /// What fills gaps.
@@ -70,13 +139,7 @@ impl Learned {
     /// # Errors
     /// [`Error::NoDensity`] for independent components without noise.
     pub fn fill(&self, rows: Rows) -> Result<Box<dyn Fill + '_>, Error> {
-        let model: Box<dyn Fill + '_> = match &self.model {
-            Trained::Sources(fit) => match &fit.model {
-                Mixing::Noisy(model) => Box::new(model.clone()),
-                Mixing::Exact(_) => return Err(super::no_density(fit)),
-            },
-            Trained::Linear(_) | Trained::Mixture(_) => Box::new(self.density(rows)?),
-        };
+        let model = self.answers().fill(rows)?;
         Ok(match &self.filling {
             None => model,
             Some(filling) => Box::new(Finished { model, filling }),
@@ -108,50 +171,7 @@ impl Learned {
     /// [`Error::Unsupported`] for coordinates that the model does not have, and as
     /// [`LinearGaussian::transform`](crate::LinearGaussian::transform).
     pub fn scores(&self, data: &Dataset, coordinates: Option<Coordinates>) -> Result<Scores, Error> {
-        let refuse = |method, instead| {
-            Err(Error::Unsupported { method, what: "coordinates other than its own", instead })
-        };
-        match &self.model {
-            Trained::Linear(fit) => {
-                let how = coordinates.unwrap_or_else(|| self.coordinates());
-                if !fit.views.is_empty() && how != Coordinates::Posterior {
-                    return refuse("a model of views", "posterior scores");
-                }
-                let mut values = fit.model.transform(data, how)?;
-                if let Some(rotation) = fit.rotation.as_ref().filter(|_| how.rotates()) {
-                    values = rotation.rotated.scores(&values)?;
-                }
-                let shown = self.n_shown();
-                if shown < values.n_columns() {
-                    values = values.first_columns(shown);
-                }
-                let names = (1..=shown).map(|k| format!("component_{k}")).collect();
-                Ok(Scores { names, values, membership: None })
-            }
-            Trained::Mixture(fit) => {
-                let membership = self.membership(data)?;
-                let how = coordinates.unwrap_or(Coordinates::Posterior);
-                let (mut names, mut by_model) = (Vec::new(), Vec::new());
-                for (name, model) in membership.names.iter().zip(fit.mixture.models()) {
-                    let scores = model.transform(data, how)?;
-                    names.extend((1..=scores.n_columns()).map(|k| format!("{name}_component_{k}")));
-                    by_model.push(scores);
-                }
-                let rows: Vec<Vec<f64>> = (0..data.n_rows())
-                    .map(|i| by_model.iter().flat_map(|m| m.row(i).iter().copied()).collect())
-                    .collect();
-                let values = Matrix::from_vec(data.n_rows(), names.len(), rows.concat())?;
-                Ok(Scores { names, values, membership: Some(membership) })
-            }
-            Trained::Sources(fit) => {
-                if coordinates.is_some() {
-                    return refuse("independent components", "their one form");
-                }
-                let values = fit.model.transform(data)?;
-                let names = (1..=values.n_columns()).map(|k| format!("source_{k}")).collect();
-                Ok(Scores { names, values, membership: None })
-            }
-        }
+        self.answers().scores(self, data, coordinates)
     }
 
     /// The scores that rows have unless others are asked for.
@@ -165,13 +185,7 @@ impl Learned {
     /// # Errors
     /// [`Error::NotAMixture`] for other models, [`Error::ColumnCount`] for a table of other columns.
     pub fn membership(&self, data: &Dataset) -> Result<Membership, Error> {
-        let fit = self.mixture()?;
-        Ok(Membership {
-            names: fit.names(),
-            are_classes: fit.classes.is_some(),
-            labels: fit.mixture.labels(data)?,
-            probabilities: fit.mixture.responsibilities(data)?,
-        })
+        self.mixture()?.membership(data)
     }
 
     /// Rows as the components see them, without noise; by projection if `orthogonal` or if the family does so.
@@ -180,18 +194,7 @@ impl Learned {
     /// [`Error::Unsupported`] for a family that predicts a view from the other instead, [`Error::NotOneModel`] for a
     /// mixture, and as [`LinearGaussian::reconstruct`](crate::LinearGaussian::reconstruct).
     pub fn reconstruct(&self, data: &Dataset, orthogonal: bool) -> Result<Matrix, Error> {
-        if let Trained::Sources(fit) = &self.model {
-            return fit.model.decode(&fit.model.transform(data)?);
-        }
-        let fit = self.linear()?;
-        let Some(how) = self.family.entry().reconstruction else {
-            return Err(Error::Unsupported {
-                method: self.family.name(),
-                what: "a reconstruction of rows",
-                instead: "the prediction of one view from the other",
-            });
-        };
-        fit.model.reconstruct(data, if orthogonal { Reconstruction::Orthogonal } else { how })
+        self.answers().reconstruct(self, data, orthogonal)
     }
 
     /// How likely, and how far out, rows are.
@@ -199,14 +202,12 @@ impl Learned {
     /// # Errors
     /// [`Error::NoDensity`] for independent components, [`Error::ColumnCount`] for a table of other columns.
     pub fn row_scores(&self, data: &Dataset) -> Result<RowScores, Error> {
-        let log_density = self.density(Rows::New)?.log_density(data)?;
-        let membership =
-            matches!(self.model, Trained::Mixture(_)).then(|| self.membership(data)).transpose()?;
-        let outlyingness = match &self.model {
-            Trained::Linear(fit) => Some(fit.model.outlyingness(data)?),
-            Trained::Mixture(_) | Trained::Sources(_) => None,
-        };
-        Ok(RowScores { log_density, outlyingness, membership })
+        let answers = self.answers();
+        Ok(RowScores {
+            log_density: answers.density(Rows::New)?.log_density(data)?,
+            membership: answers.membership(data)?,
+            outlyingness: answers.outlyingness(data)?,
+        })
     }
 
     /// New rows, and the model or class that each is from.
@@ -214,14 +215,6 @@ impl Learned {
     /// # Errors
     /// [`Error::NoDensity`] for independent components.
     pub fn sample(&self, n_rows: usize, rng: &mut dyn Rng) -> Result<(Matrix, Option<Vec<usize>>), Error> {
-        match &self.model {
-            Trained::Mixture(fit) => {
-                let (rows, labels) = fit.mixture.sample_labeled(n_rows, rng);
-                Ok((rows, Some(labels)))
-            }
-            Trained::Linear(_) | Trained::Sources(_) => {
-                Ok((self.density(Rows::New)?.sample(n_rows, rng), None))
-            }
-        }
+        self.answers().sample(n_rows, rng)
     }
 }

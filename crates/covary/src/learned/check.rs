@@ -1,13 +1,12 @@
 //! The check on hidden cells: a model is fitted again without some cells of its own table, which it then predicts.
 
-use super::{Learned, Rows, Trained};
-use crate::family::Request;
-use crate::infer::{Em, Init, MixtureEm, MixtureInit, Observer, SharedPrivate, Termination, stop_flag};
-use crate::select::{
-    CheckedCell, SelfCheck, SelfCheckOptions, check_filled, self_check_by, self_check_by_cell,
-};
+use super::{Learned, Rows};
+use crate::family::{Family, Request};
+use crate::filling::{Correction, HiddenSet, Hiding, Widths, hide_as_gaps_lie, most_gaps, sets_of};
+use crate::infer::{Observer, stop_flag};
 use crate::model::{FilledCell, Mixture};
-use crate::{Dataset, Density, Error, Estimator, Fit, Method, Spec};
+use crate::select::{CheckedCell, SelfCheck, SelfCheckOptions, compare, self_check_by};
+use crate::{Dataset, Density, Error, Fit};
 use std::sync::atomic::AtomicBool;
 
 /// Fewer hidden cells than this tell nothing.
@@ -15,14 +14,14 @@ const FEWEST: usize = 20;
 
 /// The tolerance of the fit without the hidden cells. The parameters, all together, end √(2 · 0.01) = 0.14 standard
 /// errors from their optimum: what is left of the start, which has seen the hidden cells, does not show in what is said.
-const TOLERANCE: f64 = 1e-2;
+pub(super) const TOLERANCE: f64 = 1e-2;
 
 /// What came of a check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
     /// What was found.
     pub outcome: CheckOutcome,
-    /// The hidden cells, where the family tells of each.
+    /// The hidden cells.
     pub cells: Vec<CheckedCell>,
     /// Whether the model was fitted again without them. Otherwise a model that has seen these rows is flattered.
     pub refitted: bool,
@@ -45,7 +44,10 @@ pub enum CheckOutcome {
 }
 
 impl Checked {
-    fn of(found: Result<(SelfCheck, Vec<CheckedCell>), Error>, refitted: bool) -> Result<Self, Error> {
+    pub(super) fn of(
+        found: Result<(SelfCheck, Vec<CheckedCell>), Error>,
+        refitted: bool,
+    ) -> Result<Self, Error> {
         let (outcome, cells) = match found {
             Ok((check, _)) if check.n_hidden < FEWEST => {
                 (CheckOutcome::TooFew { n_hidden: check.n_hidden }, Vec::new())
@@ -68,26 +70,25 @@ impl Checked {
 }
 
 /// A model fitted again without hidden cells.
-pub(crate) enum Refit {
+pub(crate) enum Refitted {
     /// One model.
     Linear(Box<Fit>),
     /// Several.
     Mixture(Mixture),
 }
 
-impl Refit {
-    /// What it fills gaps with, in rows that it was fitted to.
-    pub(crate) fn cells(&self, rows: &Dataset, stop: &AtomicBool) -> Result<Vec<FilledCell>, Error> {
-        match self {
-            Self::Linear(fit) => fit.of_training_rows().gap_cells_unless(rows, stop),
-            Self::Mixture(mixture) => mixture.gap_cells_unless(rows, stop),
-        }
-    }
+/// What is predicted for the gaps of rows with hidden cells.
+pub(crate) struct Predicted {
+    /// By the model.
+    pub(crate) plain: Vec<FilledCell>,
+    /// With its correction, if it has one.
+    pub(crate) corrected: Option<Vec<FilledCell>>,
 }
 
 impl Learned {
-    /// Hides cells of `data`, the model's columns of its own table, fits again without them as `request` asked, and
-    /// compares. What was found is kept with the model by [`Request::check_observed`].
+    /// Hides cells of `data`, the model's columns of its own table, as its gaps lie, fits again without them as `request`
+    /// asked, and compares. Cells that calibrated intervals are not among those of the check, except by chance. What was
+    /// found is kept with the model by [`Request::check_observed`].
     ///
     /// # Errors
     /// As [`self_check`](crate::select::self_check); [`Error::Unsupported`] for classes, which are not refitted.
@@ -98,43 +99,87 @@ impl Learned {
         options: &SelfCheckOptions,
         observer: &mut dyn Observer,
     ) -> Result<Checked, Error> {
-        match &self.model {
-            Trained::Linear(fit) => {
-                // Components that were found superfluous are not offered again.
-                let spec = Spec { n_components: self.n_shown(), ..fit.spec.clone() };
-                let method = self.refit_method(request)?;
-                Checked::of(self_check_by_cell(data, &spec, &method, options, observer), true)
+        options.check()?;
+        let (used, most) = sets_of(data);
+        let (mut cells, mut baseline) = (Vec::new(), Vec::new());
+        for set in used..used + if used > 1 { 2 } else { 1 } {
+            let hiding = Hiding {
+                share: options.share,
+                most,
+                fewest: self.fewest_cells(),
+                seed: options.seed,
+                set: set as u64,
+            };
+            let set = match hide_as_gaps_lie(data, &hiding) {
+                Err(Error::TooFewToHide { .. }) => continue,
+                set => set?,
+            };
+            let correction = self.filling.as_ref().and_then(|filling| filling.correction.as_ref());
+            let predicted = match self.predict_hidden(request, &set, correction, observer) {
+                Ok(None) => {
+                    return self.check_as_it_is(Rows::Training, data, options, stop_flag(observer));
+                }
+                Ok(Some(predicted)) => predicted,
+                Err(error) => return Checked::of(Err(error), true),
+            };
+            let mut own = predicted.corrected.unwrap_or(predicted.plain);
+            if let Some(filling) = &self.filling {
+                filling.shape(&mut own);
             }
-            Trained::Mixture(fit) if fit.classes.is_none() => {
-                let method = MixtureEm {
-                    init: MixtureInit::Given(Box::new(fit.mixture.clone())),
-                    tolerance: TOLERANCE,
-                    ..MixtureEm::of(fit.mixture.models().len())
-                };
-                let found =
-                    self_check_by(data, self.n_components(), options, observer, |visible, observer| {
-                        let fit = method.fit_observed(visible, &fit.spec, observer)?;
-                        match fit.report.termination {
-                            Termination::Interrupted => Err(Error::Interrupted),
-                            _ => Ok(fit.model),
-                        }
-                    });
-                Checked::of(found.map(|check| (check, Vec::new())), true)
-            }
-            Trained::Mixture(_) => Err(Error::Unsupported {
-                method: "a model for each class",
-                what: "a check on hidden cells",
-                instead: "one model or a mixture",
-            }),
-            Trained::Sources(_) => self.check_as_it_is(Rows::Training, data, options, stop_flag(observer)),
+            let own = set.checked(data, own);
+            baseline.extend(own.iter().map(|c| set.visible.observed_means()[c.cell.column]));
+            cells.extend(own);
         }
+        let found = if cells.is_empty() {
+            Err(Error::TooFewToHide { cells: 0, folds: 1 })
+        } else {
+            Ok((compare(&cells, &baseline, data, &options.levels), cells))
+        };
+        Checked::of(found, true)
+    }
+
+    /// Fewest cells that a column must keep for the model to be fitted again.
+    pub(crate) fn fewest_cells(&self) -> usize {
+        // Pseudo-rows make up for cells.
+        let needed = if self.family == Family::Gaussian { 0 } else { self.n_shown() };
+        needed.min(self.training.n_rows / 2) + 1
+    }
+
+    /// What the model, fitted again without the cells of a set, predicts for them, and what a correction with the widths
+    /// of `known`, learned without them, makes of that; `None` for a model that is not fitted again.
+    pub(crate) fn predict_hidden(
+        &self,
+        request: &Request,
+        set: &HiddenSet,
+        known: Option<&Correction>,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Predicted>, Error> {
+        let Some(refit) = self.answers().refit(self, request, &set.visible, observer)? else {
+            return Ok(None);
+        };
+        let rows = set.visible_rows()?;
+        let stop = stop_flag(observer);
+        let plain = match &refit {
+            Refitted::Linear(fit) => fit.of_training_rows().gap_cells_unless(&rows, stop)?,
+            Refitted::Mixture(mixture) => mixture.gap_cells_unless(&rows, stop)?,
+        };
+        let mut corrected = None;
+        if let (Some(known), Refitted::Linear(fit)) = (known, &refit) {
+            let own = corrected.insert(plain.clone());
+            let gaps: Vec<usize> = rows.n_observed_by_column().iter().map(|n| rows.n_rows() - n).collect();
+            let (columns, widths) = (most_gaps(&gaps), Widths::Of(known));
+            if let Some(found) = Correction::learn(&fit.model, &set.visible, &columns, widths, request.seed)? {
+                found.correct(&rows, own);
+            }
+        }
+        Ok(Some(Predicted { plain, corrected }))
     }
 
     /// Hides cells of `data` from the model as it is: if it has seen these rows, the answer flatters it. Once `stop` is set
     /// it ends early.
     ///
     /// # Errors
-    /// As [`check_filled`], and [`fill`](Self::fill).
+    /// As [`self_check_by`], and [`fill`](Self::fill).
     pub fn check_as_it_is(
         &self,
         rows: Rows,
@@ -143,66 +188,6 @@ impl Learned {
         stop: &AtomicBool,
     ) -> Result<Checked, Error> {
         let fill = self.fill(rows)?;
-        let found = check_filled(&|rows: &Dataset| fill.cells_unless(rows, stop), data, options);
-        Checked::of(found.map(|check| (check, Vec::new())), false)
-    }
-
-    /// The model fitted again, as `request` asked, to its own table with cells hidden.
-    ///
-    /// # Errors
-    /// As [`check_by_refit`](Self::check_by_refit).
-    pub(crate) fn refit(
-        &self,
-        request: &Request,
-        visible: &Dataset,
-        observer: &mut dyn Observer,
-    ) -> Result<Refit, Error> {
-        let (refit, termination) = match &self.model {
-            Trained::Linear(fit) => {
-                // Components that were found superfluous are not offered again.
-                let spec = Spec { n_components: self.n_shown(), ..fit.spec.clone() };
-                let fit = self.refit_method(request)?.fit_observed(visible, &spec, observer)?;
-                let termination = fit.report.termination;
-                (Refit::Linear(Box::new(fit)), termination)
-            }
-            Trained::Mixture(fit) if fit.classes.is_none() => {
-                let method = MixtureEm {
-                    init: MixtureInit::Given(Box::new(fit.mixture.clone())),
-                    tolerance: TOLERANCE,
-                    ..MixtureEm::of(fit.mixture.models().len())
-                };
-                let fit = method.fit_observed(visible, &fit.spec, observer)?;
-                (Refit::Mixture(fit.model), fit.report.termination)
-            }
-            Trained::Mixture(_) | Trained::Sources(_) => {
-                return Err(Error::Unsupported {
-                    method: self.family.name(),
-                    what: "a fit without hidden cells",
-                    instead: "one model or a mixture",
-                });
-            }
-        };
-        if termination == Termination::Interrupted { Err(Error::Interrupted) } else { Ok(refit) }
-    }
-
-    /// The method that fits the model again with cells hidden: its own if it allows gaps, started from the
-    /// model if it can be.
-    fn refit_method(&self, request: &Request) -> Result<Method, Error> {
-        let model = &self.linear()?.model;
-        let own = self.method.to_method()?;
-        let hidden = if matches!(own, Method::Gibbs(_)) { own } else { request.with_gaps(&own)? };
-        Ok(match hidden {
-            Method::Em(em) => {
-                Method::Em(Em { tolerance: em.tolerance.max(TOLERANCE), ..em.from_model(model) })
-            }
-            Method::SharedPrivate(method) if method.private.is_none() => {
-                Method::SharedPrivate(SharedPrivate {
-                    tolerance: method.tolerance.max(TOLERANCE),
-                    init: Init::Given(Box::new(model.clone())),
-                    ..method
-                })
-            }
-            other => other,
-        })
+        Checked::of(self_check_by(data, 0, options, |_, rows| fill.cells_unless(rows, stop)), false)
     }
 }

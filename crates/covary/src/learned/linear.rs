@@ -1,13 +1,15 @@
 //! One linear-Gaussian model and how its fit went.
 
-use super::{Learned, Trained, Training};
-use crate::family::{AnyMethod, Family};
-use crate::infer::FitReport;
-use crate::model::{Mixture, Predictive, Rotated};
+use super::answers::other_coordinates;
+use super::check::{Refitted, TOLERANCE};
+use super::{Answers, Ending, Learned, Rows, Scores, Trained, Training};
+use crate::family::{AnyMethod, Family, Request};
+use crate::infer::{Em, FitReport, Init, Observer, SharedPrivate, Termination};
+use crate::model::{Coordinates, Mixture, Outlyingness, Predictive, Reconstruction, Rotated};
 use crate::select::HeldOut;
 use crate::spec::NoiseFamily;
 use crate::views::{Activity, Canonical, CanonicalCorrelation};
-use crate::{Dataset, Error, Fit, LinearGaussian, Matrix, Method, Spec};
+use crate::{Dataset, Error, Estimator, Fit, LinearGaussian, Matrix, Method, Spec};
 use std::ops::Range;
 
 /// One linear-Gaussian model and how its fit went.
@@ -109,10 +111,109 @@ impl LinearFit {
     }
 }
 
+impl Answers for LinearFit {
+    fn words(&self) -> &'static str {
+        "one linear-Gaussian model"
+    }
+
+    fn n_components(&self) -> usize {
+        self.model.n_components()
+    }
+
+    fn n_shown(&self, learned: &Learned) -> usize {
+        (learned.family.entry().n_shown)(&self.model, self.spec.n_components)
+    }
+
+    fn spec(&self) -> Option<&Spec> {
+        Some(&self.spec)
+    }
+
+    fn ending(&self) -> Ending<'_> {
+        (&self.report).into()
+    }
+
+    fn density(&self, rows: Rows) -> Result<Predictive<'_>, Error> {
+        Ok(match rows {
+            Rows::Training => self.of_training_rows(),
+            Rows::New => self.of_new_rows(),
+        })
+    }
+
+    fn scores(&self, learned: &Learned, data: &Dataset, how: Option<Coordinates>) -> Result<Scores, Error> {
+        let how = how.unwrap_or_else(|| learned.coordinates());
+        if !self.views.is_empty() && how != Coordinates::Posterior {
+            return Err(other_coordinates("a model of views", "posterior scores"));
+        }
+        let mut values = self.model.transform(data, how)?;
+        if let Some(rotation) = self.rotation.as_ref().filter(|_| how.rotates()) {
+            values = rotation.rotated.scores(&values)?;
+        }
+        let shown = learned.n_shown();
+        if shown < values.n_columns() {
+            values = values.first_columns(shown);
+        }
+        let names = (1..=shown).map(|k| format!("component_{k}")).collect();
+        Ok(Scores { names, values, membership: None })
+    }
+
+    fn reconstruct(&self, learned: &Learned, data: &Dataset, orthogonal: bool) -> Result<Matrix, Error> {
+        let Some(how) = learned.family.entry().reconstruction else {
+            return Err(Error::Unsupported {
+                method: learned.family.name(),
+                what: "a reconstruction of rows",
+                instead: "the prediction of one view from the other",
+            });
+        };
+        self.model.reconstruct(data, if orthogonal { Reconstruction::Orthogonal } else { how })
+    }
+
+    fn outlyingness(&self, data: &Dataset) -> Result<Option<Vec<Outlyingness>>, Error> {
+        self.model.outlyingness(data).map(Some)
+    }
+
+    fn refit(
+        &self,
+        learned: &Learned,
+        request: &Request,
+        visible: &Dataset,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Refitted>, Error> {
+        // Components that were found superfluous are not offered again.
+        let spec = Spec { n_components: learned.n_shown(), ..self.spec.clone() };
+        let method = self.refit_method(&learned.method.to_method()?, request)?;
+        let fit = method.fit_observed(visible, &spec, observer)?;
+        match fit.report.termination {
+            Termination::Interrupted => Err(Error::Interrupted),
+            _ => Ok(Some(Refitted::Linear(Box::new(fit)))),
+        }
+    }
+}
+
+impl LinearFit {
+    /// The method that fits the model again with cells hidden: its own if it allows gaps, started from the
+    /// model if it can be.
+    fn refit_method(&self, own: &Method, request: &Request) -> Result<Method, Error> {
+        let hidden = if matches!(own, Method::Gibbs(_)) { own.clone() } else { request.with_gaps(own)? };
+        Ok(match hidden {
+            Method::Em(em) => {
+                Method::Em(Em { tolerance: em.tolerance.max(TOLERANCE), ..em.from_model(&self.model) })
+            }
+            Method::SharedPrivate(method) if method.private.is_none() => {
+                Method::SharedPrivate(SharedPrivate {
+                    tolerance: method.tolerance.max(TOLERANCE),
+                    init: Init::Given(Box::new(self.model.clone())),
+                    ..method
+                })
+            }
+            other => other,
+        })
+    }
+}
+
 impl Learned {
     /// A fit of `data`; what the fit does not know is left empty, and the family follows from the noise.
     pub fn of_fit(fit: Fit, data: &Dataset, spec: &Spec, method: &Method) -> Self {
-        Self::of_table(fit, (data.column_names().to_vec(), Training::of(data)), spec, method)
+        Self::of_table(fit, Training::with_names(data), spec, method)
     }
 
     /// As [`of_fit`](Self::of_fit), of a table known by its columns' names and numbers.
@@ -159,15 +260,6 @@ impl Learned {
                 Activity::of_model(&fit.model, &fit.spec.views, &variances, fit.spec.standardize).map(Some)
             }
             _ => Ok(None),
-        }
-    }
-
-    /// The components to show: of canonical correlation those that are shared, not the private ones that stand for
-    /// the noise within views.
-    pub fn n_shown(&self) -> usize {
-        match &self.model {
-            Trained::Linear(fit) => (self.family.entry().n_shown)(&fit.model, fit.spec.n_components),
-            Trained::Mixture(_) | Trained::Sources(_) => self.n_components(),
         }
     }
 

@@ -1,11 +1,13 @@
 //! A mixture, or a model for each class, and how the fit went.
 
-use super::{Learned, Trained, Training};
-use crate::family::Family;
-use crate::infer::{FitReport, MethodRecord};
-use crate::model::{Classifier, Mixture};
+use super::check::{Refitted, TOLERANCE};
+use super::{Answers, Ending, Learned, Membership, Rows, Scores, Trained, Training};
+use crate::family::{Family, Request};
+use crate::infer::{FitReport, MethodRecord, MixtureEm, MixtureInit, Observer, Termination};
+use crate::model::{Classifier, Mixture, Predictive};
 use crate::spec::NoiseFamily;
-use crate::{Dataset, Error, Fit, Spec};
+use crate::{Coordinates, Dataset, Error, Estimator, Fit, Matrix, Spec};
+use rand::Rng;
 
 /// A mixture, or a model for each class, and how the fit went.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,9 +46,87 @@ impl MixtureFit {
         }
     }
 
-    /// What it is, in words.
-    pub(super) fn words(&self) -> &'static str {
+    /// Which of its models rows belong to.
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`] for a table of other columns.
+    pub fn membership(&self, data: &Dataset) -> Result<Membership, Error> {
+        let probabilities = self.mixture.responsibilities(data)?;
+        let labels = Mixture::labels_of(&probabilities);
+        Ok(Membership { names: self.names(), are_classes: self.classes.is_some(), labels, probabilities })
+    }
+}
+
+impl Answers for MixtureFit {
+    fn words(&self) -> &'static str {
         if self.classes.is_some() { "classes with a model each" } else { "a mixture" }
+    }
+
+    fn n_components(&self) -> usize {
+        self.mixture.models()[0].n_components()
+    }
+
+    fn spec(&self) -> Option<&Spec> {
+        Some(&self.spec)
+    }
+
+    fn ending(&self) -> Ending<'_> {
+        (&self.report).into()
+    }
+
+    fn density(&self, _: Rows) -> Result<Predictive<'_>, Error> {
+        Ok(Predictive::Model(&self.mixture))
+    }
+
+    fn scores(&self, _: &Learned, data: &Dataset, how: Option<Coordinates>) -> Result<Scores, Error> {
+        let membership = self.membership(data)?;
+        let how = how.unwrap_or(Coordinates::Posterior);
+        let (mut names, mut by_model) = (Vec::new(), Vec::new());
+        for (name, model) in membership.names.iter().zip(self.mixture.models()) {
+            let scores = model.transform(data, how)?;
+            names.extend((1..=scores.n_columns()).map(|k| format!("{name}_component_{k}")));
+            by_model.push(scores);
+        }
+        let rows: Vec<Vec<f64>> = (0..data.n_rows())
+            .map(|i| by_model.iter().flat_map(|m| m.row(i).iter().copied()).collect())
+            .collect();
+        let values = Matrix::from_vec(data.n_rows(), names.len(), rows.concat())?;
+        Ok(Scores { names, values, membership: Some(membership) })
+    }
+
+    fn membership(&self, data: &Dataset) -> Result<Option<Membership>, Error> {
+        self.membership(data).map(Some)
+    }
+
+    fn sample(&self, n_rows: usize, rng: &mut dyn Rng) -> Result<(Matrix, Option<Vec<usize>>), Error> {
+        let (rows, labels) = self.mixture.sample_labeled(n_rows, rng);
+        Ok((rows, Some(labels)))
+    }
+
+    fn refit(
+        &self,
+        _learned: &Learned,
+        _request: &Request,
+        visible: &Dataset,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Refitted>, Error> {
+        if self.classes.is_some() {
+            return Err(Error::Unsupported {
+                method: "a model for each class",
+                what: "a check on hidden cells",
+                instead: "one model or a mixture",
+            });
+        }
+        let method = MixtureEm {
+            init: MixtureInit::Given(Box::new(self.mixture.clone())),
+            tolerance: TOLERANCE,
+            ..MixtureEm::of(self.mixture.models().len())
+        };
+        let fit = method.fit_observed(visible, &self.spec, observer)?;
+        match fit.report.termination {
+            Termination::Interrupted => Err(Error::Interrupted),
+            _ => Ok(Some(Refitted::Mixture(fit.model))),
+        }
     }
 }
 
@@ -58,10 +138,9 @@ impl Learned {
             (NoiseFamily::Isotropic, false) => Family::Mppca,
             (NoiseFamily::Diagonal, _) => Family::Mfa,
         };
-        let mixture =
-            MixtureFit { mixture: fit.model, classes: None, spec: spec.clone(), report: fit.report };
-        let table = (data.column_names().to_vec(), Training::of(data));
-        Self::new(family, table, method, Trained::Mixture(Box::new(mixture)))
+        let (spec, report) = (spec.clone(), fit.report);
+        let mixture = MixtureFit { mixture: fit.model, classes: None, spec, report };
+        Self::new(family, Training::with_names(data), method, Trained::Mixture(Box::new(mixture)))
     }
 
     /// Classes that the column `target` named, fitted to `data`.
@@ -72,18 +151,17 @@ impl Learned {
         spec: &Spec,
         method: MethodRecord,
     ) -> Self {
-        let family = match spec.noise {
-            NoiseFamily::Isotropic => Family::Ppca,
-            NoiseFamily::Diagonal => Family::Fa,
-        };
         let mixture = MixtureFit {
             classes: Some(ClassNames { target: target.to_owned(), names: fit.model.classes().to_vec() }),
             mixture: fit.model.mixture().clone(),
             spec: spec.clone(),
             report: fit.report,
         };
-        let table = (data.column_names().to_vec(), Training::of(data));
-        Self::new(family, table, method, Trained::Mixture(Box::new(mixture)))
+        let family = match spec.noise {
+            NoiseFamily::Isotropic => Family::Ppca,
+            NoiseFamily::Diagonal => Family::Fa,
+        };
+        Self::new(family, Training::with_names(data), method, Trained::Mixture(Box::new(mixture)))
     }
 
     /// Free parameters of a mixture, as they were fitted: those of the models and all weights but one [M 1.9.7].

@@ -18,8 +18,8 @@ mod linear;
 mod mixture;
 mod sources;
 
+pub(crate) use answers::Answers;
 pub use answers::{Membership, RowScores, Rows, Scores};
-pub(crate) use check::Refit;
 pub use check::{CheckOutcome, Checked};
 pub use linear::{LinearFit, ParameterUncertainty, RotatedLoadings};
 pub use mixture::{ClassNames, MixtureFit};
@@ -27,10 +27,10 @@ pub use mixture::{ClassNames, MixtureFit};
 use crate::family::Family;
 use crate::filling::Filling;
 use crate::ica;
-use crate::infer::{MethodRecord, Objective, Termination};
+use crate::infer::{FitReport, MethodRecord, Objective, Termination};
 use crate::model::ColumnMap;
 use crate::select::SelfCheck;
-use crate::{Dataset, Error};
+use crate::{Dataset, Error, Spec};
 
 /// A learned model of any family.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,6 +68,17 @@ pub enum Trained {
     Sources(Box<ica::Fit>),
 }
 
+impl Trained {
+    /// The one place that tells kinds of models apart: what they answer is in a file for each.
+    fn answers(&self) -> &dyn Answers {
+        match self {
+            Self::Linear(fit) => &**fit,
+            Self::Mixture(fit) => &**fit,
+            Self::Sources(fit) => &**fit,
+        }
+    }
+}
+
 /// A column that never varied.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Constant {
@@ -99,6 +110,11 @@ impl Training {
             column_means: data.observed_means().to_vec(),
             column_sds: data.observed_variances().iter().map(|v| v.sqrt()).collect(),
         }
+    }
+
+    /// The names of a table's columns, and its numbers.
+    fn with_names(data: &Dataset) -> (Vec<String>, Self) {
+        (data.column_names().to_vec(), Self::of(data))
     }
 
     /// Missing cells.
@@ -152,8 +168,7 @@ impl Learned {
     pub fn linear(&self) -> Result<&LinearFit, Error> {
         match &self.model {
             Trained::Linear(fit) => Ok(fit),
-            Trained::Mixture(fit) => Err(Error::NotOneModel { what: fit.words() }),
-            Trained::Sources(fit) => Err(no_density(fit)),
+            other => Err(other.answers().not_linear()),
         }
     }
 
@@ -162,10 +177,9 @@ impl Learned {
     /// # Errors
     /// As [`linear`](Self::linear).
     pub fn linear_mut(&mut self) -> Result<&mut LinearFit, Error> {
-        self.linear()?;
         match &mut self.model {
             Trained::Linear(fit) => Ok(fit),
-            Trained::Mixture(_) | Trained::Sources(_) => unreachable!("just asked"),
+            other => Err(other.answers().not_linear()),
         }
     }
 
@@ -177,7 +191,7 @@ impl Learned {
         match &self.model {
             Trained::Mixture(fit) => Ok(fit),
             Trained::Linear(_) => Err(Error::NotAMixture { what: "one model" }),
-            Trained::Sources(_) => Err(Error::NotAMixture { what: "independent components" }),
+            Trained::Sources(fit) => Err(Error::NotAMixture { what: fit.words() }),
         }
     }
 
@@ -188,51 +202,38 @@ impl Learned {
     pub fn sources(&self) -> Result<&ica::Fit, Error> {
         match &self.model {
             Trained::Sources(fit) => Ok(fit),
-            Trained::Linear(_) => Err(Error::NoSources { what: "one linear-Gaussian model" }),
-            Trained::Mixture(fit) => Err(Error::NoSources { what: fit.words() }),
+            other => Err(Error::NoSources { what: other.answers().words() }),
         }
+    }
+
+    fn answers(&self) -> &dyn Answers {
+        self.model.answers()
     }
 
     /// The components of the model, of each of its models, or its sources.
     pub fn n_components(&self) -> usize {
-        match &self.model {
-            Trained::Linear(fit) => fit.model.n_components(),
-            Trained::Mixture(fit) => fit.mixture.models()[0].n_components(),
-            Trained::Sources(fit) => fit.model.n_components(),
-        }
+        self.answers().n_components()
+    }
+
+    /// The components to show: of canonical correlation those that are shared, not the private ones that stand for
+    /// the noise within views.
+    pub fn n_shown(&self) -> usize {
+        self.answers().n_shown(self)
+    }
+
+    /// What was fitted, or is each of several models; `None` for independent components.
+    pub fn spec(&self) -> Option<&Spec> {
+        self.answers().spec()
     }
 
     /// Whether columns were given unit variance before the fit.
     pub fn standardized(&self) -> bool {
-        match &self.model {
-            Trained::Linear(fit) => fit.spec.standardize,
-            Trained::Mixture(fit) => fit.spec.standardize,
-            Trained::Sources(_) => false,
-        }
+        self.spec().is_some_and(|spec| spec.standardize)
     }
 
     /// How the fit ended.
     pub fn ending(&self) -> Ending<'_> {
-        let report = match &self.model {
-            Trained::Linear(fit) => &fit.report,
-            Trained::Mixture(fit) => &fit.report,
-            Trained::Sources(fit) => {
-                return Ending {
-                    termination: fit.termination,
-                    n_iterations: fit.n_iterations,
-                    trace: &fit.trace,
-                    objective: fit.objective(),
-                    warnings: fit.warnings.iter().map(Notice::from).collect(),
-                };
-            }
-        };
-        Ending {
-            termination: report.termination,
-            n_iterations: report.n_iterations(),
-            trace: &report.trace,
-            objective: Some(report.objective),
-            warnings: report.warnings.iter().map(Notice::from).collect(),
-        }
+        self.answers().ending()
     }
 }
 
@@ -247,8 +248,20 @@ pub struct Ending<'a> {
     pub trace: &'a [f64],
     /// What was maximized, at the end; `None` for a method that has no objective.
     pub objective: Option<Objective>,
-    /// What to doubt.
+    /// Its warnings.
     pub warnings: Vec<Notice>,
+}
+
+impl<'a> From<&'a FitReport> for Ending<'a> {
+    fn from(report: &'a FitReport) -> Self {
+        Self {
+            termination: report.termination,
+            n_iterations: report.n_iterations(),
+            trace: &report.trace,
+            objective: Some(report.objective),
+            warnings: report.warnings.iter().map(Notice::from).collect(),
+        }
+    }
 }
 
 /// A warning of any method, as data and in words.
@@ -274,8 +287,4 @@ impl From<&ica::Warning> for Notice {
         let of_convergence = matches!(warning, ica::Warning::NotConverged { .. });
         Self { code: warning.code(), of_convergence, message: warning.to_string() }
     }
-}
-
-fn no_density(fit: &ica::Fit) -> Error {
-    Error::NoDensity { noisy: matches!(fit.model, ica::Mixing::Noisy(_)) }
 }

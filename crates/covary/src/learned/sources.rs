@@ -1,15 +1,80 @@
 //! Independent sources.
 
-use super::{Learned, Trained, Training};
-use crate::family::Family;
+use super::answers::other_coordinates;
+use super::check::Refitted;
+use super::{Answers, Ending, Learned, Notice, Rows, Scores, Trained, Training};
+use crate::family::{Family, Request};
 use crate::ica::{self, Mixing, NoisyMixing};
-use crate::{Dataset, Error};
+use crate::infer::Observer;
+use crate::model::{Fill, Predictive};
+use crate::{Coordinates, Dataset, Error, Matrix, Spec};
+
+impl Answers for ica::Fit {
+    fn words(&self) -> &'static str {
+        "independent components"
+    }
+
+    fn not_linear(&self) -> Error {
+        Error::NoDensity { noisy: matches!(self.model, Mixing::Noisy(_)) }
+    }
+
+    fn n_components(&self) -> usize {
+        self.model.n_components()
+    }
+
+    fn spec(&self) -> Option<&Spec> {
+        None
+    }
+
+    fn ending(&self) -> Ending<'_> {
+        Ending {
+            termination: self.termination,
+            n_iterations: self.n_iterations,
+            trace: &self.trace,
+            objective: self.objective(),
+            warnings: self.warnings.iter().map(Notice::from).collect(),
+        }
+    }
+
+    fn density(&self, _: Rows) -> Result<Predictive<'_>, Error> {
+        Err(self.not_linear())
+    }
+
+    fn fill(&self, _: Rows) -> Result<Box<dyn Fill + '_>, Error> {
+        match &self.model {
+            Mixing::Noisy(model) => Ok(Box::new(model.clone())),
+            Mixing::Exact(_) => Err(self.not_linear()),
+        }
+    }
+
+    fn scores(&self, _: &Learned, data: &Dataset, how: Option<Coordinates>) -> Result<Scores, Error> {
+        if how.is_some() {
+            return Err(other_coordinates("independent components", "their one form"));
+        }
+        let values = self.model.transform(data)?;
+        let names = (1..=values.n_columns()).map(|k| format!("source_{k}")).collect();
+        Ok(Scores { names, values, membership: None })
+    }
+
+    fn reconstruct(&self, _: &Learned, data: &Dataset, _: bool) -> Result<Matrix, Error> {
+        self.model.decode(&self.model.transform(data)?)
+    }
+
+    fn refit(
+        &self,
+        _learned: &Learned,
+        _request: &Request,
+        _visible: &Dataset,
+        _observer: &mut dyn Observer,
+    ) -> Result<Option<Refitted>, Error> {
+        Ok(None)
+    }
+}
 
 impl Learned {
     /// The sources that `method` found in `data`.
     pub fn of_sources(fit: ica::Fit, data: &Dataset, method: &ica::Method) -> Self {
-        let table = (data.column_names().to_vec(), Training::of(data));
-        Self::new(Family::Ica, table, method.into(), Trained::Sources(Box::new(fit)))
+        Self::new(Family::Ica, Training::with_names(data), method.into(), Trained::Sources(Box::new(fit)))
     }
 
     /// Sources behind noise: only these take gaps and fill them.
@@ -20,7 +85,7 @@ impl Learned {
         let fit = self.sources()?;
         match &fit.model {
             Mixing::Noisy(model) => Ok(model),
-            Mixing::Exact(_) => Err(super::no_density(fit)),
+            Mixing::Exact(_) => Err(fit.not_linear()),
         }
     }
 

@@ -118,8 +118,13 @@ impl Mixture {
     /// # Errors
     /// [`Error::ColumnCount`] if the table has other columns than the mixture.
     pub fn labels(&self, data: &Dataset) -> Result<Vec<usize>, Error> {
+        Ok(Self::labels_of(&self.responsibilities(data)?))
+    }
+
+    /// The component of the largest responsibility in each row; the first of equals.
+    pub(crate) fn labels_of(responsibilities: &Matrix) -> Vec<usize> {
         let largest = |row: &[f64]| (1..row.len()).fold(0, |k, j| if row[j] > row[k] { j } else { k });
-        Ok(self.responsibilities(data)?.rows().map(largest).collect())
+        responsibilities.rows().map(largest).collect()
     }
 
     /// Free parameters: those of the components and all weights but one [M 1.9.7]. A standardized fit has

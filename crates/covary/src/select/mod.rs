@@ -43,7 +43,7 @@ pub use mixtures::{MixtureComparison, MixtureSize, UnseenRows, mixture_sizes};
 pub use parallel_analysis::{ParallelAnalysis, ParallelSpectrum};
 pub use pooling::{Pooled, pool};
 pub use reversible_jump::{ComponentPosterior, MixingDoubt, ReversibleJump};
+pub(crate) use self_check::compare;
 pub use self_check::{
-    CheckedCell, Coverage, SelfCheck, SelfCheckOptions, check_filled, check_model, self_check, self_check_by,
-    self_check_by_cell,
+    CheckedCell, Coverage, SelfCheck, SelfCheckOptions, self_check, self_check_by, self_check_by_cell,
 };

@@ -1,6 +1,6 @@
 use super::held_out::{Room, per_cell};
 use crate::infer::{Observer, Termination, stop_flag};
-use crate::model::{Density, FilledCell, check_columns};
+use crate::model::FilledCell;
 use crate::parallel::copied;
 use crate::{Dataset, Error, Estimator, LinearGaussian, Matrix, Spec};
 use rand::{RngExt, SeedableRng};
@@ -29,7 +29,7 @@ impl Default for SelfCheckOptions {
 }
 
 impl SelfCheckOptions {
-    fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         if !(self.share > 0.0 && self.share < 1.0) {
             return Err(Error::OutOfRange { name: "share", value: self.share, bound: "between 0 and 1" });
         }
@@ -105,53 +105,27 @@ pub fn self_check(
     Ok(self_check_by_cell(data, spec, estimator, options, observer)?.0)
 }
 
-/// The same by any fit, such as that of a mixture: `fit` gets the table with cells hidden, of which every
-/// column keeps more than `n_components`.
-///
-/// # Errors
-/// As [`self_check`].
-pub fn self_check_by<D: Density>(
-    data: &Dataset,
-    n_components: usize,
-    options: &SelfCheckOptions,
-    observer: &mut dyn Observer,
-    fit: impl FnOnce(&Dataset, &mut dyn Observer) -> Result<D, Error>,
-) -> Result<SelfCheck, Error> {
-    options.check()?;
-    let hidden = Hidden::new(data, n_components, options)?;
-    let model = fit(&hidden.visible, observer)?;
-    let stop = stop_flag(observer);
-    let cells = checked(&|rows| model.gap_cells_unless(rows, stop), data, &hidden)?;
-    Ok(compare(&cells, data, &hidden.visible, &options.levels))
-}
-
-/// The same for a model that is given: nothing is fitted. If it has seen these rows before, it knows
-/// the hidden cells a little, and the answer flatters it.
-///
-/// # Errors
-/// As [`self_check`], and [`Error::ColumnCount`] if the table has other columns than the model.
-pub fn check_model(
-    model: &dyn Density,
-    data: &Dataset,
-    options: &SelfCheckOptions,
-) -> Result<SelfCheck, Error> {
-    check_columns(model.n_columns(), data)?;
-    check_filled(&|rows| model.gap_cells(rows), data, options)
-}
-
-/// The same for whatever fills the gaps of rows: the cells that `fill` says stand in them.
+/// The same by whatever fills gaps, with the hidden cells one by one. `fill` gets the table with cells hidden, of which
+/// every column keeps more than `n_components`, and those rows of it that it is to fill. Of a model that has seen these
+/// rows before, which knows the hidden cells a little, the answer is flattering.
 ///
 /// # Errors
 /// As [`self_check`], and those of `fill`.
-pub fn check_filled(
-    fill: &dyn Fn(&Dataset) -> Result<Vec<FilledCell>, Error>,
+pub fn self_check_by(
     data: &Dataset,
+    n_components: usize,
     options: &SelfCheckOptions,
-) -> Result<SelfCheck, Error> {
+    fill: impl FnOnce(&Dataset, &Dataset) -> Result<Vec<FilledCell>, Error>,
+) -> Result<(SelfCheck, Vec<CheckedCell>), Error> {
     options.check()?;
-    let hidden = Hidden::new(data, 0, options)?;
-    let cells = checked(fill, data, &hidden)?;
-    Ok(compare(&cells, data, &hidden.visible, &options.levels))
+    let Hidden { visible, rows } = Hidden::new(data, n_components, options)?;
+    let cells = fill(&visible, &visible.of_rows(&rows)?)?.into_iter().map(|cell| {
+        let row = rows[cell.row];
+        CheckedCell { cell: FilledCell { row, ..cell }, truth: data.values()[(row, cell.column)] }
+    });
+    let cells: Vec<CheckedCell> = cells.filter(|c| !c.truth.is_nan()).collect();
+    let baseline: Vec<f64> = cells.iter().map(|c| visible.observed_means()[c.cell.column]).collect();
+    Ok((compare(&cells, &baseline, data, &options.levels), cells))
 }
 
 /// A hidden cell: what it holds and what was predicted for it.
@@ -202,40 +176,32 @@ pub fn self_check_by_cell(
     options: &SelfCheckOptions,
     observer: &mut dyn Observer,
 ) -> Result<(SelfCheck, Vec<CheckedCell>), Error> {
-    options.check()?;
-    let hidden = Hidden::new(data, spec.n_components, options)?;
-    let fit = estimator.fit_observed(&hidden.visible, spec, observer)?;
-    if fit.report.termination == Termination::Interrupted {
-        return Err(Error::Interrupted);
-    }
-    let (density, stop) = (fit.of_training_rows(), stop_flag(observer));
-    let cells = checked(&|rows| density.gap_cells_unless(rows, stop), data, &hidden)?;
-    Ok((compare(&cells, data, &hidden.visible, &options.levels), cells))
+    self_check_by(data, spec.n_components, options, |visible, rows| {
+        let fit = estimator.fit_observed(visible, spec, observer)?;
+        match fit.report.termination {
+            Termination::Interrupted => Err(Error::Interrupted),
+            _ => fit.of_training_rows().gap_cells_unless(rows, stop_flag(observer)),
+        }
+    })
 }
 
-fn checked(
-    fill: &dyn Fn(&Dataset) -> Result<Vec<FilledCell>, Error>,
+/// What was predicted for the hidden cells, against what they hold and what the mean of the visible cells of the column says
+/// of each.
+pub(crate) fn compare(
+    cells: &[CheckedCell],
+    baseline_means: &[f64],
     data: &Dataset,
-    Hidden { visible, rows }: &Hidden,
-) -> Result<Vec<CheckedCell>, Error> {
-    let cells = fill(&visible.of_rows(rows)?)?.into_iter().map(|cell| {
-        let row = rows[cell.row];
-        CheckedCell { cell: FilledCell { row, ..cell }, truth: data.values()[(row, cell.column)] }
-    });
-    Ok(cells.filter(|c| !c.truth.is_nan()).collect())
-}
-
-/// What was predicted for the hidden cells, against what they hold.
-fn compare(cells: &[CheckedCell], data: &Dataset, visible: &Dataset, levels: &[f64]) -> SelfCheck {
+    levels: &[f64],
+) -> SelfCheck {
     let (n, d) = (data.n_rows(), data.n_columns());
-    let (means, variances) = (visible.observed_means(), data.observed_variances());
+    let variances = data.observed_variances();
     let (mut squares, mut baseline) = (vec![0.0; d], vec![0.0; d]);
     let mut hidden_in_row = vec![0; n];
     let mut inside = vec![vec![0.0; n]; levels.len()];
-    for CheckedCell { cell, truth: t } in cells {
+    for (CheckedCell { cell, truth: t }, plain) in cells.iter().zip(baseline_means) {
         let &FilledCell { row, column, mean, sd, .. } = cell;
         squares[column] += (t - mean).powi(2) / variances[column];
-        baseline[column] += (t - means[column]).powi(2) / variances[column];
+        baseline[column] += (t - plain).powi(2) / variances[column];
         hidden_in_row[row] += 1;
         for (inside, &level) in inside.iter_mut().zip(levels) {
             let reach = cell.reach(level).expect("levels were checked");

@@ -487,7 +487,7 @@ fn a_watcher_is_told_everything_once_and_in_order() {
             assert_eq!(recorder.heard(), ["mapped", "chosen", "fitted", "checked"], "{name}");
             // What was found by a fit without the cells is kept; sources are not fitted again.
             assert_eq!(learned.check.is_some(), request.family != Family::Ica, "{name}");
-            assert_eq!(!cells.is_empty(), matches!(learned.model, Trained::Linear(_)), "{name}");
+            assert!(!cells.is_empty(), "{name}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use covary::data::{Shape, simulate};
 use covary::model::{Distribution, FilledCell};
-use covary::select::{CheckedCell, SelfCheckOptions, check_filled};
+use covary::select::{CheckedCell, SelfCheckOptions, self_check_by};
 use covary::{Dataset, Density, Error};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -104,7 +104,7 @@ fn the_check_on_hidden_cells_goes_by_the_distribution_of_each() {
             seen.lock().unwrap().clone_from(&cells);
             Ok(cells)
         };
-        let found = check_filled(&fill, &data, &options).unwrap();
+        let found = self_check_by(&data, 0, &options, |_, rows| fill(rows)).unwrap().0;
         assert_eq!(found.n_hidden, seen.lock().unwrap().len());
         found.coverage.iter().map(|at| at.share).collect::<Vec<_>>()
     };

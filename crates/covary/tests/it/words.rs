@@ -10,12 +10,10 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
     Everywhere,
-    /// Everywhere except in the folders of [`UNFINISHED`].
-    Finished,
     /// README, CHANGELOG, SECURITY and the guide.
     Documents,
 }
-use Scope::{Documents, Everywhere, Finished};
+use Scope::{Documents, Everywhere};
 
 /// (phrase, what to write instead, where)
 const BANNED: &[(&str, &str, Scope)] = &[
@@ -24,28 +22,28 @@ const BANNED: &[(&str, &str, Scope)] = &[
     ("hold the true", "cover the true", Everywhere),
     ("interval that holds", "interval that covers", Everywhere),
     ("intervals held", "intervals covered", Everywhere),
-    ("interval holds", "interval covers", Finished),
-    ("intervals hold", "intervals cover", Finished),
-    ("intervals that hold", "intervals that cover", Finished),
+    ("interval holds", "interval covers", Everywhere),
+    ("intervals hold", "intervals cover", Everywhere),
+    ("intervals that hold", "intervals that cover", Everywhere),
     ("what the intervals hold", "coverage of the intervals", Everywhere),
-    ("so many", "this many, or the number itself", Finished),
-    ("but for", "except for", Finished),
-    ("surely", "certainly, or how certain", Finished),
+    ("so many", "this many, or the number itself", Everywhere),
+    ("but for", "except for", Everywhere),
+    ("surely", "certainly, or how certain", Everywhere),
     ("surer", "more certain", Everywhere),
-    ("too sure", "too certain, or intervals that are too narrow", Finished),
-    ("how sure", "how certain", Finished),
-    ("hears", "is called with", Finished),
+    ("too sure", "too certain, or intervals that are too narrow", Everywhere),
+    ("how sure", "how certain", Everywhere),
+    ("hears", "is called with", Everywhere),
     ("leans to", "tends to", Everywhere),
     ("variance in columns", "eigenvalue", Everywhere),
     ("still to rise", "gap to the final value", Everywhere),
     ("stand above", "exceed", Everywhere),
-    ("shuffled columns", "permuted columns (parallel analysis)", Finished),
+    ("shuffled columns", "permuted columns (parallel analysis)", Everywhere),
     ("too far to be chance", "outliers (with the p-value)", Everywhere),
     ("chance of a row", "p-value", Everywhere),
-    ("what to doubt", "limitations, or warnings", Finished),
-    ("words for the tab key", "shell completions", Finished),
-    ("made again", "reproduced, or repeated", Finished),
-    ("in sight", "after seeing", Finished),
+    ("what to doubt", "limitations, or warnings", Everywhere),
+    ("words for the tab key", "shell completions", Everywhere),
+    ("made again", "reproduced, or repeated", Everywhere),
+    ("in sight", "after seeing", Everywhere),
     ("drawn rows", "simulated rows", Documents),
     ("rising", "ascending, or increasing", Documents),
     ("falling", "descending, or decreasing", Documents),
@@ -125,10 +123,6 @@ const ENDINGS: &[(&[&str], &str, &[&str])] = &[
     (&["tre", "tres", "ntred", "ntring"], "-ter, -tered, -tering", &[]),
 ];
 
-/// Folders that are being rewritten; their words follow, and then this list is empty.
-const UNFINISHED: &[&str] =
-    &["crates/covary-cli/", "crates/covary/src/learn", "crates/covary/src/io/model_file"];
-
 /// (file, phrase, reason)
 const ALLOWED: &[(&str, &str, &str)] = &[
     (
@@ -188,13 +182,11 @@ fn words(line: &str) -> Vec<String> {
 /// What is wrong with a line of a file: phrases, each with what to write instead.
 fn faults(path: &str, line: &str) -> Vec<(String, String)> {
     let is_document = Path::new(path).extension().is_some_and(|e| e == "md");
-    let finished = !UNFINISHED.iter().any(|folder| path.starts_with(folder));
     let words = words(line);
     let mut found = Vec::new();
     for &(phrase, instead, scope) in BANNED {
         let applies = match scope {
             Everywhere => true,
-            Finished => finished,
             Documents => is_document,
         };
         let parts: Vec<&str> = phrase.split(' ').collect();

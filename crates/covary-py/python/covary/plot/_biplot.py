@@ -133,18 +133,12 @@ def biplot(
 
     Parameters
     ----------
-    estimator : estimator or Imputer
-        Fitted, with two components at least.
-    X : array-like of shape (n_samples, n_features)
-        Rows; NaN where a cell is missing.
+    estimator, X, components, max_rows
+        As of :func:`biplot_data`.
     groups : array-like of shape (n_samples,) or None, default=None
         A label for each row; gives colors and marks.
-    components : pair of int, default=(1, 2)
-        Which components, counted from 1 as on the axes.
     max_arrows : int, default=15
         Most arrows, of the longest loadings; 0 for none.
-    max_rows : int, default=5000
-        Of more rows than this, this many are taken evenly.
     max_ellipses : int, default=200
         Of more rows with gaps than this, this many have their ellipse; 0 for none.
     ax : matplotlib Axes or None, default=None

@@ -89,12 +89,8 @@ def hinton(estimator: Any, *, max_rows: int = 30, max_components: int = 12, ax: 
 
     Parameters
     ----------
-    estimator : estimator or Imputer
-        Fitted.
-    max_rows : int, default=30
-        Most columns of the table, those with the longest loadings.
-    max_components : int, default=12
-        Most components, the first ones.
+    estimator, max_rows, max_components
+        As of :func:`hinton_data`.
     ax : matplotlib Axes or None, default=None
         Where to draw; None makes a figure.
 

@@ -98,18 +98,17 @@ def intervals_data(estimator: Any, X: ArrayLike, X_true: ArrayLike, *, level: fl
         raise DataError(
             "X and X_true differ in cells that both have: they must be one table, with and without gaps"
         )
-    reach = float(_model.native.interval_reach(float(level)))
-    filled, std = model._filled(rows, own=False, return_std=True)
+    filled, reach = model._filled(rows, own=False, return_std=True, level=float(level))
     row, column = np.nonzero(np.isnan(rows) & ~np.isnan(whole))
     sd = _model.deviations(model)[column]
-    spread = std[row, column]
-    known = (sd > 0.0) & np.isfinite(spread)
+    known = (sd > 0.0) & np.isfinite(reach[row, column])
     left_out = int(len(row) - known.sum())
-    row, column, sd, spread = row[known], column[known], sd[known], spread[known]
+    row, column, sd = row[known], column[known], sd[known]
     if len(row) == 0:
         raise DataError("no cell with an interval is missing in X and known in X_true")
     value, truth = filled[row, column], whole[row, column]
-    inside = np.abs(truth - value) <= reach * spread
+    spread = reach[row, column]
+    inside = np.abs(truth - value) <= spread
     center = np.asarray(model.mean_, dtype=np.float64)[column]
     predicted = (value - center) / sd
     by = np.argsort(predicted, kind="stable")
@@ -117,8 +116,8 @@ def intervals_data(estimator: Any, X: ArrayLike, X_true: ArrayLike, *, level: fl
         row=row[by],
         column=column[by],
         predicted=predicted[by],
-        lower=(predicted - reach * spread / sd)[by],
-        upper=(predicted + reach * spread / sd)[by],
+        lower=(predicted - spread / sd)[by],
+        upper=(predicted + spread / sd)[by],
         truth=((truth - center) / sd)[by],
         inside=inside[by],
         level=float(level),
@@ -144,14 +143,8 @@ def intervals(
 
     Parameters
     ----------
-    estimator : estimator or Imputer
-        Fitted.
-    X : array-like of shape (n_samples, n_features)
-        The table with gaps, NaN.
-    X_true : array-like of shape (n_samples, n_features)
-        The same table with the true values of some or all gaps.
-    level : float, default=0.95
-        Level of the intervals, between 0 and 1.
+    estimator, X, X_true, level
+        As of :func:`intervals_data`.
     kind : {"scatter", "sorted"}, default="scatter"
         Filled values along the horizontal axis, or their ranks.
     max_cells : int, default=500

@@ -151,14 +151,8 @@ def missing_map(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        The table; NaN where a cell is missing.
-    estimator : estimator, Imputer or None, default=None
-        Fitted; tells which columns to mark.
-    sort_by : {"component"}, array-like of shape (n_samples,) or None, default=None
-        Order of the rows, as of :func:`missing_map_data`.
-    max_bins : int, default=600
-        More rows than this are put together; the map then shows shares.
+    X, estimator, sort_by, max_bins
+        As of :func:`missing_map_data`.
     ax : matplotlib Axes or None, default=None
         Where to draw; None makes a figure. The shares above are on axes of their own inside it.
 

@@ -135,16 +135,10 @@ def scree(
 
     Parameters
     ----------
-    estimator : estimator or Imputer
-        Fitted.
-    X : array-like of shape (n_samples, n_features) or None, default=None
-        The table, for a parallel analysis; NaN where a cell is missing.
+    estimator, X, n_copies, random_state
+        As of :func:`scree_data`.
     max_components : int, default=20
         Most components and eigenvalues drawn.
-    n_copies : int, default=200
-        Shuffled copies of `X`.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the copies; None is 0.
     ax : matplotlib Axes or None, default=None
         Where to draw; None makes a figure.
 

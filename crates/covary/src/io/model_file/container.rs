@@ -162,7 +162,7 @@ impl<R: Read> Opened<R> {
     }
 }
 
-/// Up to so many bytes; what is claimed and not there takes no memory.
+/// Up to this many bytes; what is claimed and not there takes no memory.
 fn at_most(n: u64, input: &mut impl Read) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     input.take(n).read_to_end(&mut bytes).map_err(Error::Read)?;

@@ -1,16 +1,15 @@
 //! Everything in a model as JSON, for people and for programs.
 
+use super::FORMAT_VERSION;
 use super::header::Stored;
-use super::{FORMAT_VERSION, linear, mixture, sources};
-use crate::family::Family;
-use crate::ica::{self, Kind, Mixing};
-use crate::infer::{FitReport, ObjectiveKind, Termination};
-use crate::learned::{Constant, Learned, LinearFit, MixtureFit, Trained, Training};
-use crate::{Density, LinearGaussian, Matrix, Noise};
+use crate::filling::{Calibration, Candidate, Correction, Filling, Tried};
+use crate::infer::FitReport;
+use crate::model::Limits;
+use crate::learned::{Constant, Learned, Training};
+use crate::{LinearGaussian, Matrix, Noise};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 impl Learned {
     /// Everything in the model by the names the documentation uses, as indented JSON. Loadings are
@@ -28,148 +27,50 @@ impl Learned {
     /// # Ok::<(), covary::Error>(())
     /// ```
     pub fn to_json(&self) -> String {
-        let object = match &self.model {
-            Trained::Linear(fit) => self.linear_json(fit),
-            Trained::Mixture(fit) => self.mixture_json(fit),
-            Trained::Sources(fit) => self.sources_json(fit),
-        };
-        serde_json::to_string_pretty(&Object(object)).expect("text and numbers are JSON")
+        let mut entries = super::entries(self);
+        if let Some(filling) = &self.filling {
+            entries.push(("filling", self.filling_json(filling)));
+        }
+        serde_json::to_string_pretty(&Object(entries)).expect("text and numbers are JSON")
     }
 
-    fn linear_json(&self, fit: &LinearFit) -> Entries {
-        let (model, report) = (&fit.model, &fit.report);
-        let mut entries = vec![
-            ("kind", json!(linear::KIND)),
-            ("family", json!(self.family.name())),
-            ("n_components", json!(model.n_components())),
-            ("n_columns", json!(model.n_columns())),
-            ("columns", json!(self.columns)),
-            ("views", views(self, fit)),
-            (
-                "canonical_correlations",
-                match self.canonical() {
-                    Ok(Some(found)) => numbers(found.correlations()),
-                    _ => Value::Null,
-                },
-            ),
-            ("explained_variance_by_view", explained_by_view(self)),
-            ("mean", numbers(model.mean())),
-            ("noise_variance", noise(model)),
-            ("scale", json!(model.scale().map(numbers))),
-            ("loadings", rows(fit.loadings())),
-            (
-                "rotation",
-                json!(fit.rotation.as_ref().map(|rotation| json!({
-                    "name": rotation.name,
-                    "transform": rows(&rotation.rotated.transform),
-                    "factor_correlations": rows(&rotation.rotated.factor_correlations),
-                }))),
-            ),
-            ("components", rows(&model.components())),
-            ("explained_variance", numbers(&model.explained_variance())),
-            ("explained_variance_ratio", numbers(&model.explained_variance_ratio())),
-            ("signal_variance_ratio", numbers(&model.signal_variance_ratio())),
-            ("log_likelihood", at(report, ObjectiveKind::LogLikelihood)),
-            ("lower_bound", at(report, ObjectiveKind::LowerBound)),
-            ("relevance", if report.relevance.is_empty() { Value::Null } else { numbers(&report.relevance) }),
-            (
-                "monitored",
-                if report.monitored.is_empty() {
-                    Value::Null
-                } else {
-                    report.monitored.iter().map(stored).collect()
-                },
-            ),
-            ("parameter_uncertainty", json!(fit.parameter_uncertainty().name())),
-        ];
-        entries.extend(reported(report));
-        entries.push(("spec", stored(&fit.spec)));
-        entries.extend(self.method_json());
-        entries.push(("constants", self.constants.iter().map(constant).collect()));
-        entries.push(("choice", json!(fit.choice.as_ref().map(stored))));
-        entries.push(("check", json!(self.check.as_ref().map(stored))));
-        entries.extend(self.version_json());
-        entries
-    }
-
-    fn mixture_json(&self, fit: &MixtureFit) -> Entries {
-        let (mixture, report) = (&fit.mixture, &fit.report);
-        let name = |k: usize| fit.classes.as_ref().map(|classes| &classes.names[k]);
-        let model = |(k, model): (usize, &LinearGaussian)| {
+    fn filling_json(&self, filling: &Filling) -> Value {
+        let tried = |t: &Tried| {
+            let (what, pseudo_rows) = match t.candidate {
+                Candidate::PseudoRows(n) => ("gaussian", Some(n)),
+                Candidate::Correction => ("correction", None),
+                Candidate::ColumnMeans => ("column_means", None),
+            };
             json!({
-                "weight": stored(&mixture.weights()[k]),
-                "class": name(k),
-                "mean": numbers(model.mean()),
-                "noise_variance": noise(model),
-                "loadings": rows(model.loadings()),
-                "components": rows(&model.components()),
-                "explained_variance": numbers(&model.explained_variance()),
-                "explained_variance_ratio": numbers(&model.explained_variance_ratio()),
+                "what": what,
+                "pseudo_rows": pseudo_rows,
+                "crps": t.crps,
+                "gain": t.gain.mean,
+                "gain_standard_error": t.gain.standard_error,
+                "taken": t.taken,
             })
         };
-        let mut entries = vec![
-            ("kind", json!(mixture::KIND)),
-            ("family", json!(self.family.name())),
-            ("n_mixtures", json!(mixture.models().len())),
-            ("n_components", json!(self.n_components())),
-            ("n_parameters", json!(self.n_parameters().ok())),
-            ("n_columns", json!(mixture.n_columns())),
-            ("columns", json!(self.columns)),
-            ("target", json!(fit.classes.as_ref().map(|classes| &classes.target))),
-            ("models", mixture.models().iter().enumerate().map(model).collect()),
-            ("log_likelihood", stored(&report.objective.value)),
-        ];
-        entries.extend(reported(report));
-        entries.push(("spec", stored(&fit.spec)));
-        entries.extend(self.method_json());
-        entries.push(("check", json!(self.check.as_ref().map(stored))));
-        entries.push(("constants", self.constants.iter().map(constant).collect()));
-        entries.extend(self.version_json());
-        entries
+        let corrected = filling.correction.iter().flat_map(Correction::columns);
+        let calibration = |c: &Calibration| {
+            json!({ "n_hidden": c.n_hidden, "hidden_as_gaps_lie": c.transplanted })
+        };
+        let finite = |limit: f64| limit.is_finite().then_some(limit);
+        let limits = |limits: &Vec<Limits>| {
+            let limited = limits.iter().zip(&self.columns).filter(|(limits, _)| **limits != Limits::NONE);
+            let one = |(l, name): (&Limits, &String)| {
+                json!({ "column": name, "lower": finite(l.lower), "upper": finite(l.upper), "whole": l.whole })
+            };
+            limited.map(one).collect::<Vec<_>>()
+        };
+        json!({
+            "tried": filling.tried.iter().map(tried).collect::<Vec<_>>(),
+            "corrected_columns": corrected.map(|j| &self.columns[j]).collect::<Vec<_>>(),
+            "calibration": filling.calibration.as_ref().map(calibration),
+            "limits": filling.limits.as_ref().map(limits),
+        })
     }
 
-    fn sources_json(&self, fit: &ica::Fit) -> Entries {
-        let model = &fit.model;
-        let (exact, noisy) = match model {
-            Mixing::Exact(model) => (Some(model), None),
-            Mixing::Noisy(model) => (None, Some(model)),
-        };
-        let objective = fit.objective();
-        let at = |kind| {
-            json!(objective.as_ref().filter(|o| o.kind == kind).map(|objective| stored(&objective.value)))
-        };
-        let shares = self.source_variance_ratio().unwrap_or_default();
-        let mut entries = vec![
-            ("kind", json!(sources::KIND)),
-            ("family", json!(self.family.name())),
-            ("n_components", json!(model.n_components())),
-            ("n_columns", json!(self.columns.len())),
-            ("columns", json!(self.columns)),
-            ("mean", numbers(model.mean())),
-            ("mixing", rows(model.mixing())),
-            ("unmixing", json!(exact.map(|model| rows(model.unmixing())))),
-            ("whitening", json!(exact.map(|model| rows(model.whitening())))),
-            ("rotation", json!(exact.map(|model| rows(model.rotation())))),
-            ("noise_variance", json!(noisy.map(|model| numbers(model.noise_variances())))),
-            ("kurtosis", numbers(&fit.kurtosis)),
-            ("densities", fit.kinds.iter().map(|kind: &Kind| json!(kind.name())).collect()),
-            ("explained_variance", numbers(&model.explained_variance())),
-            ("explained_variance_ratio", numbers(&shares)),
-            ("log_likelihood", at(ObjectiveKind::LogLikelihood)),
-            ("lower_bound", at(ObjectiveKind::LowerBound)),
-            ("converged", json!(fit.termination == Termination::Converged)),
-            ("termination", stored(&fit.termination)),
-            ("n_iterations", json!(fit.n_iterations)),
-            ("trace", numbers(&fit.trace)),
-            ("warnings", fit.warnings.iter().map(warning).collect()),
-        ];
-        entries.extend(self.method_json());
-        entries.push(("constants", self.constants.iter().map(constant).collect()));
-        entries.extend(self.version_json());
-        entries
-    }
-
-    fn method_json(&self) -> Entries {
+    pub(super) fn method_json(&self) -> Entries {
         vec![
             ("method", json!({ "name": self.method.name, "options": typed(&self.method.options) })),
             ("seed", json!(self.seed)),
@@ -177,16 +78,16 @@ impl Learned {
         ]
     }
 
-    fn version_json(&self) -> Entries {
+    pub(super) fn version_json(&self) -> Entries {
         vec![("created_by", json!(self.created_by)), ("format_version", json!(FORMAT_VERSION))]
     }
 }
 
 /// Names and values, in the order people read them.
-type Entries = Vec<(&'static str, Value)>;
+pub(super) type Entries = Vec<(&'static str, Value)>;
 
 /// How a fit ended.
-fn reported(report: &FitReport) -> Entries {
+pub(super) fn reported(report: &FitReport) -> Entries {
     vec![
         ("objective", stored(&report.objective)),
         ("converged", json!(report.converged())),
@@ -197,30 +98,7 @@ fn reported(report: &FitReport) -> Entries {
     ]
 }
 
-/// The objective, if it is of that kind.
-fn at(report: &FitReport, kind: ObjectiveKind) -> Value {
-    json!((report.objective.kind == kind).then(|| stored(&report.objective.value)))
-}
-
-/// Names and columns of the views; null for a model without.
-fn views(learned: &Learned, fit: &LinearFit) -> Value {
-    if fit.views.is_empty() {
-        return Value::Null;
-    }
-    let view =
-        |(name, columns): (&str, Range<usize>)| json!({ "name": name, "columns": learned.columns[columns] });
-    fit.view_columns().into_iter().map(view).collect()
-}
-
-/// R² by view and component of group factor analysis [M 2.7.5]; null for other models.
-fn explained_by_view(learned: &Learned) -> Value {
-    match learned.activity() {
-        Ok(Some(activity)) if learned.family == Family::Gfa => rows(&activity.explained_variance),
-        _ => Value::Null,
-    }
-}
-
-fn noise(model: &LinearGaussian) -> Value {
+pub(super) fn noise(model: &LinearGaussian) -> Value {
     match model.noise() {
         Noise::Isotropic(variance) => stored(variance),
         Noise::Diagonal(variances) => numbers(variances),
@@ -237,7 +115,7 @@ fn training(training: &Training) -> Value {
     })
 }
 
-fn constant(constant: &Constant) -> Value {
+pub(super) fn constant(constant: &Constant) -> Value {
     json!({ "name": constant.name, "value": stored(&constant.value) })
 }
 
@@ -251,23 +129,23 @@ impl Serialize for Object {
 }
 
 /// As the file's header has it.
-fn stored<'a, T>(value: &'a T) -> Value
+pub(super) fn stored<'a, T>(value: &'a T) -> Value
 where
     Stored<&'a T>: Serialize,
 {
     serde_json::to_value(Stored(value)).expect("text and numbers are JSON")
 }
 
-fn numbers(values: &[f64]) -> Value {
+pub(super) fn numbers(values: &[f64]) -> Value {
     values.iter().map(stored).collect()
 }
 
-fn rows(matrix: &Matrix) -> Value {
+pub(super) fn rows(matrix: &Matrix) -> Value {
     matrix.rows().map(numbers).collect()
 }
 
 /// Code and numbers of a warning, with its sentence.
-fn warning<'a, W: std::fmt::Display>(warning: &'a W) -> Value
+pub(super) fn warning<'a, W: std::fmt::Display>(warning: &'a W) -> Value
 where
     Stored<&'a W>: Serialize,
 {

@@ -3,7 +3,7 @@
 
 use crate::Spec;
 use crate::ica;
-use crate::infer::{ChainSummary, Monitored, Objective, ObjectiveKind, Termination, Warning};
+use crate::infer::{ChainSummary, MethodRecord, Monitored, Objective, ObjectiveKind, Termination, Warning};
 use crate::select::{Coverage, HeldOut, HeldOutAt, SelfCheck};
 use crate::spec::{LoadingsPrior, MeanPrior, NoiseFamily, NoisePrior, Prior};
 use serde::de::Error as _;
@@ -34,7 +34,8 @@ pub(super) struct Header {
     pub(super) rotation: Option<String>,
     #[serde(with = "SpecDef")]
     pub(super) spec: Spec,
-    pub(super) method: MethodDef,
+    #[serde(with = "MethodDef")]
+    pub(super) method: MethodRecord,
     pub(super) seed: u64,
     #[serde(with = "ObjectiveDef")]
     pub(super) objective: Objective,
@@ -60,70 +61,16 @@ pub(super) struct Header {
     pub(super) monitored: Vec<Monitored>,
 }
 
-/// A header of a mixture. Fields it does not know are ignored.
-#[derive(Serialize, Deserialize)]
-pub(super) struct MixtureHeader {
-    pub(super) format_version: u64,
-    pub(super) kind: String,
-    pub(super) created_by: String,
-    pub(super) family: String,
-    pub(super) n_mixtures: usize,
-    pub(super) classes: Option<Classes>,
-    pub(super) columns: Vec<String>,
-    pub(super) constants: Vec<String>,
-    #[serde(with = "NoiseFamilyDef")]
-    pub(super) noise: NoiseFamily,
-    #[serde(with = "SpecDef")]
-    pub(super) spec: Spec,
-    pub(super) method: MethodDef,
-    pub(super) seed: u64,
-    #[serde(with = "ObjectiveDef")]
-    pub(super) objective: Objective,
-    #[serde(with = "TerminationDef")]
-    pub(super) termination: Termination,
-    #[serde(with = "list")]
-    pub(super) warnings: Vec<Warning>,
-    pub(super) n_rows: usize,
-    #[serde(default, with = "option", skip_serializing_if = "Option::is_none")]
-    pub(super) check: Option<SelfCheck>,
-}
-
-/// A header of independent components. Fields it does not know are ignored.
-#[derive(Serialize, Deserialize)]
-pub(super) struct IcaHeader {
-    pub(super) format_version: u64,
-    pub(super) kind: String,
-    pub(super) created_by: String,
-    pub(super) noisy: bool,
-    pub(super) kinds: Vec<String>,
-    pub(super) columns: Vec<String>,
-    pub(super) constants: Vec<String>,
-    pub(super) method: MethodDef,
-    pub(super) seed: u64,
-    pub(super) n_iterations: usize,
-    #[serde(with = "TerminationDef")]
-    pub(super) termination: Termination,
-    #[serde(with = "list")]
-    pub(super) warnings: Vec<ica::Warning>,
-    pub(super) n_rows: usize,
-}
-
-/// Names of the components of a mixture, and the column they are from.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Classes {
-    pub(super) target: String,
-    pub(super) names: Vec<String>,
-}
-
 #[derive(Serialize, Deserialize)]
 pub(super) struct UncertaintyDef {
     pub(super) coupled: bool,
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(remote = "MethodRecord")]
 pub(super) struct MethodDef {
-    pub(super) name: String,
-    pub(super) options: BTreeMap<String, String>,
+    name: String,
+    options: BTreeMap<String, String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -144,7 +91,7 @@ pub(super) struct SpecDef {
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "NoiseFamily", rename_all = "snake_case")]
-enum NoiseFamilyDef {
+pub(super) enum NoiseFamilyDef {
     Isotropic,
     Diagonal,
 }
@@ -427,17 +374,17 @@ impl<'de> Deserialize<'de> for Stored<f64> {
     }
 }
 
-mod one {
+pub(super) mod one {
     use super::{Deserialize, Deserializer, Serialize, Serializer, Stored};
 
-    pub(super) fn serialize<T, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error>
+    pub(in super::super) fn serialize<T, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error>
     where
         for<'a> Stored<&'a T>: Serialize,
     {
         Stored(value).serialize(to)
     }
 
-    pub(super) fn deserialize<'de, T, D: Deserializer<'de>>(from: D) -> Result<T, D::Error>
+    pub(in super::super) fn deserialize<'de, T, D: Deserializer<'de>>(from: D) -> Result<T, D::Error>
     where
         Stored<T>: Deserialize<'de>,
     {
@@ -445,18 +392,18 @@ mod one {
     }
 }
 
-mod option {
+pub(super) mod option {
     use super::{Deserialize, Deserializer, Serialize, Serializer, Stored};
 
     #[allow(clippy::ref_option, reason = "the signature serde calls")]
-    pub(super) fn serialize<T, S: Serializer>(value: &Option<T>, to: S) -> Result<S::Ok, S::Error>
+    pub(in super::super) fn serialize<T, S: Serializer>(value: &Option<T>, to: S) -> Result<S::Ok, S::Error>
     where
         for<'a> Stored<&'a T>: Serialize,
     {
         value.as_ref().map(Stored).serialize(to)
     }
 
-    pub(super) fn deserialize<'de, T, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error>
+    pub(in super::super) fn deserialize<'de, T, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error>
     where
         Stored<T>: Deserialize<'de>,
     {
@@ -464,17 +411,17 @@ mod option {
     }
 }
 
-mod list {
+pub(super) mod list {
     use super::{Deserialize, Deserializer, Serialize, Serializer, Stored};
 
-    pub(super) fn serialize<T, S: Serializer>(values: &[T], to: S) -> Result<S::Ok, S::Error>
+    pub(in super::super) fn serialize<T, S: Serializer>(values: &[T], to: S) -> Result<S::Ok, S::Error>
     where
         for<'a> Stored<&'a T>: Serialize,
     {
         to.collect_seq(values.iter().map(Stored))
     }
 
-    pub(super) fn deserialize<'de, T, D: Deserializer<'de>>(from: D) -> Result<Vec<T>, D::Error>
+    pub(in super::super) fn deserialize<'de, T, D: Deserializer<'de>>(from: D) -> Result<Vec<T>, D::Error>
     where
         Stored<T>: Deserialize<'de>,
     {

@@ -1,17 +1,21 @@
 //! The file of one linear-Gaussian model: kind `linear-gaussian`.
 
+use super::describe::{Entries, constant, noise, numbers, reported, rows, stored};
 use super::header::{Header, UncertaintyDef};
 use super::{
     Arrays, Error, FORMAT_VERSION, check_scale, check_strength, constant_names, family, invalid, length,
 };
-use super::{method_def, noise_of, noise_variances, parsed, put_common, put_models, put_scale, range};
+use super::{noise_of, noise_variances, parsed, put_common, put_models, put_scale, range};
 use super::{take_constants, take_models, take_scale, take_training, text};
-use crate::infer::{FitReport, MethodRecord};
+use crate::family::Family;
+use crate::infer::{FitReport, ObjectiveKind};
 use crate::learned::{Learned, LinearFit, RotatedLoadings, Trained};
 use crate::linalg::packed;
 use crate::model::{Mixture, Rotated, Uncertainty};
 use crate::spec::NoiseFamily;
 use crate::{Density, LinearGaussian, Matrix, Noise, Spec};
+use serde_json::{Value, json};
+use std::ops::Range;
 
 /// What the file holds.
 pub(super) const KIND: &str = "linear-gaussian";
@@ -95,7 +99,7 @@ pub(super) fn put(learned: &Learned, fit: &LinearFit, arrays: &mut Arrays) -> St
         noise: noise_of(&fit.model),
         rotation: fit.rotation.as_ref().map(|r| r.name.clone()),
         spec: fit.spec.clone(),
-        method: method_def(learned),
+        method: learned.method.clone(),
         seed: learned.seed,
         objective: fit.report.objective,
         termination: fit.report.termination,
@@ -163,15 +167,16 @@ pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Resu
         },
         choice: header.choice,
     };
+    let n_columns = header.columns.len();
     Ok(Learned {
         family: family(&header.family, &created_by)?,
         columns: header.columns,
         constants: take_constants(header.constants, &mut arrays)?,
-        method: MethodRecord { name: header.method.name, options: header.method.options },
+        method: header.method,
         seed: header.seed,
         training: take_training(header.n_rows, &mut arrays)?,
         check: header.check,
-        filling: None,
+        filling: super::filling::take(&mut arrays, n_columns)?,
         created_by,
         model: Trained::Linear(Box::new(fit)),
     })
@@ -198,4 +203,84 @@ fn take_draws(arrays: &mut Arrays, n: usize, model: &LinearGaussian) -> Result<M
         return Err(Error::broken("draws", "do not have the shape of the model"));
     }
     Mixture::equal(draws).map_err(|e| Error::broken("draws", format!("are not valid ({e})")))
+}
+
+/// Everything in it, for people and for programs.
+pub(super) fn entries(learned: &Learned, fit: &LinearFit) -> Entries {
+    let (model, report) = (&fit.model, &fit.report);
+    let mut entries = vec![
+        ("kind", json!(KIND)),
+        ("family", json!(learned.family.name())),
+        ("n_components", json!(model.n_components())),
+        ("n_columns", json!(model.n_columns())),
+        ("columns", json!(learned.columns)),
+        ("views", views(learned, fit)),
+        (
+            "canonical_correlations",
+            match learned.canonical() {
+                Ok(Some(found)) => numbers(found.correlations()),
+                _ => Value::Null,
+            },
+        ),
+        ("explained_variance_by_view", explained_by_view(learned)),
+        ("mean", numbers(model.mean())),
+        ("noise_variance", noise(model)),
+        ("scale", json!(model.scale().map(numbers))),
+        ("loadings", rows(fit.loadings())),
+        (
+            "rotation",
+            json!(fit.rotation.as_ref().map(|rotation| json!({
+                "name": rotation.name,
+                "transform": rows(&rotation.rotated.transform),
+                "factor_correlations": rows(&rotation.rotated.factor_correlations),
+            }))),
+        ),
+        ("components", rows(&model.components())),
+        ("explained_variance", numbers(&model.explained_variance())),
+        ("explained_variance_ratio", numbers(&model.explained_variance_ratio())),
+        ("signal_variance_ratio", numbers(&model.signal_variance_ratio())),
+        ("log_likelihood", at(report, ObjectiveKind::LogLikelihood)),
+        ("lower_bound", at(report, ObjectiveKind::LowerBound)),
+        ("relevance", if report.relevance.is_empty() { Value::Null } else { numbers(&report.relevance) }),
+        (
+            "monitored",
+            if report.monitored.is_empty() {
+                Value::Null
+            } else {
+                report.monitored.iter().map(stored).collect()
+            },
+        ),
+        ("parameter_uncertainty", json!(fit.parameter_uncertainty().name())),
+    ];
+    entries.extend(reported(report));
+    entries.push(("spec", stored(&fit.spec)));
+    entries.extend(learned.method_json());
+    entries.push(("constants", learned.constants.iter().map(constant).collect()));
+    entries.push(("choice", json!(fit.choice.as_ref().map(stored))));
+    entries.push(("check", json!(learned.check.as_ref().map(stored))));
+    entries.extend(learned.version_json());
+    entries
+}
+
+/// The objective, if it is of that kind.
+fn at(report: &FitReport, kind: ObjectiveKind) -> Value {
+    json!((report.objective.kind == kind).then(|| stored(&report.objective.value)))
+}
+
+/// Names and columns of the views; null for a model without.
+fn views(learned: &Learned, fit: &LinearFit) -> Value {
+    if fit.views.is_empty() {
+        return Value::Null;
+    }
+    let view =
+        |(name, columns): (&str, Range<usize>)| json!({ "name": name, "columns": learned.columns[columns] });
+    fit.view_columns().into_iter().map(view).collect()
+}
+
+/// R² by view and component of group factor analysis [M 2.7.5]; null for other models.
+fn explained_by_view(learned: &Learned) -> Value {
+    match learned.activity() {
+        Ok(Some(activity)) if learned.family == Family::Gfa => rows(&activity.explained_variance),
+        _ => Value::Null,
+    }
 }

@@ -1,19 +1,59 @@
 //! The file of a mixture, or of classes with a density each: kind `mixture`.
 
-use super::header::{Classes, MixtureHeader};
+use super::describe::{Entries, constant, noise, numbers, reported, rows, stored};
+use super::header::{MethodDef, NoiseFamilyDef, ObjectiveDef, SpecDef, TerminationDef, list, option};
 use super::{
     Arrays, Error, FORMAT_VERSION, check_scale, check_strength, constant_names, family, invalid, length,
 };
-use super::{method_def, noise_of, parsed, put_common, put_models, put_scale, range, take_constants};
+use super::{noise_of, parsed, put_common, put_models, put_scale, range, take_constants};
 use super::{take_models, take_scale, take_training, text};
-use crate::infer::{FitReport, MethodRecord};
+use crate::infer::{FitReport, MethodRecord, Objective, Termination, Warning};
 use crate::learned::{ClassNames, Learned, MixtureFit, Trained};
 use crate::model::Mixture;
+use crate::select::SelfCheck;
 use crate::spec::NoiseFamily;
-use crate::{Density, LinearGaussian, Noise};
+use crate::{Density, LinearGaussian, Noise, Spec};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// What the file holds.
 pub(super) const KIND: &str = "mixture";
+
+/// A header of a mixture. Fields it does not know are ignored.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    format_version: u64,
+    kind: String,
+    created_by: String,
+    family: String,
+    n_mixtures: usize,
+    classes: Option<Classes>,
+    columns: Vec<String>,
+    constants: Vec<String>,
+    #[serde(with = "NoiseFamilyDef")]
+    noise: NoiseFamily,
+    #[serde(with = "SpecDef")]
+    spec: Spec,
+    #[serde(with = "MethodDef")]
+    method: MethodRecord,
+    seed: u64,
+    #[serde(with = "ObjectiveDef")]
+    objective: Objective,
+    #[serde(with = "TerminationDef")]
+    termination: Termination,
+    #[serde(with = "list")]
+    warnings: Vec<Warning>,
+    n_rows: usize,
+    #[serde(default, with = "option", skip_serializing_if = "Option::is_none")]
+    check: Option<SelfCheck>,
+}
+
+/// Names of the components of a mixture, and the column they are from.
+#[derive(Serialize, Deserialize)]
+struct Classes {
+    target: String,
+    names: Vec<String>,
+}
 
 /// Whether the parts fit together; returns the number of columns.
 pub(super) fn check(learned: &Learned, fit: &MixtureFit) -> Result<usize, crate::Error> {
@@ -48,7 +88,7 @@ pub(super) fn put(learned: &Learned, fit: &MixtureFit, arrays: &mut Arrays) -> S
     put_scale(arrays, &models[0]);
     arrays.put("weights", fit.mixture.weights().to_vec());
     put_common(learned, &fit.report.trace, arrays);
-    text(&MixtureHeader {
+    text(&Header {
         format_version: FORMAT_VERSION,
         kind: KIND.to_owned(),
         created_by: learned.created_by.clone(),
@@ -59,7 +99,7 @@ pub(super) fn put(learned: &Learned, fit: &MixtureFit, arrays: &mut Arrays) -> S
         constants: constant_names(learned),
         noise: noise_of(&models[0]),
         spec: fit.spec.clone(),
-        method: method_def(learned),
+        method: learned.method.clone(),
         seed: learned.seed,
         objective: fit.report.objective,
         termination: fit.report.termination,
@@ -71,7 +111,7 @@ pub(super) fn put(learned: &Learned, fit: &MixtureFit, arrays: &mut Arrays) -> S
 
 /// Takes its arrays.
 pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Result<Learned, Error> {
-    let header: MixtureHeader = parsed(header)?;
+    let header: Header = parsed(header)?;
     if header.columns.is_empty() {
         return Err(invalid(crate::Error::EmptyTable { rows: header.n_rows, columns: 0 }));
     }
@@ -95,16 +135,54 @@ pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Resu
             monitored: Vec::new(),
         },
     };
+    let n_columns = header.columns.len();
     Ok(Learned {
         family: family(&header.family, &created_by)?,
         columns: header.columns,
         constants: take_constants(header.constants, &mut arrays)?,
-        method: MethodRecord { name: header.method.name, options: header.method.options },
+        method: header.method,
         seed: header.seed,
         training: take_training(header.n_rows, &mut arrays)?,
         check: header.check,
-        filling: None,
+        filling: super::filling::take(&mut arrays, n_columns)?,
         created_by,
         model: Trained::Mixture(Box::new(fit)),
     })
+}
+
+/// Everything in it, for people and for programs.
+pub(super) fn entries(learned: &Learned, fit: &MixtureFit) -> Entries {
+    let (mixture, report) = (&fit.mixture, &fit.report);
+    let name = |k: usize| fit.classes.as_ref().map(|classes| &classes.names[k]);
+    let model = |(k, model): (usize, &LinearGaussian)| {
+        json!({
+            "weight": stored(&mixture.weights()[k]),
+            "class": name(k),
+            "mean": numbers(model.mean()),
+            "noise_variance": noise(model),
+            "loadings": rows(model.loadings()),
+            "components": rows(&model.components()),
+            "explained_variance": numbers(&model.explained_variance()),
+            "explained_variance_ratio": numbers(&model.explained_variance_ratio()),
+        })
+    };
+    let mut entries = vec![
+        ("kind", json!(KIND)),
+        ("family", json!(learned.family.name())),
+        ("n_mixtures", json!(mixture.models().len())),
+        ("n_components", json!(learned.n_components())),
+        ("n_parameters", json!(learned.n_parameters().ok())),
+        ("n_columns", json!(mixture.n_columns())),
+        ("columns", json!(learned.columns)),
+        ("target", json!(fit.classes.as_ref().map(|classes| &classes.target))),
+        ("models", mixture.models().iter().enumerate().map(model).collect()),
+        ("log_likelihood", stored(&report.objective.value)),
+    ];
+    entries.extend(reported(report));
+    entries.push(("spec", stored(&fit.spec)));
+    entries.extend(learned.method_json());
+    entries.push(("check", json!(learned.check.as_ref().map(stored))));
+    entries.push(("constants", learned.constants.iter().map(constant).collect()));
+    entries.extend(learned.version_json());
+    entries
 }

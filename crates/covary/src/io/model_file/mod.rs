@@ -23,6 +23,7 @@
 
 mod container;
 mod describe;
+mod filling;
 mod header;
 mod linear;
 mod mixture;
@@ -30,12 +31,11 @@ mod sources;
 
 use super::Error;
 use crate::family::Family;
-use crate::infer::MethodRecord;
 use crate::learned::{Constant, Learned, Trained, Training};
 use crate::spec::NoiseFamily;
 use crate::{Density, LinearGaussian, Matrix, Noise, Spec};
 use container::Arrays;
-use header::{Label, MethodDef};
+use header::Label;
 use std::io::{Read, Write};
 
 /// The version written. Raise it when a reader of the last one would misread the file; fields it may
@@ -127,6 +127,15 @@ fn family(name: &str, created_by: &str) -> Result<Family, Error> {
     name.parse().map_err(|_| Error::UnknownKind { kind: name.to_owned(), created_by: created_by.to_owned() })
 }
 
+/// Everything in the model, in the order people read it.
+fn entries(learned: &Learned) -> describe::Entries {
+    match &learned.model {
+        Trained::Linear(fit) => linear::entries(learned, fit),
+        Trained::Mixture(fit) => mixture::entries(learned, fit),
+        Trained::Sources(fit) => sources::entries(learned, fit),
+    }
+}
+
 /// What every kind of model has in arrays, after its own.
 fn put_common(learned: &Learned, trace: &[f64], arrays: &mut Arrays) {
     arrays.put("trace", trace.to_vec());
@@ -135,15 +144,13 @@ fn put_common(learned: &Learned, trace: &[f64], arrays: &mut Arrays) {
     arrays.put("column_means", column_means.clone());
     arrays.put("column_sds", column_sds.clone());
     arrays.put("constants", learned.constants.iter().map(|c| c.value).collect());
+    if let Some(own) = &learned.filling {
+        filling::put(own, arrays);
+    }
 }
 
 fn constant_names(learned: &Learned) -> Vec<String> {
     learned.constants.iter().map(|c| c.name.clone()).collect()
-}
-
-fn method_def(learned: &Learned) -> MethodDef {
-    let MethodRecord { name, options } = learned.method.clone();
-    MethodDef { name, options }
 }
 
 fn take_constants(names: Vec<String>, arrays: &mut Arrays) -> Result<Vec<Constant>, Error> {
