@@ -242,7 +242,7 @@ fn filling_words(filling: &Filling) -> Option<String> {
     }
     let (n, crps) = default?;
     let rows = match chosen {
-        Some((better, score)) => format!("{better} pseudo-rows (CRPS {score:.3}, with {n} {crps:.3})"),
+        Some((better, score)) => format!("{better} pseudo-rows (CRPS {score:.3}; {crps:.3} with {n})"),
         None => format!("{n} pseudo-rows (CRPS {crps:.3})"),
     };
     words.insert(0, rows);

@@ -1,4 +1,4 @@
-//! Calibration: quantile functions from the residuals of hidden cells [M 3.4.2].
+//! Calibration: quantile functions from the residuals of hidden cells [M 4.4.2].
 
 use crate::model::Quantiles;
 use crate::model::quantiles::{KNOTS, place};
@@ -20,7 +20,7 @@ pub struct ColumnCalibration {
 }
 
 /// The distribution of `residuals`, each of a column and in standard deviations that the model states, for each of
-/// `n_columns`: their own where there are many, that of all columns where there are few [M 3.4.2].
+/// `n_columns`: their own where there are many, that of all columns where there are few [M 4.4.2].
 ///
 /// ```text
 /// wᵢ = 1{column i = j} + 50/n        c: their cumulative sums at the middle of each |z|, ascending

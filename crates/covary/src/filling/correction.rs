@@ -1,4 +1,4 @@
-//! What a Gaussian leaves over, regressed on smooth functions of the rest of the row [M 3.3].
+//! What a Gaussian leaves over, regressed on smooth functions of the rest of the row [M 4.3].
 
 use super::ridge::{Regression, regress};
 use crate::linalg::elementary::exp_of_negative;
@@ -25,10 +25,10 @@ const WIDTHS: [f64; 3] = [0.15, 0.5, 1.5];
 const RIDGE: f64 = 1e-6;
 /// Cells corrected at a time.
 const CHUNK: usize = 2048;
-/// Landmarks, at most, and the work (columns · rows · landmarks²) up to which there are so many; half of them beyond.
+/// Landmarks, at most, and the work (columns · rows · landmarks²) up to which there are that many; half of them beyond.
 const LANDMARKS: usize = 200;
 const SMALL_WORK: f64 = 2e8;
-/// The screen: columns, rows, widths, and the share of variance that must be explained to go on [M 3.7].
+/// The screen: columns, rows, widths, and the share of variance that must be explained to go on [M 4.7].
 const SCREEN_COLUMNS: usize = 12;
 const SCREEN_ROWS: usize = 1000;
 const SCREEN_GAIN: f64 = 0.002;
@@ -131,7 +131,7 @@ fn by_observed(
 
 impl LeftOut {
     /// Of the cells of `columns` in rows that are in standard deviations from the mean, by the covariance Σ of the columns and
-    /// its inverse P [M 3.3.1]: from the block of a row's gaps M, or of its observed cells O where those are fewer.
+    /// its inverse P [M 4.3.1]: from the block of a row's gaps M, or of its observed cells O where those are fewer.
     ///
     /// ```text
     /// A = P_MM⁻¹ P_M: = −Σ_MO Q        y_M = −A_M,O y_O        Q = Σ_OO⁻¹
@@ -358,7 +358,7 @@ impl Correction {
 }
 
 impl LeftOut {
-    /// Whether a few columns and rows say that there is something to explain [M 3.7].
+    /// Whether a few columns and rows say that there is something to explain [M 4.7].
     fn promises(&self, seed: u64) -> Result<bool, Error> {
         let n = self.columns.len().min(SCREEN_COLUMNS);
         let found = parallel::try_map(n, |c| self.regress(c, (SCREEN_ROWS, LANDMARKS / 2), &[1, 2], seed))?;

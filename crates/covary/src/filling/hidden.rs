@@ -1,4 +1,4 @@
-//! Cells hidden the way the gaps of the table lie [M 3.1].
+//! Cells hidden the way the gaps of the table lie [M 4.1].
 
 use crate::model::FilledCell;
 use crate::parallel::copied;
@@ -43,7 +43,7 @@ impl Default for Hiding {
     }
 }
 
-/// Rows up to which a table has several sets of hidden cells [M 3.7].
+/// Rows up to which a table has several sets of hidden cells [M 4.7].
 pub(crate) const MANY_ROWS: usize = 4000;
 /// Cells of all sets together, or of the one set of a long table.
 const CELLS: usize = 20_000;
@@ -51,7 +51,7 @@ const CELLS: usize = 20_000;
 const FEWEST_SETS: usize = 4;
 const MOST_SETS: usize = 12;
 
-/// How many sets of hidden cells choose and calibrate, and how many cells each has at most [M 3.1.2].
+/// How many sets of hidden cells choose and calibrate, and how many cells each has at most [M 4.1.2].
 pub(crate) fn sets_of(data: &Dataset) -> (usize, usize) {
     if data.n_rows() > MANY_ROWS {
         return (1, CELLS);
@@ -60,7 +60,7 @@ pub(crate) fn sets_of(data: &Dataset) -> (usize, usize) {
 }
 
 /// A table with some of its observed cells hidden: rows lose what another row lacks, so that hidden cells lie as gaps do,
-/// alone, in blocks or in runs [M 3.1.1]. Cells are hidden at random in a table without gaps.
+/// alone, in blocks or in runs [M 4.1.1]. Cells are hidden at random in a table without gaps.
 ///
 /// Every row keeps a cell, every column enough of them and two values. The set depends on the seed and its own number alone.
 ///

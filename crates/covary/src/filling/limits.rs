@@ -1,4 +1,4 @@
-//! What values the columns of a table can have, by those they have [M 3.5].
+//! What values the columns of a table can have, by those they have [M 4.5].
 
 use crate::Dataset;
 use crate::model::Limits;

@@ -1,4 +1,4 @@
-//! Ridge regression of residuals on features, and of the logarithm of their squares, by leave-one-out errors [M 3.3.3].
+//! Ridge regression of residuals on features, and of the logarithm of their squares, by leave-one-out errors [M 4.3.3].
 
 use crate::linalg::{Eigen, dot, eigen};
 use crate::{Error, Matrix};
@@ -151,7 +151,7 @@ impl Regression {
     }
 
     /// What is to be added to the mean of a cell with these rotated features, and its standard deviation instead of `sd`
-    /// [M 3.3.5].
+    /// [M 4.3.5].
     pub fn correct(&self, rotated: &[f64], sd: f64) -> (f64, f64) {
         let scale = if self.scale.is_empty() {
             1.0

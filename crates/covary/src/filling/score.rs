@@ -1,4 +1,4 @@
-//! The score of predicted cells, and the rule for ties [M 3.2].
+//! The score of predicted cells, and the rule for ties [M 4.2].
 
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 use std::f64::consts::PI;
@@ -16,7 +16,7 @@ pub(super) fn cdf(x: f64) -> f64 {
     Normal::standard().cdf(x)
 }
 
-/// Continuous ranked probability score of a normal prediction [M 3.2.1]: the mean absolute error of its draws, less half
+/// Continuous ranked probability score of a normal prediction [M 4.2.1]: the mean absolute error of its draws, less half
 /// of that between two of them. Linear in large errors, so that a few outliers do not decide.
 ///
 /// ```text
@@ -33,7 +33,7 @@ pub fn crps(value: f64, mean: f64, sd: f64) -> f64 {
     s * (w * (2.0 * cdf(w) - 1.0) + 2.0 * phi(w) - 1.0 / PI.sqrt())
 }
 
-/// How much each hidden cell counts: each column as often as it has gaps [M 3.2.2]; all alike if no cell is of a column
+/// How much each hidden cell counts: each column as often as it has gaps [M 4.2.2]; all alike if no cell is of a column
 /// with gaps. They sum to one.
 pub fn weights_by_gaps(columns: &[usize], gaps: &[usize]) -> Vec<f64> {
     let mut hidden = vec![0.0; gaps.len()];
@@ -57,7 +57,7 @@ pub struct Gain {
 }
 
 impl Gain {
-    /// The candidate's gain, cell by cell, by weights that sum to one [M 3.2.3].
+    /// The candidate's gain, cell by cell, by weights that sum to one [M 4.2.3].
     pub fn of(default: &[f64], candidate: &[f64], weights: &[f64]) -> Self {
         let cells = || default.iter().zip(candidate).map(|(a, b)| a - b).zip(weights);
         let mean: f64 = cells().map(|(d, w)| w * d).sum();

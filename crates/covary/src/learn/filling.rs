@@ -1,4 +1,4 @@
-//! A model learned to fill gaps: chosen, corrected and calibrated by hidden cells of its own table [M 3].
+//! A model learned to fill gaps: chosen, corrected and calibrated by hidden cells of its own table [M 4].
 
 use super::{Seen, Watch};
 use crate::family::{Components, Family, ForFilling, Request};
@@ -13,11 +13,11 @@ use crate::{Dataset, Error, Estimator, LinearGaussian, Method, Spec, parallel};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Pseudo-rows tried, and the default [M 3.2.4].
+/// Pseudo-rows tried, and the default [M 4.2.4].
 const DEFAULT: f64 = 5.0;
 const BELOW: [f64; 5] = [3.0, 1.0, 0.3, 0.1, 0.03];
 const ABOVE: [f64; 3] = [10.0, 30.0, 100.0];
-/// So many pseudo-rows leave nothing but the mean of each column.
+/// This many pseudo-rows leave nothing but the mean of each column.
 const COLUMN_MEANS: f64 = 1e9;
 /// Multiplications of a step of the full covariance from which on pseudo-rows are chosen from fewer, by one set of cells, and
 /// from which on the table is filled by components: at 1e9 a fit takes about a second.
@@ -28,7 +28,7 @@ const FEW_BELOW: [f64; 2] = [1.0, 0.1];
 const FEW_ABOVE: [f64; 1] = [30.0];
 /// Observed cells from which on two sets are enough to choose.
 const FOR_TWO_SETS: usize = 2000;
-/// Fewest distinct hidden cells to choose by, and to calibrate by [M 3.1.4].
+/// Fewest distinct hidden cells to choose by, and to calibrate by [M 4.1.4].
 const TO_CHOOSE: usize = 30;
 const TO_CALIBRATE: usize = 10;
 
@@ -92,7 +92,7 @@ fn gaps(data: &Dataset) -> Vec<usize> {
     data.n_observed_by_column().iter().map(|observed| data.n_rows() - observed).collect()
 }
 
-/// A Gaussian with so many pseudo-rows, from a start if there is one.
+/// A Gaussian with this many pseudo-rows, from a start if there is one.
 fn gaussian(
     data: &Dataset,
     pseudo_rows: f64,
@@ -245,7 +245,7 @@ fn column_means(data: &Dataset, sets: &[HiddenSet], cells: &[Hidden]) -> Vec<Hid
 }
 
 /// The number of pseudo-rows whose predictions of hidden cells are best, if better than by the default, and all that were
-/// tried; none where too few cells can be hidden [M 3.2.4].
+/// tried; none where too few cells can be hidden [M 4.2.4].
 fn choose_pseudo_rows(data: &Dataset, seed: u64, watch: &dyn Watch) -> Result<(f64, Vec<Tried>), Error> {
     let sample;
     let few = if data.n_rows() > MANY_ROWS {

@@ -147,7 +147,7 @@ impl Learned {
     }
 
     /// The table with a random draw in the place of each gap, the `k`th of several: drawn jointly by the model, then moved
-    /// as filled cells are by hidden cells of the training table [M 3.4.4].
+    /// as filled cells are by hidden cells of the training table [M 4.4.4].
     ///
     /// # Errors
     /// [`Error::NoDensity`] for independent components, [`Error::ColumnCount`] for a table of other columns.

@@ -148,8 +148,9 @@ impl CheckedCell {
     /// ```
     /// use covary::{model::FilledCell, select::CheckedCell};
     /// let cell = FilledCell::normal(0, 0, 2.0, 1.0);
-    /// assert_eq!(CheckedCell { cell, truth: 2.0 }.pit(), 0.5);
-    /// assert!((CheckedCell { cell, truth: cell.interval(0.9).unwrap().1 }.pit() - 0.95).abs() < 1e-9);
+    /// let upper = cell.interval(0.9).unwrap().1;
+    /// assert_eq!(CheckedCell { cell: cell.clone(), truth: 2.0 }.pit(), 0.5);
+    /// assert!((CheckedCell { cell, truth: upper }.pit() - 0.95).abs() < 1e-9);
     /// ```
     pub fn pit(&self) -> f64 {
         self.cell.cdf(self.truth)

@@ -47,13 +47,13 @@ fn probabilities_of_student_cells_are_those_of_statrs() {
         for z in [-30.0, -4.0, -1.0, -0.1, 0.0, 0.3, 2.0, 9.0] {
             let value = mean + sd * z;
             assert!((cell.cdf(value) - want.cdf(value)).abs() < 1e-12, "ν {nu}, z {z}");
-            let checked = CheckedCell { cell, truth: value };
+            let checked = CheckedCell { cell: cell.clone(), truth: value };
             assert_eq!(checked.pit().to_bits(), cell.cdf(value).to_bits());
         }
         for level in LEVELS {
             let (low, high) = cell.interval(level).unwrap();
             assert!((high - want.inverse_cdf(0.5 + 0.5 * level)).abs() < 1e-8, "ν {nu}, level {level}");
-            let pit = |truth: f64| CheckedCell { cell, truth }.pit();
+            let pit = |truth: f64| CheckedCell { cell: cell.clone(), truth }.pit();
             assert!(
                 (pit(high) - (0.5 + 0.5 * level)).abs() < 1e-9
                     && (pit(low) - (0.5 - 0.5 * level)).abs() < 1e-9
@@ -69,7 +69,7 @@ fn tails_are_heavier_than_normal_ones_and_end_there() {
     // At the same standard deviation Student's is narrower in the middle and wider in the tails.
     assert!(at(5.0).reach(0.5).unwrap() < normal.reach(0.5).unwrap());
     assert!(at(5.0).reach(0.99).unwrap() > normal.reach(0.99).unwrap());
-    assert!(CheckedCell { cell: at(5.0), truth: 4.0 }.pit() < CheckedCell { cell: normal, truth: 4.0 }.pit());
+    assert!(CheckedCell { cell: at(5.0), truth: 4.0 }.pit() < CheckedCell { cell: normal.clone(), truth: 4.0 }.pit());
     // No degrees of freedom are too many, and on both sides of the expansion it is the same function.
     for nu in [999.0, 1000.0, 1e4, 999_999.0, 1e6, 1e7, 1e12] {
         for level in LEVELS {
@@ -100,7 +100,7 @@ fn the_check_on_hidden_cells_goes_by_the_distribution_of_each() {
         let seen = std::sync::Mutex::new(Vec::new());
         let fill = |rows: &Dataset| {
             let cells = model.gap_cells(rows)?.into_iter();
-            let cells: Vec<FilledCell> = cells.map(|cell| FilledCell { distribution, ..cell }).collect();
+            let cells: Vec<FilledCell> = cells.map(|cell| FilledCell { distribution: distribution.clone(), ..cell }).collect();
             seen.lock().unwrap().clone_from(&cells);
             Ok(cells)
         };

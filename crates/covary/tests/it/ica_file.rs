@@ -59,6 +59,7 @@ pub(crate) fn exact() -> Learned {
             column_sds: vec![1.0, 2.0, 0.5],
         },
         check: None,
+        filling: None,
         created_by: "covary 0.1.0".to_owned(),
         model: Trained::Sources(Box::new(fit)),
     }

@@ -813,6 +813,7 @@ pub(crate) fn everything_mixed() -> Learned {
             skill_by_column: vec![Some(0.5), None, Some(-0.25)],
             coverage: vec![Coverage { level: 0.9, share: 0.875, standard_error: 0.0625 }],
         }),
+        filling: None,
         created_by: "covary 0.1.0".to_owned(),
         model: Trained::Mixture(Box::new(fit)),
     }

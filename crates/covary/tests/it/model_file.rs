@@ -129,6 +129,7 @@ pub(crate) fn everything() -> Learned {
             skill_by_column: vec![Some(0.5), None, Some(-0.1)],
             coverage: vec![Coverage { level: 0.95, share: 0.9, standard_error: 0.02 }],
         }),
+        filling: None,
         created_by: "covary 0.1.0".to_owned(),
         model: Trained::Linear(Box::new(fit)),
     }
