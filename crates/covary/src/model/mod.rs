@@ -19,6 +19,7 @@ mod principal;
 mod rotation;
 mod scores;
 mod student;
+mod tails;
 mod uncertainty;
 
 pub(crate) use batch::weighted_distance;
@@ -36,5 +37,6 @@ pub use noise::Noise;
 pub use outliers::Outlyingness;
 pub use principal::Principal;
 pub use rotation::{Rotated, Rotation, RotationSearch, rotate, rotate_in_steps, rotate_model};
+pub(crate) use tails::{RowDistance, Tails};
 pub use scores::{Coordinates, Posterior, Reconstruction};
 pub use uncertainty::{Estimate, Uncertainty};

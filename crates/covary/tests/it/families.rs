@@ -106,7 +106,7 @@ fn names_come_back_and_no_two_are_the_same() {
         assert!(Family::ALL[..k].iter().all(|other| other.name() != family.name()), "{family}");
         assert!(!family.words().is_empty() && family.summary().ends_with('.'), "{family}");
     }
-    assert_eq!(Family::names(|_| true), "pca, ppca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm or ica");
+    assert_eq!(Family::names(|_| true), "pca, ppca, tppca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm or ica");
     let unknown = "PCA".parse::<Family>().unwrap_err();
     assert!(
         matches!(&unknown, Error::NoSuchFamily { name, known } if name == "PCA" && known.contains("ppca"))
@@ -331,9 +331,9 @@ fn what_a_family_does_not_have_is_refused_and_what_it_has_is_learned() {
     for (argument, suits) in [
         (Argument::Mixtures, "mppca, mfa or gmm"),
         (Argument::Classes, "pca, ppca, fa or gaussian"),
-        (Argument::Rotation, "pca, ppca, fa, bpca or gaussian"),
-        (Argument::Standardize, "pca, ppca, fa, bpca, gaussian, pcca, gfa, mppca, mfa or gmm"),
-        (Argument::Share, "pca, ppca, fa, bpca or ica"),
+        (Argument::Rotation, "pca, ppca, tppca, fa, bpca or gaussian"),
+        (Argument::Standardize, "pca, ppca, tppca, fa, bpca, gaussian, pcca, gfa, mppca, mfa or gmm"),
+        (Argument::Share, "pca, ppca, tppca, fa, bpca or ica"),
     ] {
         let mut has = Vec::new();
         for &family in Family::ALL {

@@ -55,6 +55,10 @@ impl Learned {
             ("explained_variance_by_view", explained_by_view(self)),
             ("mean", numbers(model.mean())),
             ("noise_variance", noise(model)),
+            (
+                "degrees_of_freedom",
+                json!(self.weighs_rows().then(|| stored(&model.tail_degrees_of_freedom()))),
+            ),
             ("scale", json!(model.scale().map(numbers))),
             ("loadings", rows(fit.loadings())),
             (
