@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 ///                             for an outlier
 ///   n_observed                observed cells of the row
 ///   mahalanobis               squared distance from the mean; chi-squared with n_observed
-///                             degrees of freedom under the model
+///                             degrees of freedom under the model (n_observed times F, where
+///                             rows have heavy tails)
 ///   t_squared                 the part inside the plane of the components (Hotelling)
 ///   squared_prediction_error  squared distance from that plane (Q residual), of standardized
 ///                             columns if these were fitted

@@ -27,8 +27,8 @@ mod mppca;
 mod pca;
 mod pcca;
 mod ppca;
-mod tppca;
 mod request;
+mod tppca;
 
 pub use choice::{Choice, Grounds, MOST_OFFERED, MOST_TRIED, SIGNIFICANT};
 pub use method::AnyMethod;

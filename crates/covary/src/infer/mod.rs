@@ -51,8 +51,8 @@ pub use principal_axes::{Kept, PrincipalAxes};
 pub(crate) use report::stop_flag;
 pub use report::{Fit, FitReport, Monitored, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 pub use shared_private::SharedPrivate;
-pub use student_t::{DegreesOfFreedom, StudentT};
 pub use spectral::{Solver, Spectral, Spectrum};
+pub use student_t::{DegreesOfFreedom, StudentT};
 pub(crate) use variational::edge_of;
 pub use variational::{MeanField, Structured};
 

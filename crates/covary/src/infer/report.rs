@@ -295,7 +295,7 @@ impl fmt::Display for Warning {
             ),
             Self::GaussianTails => write!(
                 f,
-                "the tails of the rows are no heavier than a Gaussian's: the degrees of freedom are infinite and the model is probabilistic PCA"
+                "the tails of the rows are no heavier than a Gaussian's: the model is probabilistic PCA"
             ),
             Self::Saturated => {
                 write!(f, "zero degrees of freedom: the model fits any covariance and cannot be tested")

@@ -144,7 +144,9 @@ fn most_likely(rows: &[RowDistance]) -> Result<Tails, Error> {
 fn n_rows_by_width(rows: &[RowDistance]) -> Vec<f64> {
     let widest = rows.iter().map(|row| row.n_observed).max().unwrap_or(0);
     let mut counts = vec![0.0; widest + 1];
-    rows.iter().for_each(|row| counts[row.n_observed] += 1.0);
+    for row in rows {
+        counts[row.n_observed] += 1.0;
+    }
     counts
 }
 

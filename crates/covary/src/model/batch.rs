@@ -94,9 +94,9 @@ impl LinearGaussian {
                 for (&row, x) in strip.rows.iter().zip(&mut scores) {
                     let mut rng = ChaCha8Rng::seed_from_u64(seed);
                     rng.set_stream(stream(row));
-                    let stretch = rows.get(row).map_or(1.0, |of| {
-                        self.tails.draw_deviation(of.n_observed, of.squared, &mut rng)
-                    });
+                    let stretch = rows
+                        .get(row)
+                        .map_or(1.0, |of| self.tails.draw_deviation(of.n_observed, of.squared, &mut rng));
                     // x ~ N(x̂, G⁻¹) once per row, then the gaps: a joint draw, never one per cell.
                     let mut e: Vec<f64> = (0..q).map(|_| StandardNormal.sample(&mut rng)).collect();
                     packed::upper_times(&block.kept[k * p..][..p], &mut e);
@@ -104,7 +104,8 @@ impl LinearGaussian {
                     out.extend(strip.gaps.iter().map(|&column| {
                         let column = column as usize;
                         let e: f64 = StandardNormal.sample(&mut rng);
-                        let drawn = mean[column] + dot(w.row(column), &x[..q]) + stretch * deviation[column] * e;
+                        let drawn =
+                            mean[column] + dot(w.row(column), &x[..q]) + stretch * deviation[column] * e;
                         FilledCell::normal(row, column, drawn, 0.0)
                     }));
                 }

@@ -37,6 +37,6 @@ pub use noise::Noise;
 pub use outliers::Outlyingness;
 pub use principal::Principal;
 pub use rotation::{Rotated, Rotation, RotationSearch, rotate, rotate_in_steps, rotate_model};
-pub(crate) use tails::{RowDistance, Tails};
 pub use scores::{Coordinates, Posterior, Reconstruction};
+pub(crate) use tails::{RowDistance, Tails};
 pub use uncertainty::{Estimate, Uncertainty};

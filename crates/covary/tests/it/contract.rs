@@ -8,9 +8,9 @@ use covary::data::{Shape, simulate};
 use covary::family::AnyMethod;
 use covary::ica;
 use covary::infer::{
-    Acceleration, BachJordan, ConditionalMaximization, DegreesOfFreedom, Em, Evidence, Fit, FixedPoint, FullCovariance, Gibbs,
-    Init, LatentMoments, MixtureEm, Newton, ObjectiveKind, SharedPrivate, Solver, Spectral, Step, StudentT,
-    Termination, Update, Warning,
+    Acceleration, BachJordan, ConditionalMaximization, DegreesOfFreedom, Em, Evidence, Fit, FixedPoint,
+    FullCovariance, Gibbs, Init, LatentMoments, MixtureEm, Newton, ObjectiveKind, SharedPrivate, Solver,
+    Spectral, Step, StudentT, Termination, Update, Warning,
 };
 use covary::io::model_file;
 use covary::learned::{Learned, Rows};

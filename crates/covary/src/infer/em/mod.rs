@@ -10,9 +10,9 @@ pub(super) mod stop;
 pub use moments::{Gradient, LatentMoments};
 pub(super) use start::unseen_pairs;
 
+use super::DegreesOfFreedom;
 use super::Estimator;
 use super::options::{Setting, options, words};
-use super::DegreesOfFreedom;
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 use crate::model::{LinearGaussian, Tails};
 use crate::spec::{LoadingsPrior, NoiseFamily};

@@ -153,7 +153,8 @@ impl LatentMoments {
         rows: &[RowDistance],
     ) -> Self {
         let scales: Vec<f64> = rows.iter().map(|row| tails.weight(row.n_observed, row.squared)).collect();
-        let mut moments = Expectation::new(data, frame, at, &[]).scaled(&scales).sum(|| Self::empty(frame, at));
+        let mut moments =
+            Expectation::new(data, frame, at, &[]).scaled(&scales).sum(|| Self::empty(frame, at));
         moments.tailed = Some(Tailed {
             n_rows: data.n_informative_rows() as f64,
             cells: data.n_observed_by_column().iter().map(|&n| n as f64).collect(),
