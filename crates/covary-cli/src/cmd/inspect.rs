@@ -74,8 +74,8 @@ fn head(learned: &Learned) -> String {
         for (name, columns) in fit.view_columns() {
             out.say(&format!("view `{name}`: {}", learned.columns[columns].join(", ")));
         }
-        if learned.weighs_rows() {
-            let nu = fit.model.tail_degrees_of_freedom();
+        let nu = fit.model.tail_degrees_of_freedom();
+        if nu.is_finite() {
             out.say(&format!("rows are Student's t with {} degrees of freedom", digits(nu)));
         }
         match fit.parameter_uncertainty() {

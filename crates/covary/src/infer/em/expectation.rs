@@ -30,7 +30,7 @@ pub(super) struct Expectation<'a> {
 #[derive(Clone, Copy)]
 enum Weights<'a> {
     Equal,
-    /// Each counts so many times.
+    /// Each counts this many times.
     Counts(&'a [f64]),
     /// Each counts once, and its variances are divided by this.
     Scales(&'a [f64]),

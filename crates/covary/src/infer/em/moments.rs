@@ -369,12 +369,14 @@ impl LatentMoments {
         self.common[self.last()] + self.by_column.row(j)[self.last()]
     }
 
-    /// The rows and the cells of column `j` that variances are averaged over.
-    fn averaged(&self, j: usize) -> (f64, f64) {
-        match &self.tailed {
-            None => (self.n_rows(), self.count(j)),
-            Some(tailed) => (tailed.n_rows, tailed.cells[j]),
-        }
+    /// The cells of column `j`, however their rows are scaled.
+    fn cells(&self, j: usize) -> f64 {
+        self.tailed.as_ref().map_or_else(|| self.count(j), |tailed| tailed.cells[j])
+    }
+
+    /// `⟨u⟩`, averaged over the rows; 1 where they have one scale.
+    fn mean_scale(&self) -> f64 {
+        self.tailed.as_ref().map_or(1.0, |tailed| self.n_rows() / tailed.n_rows)
     }
 
     /// `A_j`, (q+1) × (q+1).
@@ -419,7 +421,8 @@ impl LatentMoments {
     fn total_error_at_reference(&self) -> f64 {
         match &self.errors {
             Errors::Residual { squares, posterior_trace, .. } => {
-                let free = self.n_components() as f64 * self.averaged(0).0 - posterior_trace;
+                let n_rows = self.tailed.as_ref().map_or_else(|| self.n_rows(), |tailed| tailed.n_rows);
+                let free = self.n_components() as f64 * n_rows - posterior_trace;
                 squares.iter().sum::<f64>() + self.at.psi[0] * free
             }
             Errors::Raw(_) => (0..self.at.psi.len()).map(|j| self.error_at_reference(j)).sum(),
@@ -492,10 +495,17 @@ impl Maximize<'_> {
             }
             shift[j] = delta[q];
         }
-        let psi = self.noise(m, &w, &change);
+        let mut psi = self.noise(m, &w, &change);
 
-        if self.expand && self.prior.is_flat() && q > 0 {
-            self.fold(m, &mut w, &mut shift);
+        if self.expand && self.prior.is_flat() {
+            // PX of the scales [M 2.11]: with their mean α free for one step, the model is (W Σ_x Wᵀ + Ψ) / α. Not where
+            // that would take the noise below its floor: held there, it is no ascent.
+            let scale = m.mean_scale();
+            let alpha = if psi.iter().any(|v| v / scale < self.floor) { 1.0 } else { scale };
+            psi.iter_mut().for_each(|v| *v /= alpha);
+            if q > 0 {
+                self.fold(m, scale / alpha, &mut w, &mut shift);
+            }
         }
         let mean = (0..d).map(|j| m.at.mean[j] + shift[j] * m.frame.scale[j]).collect();
         Parameters { w, mean, psi }
@@ -509,12 +519,6 @@ impl Maximize<'_> {
 
     fn noise(&self, m: &LatentMoments, w: &Matrix, change: &[f64]) -> Vec<f64> {
         let (d, q) = (w.n_rows(), w.n_columns() as f64);
-        // PX again [M 2.11]: with α = ⟨u⟩ free for one step, C = (W Wᵀ + Ψ) / α. Where rows have one scale, α is 1.
-        let expand = self.expand && self.prior.is_flat();
-        let cells = |j: usize| {
-            let (rows, cells) = m.averaged(j);
-            if expand { cells * (m.n_rows() / rows) } else { cells }
-        };
         let squares = |j: usize| dot(w.row(j), w.row(j));
         // Pseudo-squares and pseudo-cells of the prior [M 1.5.6], given ‖W‖² and its size.
         let prior = |norm: f64, entries: f64| {
@@ -530,7 +534,7 @@ impl Maximize<'_> {
         if m.frame.isotropic {
             let (extra, pseudo_cells) = prior((0..d).map(squares).sum(), d as f64 * q);
             let error = m.total_error_at_reference() + change.iter().sum::<f64>();
-            let n: f64 = (0..d).map(cells).sum();
+            let n: f64 = (0..d).map(|j| m.cells(j)).sum();
             return vec![((error + extra) / (n + pseudo_cells)).max(self.floor); d];
         }
         (0..d)
@@ -540,20 +544,20 @@ impl Maximize<'_> {
                 }
                 let (extra, pseudo_cells) = prior(squares(j), q);
                 let error = m.error_at_reference(j) + change[j];
-                ((error + extra) / (cells(j) + pseudo_cells)).max(self.floor)
+                ((error + extra) / (m.cells(j) + pseudo_cells)).max(self.floor)
             })
             .collect()
     }
 
-    /// PX fold: with the latent mean ν and covariance Σ_x = L Lᵀ that the rows ask for,
+    /// PX fold: with the latent mean ν and covariance Σ_x = L Lᵀ that the rows ask for, of this `scale`,
     /// `μ ← μ + W ν`, `W ← W L` ([M 1.4.3], [M 1.5.2]).
-    fn fold(&self, m: &LatentMoments, w: &mut Matrix, shift: &mut [f64]) {
+    fn fold(&self, m: &LatentMoments, scale: f64, w: &mut Matrix, shift: &mut [f64]) {
         let q = w.n_columns();
         let n = m.n_rows();
         let second = m.latent_moment();
         let nu: Vec<f64> =
             (0..q).map(|i| if self.estimate_mean { second[(q, i)] / n } else { 0.0 }).collect();
-        let sigma = Matrix::from_fn(q, q, |i, k| second[(i, k)] / n - nu[i] * nu[k]);
+        let sigma = Matrix::from_fn(q, q, |i, k| (second[(i, k)] / n - nu[i] * nu[k]) * scale);
         // Rounding can spoil Σ_x only when a latent direction has lost all variance; then there is
         // nothing to fold.
         let Some(chol) = Cholesky::new(&sigma) else { return };

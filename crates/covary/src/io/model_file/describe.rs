@@ -55,10 +55,6 @@ impl Learned {
             ("explained_variance_by_view", explained_by_view(self)),
             ("mean", numbers(model.mean())),
             ("noise_variance", noise(model)),
-            (
-                "degrees_of_freedom",
-                json!(self.weighs_rows().then(|| stored(&model.tail_degrees_of_freedom()))),
-            ),
             ("scale", json!(model.scale().map(numbers))),
             ("loadings", rows(fit.loadings())),
             (
@@ -86,6 +82,9 @@ impl Learned {
             ),
             ("parameter_uncertainty", json!(fit.parameter_uncertainty().name())),
         ];
+        if self.weighs_rows() {
+            entries.push(("degrees_of_freedom", stored(&model.tail_degrees_of_freedom())));
+        }
         entries.extend(reported(report));
         entries.push(("spec", stored(&fit.spec)));
         entries.extend(self.method_json());
