@@ -152,6 +152,19 @@ impl Model {
         fit.view_columns().into_iter().map(|(name, view)| (name.to_owned(), columns[view].to_vec())).collect()
     }
 
+    /// Degrees of freedom of the rows; infinite of Gaussian ones.
+    #[getter]
+    fn degrees_of_freedom(slf: &Bound<'_, Self>) -> f64 {
+        parts(slf).1.model.tail_degrees_of_freedom()
+    }
+
+    /// How much each row counts where rows have heavy tails.
+    #[pyo3(signature = (x, threads=0))]
+    fn row_weights<'py>(slf: &Bound<'py, Self>, x: Table<'_>, threads: usize) -> PyResult<Array1<'py>> {
+        let (own, fit) = parts(slf);
+        Ok(array1(slf.py(), own.ask(slf.py(), x, threads, |data| fit.model.row_weights(data))?))
+    }
+
     /// Views × components: ρ, R², and whether a component is active.
     fn activity<'py>(slf: &Bound<'py, Self>) -> PyResult<Active<'py>> {
         let found = parts(slf).0.learned.activity().map_err(of)?;

@@ -15,6 +15,7 @@ CLASSES = [
     covary.PCA,
     covary.IncrementalPCA,
     covary.PPCA,
+    covary.StudentPPCA,
     covary.FactorAnalysis,
     covary.BayesianPCA,
     covary.GroupFactorAnalysis,

@@ -29,6 +29,7 @@ FITTED = {
     "PCA": lambda: covary.PCA(2),
     "IncrementalPCA": lambda: covary.IncrementalPCA(2),
     "PPCA": lambda: covary.PPCA(2),
+    "StudentPPCA": lambda: covary.StudentPPCA(2),
     "FactorAnalysis": lambda: covary.FactorAnalysis(2),
     "BayesianPCA": lambda: covary.BayesianPCA(2),
     "Gaussian": lambda: covary.Gaussian(),

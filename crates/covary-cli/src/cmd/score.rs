@@ -13,9 +13,12 @@ use serde_json::{Value, json};
 /// Gaps are integrated out. The result has, for each row of the table, after the columns that
 /// are not in the model:
 ///   log_likelihood            log-density of the observed cells, in nats
+///   weight                    of rows with heavy tails: how much the row counts, far below 1
+///                             for an outlier
 ///   n_observed                observed cells of the row
 ///   mahalanobis               squared distance from the mean; chi-squared with n_observed
-///                             degrees of freedom under the model
+///                             degrees of freedom under the model (n_observed times F, where
+///                             rows have heavy tails)
 ///   t_squared                 the part inside the plane of the components (Hotelling)
 ///   squared_prediction_error  squared distance from that plane (Q residual), of standardized
 ///                             columns if these were fitted
@@ -44,6 +47,9 @@ impl Score {
 
             let mut sheet = asked.aside();
             sheet.push("log_likelihood", Cells::Numbers(found.log_density));
+            if let Some(rows) = found.outlyingness.iter().find(|_| asked.learned.weighs_rows()) {
+                sheet.push("weight", Cells::Numbers(rows.iter().map(Outlyingness::weight).collect()));
+            }
             sheet.push("n_observed", Cells::Integers((0..data.n_rows()).map(observed).collect()));
             if let Some(membership) = &found.membership {
                 push_membership(&mut sheet, membership);

@@ -184,7 +184,7 @@ fn wrong_calls_and_tables_are_named() {
     refused(
         &format!("{fit} --model mppca --rotation varimax"),
         2,
-        "--rotation goes with --model pca, ppca, fa, bpca or gaussian",
+        "--rotation goes with --model pca, ppca, tppca, fa, bpca or gaussian",
     );
     refused(&format!("{fit} --target cultivar --check"), 2, "not with --target");
     refused("select examples/wine.csv --max-mixtures 3", 2, "--max-mixtures goes with --model mppca");

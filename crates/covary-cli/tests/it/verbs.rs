@@ -442,3 +442,36 @@ fn rotations_do_not_depend_on_units() {
         }
     }
 }
+
+#[test]
+fn rows_with_heavy_tails_have_weights() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    let fit = "fit -q examples/wine_gaps.csv --exclude cultivar --components 2";
+    succeed(root, &format!("{fit} --model tppca --option degrees_of_freedom=4 -o m.covary"));
+    let scored = succeed(root, "score -q m.covary examples/wine_gaps.csv").out;
+    let mut lines = scored.lines();
+    let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
+    let at = |name: &str| header.iter().position(|h| *h == name).expect("a column");
+    assert_eq!(at("weight"), at("log_likelihood") + 1);
+    for line in lines {
+        let number = |name: &str| line.split(',').nth(at(name)).unwrap().parse::<f64>().unwrap();
+        let want = (4.0 + number("n_observed")) / (4.0 + number("mahalanobis"));
+        assert!((number("weight") - want).abs() < 1e-9, "{line}");
+    }
+    let inspected = succeed(root, "inspect m.covary").out;
+    assert!(inspected.contains("rows are Student's t with 4.000 degrees of freedom"), "{inspected}");
+    let json: serde_json::Value =
+        serde_json::from_str(&succeed(root, "inspect m.covary --json").out).unwrap();
+    assert_eq!(json["degrees_of_freedom"], 4.0);
+    // Others have none.
+    succeed(root, &format!("{fit} --model ppca -o m.covary"));
+    assert!(!succeed(root, "score -q m.covary examples/wine_gaps.csv").out.contains("weight"));
+    assert!(!succeed(root, "inspect m.covary").out.contains("Student"));
+    let refused = run_in(
+        root,
+        &["fit", "examples/wine_gaps.csv", "--model", "tppca", "--option", "degrees_of_freedom=0"],
+        b"",
+    );
+    assert!(refused.code != Some(0) && refused.err.contains("degrees_of_freedom"), "{}", refused.err);
+}

@@ -24,6 +24,7 @@ from ._mixture_ppca import MixturePPCA
 from ._pca import PCA
 from ._ppca import PPCA, BayesianPCA
 from ._select import Comparison, MixtureComparison, Pooled, pool, select
+from ._student import StudentPPCA
 from ._threads import threads
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "PPCAClassifier",
     "Pooled",
     "ProbabilisticCCA",
+    "StudentPPCA",
     "exceptions",
     "load",
     "pool",

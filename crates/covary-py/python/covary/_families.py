@@ -19,12 +19,14 @@ from ._ica import InfomaxICA, NoisyICA
 from ._mixture_ppca import MixturePPCA
 from ._pca import PCA
 from ._ppca import PPCA, BayesianPCA
+from ._student import StudentPPCA
 from .exceptions import ModelFileError
 
 #: The families that have a class of their own.
 FAMILIES: dict[str, type[Fitted]] = {
     "pca": PCA,
     "ppca": PPCA,
+    "tppca": StudentPPCA,
     "fa": FactorAnalysis,
     "bpca": BayesianPCA,
     "gaussian": Gaussian,
@@ -60,7 +62,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    estimator : PCA, PPCA, FactorAnalysis, BayesianPCA, Gaussian, MixturePPCA, GaussianMixture, \
+    estimator : PCA, PPCA, StudentPPCA, FactorAnalysis, BayesianPCA, Gaussian, MixturePPCA, GaussianMixture, \
 PPCAClassifier, GroupFactorAnalysis, ProbabilisticCCA, FastICA, InfomaxICA or NoisyICA
         The fitted estimator. Options that leave no trace in the model, such as `tol`, are the defaults.
         Rotated principal components open as PPCA, whose scores rotate with the loadings.

@@ -28,6 +28,7 @@ mod pca;
 mod pcca;
 mod ppca;
 mod request;
+mod tppca;
 
 pub use choice::{Choice, Grounds, MOST_OFFERED, MOST_TRIED, SIGNIFICANT};
 pub use method::AnyMethod;
@@ -86,6 +87,8 @@ pub(crate) struct Entry {
     /// What a row is reconstructed by unless something else is asked for; `None` if a view is predicted from the
     /// other instead.
     pub(crate) reconstruction: Option<Reconstruction>,
+    /// Whether rows have weights, the less the farther out they are.
+    pub(crate) weighs_rows: bool,
 }
 
 /// What most families of one linear-Gaussian model have.
@@ -106,6 +109,7 @@ const LINEAR: Entry = Entry {
     n_shown: |model, _| model.n_components(),
     coordinates: |_| Coordinates::Posterior,
     reconstruction: Some(Reconstruction::PosteriorMean),
+    weighs_rows: false,
 };
 
 /// What mixtures have.
@@ -150,6 +154,8 @@ families! {
     Pca = pca;
     /// Probabilistic PCA: one noise variance for all columns.
     Ppca = ppca;
+    /// Probabilistic PCA of rows with heavy tails: Student's t.
+    Tppca = tppca;
     /// Factor analysis: a noise variance for each column.
     Fa = fa;
     /// Bayesian PCA: components that are not needed are dropped.

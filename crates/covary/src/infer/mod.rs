@@ -29,6 +29,7 @@ mod share;
 mod shared_private;
 mod sparse_axes;
 mod spectral;
+mod student_t;
 mod variational;
 
 pub use bach_jordan::BachJordan;
@@ -51,6 +52,7 @@ pub(crate) use report::stop_flag;
 pub use report::{Fit, FitReport, Monitored, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 pub use shared_private::SharedPrivate;
 pub use spectral::{Solver, Spectral, Spectrum};
+pub use student_t::{DegreesOfFreedom, StudentT};
 pub(crate) use variational::edge_of;
 pub use variational::{MeanField, Structured};
 
@@ -148,6 +150,8 @@ methods! {
     FixedPoint = "fixed-point";
     /// [`Em`]: exact with gaps.
     Em = "em";
+    /// [`StudentT`]: rows of heavy tails, exact with gaps.
+    StudentT = "student-t";
     /// [`FullCovariance`]: a Gaussian with any covariance, exact with gaps.
     FullCovariance = "full-covariance";
     /// [`Structured`]: Bayesian PCA, loadings, mean and noise together.

@@ -189,6 +189,8 @@ pub enum Warning {
         /// Models left.
         left: usize,
     },
+    /// The degrees of freedom of Student's t grew without bound: the rows are a Gaussian's.
+    GaussianTails,
     /// A factor model with zero degrees of freedom: it fits any covariance.
     Saturated,
     /// More factors than the columns can determine.
@@ -215,6 +217,7 @@ impl Warning {
             Self::NotMixed { .. } => "not_mixed",
             Self::ModelMoved { .. } => "model_moved",
             Self::ModelRemoved { .. } => "model_removed",
+            Self::GaussianTails => "gaussian_tails",
             Self::Saturated => "saturated",
             Self::NotIdentified { .. } => "not_identified",
         }
@@ -289,6 +292,10 @@ impl fmt::Display for Warning {
                 f,
                 "a model of the mixture lost its rows at iteration {iteration} and was removed: {left} {} left; ask for fewer, or for more restarts",
                 if *left == 1 { "is" } else { "are" }
+            ),
+            Self::GaussianTails => write!(
+                f,
+                "the tails of the rows are no heavier than a Gaussian's: the model is probabilistic PCA"
             ),
             Self::Saturated => {
                 write!(f, "zero degrees of freedom: the model fits any covariance and cannot be tested")

@@ -210,6 +210,12 @@ impl Learned {
         })
     }
 
+    /// Whether rows have weights: how much each counts, less the farther out it is
+    /// ([`Outlyingness::weight`]).
+    pub fn weighs_rows(&self) -> bool {
+        self.family.entry().weighs_rows
+    }
+
     /// New rows, and the model or class that each is from.
     ///
     /// # Errors

@@ -211,16 +211,17 @@ impl LinearFit {
 }
 
 impl Learned {
-    /// A fit of `data`; what the fit does not know is left empty, and the family follows from the noise.
+    /// A fit of `data`; what the fit does not know is left empty, and the family follows from noise and method.
     pub fn of_fit(fit: Fit, data: &Dataset, spec: &Spec, method: &Method) -> Self {
         Self::of_table(fit, Training::with_names(data), spec, method)
     }
 
     /// As [`of_fit`](Self::of_fit), of a table known by its columns' names and numbers.
     pub fn of_table(fit: Fit, table: (Vec<String>, Training), spec: &Spec, method: &Method) -> Self {
-        let family = match spec.noise {
-            NoiseFamily::Isotropic => Family::Ppca,
-            NoiseFamily::Diagonal => Family::Fa,
+        let family = match (method, spec.noise) {
+            (Method::StudentT(_), _) => Family::Tppca,
+            (_, NoiseFamily::Isotropic) => Family::Ppca,
+            (_, NoiseFamily::Diagonal) => Family::Fa,
         };
         let Fit { model, draws, report } = fit;
         let linear = LinearFit {

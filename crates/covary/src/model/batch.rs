@@ -7,7 +7,7 @@
 use super::density::FilledCell;
 use super::gap_blocks::GapBlocks;
 use super::latent::{Block, Keep, Latent, Units, zero_gaps};
-use super::{LinearGaussian, Noise, Uncertainty};
+use super::{LinearGaussian, Noise, RowDistance, Uncertainty};
 use crate::data::Pattern;
 use crate::linalg::lanes::{LANES, Lane};
 use crate::linalg::rows::center;
@@ -50,6 +50,20 @@ impl LinearGaussian {
 
     /// Mean and standard deviation of every gap, row by row; of fewer once `stop` is set.
     pub(super) fn fill_gaps(&self, data: &Dataset, stop: &AtomicBool) -> Vec<FilledCell> {
+        let mut cells = self.fill_gaps_given_scale(data, stop);
+        if !self.tails.is_gaussian() {
+            let rows = self.row_distances(data);
+            for cell in &mut cells {
+                let RowDistance { n_observed, squared, .. } = rows[cell.row];
+                cell.sd *= self.tails.spread(n_observed, squared).sqrt();
+                cell.distribution = self.tails.distribution(n_observed);
+            }
+        }
+        cells
+    }
+
+    /// The same were u = 1 in every row.
+    fn fill_gaps_given_scale(&self, data: &Dataset, stop: &AtomicBool) -> Vec<FilledCell> {
         if let Some(dense) = DenseUnits::of(self, data) {
             return dense.fill_gaps(self.mean(), data, stop);
         }
@@ -72,6 +86,7 @@ impl LinearGaussian {
     ) -> Vec<FilledCell> {
         let (w, mean, q) = (self.loadings(), self.mean(), self.n_components());
         let deviation: Vec<f64> = self.noise_variances().iter().map(|v| v.sqrt()).collect();
+        let rows = if self.tails.is_gaussian() { Vec::new() } else { self.row_distances(data) };
         let parts = self.by_block(data, has_gaps, Vec::new, |latent, strips, block, out| {
             let p = latent.kept_len();
             let mut scores = block.z.chunks_exact_mut(q + 1);
@@ -79,14 +94,18 @@ impl LinearGaussian {
                 for (&row, x) in strip.rows.iter().zip(&mut scores) {
                     let mut rng = ChaCha8Rng::seed_from_u64(seed);
                     rng.set_stream(stream(row));
+                    let stretch = rows
+                        .get(row)
+                        .map_or(1.0, |of| self.tails.draw_deviation(of.n_observed, of.squared, &mut rng));
                     // x ~ N(x̂, G⁻¹) once per row, then the gaps: a joint draw, never one per cell.
                     let mut e: Vec<f64> = (0..q).map(|_| StandardNormal.sample(&mut rng)).collect();
                     packed::upper_times(&block.kept[k * p..][..p], &mut e);
-                    x.iter_mut().zip(&e).for_each(|(x, e)| *x += e);
+                    x.iter_mut().zip(&e).for_each(|(x, e)| *x += stretch * e);
                     out.extend(strip.gaps.iter().map(|&column| {
                         let column = column as usize;
                         let e: f64 = StandardNormal.sample(&mut rng);
-                        let drawn = mean[column] + dot(w.row(column), &x[..q]) + deviation[column] * e;
+                        let drawn =
+                            mean[column] + dot(w.row(column), &x[..q]) + stretch * deviation[column] * e;
                         FilledCell::normal(row, column, drawn, 0.0)
                     }));
                 }
@@ -95,14 +114,30 @@ impl LinearGaussian {
         in_row_order(&parts)
     }
 
-    /// Log-density of every row, gaps integrated out [M 1.3.2]:
-    /// ```text
-    /// −2 ln p = Σ_O ln 2πψ + ln |G| + (y − W x̂)ᵀ Ψ⁻¹ (y − W x̂) + ‖x̂‖²       free of cancellation
-    /// ```
+    /// Log-density of every row, gaps integrated out.
     pub(super) fn log_densities(&self, data: &Dataset) -> Vec<f64> {
-        if let Some(whitening) = Whitening::of(self, data) {
-            return whitening.log_densities(self.mean(), data);
+        self.row_distances(data).iter().map(|row| self.tails.log_density(row)).collect()
+    }
+
+    /// Volume and distance of every row, gaps integrated out [M 1.3.2]:
+    /// ```text
+    /// ln |2π C_OO| = Σ_O ln 2πψ + ln |G|      δ = (y − W x̂)ᵀ Ψ⁻¹ (y − W x̂) + ‖x̂‖²       free of cancellation
+    /// ```
+    pub(crate) fn row_distances(&self, data: &Dataset) -> Vec<RowDistance> {
+        let found = match Whitening::of(self, data) {
+            Some(whitening) => whitening.volumes_and_distances(self.mean(), data),
+            None => self.volumes_and_distances(data),
+        };
+        let mut n_observed = vec![0; data.n_rows()];
+        for pattern in data.patterns() {
+            pattern.rows.iter().for_each(|&i| n_observed[i] = pattern.n_observed());
         }
+        let rows = n_observed.into_iter().zip(found.chunks_exact(2));
+        rows.map(|(n_observed, v)| RowDistance { n_observed, ln_volume: v[0], squared: v[1] }).collect()
+    }
+
+    /// Two numbers per row.
+    fn volumes_and_distances(&self, data: &Dataset) -> Vec<f64> {
         let psi = self.noise_variances();
         let inverse: Vec<f64> = psi.iter().map(|v| 1.0 / v).collect();
         let volume: Vec<f64> = psi.iter().map(|v| (2.0 * PI * v).ln()).collect();
@@ -117,7 +152,7 @@ impl LinearGaussian {
                 latent.arch.dispatch(weigh);
             },
         );
-        rows_in_order(data, &parts, 1)
+        rows_in_order(data, &parts, 2)
     }
 
     /// `x̂` of every row, n × q.
@@ -262,11 +297,12 @@ impl Whitening {
         })
     }
 
-    fn log_densities(&self, mean: &[f64], data: &Dataset) -> Vec<f64> {
+    /// Two numbers per row.
+    fn volumes_and_distances(&self, mean: &[f64], data: &Dataset) -> Vec<f64> {
         let (n, d) = (data.n_rows(), mean.len());
         let step = (BLOCK_CELLS / d).max(64);
         let parts = pieces(n, step, |rows| {
-            let mut out = Vec::with_capacity(rows.len());
+            let mut out = Vec::with_capacity(2 * rows.len());
             let (mut y, mut z) = (vec![0.0; step * d], vec![0.0; step * d]);
             for start in rows.clone().step_by(step) {
                 let m = step.min(rows.end - start);
@@ -274,7 +310,7 @@ impl Whitening {
                 let whitened = MatMut::from_row_major_slice_mut(&mut z[..m * d], m, d);
                 let y = MatRef::from_row_major_slice(&y[..m * d], m, d);
                 gemm(whitened, false, y, self.factor.view());
-                out.extend(z[..m * d].chunks_exact(d).map(|z| -0.5 * (self.ln_volume + dot(z, z))));
+                out.extend(z[..m * d].chunks_exact(d).flat_map(|z| [self.ln_volume, dot(z, z)]));
             }
             out
         });
@@ -346,7 +382,7 @@ pub(super) fn added_variance(
     (psi * u.spread_factor(column) * spread.max(0.0), psi * (u.noise_factor(column) - 1.0))
 }
 
-/// The log-densities of a block's rows, once `W x̂` is known.
+/// Volumes and distances of a block's rows, once `W x̂` is known.
 struct Weigh<'k> {
     strips: &'k [Pattern<'k>],
     block: &'k mut Block,
@@ -379,7 +415,7 @@ impl pulp::WithSimd for Weigh<'_> {
                 let x = &block.z[row * z_len..][..z_len - 1];
                 let (y, fit) = (&block.y[row * d..][..d], &block.fit[row * d..][..d]);
                 let distance = weighted_distance(y, fit, inverse) + dot(x, x);
-                out.push(0.0 - 0.5 * (ln_volume + distance));
+                out.extend([ln_volume, distance]);
                 row += 1;
             }
         }

@@ -1,6 +1,6 @@
 use super::linear_gaussian::latent_precision;
 use super::scores::SignalInverse;
-use super::{Completed, Given, LinearGaussian};
+use super::{Completed, Given, LinearGaussian, RowDistance};
 use crate::Matrix;
 use crate::linalg::{Cholesky, dot};
 use rand::Rng;
@@ -13,6 +13,9 @@ use rand_distr::{Distribution, StandardNormal};
 /// x | t_O ~ N(x̂, V)        V = G⁻¹      x̂ = V W_Oᵀ Ψ_O⁻¹ (t_O − μ_O)            [M 1.5.1]
 /// t_m | t_O ~ N(μ_m + W_m x̂,  W_m V W_mᵀ + Ψ_m)                                 [M 1.5.4]
 /// ```
+///
+/// Covariances are those of a row of scale u = 1, where rows have [heavier
+/// tails](LinearGaussian::with_tail_degrees_of_freedom); answers to single rows know theirs.
 #[derive(Debug, Clone)]
 pub struct Conditional<'a> {
     model: &'a LinearGaussian,
@@ -93,6 +96,11 @@ impl<'a> Conditional<'a> {
         sum
     }
 
+    /// [`mahalanobis`](Self::mahalanobis) where the scale of a row depends on it.
+    fn distance(&self, row: &[f64]) -> f64 {
+        if self.model.tails.is_gaussian() { 0.0 } else { self.mahalanobis(row) }
+    }
+
     pub(crate) fn factor(&self) -> &Cholesky {
         &self.factor
     }
@@ -127,7 +135,8 @@ impl Given for Conditional<'_> {
         if self.observed.is_empty() {
             return 0.0;
         }
-        -0.5 * (self.ln_volume + self.mahalanobis(row))
+        let (n_observed, squared) = (self.observed.len(), self.mahalanobis(row));
+        self.model.tails.log_density(&RowDistance { n_observed, ln_volume: self.ln_volume, squared })
     }
 
     fn complete_rows(&self, rows: &[&[f64]]) -> Vec<Completed> {
@@ -140,21 +149,23 @@ impl Given for Conditional<'_> {
             .map(|row| {
                 let x = self.posterior_mean(row);
                 let mean = self.gaps.iter().map(|&j| mean[j] + dot(w.row(j), &x)).collect();
-                Completed { mean, variance: variance.clone() }
+                let spread = self.model.tails.spread(self.observed.len(), self.distance(row));
+                Completed { mean, variance: variance.iter().map(|v| spread * v).collect() }
             })
             .collect()
     }
 
     fn draw(&self, row: &[f64], rng: &mut dyn Rng) -> Vec<f64> {
+        let stretch = self.model.tails.draw_deviation(self.observed.len(), self.distance(row), rng);
         // x ~ N(x̂, G⁻¹) once per row, then the gaps: a joint draw, never one per cell.
         let mut e: Vec<f64> = (0..self.model.n_components()).map(|_| StandardNormal.sample(rng)).collect();
         self.factor.solve_upper(&mut e);
-        let x: Vec<f64> = self.posterior_mean(row).iter().zip(&e).map(|(m, e)| m + e).collect();
+        let x: Vec<f64> = self.posterior_mean(row).iter().zip(&e).map(|(m, e)| m + stretch * e).collect();
         let (w, mean, noise) = (self.model.loadings(), self.model.mean(), self.model.noise());
         let mut filled = row.to_vec();
         for &j in &self.gaps {
             let e: f64 = StandardNormal.sample(rng);
-            filled[j] = mean[j] + dot(w.row(j), &x) + noise.variance(j).sqrt() * e;
+            filled[j] = mean[j] + dot(w.row(j), &x) + stretch * noise.variance(j).sqrt() * e;
         }
         filled
     }

@@ -215,7 +215,8 @@ pub enum Distribution {
     Normal,
     /// Student's t.
     Student {
-        /// ν, above 2, so that there is a standard deviation.
+        /// ν. Where it is 2 or less there is no standard deviation, and half the width of the central 68.27 % takes its
+        /// place: of a normal distribution they are the same.
         degrees_of_freedom: f64,
     },
     /// Calibrated on hidden cells, or within the limits of its column.
@@ -236,7 +237,7 @@ impl Distribution {
     fn quantile(&self, p: f64) -> f64 {
         match self {
             Self::Normal => Normal::standard().inverse_cdf(p),
-            Self::Student { degrees_of_freedom: nu } => student_quantile(*nu, p) * ((nu - 2.0) / nu).sqrt(),
+            Self::Student { degrees_of_freedom: nu } => student_quantile(*nu, p) / student_unit(*nu),
             Self::Shaped(shape) => shape.quantiles.at(Normal::standard().inverse_cdf(p)),
         }
     }
@@ -245,7 +246,7 @@ impl Distribution {
     fn cdf(&self, z: f64) -> f64 {
         match self {
             Self::Normal => Normal::standard().cdf(z),
-            Self::Student { degrees_of_freedom: nu } => student_cdf(*nu, z * (nu / (nu - 2.0)).sqrt()),
+            Self::Student { degrees_of_freedom: nu } => student_cdf(*nu, z * student_unit(*nu)),
             Self::Shaped(shape) => Normal::standard().cdf(shape.quantiles.level_of(z)),
         }
     }
@@ -282,7 +283,12 @@ fn student_cdf(nu: f64, t: f64) -> f64 {
 }
 
 fn student(nu: f64) -> StudentsT {
-    StudentsT::new(0.0, 1.0, nu).expect("degrees of freedom above 2")
+    StudentsT::new(0.0, 1.0, nu).expect("degrees of freedom above 0")
+}
+
+/// The standard deviation of Student's t, or what takes its place.
+pub(super) fn student_unit(nu: f64) -> f64 {
+    if nu > 2.0 { (nu / (nu - 2.0)).sqrt() } else { student_quantile(nu, Normal::standard().cdf(1.0)) }
 }
 
 impl FilledCell {

@@ -1,7 +1,7 @@
 use super::conditioning::Conditioning;
 use super::density::{check_columns, draw_stream, filled_values};
 use super::uncertainty::GivenUncertain;
-use super::{Conditional, Density, FilledCell, Given, Noise, Uncertainty};
+use super::{Conditional, Density, FilledCell, Given, Noise, Tails, Uncertainty};
 use crate::linalg::{Cholesky, Eigen, eigen};
 use crate::{CentralMoments, Dataset, Error, Matrix};
 use rand::{Rng, SeedableRng};
@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 ///
 /// `W` (`loadings`) is d × q, `μ` (`mean`) has length d, `Ψ` (`noise`) is isotropic or diagonal and
 /// positive. Where the method gives it, the model also knows how uncertain they are
-/// ([`uncertainty`](Self::uncertainty)), and its answers include that. No d × d matrix is formed except by [`covariance`](Self::covariance) and
+/// ([`uncertainty`](Self::uncertainty)), and its answers include that; or its rows have [heavier
+/// tails](Self::with_tail_degrees_of_freedom). No d × d matrix is formed except by [`covariance`](Self::covariance) and
 /// [`precision`](Self::precision).
 ///
 /// Parameters are in the units of the table, whatever the columns were divided by while fitting. The model remembers
@@ -39,6 +40,7 @@ pub struct LinearGaussian {
     mean: Vec<f64>,
     noise: Noise,
     scale: Option<Vec<f64>>,
+    pub(super) tails: Tails,
     pub(super) uncertainty: Option<Box<Uncertainty>>,
     pub(super) conditioning: Conditioning,
 }
@@ -75,6 +77,7 @@ impl LinearGaussian {
             mean,
             noise,
             scale: None,
+            tails: Tails::GAUSSIAN,
             uncertainty: None,
             conditioning: Conditioning::default(),
         })
@@ -157,6 +160,7 @@ impl LinearGaussian {
             mean: self.mean.clone(),
             noise: self.noise.clone(),
             scale: self.scale.clone(),
+            tails: self.tails,
             conditioning: self.conditioning.clone(),
         }
     }
@@ -424,11 +428,12 @@ impl Density for LinearGaussian {
         let deviation: Vec<f64> = self.noise_variances().iter().map(|v| v.sqrt()).collect();
         let mut out = Matrix::zeros(n_rows, d);
         for i in 0..n_rows {
+            let stretch = self.tails.draw_deviation(0, 0.0, rng);
             let x: Vec<f64> = (0..q).map(|_| StandardNormal.sample(rng)).collect();
             for j in 0..d {
                 let signal: f64 = self.loadings.row(j).iter().zip(&x).map(|(w, x)| w * x).sum();
                 let e: f64 = StandardNormal.sample(rng);
-                out[(i, j)] = self.mean[j] + signal + deviation[j] * e;
+                out[(i, j)] = self.mean[j] + stretch * signal + stretch * deviation[j] * e;
             }
         }
         out

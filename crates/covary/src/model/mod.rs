@@ -20,6 +20,7 @@ pub(crate) mod quantiles;
 mod rotation;
 mod scores;
 mod student;
+mod tails;
 mod uncertainty;
 
 pub(crate) use batch::weighted_distance;
@@ -39,4 +40,5 @@ pub use principal::Principal;
 pub use quantiles::{Limits, Quantiles};
 pub use rotation::{Rotated, Rotation, RotationSearch, rotate, rotate_in_steps, rotate_model};
 pub use scores::{Coordinates, Posterior, Reconstruction};
+pub(crate) use tails::{RowDistance, Tails};
 pub use uncertainty::{Estimate, Uncertainty};

@@ -1,7 +1,7 @@
 //! Scores of rows and rows from scores.
 
 use super::density::{check_columns, rows_by_pattern};
-use super::{Density, LinearGaussian};
+use super::{Density, LinearGaussian, RowDistance};
 use crate::linalg::{Cholesky, thin_svd};
 use crate::{Dataset, Error, Matrix};
 
@@ -49,7 +49,7 @@ pub struct Posterior {
     pub mean: Matrix,
     /// For each row, the index of its covariance in `covariances`.
     pub pattern_of_row: Vec<usize>,
-    /// Posterior covariances, one per pattern of gaps.
+    /// Posterior covariances, one per pattern of gaps; one per row where rows have heavier tails than a Gaussian's.
     pub covariances: Vec<Matrix>,
 }
 
@@ -98,12 +98,27 @@ impl LinearGaussian {
     /// [`Error::ColumnCount`] if the table has other columns than the model.
     pub fn posterior(&self, data: &Dataset) -> Result<Posterior, Error> {
         let mean = self.transform(data, Coordinates::Posterior)?;
-        let covariances = self.posterior_covariances(data);
-        let mut pattern_of_row = vec![0; data.n_rows()];
-        for (p, pattern) in data.patterns().enumerate() {
-            pattern.rows.iter().for_each(|&i| pattern_of_row[i] = p);
-        }
+        let (pattern_of_row, covariances) = self.by_scale_of_row(data, self.posterior_covariances(data));
         Ok(Posterior { mean, pattern_of_row, covariances })
+    }
+
+    /// For each row the index of its covariance, and these, from those of each pattern of gaps in a row of scale u = 1.
+    fn by_scale_of_row(&self, data: &Dataset, by_pattern: Vec<Matrix>) -> (Vec<usize>, Vec<Matrix>) {
+        let mut of_row = vec![0; data.n_rows()];
+        for (p, pattern) in data.patterns().enumerate() {
+            pattern.rows.iter().for_each(|&i| of_row[i] = p);
+        }
+        if self.tails.is_gaussian() {
+            return (of_row, by_pattern);
+        }
+        let stretched = |(row, p): (&RowDistance, &usize)| {
+            let spread = self.tails.spread(row.n_observed, row.squared);
+            let mut covariance = by_pattern[*p].clone();
+            covariance.as_mut_slice().iter_mut().for_each(|v| *v *= spread);
+            covariance
+        };
+        let by_row = self.row_distances(data).iter().zip(&of_row).map(stretched).collect();
+        ((0..data.n_rows()).collect(), by_row)
     }
 
     /// Every row as the model sees it, n × d, observed cells too ("denoised").
@@ -168,7 +183,8 @@ impl LinearGaussian {
     }
 
     /// Covariance of `U D⁻¹ (t − μ)` given the observed cells of each row, zero where the row is complete:
-    /// for each row the index of its covariance, and one q × q covariance per pattern of gaps. Axes `U`
+    /// for each row the index of its covariance, and one q × q covariance per pattern of gaps (per row where rows have
+    /// heavier tails than a Gaussian's). Axes `U`
     /// are in the [`scale`](Self::scale) of the fit, as [`components`](Self::components) are.
     ///
     /// ```
@@ -194,16 +210,14 @@ impl LinearGaussian {
             return Err(Error::ColumnCount { expected: self.n_columns(), got: axes.n_columns() });
         }
         let axes = self.of_table_units(axes);
-        let mut of_row = vec![0; data.n_rows()];
         let mut covariances = Vec::with_capacity(data.n_patterns());
-        for (p, pattern) in data.patterns().enumerate() {
-            pattern.rows.iter().for_each(|&i| of_row[i] = p);
+        for pattern in data.patterns() {
             let given = self.condition(&pattern.observed());
             let gaps = given.gaps();
             let own = Matrix::from_fn(axes.n_rows(), gaps.len(), |k, g| axes[(k, gaps[g])]);
             covariances.push(own.dot(&given.gap_covariance(true)).dot_t(&own));
         }
-        Ok((of_row, covariances))
+        Ok(self.by_scale_of_row(data, covariances))
     }
 
     fn least_squares(&self, data: &Dataset) -> Result<Matrix, Error> {

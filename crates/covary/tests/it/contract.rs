@@ -8,9 +8,9 @@ use covary::data::{Shape, simulate};
 use covary::family::AnyMethod;
 use covary::ica;
 use covary::infer::{
-    Acceleration, BachJordan, ConditionalMaximization, Em, Evidence, Fit, FixedPoint, FullCovariance, Gibbs,
-    Init, LatentMoments, MixtureEm, Newton, ObjectiveKind, SharedPrivate, Solver, Spectral, Step,
-    Termination, Update, Warning,
+    Acceleration, BachJordan, ConditionalMaximization, DegreesOfFreedom, Em, Evidence, Fit, FixedPoint,
+    FullCovariance, Gibbs, Init, LatentMoments, MixtureEm, Newton, ObjectiveKind, SharedPrivate, Solver,
+    Spectral, Step, StudentT, Termination, Update, Warning,
 };
 use covary::io::model_file;
 use covary::learned::{Learned, Rows};
@@ -117,6 +117,21 @@ pub(crate) fn variational_cases() -> Vec<Case> {
     ]
 }
 
+/// The methods to rows of heavy tails, whose dense formulas are in `student.rs`.
+pub(crate) fn tailed_cases() -> Vec<Case> {
+    let case = |name, degrees_of_freedom| Case {
+        name,
+        method: Method::StudentT(StudentT { degrees_of_freedom, ..StudentT::default() }),
+        spec: Spec::ppca,
+        gaps: Gaps::Exact,
+        tiny_noise: TinyNoise::Stable,
+    };
+    vec![
+        case("Student's t", DegreesOfFreedom::Estimated),
+        case("Student's t with 4 degrees of freedom", DegreesOfFreedom::Fixed(4.0)),
+    ]
+}
+
 /// The methods to models of two views, each with any covariance within.
 pub(crate) fn view_cases() -> Vec<Case> {
     let case = |name, method, gaps| Case {
@@ -155,7 +170,7 @@ fn source_cases() -> Vec<(&'static str, ica::Method, Gaps)> {
 
 #[test]
 fn every_method_has_signed_the_contract() {
-    let linear = [cases(), variational_cases(), view_cases()].into_iter().flatten();
+    let linear = [cases(), variational_cases(), tailed_cases(), view_cases()].into_iter().flatten();
     let mut signed: Vec<&str> = linear.map(|case| case.method.name()).collect();
     signed.extend(mixture_cases().iter().map(|(_, method, _)| AnyMethod::from(method.clone()).name()));
     signed.extend(source_cases().iter().map(|(_, method, _)| method.name()));
@@ -236,6 +251,10 @@ impl Case {
             Method::SharedPrivate(method) => {
                 Method::SharedPrivate(SharedPrivate { tolerance: 0.0, max_iterations: 3000, ..method })
             }
+            Method::StudentT(StudentT { em, degrees_of_freedom }) => {
+                let em = Em { tolerance: 0.0, max_iterations: 300, ..em };
+                Method::StudentT(StudentT { em, degrees_of_freedom })
+            }
             other => other,
         };
         Self { method, ..*self }
@@ -253,6 +272,7 @@ impl Case {
                     | Method::FixedPoint(_)
                     | Method::FullCovariance(_)
                     | Method::SharedPrivate(_)
+                    | Method::StudentT(_)
             ),
         };
         if spreads { self.to_the_end() } else { Self { method: self.method.clone(), ..*self } }
@@ -375,6 +395,38 @@ mod of_views {
         view_law::the_order_of_views_does_not_matter,
         view_law::standardized_or_not_is_the_same_model,
         view_law::an_offset_of_a_million_costs_no_digits,
+    ];
+}
+
+/// Laws of rows with heavy tails: those above that say nothing of the Gaussian.
+mod of_tails {
+    use super::*;
+
+    macro_rules! laws {
+        ($($law:ident),* $(,)?) => {
+            $(#[test]
+            fn $law() {
+                check_every_method(&tailed_cases(), law::$law);
+            })*
+        };
+    }
+
+    laws![
+        the_objective_never_falls,
+        turning_the_data_turns_ppca,
+        shifting_and_stretching_the_data_shifts_and_stretches_the_model,
+        standardized_ppca_follows_column_units,
+        the_order_of_rows_does_not_matter,
+        the_order_of_columns_does_not_matter,
+        rows_of_only_gaps_change_nothing,
+        a_hidden_cell_is_predicted_without_its_value,
+        an_offset_of_a_million_costs_no_digits,
+        the_likelihood_never_falls_with_components,
+        threads_and_repetition_leave_no_trace,
+        the_same_seed_gives_the_same_numbers,
+        reconstruction_is_transform_then_decode,
+        save_load_same_answer,
+        a_table_standardized_by_hand_gives_the_same_answers,
     ];
 }
 
@@ -1311,7 +1363,7 @@ mod law {
 fn a_tolerance_of_zero_makes_as_many_steps_as_are_allowed() {
     const ALLOWED: usize = 2000;
     let (whole, _) = simulate::ppca(Shape { rows: 25, columns: 5, n_components: 1 }, 11);
-    for case in cases().iter().chain(&variational_cases()) {
+    for case in cases().iter().chain(&variational_cases()).chain(&tailed_cases()) {
         let mut method = case.method.clone();
         if !method.options().contains_key("tolerance") {
             continue;

@@ -106,7 +106,10 @@ fn names_come_back_and_no_two_are_the_same() {
         assert!(Family::ALL[..k].iter().all(|other| other.name() != family.name()), "{family}");
         assert!(!family.words().is_empty() && family.summary().ends_with('.'), "{family}");
     }
-    assert_eq!(Family::names(|_| true), "pca, ppca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm or ica");
+    assert_eq!(
+        Family::names(|_| true),
+        "pca, ppca, tppca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm or ica"
+    );
     let unknown = "PCA".parse::<Family>().unwrap_err();
     assert!(
         matches!(&unknown, Error::NoSuchFamily { name, known } if name == "PCA" && known.contains("ppca"))
@@ -331,9 +334,9 @@ fn what_a_family_does_not_have_is_refused_and_what_it_has_is_learned() {
     for (argument, suits) in [
         (Argument::Mixtures, "mppca, mfa or gmm"),
         (Argument::Classes, "pca, ppca, fa or gaussian"),
-        (Argument::Rotation, "pca, ppca, fa, bpca or gaussian"),
-        (Argument::Standardize, "pca, ppca, fa, bpca, gaussian, pcca, gfa, mppca, mfa or gmm"),
-        (Argument::Share, "pca, ppca, fa, bpca or ica"),
+        (Argument::Rotation, "pca, ppca, tppca, fa, bpca or gaussian"),
+        (Argument::Standardize, "pca, ppca, tppca, fa, bpca, gaussian, pcca, gfa, mppca, mfa or gmm"),
+        (Argument::Share, "pca, ppca, tppca, fa, bpca or ica"),
     ] {
         let mut has = Vec::new();
         for &family in Family::ALL {
@@ -511,7 +514,7 @@ fn who_ends_the_choice_ends_the_work() {
         }
     }
     // The others do not fit anything to choose.
-    assert_eq!(asked_of, ["pca", "ppca", "fa", "mppca", "mfa", "gmm", "ica"]);
+    assert_eq!(asked_of, ["pca", "ppca", "tppca", "fa", "mppca", "mfa", "gmm", "ica"]);
 }
 
 #[test]

@@ -43,6 +43,7 @@ mod select;
 mod self_check;
 mod shared_private;
 mod spectral;
+mod student;
 mod variational;
 mod whole_table;
 mod words;

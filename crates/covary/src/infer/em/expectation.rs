@@ -6,7 +6,8 @@
 //! Σ y ẑᵀ = Yᵀ Ẑ                    one product
 //! Σ_{n: j∈O} ⟨zzᵀ⟩                 per pattern: to all columns, less the missing ones
 //! ```
-//! A row of weight r enters as √r times y, W x̂ and ẑ; only V and ln |G| are then counted r times.
+//! A row of weight r enters as √r times y, W x̂ and ẑ; only V and ln |G| are then counted r times. So does a row whose
+//! scores and noise have variances 1/u, with r = ⟨u⟩, but V once: its ⟨u xxᵀ⟩ is V + ⟨u⟩ x̂x̂ᵀ [M 2.11].
 
 use super::moments::{Errors, LatentMoments};
 use super::parameters::{Frame, Parameters};
@@ -22,8 +23,17 @@ use faer::MatRef;
 pub(super) struct Expectation<'a> {
     latent: Latent<'a>,
     w: &'a Matrix,
-    /// Of every row; `None` where all count once.
-    weights: Option<&'a [f64]>,
+    weights: Weights<'a>,
+}
+
+/// How rows enter.
+#[derive(Clone, Copy)]
+enum Weights<'a> {
+    Equal,
+    /// Each counts this many times.
+    Counts(&'a [f64]),
+    /// Each counts once, and its variances are divided by this.
+    Scales(&'a [f64]),
 }
 
 /// The parts of a block's work that are loops, not matrix products.
@@ -70,18 +80,23 @@ struct Scratch {
 impl<'a> Expectation<'a> {
     pub(super) fn new(data: &'a Dataset, frame: &'a Frame, at: &'a Parameters, spread: &'a [Matrix]) -> Self {
         let units = Units { w: &at.w, psi: &at.psi, mean: &at.mean, inverse_scale: &frame.inverse, spread };
-        Self { latent: Latent::new(data, units, Keep::Inverse), w: &at.w, weights: None }
+        Self { latent: Latent::new(data, units, Keep::Inverse), w: &at.w, weights: Weights::Equal }
     }
 
     pub(super) fn weighted(self, weights: &'a [f64]) -> Self {
-        Self { weights: Some(weights), ..self }
+        Self { weights: Weights::Counts(weights), ..self }
+    }
+
+    /// The variances of each row divided by what `scales` has for it.
+    pub(super) fn scaled(self, scales: &'a [f64]) -> Self {
+        Self { weights: Weights::Scales(scales), ..self }
     }
 
     /// What the rows of a strip count together.
     fn mass(&self, strip: &Pattern<'_>) -> f64 {
         match self.weights {
-            None => strip.rows.len() as f64,
-            Some(weights) => strip.rows.iter().map(|&i| weights[i]).sum(),
+            Weights::Equal | Weights::Scales(_) => strip.rows.len() as f64,
+            Weights::Counts(weights) => strip.rows.iter().map(|&i| weights[i]).sum(),
         }
     }
 
@@ -117,7 +132,7 @@ impl<'a> Expectation<'a> {
     /// Every row times the root of its weight.
     #[inline(always)]
     fn weigh(&self, strips: &[Pattern<'_>], block: &mut Block) {
-        let Some(weights) = self.weights else { return };
+        let (Weights::Counts(weights) | Weights::Scales(weights)) = self.weights else { return };
         let (d, q) = (self.w.n_rows(), self.w.n_columns());
         let rows = strips.iter().flat_map(|strip| strip.rows);
         for (row, &i) in rows.enumerate() {

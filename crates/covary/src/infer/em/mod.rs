@@ -10,10 +10,11 @@ pub(super) mod stop;
 pub use moments::{Gradient, LatentMoments};
 pub(super) use start::unseen_pairs;
 
+use super::DegreesOfFreedom;
 use super::Estimator;
 use super::options::{Setting, options, words};
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
-use crate::model::LinearGaussian;
+use crate::model::{LinearGaussian, Tails};
 use crate::spec::{LoadingsPrior, NoiseFamily};
 use crate::{Dataset, Error, Spec};
 use moments::Maximize;
@@ -133,6 +134,19 @@ impl Estimator for Em {
     type Model = LinearGaussian;
 
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        self.fit_tailed(data, spec, DegreesOfFreedom::Fixed(f64::INFINITY), observer)
+    }
+}
+
+impl Em {
+    /// Fits rows of these tails.
+    pub(super) fn fit_tailed(
+        &self,
+        data: &Dataset,
+        spec: &Spec,
+        tails: DegreesOfFreedom,
+        observer: &mut dyn Observer,
+    ) -> Result<Fit, Error> {
         spec.check(data)?;
         let constant = spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
         if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
@@ -141,10 +155,11 @@ impl Estimator for Em {
         }
         let frame = Frame::new(data, spec);
         let first = start::parameters(&self.init, data, spec, &frame, self.seed)?;
-        let mut best = self.climb(data, spec, &frame, first.clone(), observer);
+        let problem = Problem { data, spec, frame: &frame, tails };
+        let mut best = self.climb(problem, first.clone(), observer)?;
         for k in 1..=self.restarts {
             let jittered = start::jitter(&first, self.seed.wrapping_add(k as u64));
-            let other = self.climb(data, spec, &frame, jittered, observer);
+            let other = self.climb(problem, jittered, observer)?;
             if other.trace.last() > best.trace.last() {
                 best = other;
             }
@@ -152,11 +167,12 @@ impl Estimator for Em {
         if !constant.is_empty() {
             best.warnings.push(Warning::ConstantColumns { columns: constant });
         }
+        if tails == DegreesOfFreedom::Estimated && best.tails.is_gaussian() {
+            best.warnings.push(Warning::GaussianTails);
+        }
         best.into_fit(data, spec, &frame)
     }
-}
 
-impl Em {
     /// The same method, from a fitted model: for a table that differs little from the one it was fitted
     /// to, such as the same with cells hidden.
     ///
@@ -184,22 +200,21 @@ impl Em {
 
     fn climb(
         &self,
-        data: &Dataset,
-        spec: &Spec,
-        frame: &Frame,
+        problem: Problem<'_>,
         start: Parameters,
         observer: &mut dyn Observer,
-    ) -> Climb {
+    ) -> Result<Climb, Error> {
+        let Problem { data, spec, .. } = problem;
         let maximize = Maximize {
             expand: self.parameter_expansion,
             estimate_mean: self.estimate_mean,
             prior: &spec.prior,
             floor: spec.floor(),
         };
-        let mut walk = Walk { data, frame, maximize, climb: Climb::at(start) };
+        let mut walk = Walk { problem, maximize, climb: Climb::at(start) };
         let mut aitken = Aitken::new(self.tolerance);
         let sparse = 2 * data.n_gaps() > data.n_rows() * data.n_columns();
-        let mut moments = walk.expectation();
+        let mut moments = walk.expectation()?;
         let mut objective = walk.objective(&moments);
         walk.climb.trace.push(objective);
         aitken.push(objective);
@@ -215,12 +230,12 @@ impl Em {
             let left = self.max_iterations + 1 - walk.climb.trace.len();
             if accelerate && left >= squarem::STEPS {
                 aitken.extrapolate(aitken.rate());
-                let (end, rate) = squarem::cycle(&mut walk, &moments);
+                let (end, rate) = squarem::cycle(&mut walk, &moments)?;
                 moments = end;
                 aitken.extrapolate(rate);
             } else {
                 walk.climb.parameters = walk.maximize.step(&moments);
-                moments = walk.expectation();
+                moments = walk.expectation()?;
             }
             let next = walk.objective(&moments);
             walk.climb.trace.push(next);
@@ -243,32 +258,50 @@ impl Em {
             let remaining = aitken.remaining();
             walk.climb.warnings.push(Warning::StillRising { iterations, remaining });
         }
-        walk.climb
+        walk.climb.tails = moments.tails();
+        Ok(walk.climb)
     }
+}
+
+/// What is fitted to what.
+#[derive(Clone, Copy)]
+struct Problem<'a> {
+    data: &'a Dataset,
+    spec: &'a Spec,
+    frame: &'a Frame,
+    tails: DegreesOfFreedom,
 }
 
 /// The fixed parts of one climb, and where it stands.
 struct Walk<'a> {
-    data: &'a Dataset,
-    frame: &'a Frame,
+    problem: Problem<'a>,
     maximize: Maximize<'a>,
     climb: Climb,
 }
 
 impl Walk<'_> {
-    fn expectation(&self) -> LatentMoments {
-        LatentMoments::of(self.data, self.frame, &self.climb.parameters)
+    /// The E-step. Degrees of freedom that are estimated are the most likely ones at the parameters, so that the climb
+    /// is one of the likelihood with these maximized out, and extrapolates in the other parameters alone.
+    fn expectation(&self) -> Result<LatentMoments, Error> {
+        let Problem { data, spec, frame, tails } = self.problem;
+        let at = &self.climb.parameters;
+        if tails == DegreesOfFreedom::Fixed(f64::INFINITY) {
+            return Ok(LatentMoments::of(data, frame, at));
+        }
+        let rows = frame.model(at, spec)?.row_distances(data);
+        Ok(LatentMoments::of_tailed(data, frame, at, tails.of_rows(&rows)?, &rows))
     }
 
     /// Log-likelihood plus log-prior, in the user's units.
     fn objective(&self, moments: &LatentMoments) -> f64 {
-        moments.log_likelihood() + self.climb.parameters.log_prior(self.maximize.prior, self.frame)
+        moments.log_likelihood() + self.climb.parameters.log_prior(self.maximize.prior, self.problem.frame)
     }
 }
 
 /// A climb of the likelihood: where it stands and how it went.
 struct Climb {
     parameters: Parameters,
+    tails: Tails,
     trace: Vec<f64>,
     termination: Termination,
     warnings: Vec<Warning>,
@@ -276,7 +309,8 @@ struct Climb {
 
 impl Climb {
     fn at(parameters: Parameters) -> Self {
-        Self { parameters, trace: Vec::new(), termination: Termination::IterationLimit, warnings: Vec::new() }
+        let (trace, warnings) = (Vec::new(), Vec::new());
+        Self { parameters, tails: Tails::GAUSSIAN, trace, termination: Termination::IterationLimit, warnings }
     }
 
     fn into_fit(self, data: &Dataset, spec: &Spec, frame: &Frame) -> Result<Fit, Error> {
@@ -297,7 +331,9 @@ impl Climb {
         }
         warnings.extend(Warning::of_unidentified(spec, data.n_columns()));
         warnings.extend(start::unseen_pairs(data));
-        let model = frame.model(&self.parameters, spec)?;
+        let model = frame
+            .model(&self.parameters, spec)?
+            .with_tail_degrees_of_freedom(self.tails.degrees_of_freedom())?;
         // Unequal ARD precisions pin the columns down; every other prior is rotation invariant.
         let model = match &spec.prior.loadings {
             LoadingsPrior::Ard { relative_alpha } if relative_alpha.windows(2).any(|a| a[0] != a[1]) => model,

@@ -3,7 +3,7 @@
 use super::expectation::Expectation;
 use super::parameters::{Frame, Parameters};
 use crate::linalg::{Cholesky, dot, packed};
-use crate::model::LinearGaussian;
+use crate::model::{LinearGaussian, RowDistance, Tails};
 use crate::parallel::add;
 use crate::spec::{LoadingsPrior, Prior};
 use crate::{Dataset, Error, Matrix, Noise};
@@ -45,6 +45,19 @@ pub struct LatentMoments {
     pub(in crate::infer) ln_det: f64,
     /// `Σ ‖x̂_n‖²`
     pub(super) scores_squared: f64,
+    /// Where rows have scales of their own: sums are then of rows divided by these.
+    pub(super) tailed: Option<Tailed>,
+}
+
+/// What moments of rows with scales of their own have besides [M 2.11].
+#[derive(Debug, Clone)]
+pub(super) struct Tailed {
+    /// Rows with at least one observed cell, however they are scaled.
+    n_rows: f64,
+    /// Observed cells of every column.
+    cells: Vec<f64>,
+    log_likelihood: f64,
+    tails: Tails,
 }
 
 /// Where expected squared errors come from.
@@ -131,6 +144,31 @@ impl LatentMoments {
         Expectation::new(data, frame, at, spread).sum(|| Self::empty(frame, at))
     }
 
+    /// The E-step of rows of heavier tails, whose distances were found at these parameters: `u = (ν + m) / (ν + δ)`.
+    pub(super) fn of_tailed(
+        data: &Dataset,
+        frame: &Frame,
+        at: &Parameters,
+        tails: Tails,
+        rows: &[RowDistance],
+    ) -> Self {
+        let scales: Vec<f64> = rows.iter().map(|row| tails.weight(row.n_observed, row.squared)).collect();
+        let mut moments =
+            Expectation::new(data, frame, at, &[]).scaled(&scales).sum(|| Self::empty(frame, at));
+        moments.tailed = Some(Tailed {
+            n_rows: data.n_informative_rows() as f64,
+            cells: data.n_observed_by_column().iter().map(|&n| n as f64).collect(),
+            log_likelihood: rows.iter().map(|row| tails.log_density(row)).sum(),
+            tails,
+        });
+        moments
+    }
+
+    /// How heavy the tails of the rows are.
+    pub(super) fn tails(&self) -> Tails {
+        self.tailed.as_ref().map_or(Tails::GAUSSIAN, |tailed| tailed.tails)
+    }
+
     fn empty(frame: &Frame, at: &Parameters) -> Self {
         let (d, q) = (at.w.n_rows(), at.w.n_columns());
         let p = packed::padded_len(q + 1);
@@ -144,6 +182,7 @@ impl LatentMoments {
             errors: Errors::Residual { squares: vec![0.0; d], fitted: vec![0.0; d], posterior_trace: 0.0 },
             ln_det: 0.0,
             scores_squared: 0.0,
+            tailed: None,
         }
     }
 
@@ -245,6 +284,9 @@ impl LatentMoments {
     /// ℓ = −½ [ Σ_j N_j ln 2πψ_j + Σ_n ln |G_n| + Σ_j Σ_n r_nj²/ψ_j + Σ_n ‖x̂_n‖² ]
     /// ```
     pub fn log_likelihood(&self) -> f64 {
+        if let Some(tailed) = &self.tailed {
+            return tailed.log_likelihood;
+        }
         let two_pi = 2.0 * std::f64::consts::PI;
         let mut sum = self.ln_det + self.scores_squared;
         let raw;
@@ -327,6 +369,16 @@ impl LatentMoments {
         self.common[self.last()] + self.by_column.row(j)[self.last()]
     }
 
+    /// The cells of column `j`, however their rows are scaled.
+    fn cells(&self, j: usize) -> f64 {
+        self.tailed.as_ref().map_or_else(|| self.count(j), |tailed| tailed.cells[j])
+    }
+
+    /// `⟨u⟩`, averaged over the rows; 1 where they have one scale.
+    fn mean_scale(&self) -> f64 {
+        self.tailed.as_ref().map_or(1.0, |tailed| self.n_rows() / tailed.n_rows)
+    }
+
     /// `A_j`, (q+1) × (q+1).
     pub(in crate::infer) fn normal_matrix(&self, j: usize) -> Matrix {
         let sum: Vec<f64> = self.common.iter().zip(self.by_column.row(j)).map(|(a, b)| a + b).collect();
@@ -369,7 +421,8 @@ impl LatentMoments {
     fn total_error_at_reference(&self) -> f64 {
         match &self.errors {
             Errors::Residual { squares, posterior_trace, .. } => {
-                let free = self.n_components() as f64 * self.n_rows() - posterior_trace;
+                let n_rows = self.tailed.as_ref().map_or_else(|| self.n_rows(), |tailed| tailed.n_rows);
+                let free = self.n_components() as f64 * n_rows - posterior_trace;
                 squares.iter().sum::<f64>() + self.at.psi[0] * free
             }
             Errors::Raw(_) => (0..self.at.psi.len()).map(|j| self.error_at_reference(j)).sum(),
@@ -442,10 +495,17 @@ impl Maximize<'_> {
             }
             shift[j] = delta[q];
         }
-        let psi = self.noise(m, &w, &change);
+        let mut psi = self.noise(m, &w, &change);
 
-        if self.expand && self.prior.is_flat() && q > 0 {
-            self.fold(m, &mut w, &mut shift);
+        if self.expand && self.prior.is_flat() {
+            // PX of the scales [M 2.11]: with their mean α free for one step, the model is (W Σ_x Wᵀ + Ψ) / α. Not where
+            // that would take the noise below its floor: held there, it is no ascent.
+            let scale = m.mean_scale();
+            let alpha = if psi.iter().any(|v| v / scale < self.floor) { 1.0 } else { scale };
+            psi.iter_mut().for_each(|v| *v /= alpha);
+            if q > 0 {
+                self.fold(m, scale / alpha, &mut w, &mut shift);
+            }
         }
         let mean = (0..d).map(|j| m.at.mean[j] + shift[j] * m.frame.scale[j]).collect();
         Parameters { w, mean, psi }
@@ -472,32 +532,32 @@ impl Maximize<'_> {
             (extra, cells)
         };
         if m.frame.isotropic {
-            let (extra, cells) = prior((0..d).map(squares).sum(), d as f64 * q);
+            let (extra, pseudo_cells) = prior((0..d).map(squares).sum(), d as f64 * q);
             let error = m.total_error_at_reference() + change.iter().sum::<f64>();
-            let n: f64 = (0..d).map(|j| m.count(j)).sum();
-            return vec![((error + extra) / (n + cells)).max(self.floor); d];
+            let n: f64 = (0..d).map(|j| m.cells(j)).sum();
+            return vec![((error + extra) / (n + pseudo_cells)).max(self.floor); d];
         }
         (0..d)
             .map(|j| {
                 if self.knows_nothing_of(m, j) {
                     return m.at.psi[j];
                 }
-                let (extra, cells) = prior(squares(j), q);
+                let (extra, pseudo_cells) = prior(squares(j), q);
                 let error = m.error_at_reference(j) + change[j];
-                ((error + extra) / (m.count(j) + cells)).max(self.floor)
+                ((error + extra) / (m.cells(j) + pseudo_cells)).max(self.floor)
             })
             .collect()
     }
 
-    /// PX fold: with the latent mean ν and covariance Σ_x = L Lᵀ that the rows ask for,
+    /// PX fold: with the latent mean ν and covariance Σ_x = L Lᵀ that the rows ask for, of this `scale`,
     /// `μ ← μ + W ν`, `W ← W L` ([M 1.4.3], [M 1.5.2]).
-    fn fold(&self, m: &LatentMoments, w: &mut Matrix, shift: &mut [f64]) {
+    fn fold(&self, m: &LatentMoments, scale: f64, w: &mut Matrix, shift: &mut [f64]) {
         let q = w.n_columns();
         let n = m.n_rows();
         let second = m.latent_moment();
         let nu: Vec<f64> =
             (0..q).map(|i| if self.estimate_mean { second[(q, i)] / n } else { 0.0 }).collect();
-        let sigma = Matrix::from_fn(q, q, |i, k| second[(i, k)] / n - nu[i] * nu[k]);
+        let sigma = Matrix::from_fn(q, q, |i, k| (second[(i, k)] / n - nu[i] * nu[k]) * scale);
         // Rounding can spoil Σ_x only when a latent direction has lost all variance; then there is
         // nothing to fold.
         let Some(chol) = Cholesky::new(&sigma) else { return };

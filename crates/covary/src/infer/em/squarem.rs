@@ -3,6 +3,7 @@
 use super::Walk;
 use super::moments::LatentMoments;
 use super::parameters::Parameters;
+use crate::Error;
 
 /// E-steps of one cycle.
 pub(super) const STEPS: usize = 3;
@@ -15,16 +16,17 @@ pub(super) const STEPS: usize = 3;
 /// no worse than that of θ₁; otherwise the cycle ends at θ₂. Returns the moments where it ends, and
 /// the rate ρ² at which plain steps would gain here: an error e that shrinks to ρe per step has
 /// `r = (ρ − 1) e`, `v = (ρ − 1)² e`, hence `|α| = 1/(1 − ρ)`.
-pub(super) fn cycle(walk: &mut Walk<'_>, moments: &LatentMoments) -> (LatentMoments, f64) {
+pub(super) fn cycle(walk: &mut Walk<'_>, moments: &LatentMoments) -> Result<(LatentMoments, f64), Error> {
+    let frame = walk.problem.frame;
     let theta0 = walk.climb.parameters.clone();
     walk.climb.parameters = walk.maximize.step(moments);
     let theta1 = walk.climb.parameters.clone();
-    let moments1 = walk.expectation();
+    let moments1 = walk.expectation()?;
     let objective1 = walk.objective(&moments1);
     let theta2 = walk.maximize.step(&moments1);
 
     let coordinates = |p: &Parameters| -> Vec<f64> {
-        let mean = p.mean.iter().zip(&walk.frame.mean).zip(&walk.frame.inverse);
+        let mean = p.mean.iter().zip(&frame.mean).zip(&frame.inverse);
         p.w.as_slice()
             .iter()
             .copied()
@@ -36,13 +38,13 @@ pub(super) fn cycle(walk: &mut Walk<'_>, moments: &LatentMoments) -> (LatentMome
     let (t, rate) = extrapolated(&t0, &t1, &t2);
     if let Some(t) = t {
         walk.climb.parameters = from_coordinates(walk, &theta2, &t);
-        let moments = walk.expectation();
+        let moments = walk.expectation()?;
         if walk.objective(&moments) >= objective1 {
-            return (moments, rate);
+            return Ok((moments, rate));
         }
     }
     walk.climb.parameters = theta2;
-    (walk.expectation(), rate)
+    Ok((walk.expectation()?, rate))
 }
 
 /// Where two steps from `t0` lead on to, if they are slow, and the rate of plain steps; see [`cycle`].
@@ -57,11 +59,11 @@ pub(crate) fn extrapolated(t0: &[f64], t1: &[f64], t2: &[f64]) -> (Option<Vec<f6
 }
 
 fn from_coordinates(walk: &Walk<'_>, like: &Parameters, t: &[f64]) -> Parameters {
-    let mut p = like.clone();
+    let (mut p, frame) = (like.clone(), walk.problem.frame);
     let (d, n_loadings) = (p.mean.len(), p.w.as_slice().len());
     p.w.as_mut_slice().copy_from_slice(&t[..n_loadings]);
     for j in 0..d {
-        p.mean[j] = walk.frame.mean[j] + t[n_loadings + j] * walk.frame.scale[j];
+        p.mean[j] = frame.mean[j] + t[n_loadings + j] * frame.scale[j];
         p.psi[j] = t[n_loadings + d + j].exp().max(walk.maximize.floor);
     }
     p

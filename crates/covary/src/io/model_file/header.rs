@@ -55,6 +55,9 @@ pub(super) struct Header {
     /// Since version 2: how many draws of the parameters there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) n_draws: Option<usize>,
+    /// Degrees of freedom of rows with heavy tails; none of Gaussian rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tail_degrees_of_freedom: Option<f64>,
     #[serde(default, with = "list", skip_serializing_if = "Vec::is_empty")]
     pub(super) relevance: Vec<f64>,
     #[serde(default, with = "list", skip_serializing_if = "Vec::is_empty")]
@@ -206,6 +209,7 @@ enum WarningDef {
         iteration: usize,
         left: usize,
     },
+    GaussianTails,
     Saturated,
     NotIdentified {
         factors: usize,

@@ -109,6 +109,7 @@ pub(super) fn put(learned: &Learned, fit: &LinearFit, arrays: &mut Arrays) -> St
         check: learned.check.clone(),
         uncertainty: fit.model.uncertainty().map(|u| UncertaintyDef { coupled: u.coupled }),
         n_draws: fit.draws.as_ref().map(|draws| draws.models().len()),
+        tail_degrees_of_freedom: Some(fit.model.tail_degrees_of_freedom()).filter(|nu| nu.is_finite()),
         relevance: fit.report.relevance.clone(),
         monitored: fit.report.monitored.clone(),
     })
@@ -138,6 +139,9 @@ pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Resu
             from_triangles(&arrays.take_matrix("relative_covariances")?, model.n_components() + 1)?;
         let uncertainty = Uncertainty { relative, shape: arrays.take("noise_shape")?, coupled };
         model = model.with_uncertainty(uncertainty).map_err(invalid)?;
+    }
+    if let Some(nu) = header.tail_degrees_of_freedom {
+        model = model.with_tail_degrees_of_freedom(nu).map_err(invalid)?;
     }
     let draws = header.n_draws.map(|n| take_draws(&mut arrays, n, &model)).transpose()?;
     let rotation = match header.rotation {
@@ -252,6 +256,9 @@ pub(super) fn entries(learned: &Learned, fit: &LinearFit) -> Entries {
         ),
         ("parameter_uncertainty", json!(fit.parameter_uncertainty().name())),
     ];
+    if learned.weighs_rows() {
+        entries.push(("degrees_of_freedom", stored(&model.tail_degrees_of_freedom())));
+    }
     entries.extend(reported(report));
     entries.push(("spec", stored(&fit.spec)));
     entries.extend(learned.method_json());
