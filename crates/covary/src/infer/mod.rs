@@ -36,7 +36,7 @@ pub use class_conditional::ClassConditional;
 pub use conditional_maximization::ConditionalMaximization;
 pub use diagnostics::{ChainSummary, effective_sample_size, split_r_hat};
 pub use em::{Acceleration, Em, Gradient, Init, LatentMoments};
-pub(crate) use em::{squarem::extrapolated, stop::Aitken};
+pub(crate) use em::{PilotStart, squarem::extrapolated, stop::Aitken};
 pub use evidence::{AlphaRule, Evidence, RelevantComponents};
 pub use factor_report::{FactorReport, Rmsea};
 pub use fixed_point::FixedPoint;

@@ -19,6 +19,7 @@ mod principal;
 mod rotation;
 mod scores;
 mod student;
+mod truncate;
 mod uncertainty;
 
 pub(crate) use batch::weighted_distance;
@@ -37,4 +38,5 @@ pub use outliers::Outlyingness;
 pub use principal::Principal;
 pub use rotation::{Rotated, Rotation, RotationSearch, rotate, rotate_in_steps, rotate_model};
 pub use scores::{Coordinates, Posterior, Reconstruction};
+pub(crate) use truncate::Truncations;
 pub use uncertainty::{Estimate, Uncertainty};
