@@ -16,6 +16,7 @@ use covary::family::{Family, Request};
 use covary::io::{Format, Rounding};
 use covary::learned::{Learned, Rows};
 use covary::model::{ColumnMap, Imputed};
+use covary::select::Purpose;
 use covary::{Dataset, Error};
 use covary_report::scale::rounded;
 use covary_report::words::described;
@@ -149,7 +150,8 @@ impl Impute {
             return self.pass_through(console, &source, &outputs);
         }
         let ledger = facts::tell(console, &source);
-        let request = Request { views: self.fitting.views(&source)?, ..request };
+        let purpose = Purpose::Filling;
+        let request = Request { views: self.fitting.views(&source)?, purpose, ..request };
         let narrator = Narrator::new(console, (&source, &ledger), &request, &self.fitting);
         let (mut learned, column_map) = narrator.learn()?;
         learned.fill(Rows::Training).map_err(|e| Failure::of_model(&source.name, e))?;

@@ -29,7 +29,7 @@ mod pcca;
 mod ppca;
 mod request;
 
-pub use choice::{Choice, Grounds, MOST_OFFERED, MOST_TRIED, SIGNIFICANT};
+pub use choice::{Choice, Grounds, MOST_OFFERED, SIGNIFICANT};
 pub use method::AnyMethod;
 pub use mppca::{MOST_COMPONENTS, MOST_MIXTURES};
 pub use request::{Classes, Components, Request, View};

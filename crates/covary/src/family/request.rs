@@ -4,6 +4,7 @@ use super::choice::explaining;
 use super::{AnyMethod, Choice, Entry, Family, Grounds, Kind, Progress};
 use crate::error::Argument;
 use crate::model::{ColumnMap, Rotation};
+use crate::select::Purpose;
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, Spec};
 
@@ -32,8 +33,8 @@ pub struct Classes {
 /// How many components to take.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Components {
-    /// Chosen by the family: for most the fewest that predict hidden cells as well as any number up to
-    /// [`MOST_TRIED`](super::MOST_TRIED); methods that drop components are offered up to
+    /// Chosen by the family: for most the fewest that predict hidden cells as well as any number, or the number that
+    /// predicts best, as the [purpose](Request::purpose) asks; methods that drop components are offered up to
     /// [`MOST_OFFERED`](super::MOST_OFFERED).
     Auto,
     /// This number.
@@ -60,6 +61,8 @@ pub struct Request {
     /// less than columns. `None` is [`Components::Auto`], except for independent components without noise: as many as
     /// the table has directions.
     pub n_components: Option<Components>,
+    /// What the number of components is for, where hidden cells choose it.
+    pub purpose: Purpose,
     /// How many models a mixture has; if `None`, BIC chooses from 1 to `max_mixtures`.
     pub n_mixtures: Option<usize>,
     /// The views of a model that has them; columns in no view are left out.
@@ -102,6 +105,7 @@ impl Request {
         Self {
             family,
             n_components: None,
+            purpose: Purpose::default(),
             n_mixtures: None,
             views: Vec::new(),
             classes: None,
@@ -293,7 +297,7 @@ impl Request {
     ///
     /// # Errors
     /// [`Error::FixedComponents`] if a full covariance is to have any other number than it has, and as
-    /// [`held_out_cells_up_to`](crate::select::held_out_cells_up_to) and [`mixture_sizes`](crate::select::mixture_sizes).
+    /// [`PilotSearch`](crate::select::PilotSearch) and [`mixture_sizes`](crate::select::mixture_sizes).
     pub fn choose(&self, data: &Dataset, method: &AnyMethod, watch: &Progress<'_>) -> Result<Choice, Error> {
         let Some((n_components, grounds)) = self.given(data)? else {
             return (self.entry().choose)(self, data, method, watch);

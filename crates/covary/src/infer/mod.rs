@@ -49,6 +49,7 @@ pub use options::MethodRecord;
 pub use principal_axes::{Kept, PrincipalAxes};
 pub(crate) use report::stop_flag;
 pub use report::{Fit, FitReport, Monitored, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
+pub(crate) use scatter::scatter_times;
 pub use shared_private::SharedPrivate;
 pub use spectral::{Solver, Spectral, Spectrum};
 pub(crate) use variational::edge_of;

@@ -1,12 +1,12 @@
 use crate::infer::{Step, Termination};
+use crate::linalg::elementary::standard_crps;
 use crate::model::{Density, check_columns};
 use crate::parallel::{self, add};
 use crate::{Dataset, Error, Estimator, Spec};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
-use statrs::function::erf::erf;
-use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, PI};
+use std::f64::consts::PI;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -268,12 +268,6 @@ pub fn hold_out_at(model: &dyn Density, full: &Dataset, visible: &Dataset) -> Re
         rows.joint[i] = after[i] - before[i];
     }
     Ok(rows)
-}
-
-/// `CRPS = z (2Φ(z) − 1) + 2φ(z) − 1/√π` of a standard normal at z [M 3.4].
-pub(super) fn standard_crps(z: f64) -> f64 {
-    let density = (-0.5 * z * z).exp() * (2.0 / PI).sqrt();
-    z * erf(z * FRAC_1_SQRT_2) + density - FRAC_2_SQRT_PI / 2.0
 }
 
 /// Scores every number of components in `range` by the cells it did not see: each fold of the

@@ -38,7 +38,7 @@ impl Bracket {
         let share = visible.n_observed() as f64 / (n * d as f64);
         loop {
             let (values, mean_variance) = start.eigenvalues();
-            let above = n_above_noise(values, mean_variance * d as f64, d, (n * share * share).max(2.0), self.cap);
+            let above = n_above_noise(values, mean_variance * d as f64, (n, d), share, self.cap);
             let known = values.len();
             if above + 1 < known || known >= self.cap {
                 return Ok(self.cap.min((above + 1).max(2)));
@@ -48,17 +48,30 @@ impl Bracket {
     }
 }
 
-/// How many of the leading eigenvalues of a covariance of `d` columns exceed the largest that noise has:
+/// How many of the leading eigenvalues of a covariance of `d` columns and n rows exceed those of noise and of the errors
+/// that gaps leave in it:
 /// ```text
-/// λ_{k+1} > s (1 + √((d − k)/n))²        s: the mean of λ_{k+1} … λ_d, whose sum is known though not each of them
+/// λ_{k+1} > s (1 + r/n) + 2 √(r e²)      r = d − k      s: the mean of λ_{k+1} … λ_d, of which the sum is known
+/// e² = s²/n + v² (1/(n p²) − 1/n)        p: the share of observed cells; v: the mean variance of a column
 /// ```
-pub(super) fn n_above_noise(values: &[f64], total: f64, d: usize, n: f64, cap: usize) -> usize {
+/// An entry of the covariance is a mean over n p² rows, not n, and it is the whole variance that it varies with then, however
+/// little noise there is. Without gaps that is the edge of the law of Marchenko and Pastur.
+pub(super) fn n_above_noise(
+    values: &[f64],
+    total: f64,
+    (n, d): (f64, usize),
+    share: f64,
+    cap: usize,
+) -> usize {
     let unknown = (total - values.iter().sum::<f64>()).max(0.0);
     let mut left = unknown + values.iter().map(|v| v.max(LEAST)).sum::<f64>();
+    let missing = (total / d as f64).powi(2) * (1.0 / (share * share) - 1.0) / n;
     let mut k = 0;
     while k < cap.min(values.len()) {
         let rest = (d - k) as f64;
-        if values[k] <= left / rest * (1.0 + (rest / n).sqrt()).powi(2) {
+        let s = left / rest;
+        let error = s * s / n + missing;
+        if values[k] <= s * (1.0 + rest / n) + 2.0 * (rest * error).sqrt() {
             break;
         }
         left -= values[k].max(LEAST);

@@ -10,8 +10,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// Share of its observed cells that a row hides at a time: more would judge another model than is fitted in the end.
 const SHARE: f64 = 0.1;
-/// Sets are added until this many cells are hidden, up to the most sets.
-const WANTED: f64 = 2000.0;
+/// Sets are added until the cells wanted are hidden, up to this many.
 const MOST_SETS: f64 = 5.0;
 /// Beyond this many cells only some rows hide theirs.
 const ENOUGH: f64 = 10_000.0;
@@ -28,11 +27,11 @@ pub(super) struct HiddenSet {
 }
 
 impl HiddenSet {
-    /// Sets that have no cell in common, drawn row by row.
-    pub(super) fn draw(data: &Dataset, seed: u64) -> Result<Vec<Self>, Error> {
+    /// Sets that have no cell in common, drawn row by row, as many as hide the cells wanted or nearly so.
+    pub(super) fn draw(data: &Dataset, wanted: f64, seed: u64) -> Result<Vec<Self>, Error> {
         let d = data.n_columns();
         let expected = SHARE * data.n_observed() as f64;
-        let n_sets = (WANTED / expected).ceil().clamp(1.0, MOST_SETS) as usize;
+        let n_sets = (wanted / expected).ceil().clamp(1.0, MOST_SETS) as usize;
         let observed = data.n_observed_by_column();
         let mut left: Vec<Vec<usize>> =
             vec![observed.iter().map(|n| n.saturating_sub(KEPT)).collect(); n_sets];
@@ -93,7 +92,7 @@ pub(super) struct Scoring<'a> {
     /// Rows with hidden cells in any set: the independent units.
     rows: Vec<usize>,
     /// `1 / s` of every column in the scale of the fit.
-    inverse_scale: Vec<f64>,
+    pub(super) inverse_scale: Vec<f64>,
 }
 
 impl<'a> Scoring<'a> {

@@ -58,9 +58,12 @@ impl Default for PilotSearch {
 const FEWEST_CELLS: usize = 20;
 /// Steps of a pilot, and of one of a small table: superfluous components converge slowly, and none has to.
 const STEPS: usize = 4;
-const SMALL: (usize, usize) = (50_000, 10);
-/// Steps of a factor analysis.
-const FACTOR_STEPS: usize = 15;
+const SMALL: (usize, usize) = (50_000, 6);
+/// Steps of a factor analysis, whose start is close.
+const FACTOR_STEPS: usize = 8;
+/// Hidden cells wanted; fewer of a factor analysis, of which every number has to be fitted.
+const CELLS: f64 = 4000.0;
+const FACTOR_CELLS: f64 = 2000.0;
 
 impl PilotSearch {
     /// The scores; `None` if the table has no room for a component, or no cells to spare.
@@ -90,12 +93,13 @@ impl PilotSearch {
         spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
         let progress = Progress { watch, done: AtomicUsize::new(0), total: AtomicUsize::new(1) };
         let isotropic = spec.noise == NoiseFamily::Isotropic;
-        if isotropic && data.n_rows() * data.n_columns() >= FEWEST_CELLS
+        if isotropic
+            && data.n_rows() * data.n_columns() >= FEWEST_CELLS
             && let Ok(rows) = data.complete_rows("this choice")
         {
             return complete::curve(&rows, spec.standardize, bracket.cap, self.seed, &progress).map(Some);
         }
-        let sets = HiddenSet::draw(data, self.seed)?;
+        let sets = HiddenSet::draw(data, if isotropic { CELLS } else { FACTOR_CELLS }, self.seed)?;
         if sets.iter().map(|set| set.n_hidden).sum::<usize>() < FEWEST_CELLS {
             // Where nothing takes time, every number is fitted again to all but a fifth of the cells.
             let options = HeldOutOptions { seed: self.seed, ..HeldOutOptions::default() };
@@ -115,8 +119,11 @@ impl PilotSearch {
     ) -> Result<HeldOut, Error> {
         // Columns of their own noise are standardized whatever was asked for: what is scored does not depend on it.
         let own_noise = spec.noise == NoiseFamily::Diagonal;
-        let pilot_spec =
-            Spec { noise: NoiseFamily::Isotropic, standardize: spec.standardize || own_noise, ..spec.clone() };
+        let pilot_spec = Spec {
+            noise: NoiseFamily::Isotropic,
+            standardize: spec.standardize || own_noise,
+            ..spec.clone()
+        };
         let scoring = Scoring::new(data, &pilot_spec, sets);
         let baseline = scoring.baseline();
         let n_known = bracket.n_known();
@@ -126,8 +133,7 @@ impl PilotSearch {
         let mut curve = loop {
             progress.expect(sets.len() * steps + curve::n_scored(h));
             starts.iter_mut().try_for_each(|start| start.know(h))?;
-            let climb =
-                |s: usize| starts[s].climb(h, NoiseFamily::Isotropic, steps, &|| progress.step());
+            let climb = |s: usize| starts[s].climb(h, NoiseFamily::Isotropic, steps, &|| progress.step());
             let pilots = try_map(sets.len(), climb)?;
             let truncated = pilots.iter().map(Truncations::of).collect::<Result<Vec<_>, _>>()?;
             let mut curve = Curve::default();
@@ -136,7 +142,7 @@ impl PilotSearch {
                 scoring.of(&truncated.iter().map(|pilot| pilot.keeping(q)).collect::<Result<Vec<_>, _>>()?)
             };
             curve.search(h, &mut score)?;
-            if curve.best() == h && h < bracket.cap {
+            if curve.best() == h && h < bracket.cap && !own_noise {
                 h = bracket.cap.min(2 * h + 2);
                 continue;
             }
@@ -159,11 +165,7 @@ impl PilotSearch {
                 curve.descend(baseline, &mut score)?;
             }
         }
-        Ok(HeldOut {
-            n_sets: sets.len(),
-            limited: curve.best() == bracket.cap,
-            ..curve.summary(baseline)
-        })
+        Ok(HeldOut { n_sets: sets.len(), limited: curve.best() == bracket.cap, ..curve.summary(baseline) })
     }
 }
 
