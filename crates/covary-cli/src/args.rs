@@ -108,7 +108,7 @@ impl Selecting {
 pub(crate) struct Fitting {
     /// How many components: a number, a share of the variance they must explain, such as 0.9, or
     /// `auto`, which is the default: the family chooses, mostly the fewest that predict hidden cells
-    /// as well as any number up to 8. Methods that drop components (structured, mean-field,
+    /// as well as any number; `impute` takes the number that predicts best. Methods that drop components (structured, mean-field,
     /// evidence) take the number as the most there may be; `auto` is up to 30 for them. For pcca it
     /// is the number that the views share, for mixtures that of each model, for ica that of sources
     /// (all directions of the table if not given). docs/command-line.md has the rule of each family.

@@ -7,13 +7,13 @@ use crate::failure::Failure;
 use crate::input::Source;
 use crate::interrupt;
 use covary::data::Ledger;
-use covary::family::{Choice, Family, Grounds, MOST_TRIED, Request, SIGNIFICANT};
+use covary::family::{Choice, Family, Grounds, Request, SIGNIFICANT};
 use covary::filling::{Candidate, Filling};
 use covary::infer::{Observer, Step, Termination};
 use covary::learn::Watch;
 use covary::learned::{CheckOutcome, Checked, Learned, Rows};
 use covary::model::ColumnMap;
-use covary::select::{CheckedCell, GapTrend, SelfCheck, SelfCheckOptions, gap_tests};
+use covary::select::{CheckedCell, GapTrend, HeldOut, Score, SelfCheck, SelfCheckOptions, gap_tests};
 use covary::{Dataset, Error, Estimator, Fit, LinearGaussian, Method, Spec};
 use covary_report::words::{described, ending, objective};
 use std::ops::ControlFlow;
@@ -280,18 +280,7 @@ fn tell_choice(console: Console, choice: &Choice) {
         Grounds::HiddenCells(None) => console
             .say("no room for a component: gaps take the mean of their column (--components N fits anyway)"),
         Grounds::HiddenCells(Some(scores)) => {
-            let more = match choice.n_components {
-                MOST_TRIED => {
-                    format!("; more may do better, such as --components {}", MOST_TRIED + MOST_TRIED / 2)
-                }
-                0 => "; gaps take the mean of their column (--components 1 fits anyway)".to_owned(),
-                _ => String::new(),
-            };
-            console.say(&format!(
-                "chose {chosen}: the fewest of 0 to {} that predict {} as well as the best{more}",
-                scores.by_n_components.len() - 1,
-                count(scores.n_hidden, "hidden cell"),
-            ));
+            console.say(&format!("chose {chosen}: {}", prediction_words(choice.n_components, scores)));
         }
         Grounds::Correlations { tests, n_permutations } => {
             let shown: Vec<String> = tests
@@ -316,6 +305,33 @@ fn tell_choice(console: Console, choice: &Choice) {
         }
         Grounds::Asked | Grounds::Share(_) | Grounds::Fixed | Grounds::Offered | Grounds::Directions => {}
     }
+}
+
+/// How well hidden cells are predicted with the number of components that was chosen, one less, and the best.
+fn prediction_words(chosen: usize, scores: &HeldOut) -> String {
+    let (best, cells) = (scores.best(), count(scores.n_hidden, "hidden cell"));
+    let as_well = if chosen == best {
+        format!("no other number predicts {cells} better")
+    } else {
+        format!("the fewest that predict {cells} as well as the best, {best}")
+    };
+    let unit = match scores.score {
+        Score::Crps => "in CRPS",
+        Score::LogDensity => "nats per cell",
+    };
+    let less = chosen.checked_sub(1).and_then(|less| scores.at(less));
+    let fewer = less.map_or_else(String::new, |at| {
+        let falls = if at.n_components == 1 { "falls" } else { "fall" };
+        let of = if chosen == best { "" } else { " of that" };
+        let (by, error) = (at.shortfall, at.shortfall_error);
+        format!("; {} {falls} short{of} by {by:.4} ± {error:.4} {unit}", at.n_components)
+    });
+    let more = match chosen {
+        0 => "; gaps take the mean of their column (--components 1 fits anyway)",
+        _ if scores.limited => "; the table has no room for more",
+        _ => "",
+    };
+    format!("{as_well}{fewer}{more}")
 }
 
 fn p_value(p: f64) -> String {

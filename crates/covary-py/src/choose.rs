@@ -20,7 +20,7 @@ pub(crate) fn compare<'py>(
     py: Python<'py>,
     x: Table<'_>,
     names: Option<Vec<String>>,
-    max_components: usize,
+    max_components: Option<usize>,
     standardize: bool,
     seed: u64,
     threads: usize,

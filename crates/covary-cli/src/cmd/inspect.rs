@@ -8,6 +8,7 @@ use clap::Args;
 use covary::family::Family;
 use covary::ica;
 use covary::learned::{Learned, LinearFit, MixtureFit, ParameterUncertainty, Trained};
+use covary::select::Score;
 use covary::{LinearGaussian, Matrix};
 use covary_report::words::{described, ending, objective};
 use std::path::PathBuf;
@@ -126,10 +127,13 @@ fn tail(learned: &Learned) -> String {
 fn choice(fit: &LinearFit) -> String {
     let Some(choice) = &fit.choice else { return String::new() };
     let mut out = Lines::default();
-    out.say(
-        "\nhow the number of components was chosen: nats per hidden cell, by how much less than the best",
-    );
-    let mut rows = vec![["components", "nats", "less by", "± se", "skill"].map(str::to_owned).to_vec()];
+    let (unit, short) = match choice.score {
+        Score::Crps => ("CRPS per hidden cell, by how much more than the best", "more by"),
+        Score::LogDensity => ("nats per hidden cell, by how much less than the best", "less by"),
+    };
+    out.say(&format!("\nhow the number of components was chosen: {unit}"));
+    let score = if choice.score == Score::Crps { "CRPS" } else { "nats" };
+    let mut rows = vec![["components", score, short, "± se", "skill"].map(str::to_owned).to_vec()];
     for at in &choice.by_n_components {
         let mark = if at.n_components == fit.model.n_components() { "* " } else { "" };
         rows.push(vec![

@@ -8,7 +8,9 @@ use crate::input::{Select as Columns, Source};
 use crate::learn::mapped;
 use clap::Args;
 use covary::family::{Family, Kind, Request};
-use covary::select::{Compare, Comparison, ComparisonAt, MixtureComparison, MixtureSize, ReversibleJump};
+use covary::select::{
+    Compare, Comparison, ComparisonAt, MixtureComparison, MixtureSize, ReversibleJump, Score,
+};
 use covary::{Dataset, Error};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -19,9 +21,9 @@ use std::path::PathBuf;
 ///   log-likelihood   of the observed cells, in nats; never falls, so it cannot choose
 ///   AIC, BIC         penalized for the number of parameters; smaller is better
 ///   evidence         Minka's approximation of ln p(data | q), up to a constant; complete tables
-///   held-out         nats per hidden cell, each fifth of them predicted from the rest, and by
-///                    how much less than the best, with its standard error; its choice is the
-///                    fewest components within one standard error of the best
+///   held-out         CRPS per hidden cell, predicted from the rest of the table (smaller is better),
+///                    and by how much more than the best, with its standard error; its choice is
+///                    the fewest components within one standard error of the best
 ///   bound            of structured variational Bayes; charges several nats per component
 ///   p(q | data)      sampled by reversible jump, with --sample; complete tables
 ///
@@ -49,7 +51,8 @@ pub(crate) struct Select {
     #[arg(long, verbatim_doc_comment, value_name = "FAMILY", value_parser = families(), hide_possible_values = true, default_value = "ppca")]
     model: Family,
 
-    /// Most components tried; if not given 10, and 4 of the models of a mixture.
+    /// Most components tried; if not given 10 (held-out cells look at as many as there may be), and 4
+    /// of the models of a mixture.
     #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
     max_components: Option<usize>,
 
@@ -128,7 +131,7 @@ impl Select {
             let sample = ReversibleJump { seed: self.seed, a1: self.a1, ..ReversibleJump::default() };
             let sample = self.sample.then_some(sample);
             let compare = Compare {
-                max_components: self.max_components.unwrap_or(10),
+                max_components: self.max_components,
                 standardize: self.standardize,
                 sample,
                 seed: self.seed,
@@ -290,13 +293,14 @@ fn described(found: &Comparison) -> String {
         }
     };
     let held = |a: &ComparisonAt| a.held_out;
+    let crps = found.score == Score::Crps;
     let mut columns = vec![
         column("log-likelihood", 1, &|a| a.log_likelihood, 0.0),
         column("AIC", 1, &|a| a.aic, -1.0),
         column("BIC", 1, &|a| a.bic, -1.0),
         column("evidence", 1, &|a| a.log_evidence, 1.0),
-        column("held-out", 4, &|a| held(a).map(|h| h.mean), 1.0),
-        column("less by", 4, &|a| held(a).map(|h| h.shortfall), 0.0),
+        column("held-out", 4, &|a| held(a).map(|h| h.mean), if crps { -1.0 } else { 1.0 }),
+        column(if crps { "more by" } else { "less by" }, 4, &|a| held(a).map(|h| h.shortfall), 0.0),
         column("± se", 4, &|a| held(a).map(|h| h.shortfall_error), 0.0),
         column("bound", 1, &|a| a.lower_bound, 1.0),
         column("p(q | data)", 3, &|a| a.probability, 1.0),
@@ -357,6 +361,10 @@ fn as_json(found: &Comparison, data: &Value) -> Value {
         "by": found.by.name(),
         "sentence": found.to_string(),
         "n_hidden": found.n_hidden,
+        "score": match found.score {
+            Score::Crps => "crps",
+            Score::LogDensity => "log-density",
+        },
         "posterior": found.posterior.as_ref().map(|p| json!({
             "probabilities": p.probabilities,
             "standard_errors": p.standard_errors,

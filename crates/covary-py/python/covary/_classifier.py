@@ -36,7 +36,7 @@ class PPCAClassifier(ClassifierMixin, Scores, Mixed):
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Components of each class. "auto", or None, takes the fewest of 0 to 8 that predict hidden cells of the table as
+        Components of each class. "auto", or None, takes the fewest that predict hidden cells of the table as
         well as the best. One less than columns is quadratic discriminant analysis.
     noise : {"isotropic", "diagonal"}, default="isotropic"
         One noise variance for all columns of a class, or one for each (factor analysis).

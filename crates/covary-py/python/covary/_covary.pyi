@@ -251,7 +251,7 @@ def compare(
     x: _Table,
     names: list[str] | None,
     *,
-    max_components: int,
+    max_components: int | None,
     standardize: bool,
     seed: int,
     threads: int = 0,

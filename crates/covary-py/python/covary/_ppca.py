@@ -28,7 +28,7 @@ class PPCA(LinearGaussian):
     Parameters
     ----------
     n_components : int, float or "auto", default="auto"
-        How many components. "auto" takes the fewest of 0 to 8 that predict hidden cells as well as
+        How many components. "auto" takes the fewest that predict hidden cells as well as
         the best; a float between 0 and 1 the fewest that explain more than this share of the
         variance.
     inference : {"spectral", "em"} or None, default=None

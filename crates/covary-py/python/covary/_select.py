@@ -33,8 +33,8 @@ class Comparison:
     table : dict of str to ndarray
         Entry q is the model with q components: ``n_components``, ``log_likelihood``, ``aic`` and
         ``bic`` (smaller is better), ``log_evidence`` (Minka's, up to a constant; complete tables
-        only), ``held_out`` (nats per hidden cell), ``held_out_error`` (standard error of its
-        distance from the best), ``held_out_rmse``, ``lower_bound``. NaN where the table does not
+        only), ``held_out`` (CRPS per hidden cell, smaller is better; NaN for numbers that were passed
+        over), ``held_out_error`` (standard error of its distance from the best), ``held_out_rmse``, ``lower_bound``. NaN where the table does not
         allow one.
     n_hidden : int
         Hidden cells behind ``held_out``.
@@ -126,7 +126,8 @@ def select(
     model : {"ppca", "mppca", "mfa", "gmm"}, default="ppca"
         Probabilistic PCA, or a mixture of PPCAs, of factor analyzers or of Gaussians.
     max_components : int or None, default=None
-        Most components tried; None is 10, and 4 for the models of a mixture.
+        Most components tried; None is 10, hidden cells looking at as many as there may be, and 4 for
+        the models of a mixture.
     max_mixtures : int, default=6
         Most models of a mixture tried.
     standardize : bool, default=True
@@ -164,8 +165,7 @@ def select(
     if model in mixtures:
         asked |= {"max_mixtures": max_mixtures, "max_components": max_components}
         return MixtureComparison(by="bic", **_covary.compare_mixtures(rows, labels, model, **asked))
-    most = 10 if max_components is None else max_components
-    return Comparison(**_covary.compare(rows, labels, max_components=most, **asked))
+    return Comparison(**_covary.compare(rows, labels, max_components=max_components, **asked))
 
 
 @dataclass(frozen=True)

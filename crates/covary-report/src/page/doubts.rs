@@ -124,12 +124,6 @@ fn of_components(facts: &Facts) -> Vec<String> {
     let mut said = Vec::new();
     let n_modeled = table.columns.iter().filter(|c| c.explained.is_some()).count();
     let room = table.n_rows.saturating_sub(2).min(n_modeled.saturating_sub(1));
-    if model.why == Why::HiddenCells && model.most_tried() == Some(q) && q > 0 && q < room {
-        said.push(format!(
-            "{q} is the largest number of components that was tried, and more may do better: try --components {}.",
-            (q + q / 2 + 1).min(room)
-        ));
-    }
     if model.why == (Why::Pruned { offered: q }) && q > 0 && q < room {
         said.push(format!(
             "All {q} components that were allowed are used, and there may be more: try --components {}.",

@@ -8,7 +8,7 @@ use covary::family::{Choice, Family, Grounds};
 use covary::io::{ColumnKind, Table};
 use covary::learned::{Learned, LinearFit, ParameterUncertainty};
 use covary::model::{ColumnMap, FilledCell, Imputed, Reconstruction};
-use covary::select::{CheckedCell, GapTests, SelfCheck, gap_tests};
+use covary::select::{CheckedCell, GapTests, Score, SelfCheck, gap_tests};
 use serde::Serialize;
 
 /// Filled cells listed: the least certain ones.
@@ -155,6 +155,8 @@ pub struct ModelFacts {
     pub why: Why,
     /// How well hidden cells were predicted with each number of components, if that chose it.
     pub choice: Vec<ChoiceAt>,
+    /// Whether that is counted in CRPS, not in nats.
+    pub choice_in_crps: bool,
     /// Share of the variance that each component explains; of the model after rotation none.
     pub shares: Vec<f64>,
     /// The rotation, if there was one.
@@ -179,7 +181,7 @@ pub struct ModelFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
-    /// The fewest that predict hidden cells as well as any number tried.
+    /// They predict hidden cells as well as any number.
     HiddenCells,
     /// A prior dropped those that the table does not support.
     Pruned {
@@ -448,6 +450,7 @@ fn model_facts(study: &Study<'_>) -> ModelFacts {
         n_components: q,
         why,
         choice: at.collect(),
+        choice_in_crps: linear.choice.as_ref().is_some_and(|choice| choice.score == Score::Crps),
         shares: match &linear.rotation {
             Some(_) => Vec::new(),
             None => model.explained_variance_ratio(),

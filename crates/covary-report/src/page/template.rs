@@ -301,11 +301,15 @@ fn how_many(model: &ModelFacts, figures: &Markup) -> Markup {
                 div.scroll tabindex="0" role="region" aria-label="Scores by number of components" {
                     table.sortable {
                         caption.quiet {
-                            "Log density of hidden cells: one nat per cell is a density e times as large. "
-                            "A number of components does as well as the best if it is below the best by no more than the standard error."
+                            @if model.choice_in_crps {
+                                "Continuous ranked probability score (CRPS) of hidden cells, in standard deviations of their column if columns are standardized: smaller is better. "
+                            } @else {
+                                "Log density of hidden cells: one nat per cell is a density e times as large. "
+                            }
+                            "A number of components does as well as the best if it falls short of it by no more than the standard error."
                         }
                         thead { tr {
-                            (th("components", "number")) (th("nats per hidden cell below the best", "number"))
+                            (th("components", "number")) (th(if model.choice_in_crps { "CRPS above the best" } else { "nats per hidden cell below the best" }, "number"))
                             (th("± standard error", "number"))
                         } }
                         tbody { @for at in &model.choice { tr class=[(at.n_components == q).then_some("chosen")] {

@@ -7,7 +7,7 @@ use crate::text::{Weight, shorten, width};
 use crate::{Style, Svg};
 use covary::Dataset;
 use covary::learned::Learned;
-use covary::select::Comparison;
+use covary::select::{Comparison, HeldOutAt, Score};
 use serde::{Deserialize, Serialize};
 
 /// A criterion over q, turned so that more is better and 0 is its best.
@@ -64,13 +64,11 @@ pub fn numbers(data: &Dataset, found: &Comparison) -> SelectNumbers {
             error,
         }
     };
-    let held = |of: fn(&covary::select::HeldOutAt) -> f64| {
-        at.iter().map(|a| a.held_out.as_ref().map(of)).collect::<Vec<_>>()
-    };
+    let held = |of: fn(&HeldOutAt) -> f64| at.iter().map(|a| a.held_out.as_ref().map(of)).collect::<Vec<_>>();
     // AIC and BIC are minus twice a log-likelihood: halved and turned they are in nats like the others.
     let half = |v: Option<f64>| v.map(|v| -0.5 * v);
     let mut curves = vec![
-        curve("held-out cells", "nats per hidden cell", held(|h| h.mean), Some(held(|h| h.shortfall_error))),
+        curve("held-out cells", unit(found.score), held(|h| -h.shortfall), Some(held(|h| h.shortfall_error))),
         curve("BIC", "nats", at.iter().map(|a| half(a.bic)).collect(), None),
         curve("AIC", "nats", at.iter().map(|a| half(a.aic)).collect(), None),
         curve("Minka's evidence", "nats", at.iter().map(|a| a.log_evidence).collect(), None),
@@ -113,33 +111,40 @@ pub fn numbers(data: &Dataset, found: &Comparison) -> SelectNumbers {
 /// columns, if that is known; none if no scores chose it.
 pub fn of_choice(learned: &Learned, above_shuffled: Option<usize>) -> Option<SelectNumbers> {
     let linear = learned.linear().ok()?;
-    let at = &linear.choice.as_ref()?.by_n_components;
-    let best = at.iter().position(|a| a.shortfall == 0.0);
+    let choice = linear.choice.as_ref()?;
+    let most = choice.by_n_components.last().map_or(0, |a| a.n_components);
+    let each = |of: fn(&HeldOutAt) -> f64| (0..=most).map(|q| choice.at(q).map(of)).collect::<Vec<_>>();
+    let best = choice.by_n_components.iter().find(|a| a.shortfall == 0.0).map(|a| a.n_components);
     let recommended = linear.model.n_components();
     let mut choices = vec![Choice { name: "held-out cells".to_owned(), n_components: recommended }];
     choices.extend(
-        best.map(|k| Choice {
-            name: "held-out cells, the best".to_owned(),
-            n_components: at[k].n_components,
-        }),
+        best.map(|n_components| Choice { name: "held-out cells, the best".to_owned(), n_components }),
     );
     choices.extend(
         above_shuffled.map(|n_components| Choice { name: "parallel analysis".to_owned(), n_components }),
     );
     Some(SelectNumbers {
         subject: super::conditions(learned),
-        most: at.len().saturating_sub(1),
+        most,
         recommended,
         by: "held-out cells".to_owned(),
         curves: vec![Curve {
             name: "held-out cells".to_owned(),
-            unit: "nats per hidden cell".to_owned(),
-            below_best: at.iter().map(|a| Some(-a.shortfall)).collect(),
-            error: Some(at.iter().map(|a| Some(a.shortfall_error)).collect()),
+            unit: unit(choice.score).to_owned(),
+            below_best: each(|a| -a.shortfall),
+            error: Some(each(|a| a.shortfall_error)),
             best,
         }],
         choices,
     })
+}
+
+/// What predictions of hidden cells are counted in.
+fn unit(score: Score) -> &'static str {
+    match score {
+        Score::LogDensity => "nats per hidden cell",
+        Score::Crps => "CRPS",
+    }
 }
 
 /// Draws them: a panel per criterion, and below what each would take.
@@ -158,13 +163,18 @@ pub fn draw(numbers: &SelectNumbers, style: &Style) -> Svg {
             n.by
         )
     };
-    let note = "Each curve is a criterion relative to its best, in nats; higher is better. Filled: the best. Bars: one standard error of the difference. The shaded column is the recommendation.";
+    let in_nats = n.curves.iter().all(|curve| curve.unit != unit(Score::Crps));
+    let note = format!(
+        "Each curve is a criterion relative to its best, in {}; higher is better. Filled: the best. Bars: one standard error of the difference. The shaded column is the recommendation.",
+        if in_nats { "nats" } else { "its own units" }
+    );
     let n_panels = n.curves.len().max(1);
     let across = if n_panels == 4 { 2 } else { n_panels.min(3) };
     let down = n_panels.div_ceil(across);
     let strip = 24.0 * n.choices.len() as f64 + 62.0;
     let tall = 190.0 * down as f64 + strip;
-    let mut sheet = Sheet::new(style, (860.0, tall), &Words { title: &title, subtitle: &n.subject, note });
+    let mut sheet =
+        Sheet::new(style, (860.0, tall), &Words { title: &title, subtitle: &n.subject, note: &note });
     let (body, p) = (sheet.body, sheet.canvas.palette());
     let canvas = &mut sheet.canvas;
     let strip = strip.min(0.5 * body.h);
@@ -193,7 +203,8 @@ pub fn draw(numbers: &SelectNumbers, style: &Style) -> Svg {
         canvas.clipped(Rect { y: panel.area.y - 6.0, h: panel.area.h + 6.0, ..panel.area }, |canvas| {
             let points =
                 curve.below_best.iter().enumerate().map(|(q, v)| panel.at((q as f64, v.unwrap_or(f64::NAN))));
-            canvas.polyline(points.clone(), Stroke::new(p.main, 1.6));
+            // Numbers that were passed over are no break.
+            canvas.polyline(points.clone().filter(|at| at.1.is_finite()), Stroke::new(p.main, 1.6));
             for (q, at) in points.enumerate().filter(|(_, at)| at.1.is_finite()) {
                 let v = curve.below_best[q].unwrap_or(0.0);
                 if error(q) > 0.0 {

@@ -141,8 +141,9 @@ fn coverage_is_the_share_of_hidden_cells_inside() {
 #[test]
 fn curves_are_zero_at_their_best_and_below_elsewhere() {
     let (table, _) = small();
-    let found =
-        Compare { max_components: 4, standardize: true, ..Compare::default() }.run(&table).expect("a table");
+    let found = Compare { max_components: Some(4), standardize: true, ..Compare::default() }
+        .run(&table)
+        .expect("a table");
     let n = select::numbers(&table, &found);
     assert_eq!(n.recommended, found.recommended);
     for curve in &n.curves {

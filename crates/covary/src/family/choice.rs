@@ -3,13 +3,11 @@
 use super::{AnyMethod, Chosen, Progress, Request};
 use crate::data::Pattern;
 use crate::infer::{Em, FullCovariance, Kept, PrincipalAxes, SharedPrivate};
-use crate::select::{ChoiceRule, HeldOut, HeldOutOptions, MixtureSize, held_out_cells_up_to};
+use crate::select::{HeldOut, MixtureSize, PilotSearch};
 use crate::views::{CanonicalCorrelation, CanonicalTest};
 use crate::{Dataset, Error, Estimator, Method, Spec};
 use std::ops::Range;
 
-/// Most components tried to find how many predict hidden cells best.
-pub const MOST_TRIED: usize = 8;
 /// Most components offered, without being asked, to a method that drops those it does not need.
 pub const MOST_OFFERED: usize = 30;
 /// Canonical correlations count as shared while their test has a p-value of at most this.
@@ -37,8 +35,8 @@ pub enum Grounds {
     Fixed,
     /// The most there may be: the method drops those it does not need.
     Offered,
-    /// The fewest that predict hidden cells as well as the best number; `None` if the table has no room for
-    /// components, or no cell to spare.
+    /// The fewest that predict hidden cells as well as the best number, or the best where the purpose is to fill gaps; `None`
+    /// if the table has no room for components, or no cell to spare.
     HiddenCells(Option<HeldOut>),
     /// The canonical correlations before the first that may be due to chance.
     Correlations {
@@ -67,22 +65,21 @@ impl Choice {
     }
 }
 
-/// The fewest components that predict hidden cells as well as any number up to [`MOST_TRIED`]; methods that drop
-/// components are offered up to [`MOST_OFFERED`].
+/// The components that predict hidden cells, as the purpose asks; methods that drop components are offered up to
+/// [`MOST_OFFERED`].
 pub(super) fn by_hidden_cells(
     request: &Request,
     data: &Dataset,
     method: &AnyMethod,
     watch: &Progress<'_>,
 ) -> Chosen {
-    let room = request.room(data);
     if method.prunes() {
-        return Ok(Choice::new(MOST_OFFERED.min(room), Grounds::Offered));
+        return Ok(Choice::new(MOST_OFFERED.min(request.room(data)), Grounds::Offered));
     }
-    let refit = request.with_gaps(method.linear()?)?;
-    let options = HeldOutOptions { seed: request.seed, ..HeldOutOptions::default() };
-    let scores = held_out_cells_up_to(data, &request.spec(), MOST_TRIED.min(room), &refit, &options, watch)?;
-    let n_components = scores.as_ref().map_or(0, |scores| scores.chosen(ChoiceRule::OneStandardError));
+    let purpose = request.purpose();
+    let search = PilotSearch { purpose, seed: request.seed, ..PilotSearch::default() };
+    let scores = search.run_observed(data, &request.spec(), watch)?;
+    let n_components = scores.as_ref().map_or(0, |scores| scores.chosen(purpose.rule()));
     Ok(Choice::new(n_components, Grounds::HiddenCells(scores)))
 }
 
@@ -92,7 +89,7 @@ impl Request {
     pub(crate) fn with_gaps(&self, method: &Method) -> Result<Method, Error> {
         let limited = |method: Method| Ok(self.limited(method.into(), &[])?.linear()?.clone());
         match method {
-            // The sampler would be run for every number of components and every fold.
+            // The sampler would take long for a check.
             Method::Spectral(_)
             | Method::Newton(_)
             | Method::ConditionalMaximization(_)

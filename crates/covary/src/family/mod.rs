@@ -30,7 +30,7 @@ mod ppca;
 mod request;
 mod tppca;
 
-pub use choice::{Choice, Grounds, MOST_OFFERED, MOST_TRIED, SIGNIFICANT};
+pub use choice::{Choice, Grounds, MOST_OFFERED, SIGNIFICANT};
 pub use method::AnyMethod;
 pub use mppca::{MOST_COMPONENTS, MOST_MIXTURES};
 pub use request::{Classes, Components, ForFilling, Request, View};

@@ -4,6 +4,7 @@ use super::choice::explaining;
 use super::{AnyMethod, Choice, Entry, Family, Grounds, Kind, Progress};
 use crate::error::Argument;
 use crate::model::{ColumnMap, Rotation};
+use crate::select::Purpose;
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, Spec};
 
@@ -32,8 +33,8 @@ pub struct Classes {
 /// How many components to take.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Components {
-    /// Chosen by the family: for most the fewest that predict hidden cells as well as any number up to
-    /// [`MOST_TRIED`](super::MOST_TRIED); methods that drop components are offered up to
+    /// Chosen by the family: for most the fewest that predict hidden cells as well as any number, or the number that
+    /// predicts best, as the [purpose](Request::purpose) asks; methods that drop components are offered up to
     /// [`MOST_OFFERED`](super::MOST_OFFERED).
     Auto,
     /// This number.
@@ -156,6 +157,11 @@ impl Request {
     /// ```
     pub fn for_filling() -> Self {
         Self { filling: Some(ForFilling::default()), ..Self::new(Family::Gaussian) }
+    }
+
+    /// What components are chosen for.
+    pub fn purpose(&self) -> Purpose {
+        if self.filling.is_some() { Purpose::Filling } else { Purpose::Components }
     }
 
     fn entry(&self) -> &'static Entry {
@@ -330,7 +336,7 @@ impl Request {
     ///
     /// # Errors
     /// [`Error::FixedComponents`] if a full covariance is to have any other number than it has, and as
-    /// [`held_out_cells_up_to`](crate::select::held_out_cells_up_to) and [`mixture_sizes`](crate::select::mixture_sizes).
+    /// [`PilotSearch`](crate::select::PilotSearch) and [`mixture_sizes`](crate::select::mixture_sizes).
     pub fn choose(&self, data: &Dataset, method: &AnyMethod, watch: &Progress<'_>) -> Result<Choice, Error> {
         let Some((n_components, grounds)) = self.given(data)? else {
             return (self.entry().choose)(self, data, method, watch);

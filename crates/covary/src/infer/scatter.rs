@@ -47,7 +47,7 @@ pub(super) fn transpose_times(
 }
 
 /// `out = Yᵀ (Y X) / divisor`, one pass over the table.
-pub(super) fn scatter_times(
+pub(crate) fn scatter_times(
     data: &Dataset,
     load: &(impl Fn(&[f64], &mut [f64]) + Sync),
     divisor: f64,

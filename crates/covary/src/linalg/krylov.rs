@@ -39,66 +39,122 @@ pub(crate) fn block_width(k: usize, n: usize) -> usize {
 /// ```
 /// Returns `None` when that bound stays above `max_angle` after [`MAX_PASSES`] applications.
 pub(crate) fn top_eigenpairs(
-    mut apply: impl FnMut(MatRef<'_, f64>, MatMut<'_, f64>),
+    apply: impl FnMut(MatRef<'_, f64>, MatMut<'_, f64>),
     n: usize,
     k: usize,
     max_angle: f64,
     seed: u64,
 ) -> Result<Option<Krylov>, Error> {
-    let b = block_width(k, n);
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut block = Mat::from_fn(n, b, |_, _| StandardNormal.sample(&mut rng));
-    block = block.qr().compute_thin_Q();
-    // Columns of the basis Q and of A Q, side by side.
-    let (mut basis, mut image): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
-    let mut t = Matrix::zeros(0, 0);
-
+    let mut space = Space::new(apply, n, block_width(k, n), seed);
     for _ in 0..MAX_PASSES {
-        let done = basis.len() / n;
-        let m = done + b;
-        if m > n {
+        if !space.grow() {
             return Ok(None);
         }
-        let mut z = Mat::<f64>::zeros(n, b);
-        apply(block.as_ref(), z.as_mut());
-        append(&mut basis, block.as_ref());
-        append(&mut image, z.as_ref());
-        let q = MatRef::from_column_major_slice(&basis, n, m);
-        let aq = MatRef::from_column_major_slice(&image, n, m);
-
-        // T = Qᵀ A Q grows by one block row; only its lower triangle is kept.
-        let new_rows = z.transpose() * q;
-        t = Matrix::from_fn(m, m, |i, j| match (i < done, j < done) {
-            (true, true) => t[(i, j)],
-            (true, false) => 0.0,
-            (false, _) => new_rows[(i - done, j)],
-        });
-        let ritz = eigen(&t)?;
-        let top = (k + 1).min(m);
-        let y = Mat::from_fn(m, top, |i, j| ritz.vectors[(i, j)]);
-        let u = q * &y;
-        let residual = aq * &y - Mat::from_fn(n, top, |i, j| u[(i, j)] * ritz.values[j]);
+        let (ritz, residual) = space.ritz(k + 1)?;
         let norm = |j: usize| residual.col(j).norm_l2();
         let found = (0..k).map(norm).map(|r| r * r).sum::<f64>().sqrt();
-        // `b > k`, so pair k exists unless k exhausts the space.
-        let next = if top > k { ritz.values[k] + norm(k) } else { 0.0 };
+        // The block is wider than k, so pair k exists unless k exhausts the space.
+        let next = if ritz.values.len() > k { ritz.values[k] + norm(k) } else { 0.0 };
         let gap = if k == 0 { f64::INFINITY } else { ritz.values[k - 1] - next };
         let angle_bound = if gap > 0.0 { found / gap } else { f64::INFINITY };
         if angle_bound <= max_angle {
-            let mut vectors = Matrix::from_fn(n, k, |i, j| u[(i, j)]);
+            let mut vectors = ritz.vectors.first_columns(k);
             canonical_signs(&mut vectors);
             let eigen = Eigen { values: ritz.values[..k].to_vec(), vectors };
             return Ok(Some(Krylov { eigen, angle_bound, next }));
         }
-
-        // Twice is enough; the second time mends what the first left in a nearly dependent block.
-        for _ in 0..2 {
-            z = &z - q * (q.transpose() * &z);
-            z = z.qr().compute_thin_Q();
-        }
-        block = z;
     }
     Ok(None)
+}
+
+/// The `k` leading eigenpairs of such an operator after a few passes, however close the eigenvalues are: those far
+/// above the rest are found, of the others some directions that explain nearly as much. `None` if the space has no room
+/// for so many passes.
+pub(crate) fn leading_ritz_pairs(
+    apply: impl FnMut(MatRef<'_, f64>, MatMut<'_, f64>),
+    n: usize,
+    k: usize,
+    passes: usize,
+    seed: u64,
+) -> Result<Option<Eigen>, Error> {
+    let mut space = Space::new(apply, n, block_width(k, n), seed);
+    for _ in 0..passes {
+        if !space.grow() {
+            return Ok(None);
+        }
+    }
+    space.ritz(k).map(|(ritz, _)| Some(ritz))
+}
+
+/// The span of a random block and its images, one pass after the other.
+struct Space<A> {
+    apply: A,
+    n: usize,
+    /// The next block, orthogonal to the basis.
+    block: Mat<f64>,
+    /// The image of the last block, from which the next one comes.
+    last: Option<Mat<f64>>,
+    /// Columns of the basis Q and of A Q, side by side.
+    basis: Vec<f64>,
+    image: Vec<f64>,
+    /// `T = Qᵀ A Q`; only its lower triangle is kept.
+    t: Matrix,
+}
+
+impl<A: FnMut(MatRef<'_, f64>, MatMut<'_, f64>)> Space<A> {
+    fn new(apply: A, n: usize, width: usize, seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let block: Mat<f64> = Mat::from_fn(n, width, |_, _| StandardNormal.sample(&mut rng));
+        let block = block.qr().compute_thin_Q();
+        let (basis, image) = (Vec::new(), Vec::new());
+        Self { apply, n, block, last: None, basis, image, t: Matrix::zeros(0, 0) }
+    }
+
+    /// Adds a block to the basis, one pass over the operator; false if there is no room for it.
+    fn grow(&mut self) -> bool {
+        let (n, b) = (self.n, self.block.ncols());
+        let done = self.basis.len() / n;
+        let m = done + b;
+        if m > n {
+            return false;
+        }
+        if let Some(mut z) = self.last.take() {
+            let q = MatRef::from_column_major_slice(&self.basis, n, done);
+            // Twice is enough; the second time mends what the first left in a nearly dependent block.
+            for _ in 0..2 {
+                z = &z - q * (q.transpose() * &z);
+                z = z.qr().compute_thin_Q();
+            }
+            self.block = z;
+        }
+        let mut z = Mat::<f64>::zeros(n, b);
+        (self.apply)(self.block.as_ref(), z.as_mut());
+        append(&mut self.basis, self.block.as_ref());
+        append(&mut self.image, z.as_ref());
+        // T grows by one block row.
+        let new_rows = z.transpose() * MatRef::from_column_major_slice(&self.basis, n, m);
+        self.t = Matrix::from_fn(m, m, |i, j| match (i < done, j < done) {
+            (true, true) => self.t[(i, j)],
+            (true, false) => 0.0,
+            (false, _) => new_rows[(i - done, j)],
+        });
+        self.last = Some(z);
+        true
+    }
+
+    /// The leading pairs of A within the space, signs as they come, and their residuals `A u − θ u`.
+    fn ritz(&self, top: usize) -> Result<(Eigen, Mat<f64>), Error> {
+        let (n, m) = (self.n, self.t.n_rows());
+        let q = MatRef::from_column_major_slice(&self.basis, n, m);
+        let aq = MatRef::from_column_major_slice(&self.image, n, m);
+        let ritz = eigen(&self.t)?;
+        let top = top.min(m);
+        let y = Mat::from_fn(m, top, |i, j| ritz.vectors[(i, j)]);
+        let u = q * &y;
+        let residual = aq * &y - Mat::from_fn(n, top, |i, j| u[(i, j)] * ritz.values[j]);
+        let vectors = Matrix::from_fn(n, top, |i, j| u[(i, j)]);
+        Ok((Eigen { values: ritz.values[..top].to_vec(), vectors }, residual))
+    }
 }
 
 fn append(columns: &mut Vec<f64>, block: MatRef<'_, f64>) {

@@ -21,6 +21,7 @@ mod rotation;
 mod scores;
 mod student;
 mod tails;
+mod truncate;
 mod uncertainty;
 
 pub(crate) use batch::weighted_distance;
@@ -41,4 +42,5 @@ pub use quantiles::{Limits, Quantiles};
 pub use rotation::{Rotated, Rotation, RotationSearch, rotate, rotate_in_steps, rotate_model};
 pub use scores::{Coordinates, Posterior, Reconstruction};
 pub(crate) use tails::{RowDistance, Tails};
+pub(crate) use truncate::Truncations;
 pub use uncertainty::{Estimate, Uncertainty};

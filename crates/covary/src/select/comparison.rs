@@ -1,8 +1,8 @@
 //! How many components, by every criterion at once.
 
 use super::criteria::ppca_parameters;
-use super::held_out::{ChoiceRule, HeldOutAt, HeldOutOptions, held_out_cells_up_to};
-use super::{ComponentPosterior, ReversibleJump};
+use super::held_out::{ChoiceRule, HeldOutAt, Score};
+use super::{ComponentPosterior, PilotSearch, ReversibleJump};
 use super::{Criteria, ParallelAnalysis, gavish_donoho, information_criteria};
 use crate::infer::{Em, Evidence, Observer, Spectral, Step, Structured};
 use crate::{Dataset, Density, Error, Estimator, Spec};
@@ -21,8 +21,9 @@ use std::ops::ControlFlow;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compare {
-    /// Most components tried; as many as the table has room for if it is less.
-    pub max_components: usize,
+    /// Most components tried; as many as the table has room for if it is less. `None` is 10, and for held-out cells as many as
+    /// predict best.
+    pub max_components: Option<usize>,
     /// Give every column unit variance first.
     pub standardize: bool,
     /// Also sample p(q | data); complete tables only, others go without.
@@ -33,9 +34,12 @@ pub struct Compare {
 
 impl Default for Compare {
     fn default() -> Self {
-        Self { max_components: 10, standardize: false, sample: None, seed: 0 }
+        Self { max_components: None, standardize: false, sample: None, seed: 0 }
     }
 }
+
+/// Components tried by all criteria where nothing else was asked for.
+const MOST_TRIED: usize = 10;
 
 /// A way to choose the number of components.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +132,7 @@ pub struct ComparisonAt {
     pub bic: Option<f64>,
     /// Minka's evidence, up to a constant; complete tables only.
     pub log_evidence: Option<f64>,
-    /// Log-density of hidden cells.
+    /// Predictions of hidden cells; `None` for numbers that were passed over in the search.
     pub held_out: Option<HeldOutAt>,
     /// The bound of structured variational Bayes with exactly q components. It charges each component
     /// several nats for its vague prior: compare what it keeps rather than its maximum.
@@ -151,6 +155,8 @@ pub struct Comparison {
     pub by: Criterion,
     /// Hidden cells behind the held-out scores; 0 if the table had none to spare.
     pub n_hidden: usize,
+    /// What their predictions are scored by.
+    pub score: Score,
     /// The posterior over q, if sampled.
     pub posterior: Option<ComponentPosterior>,
 }
@@ -176,7 +182,7 @@ impl Compare {
     ) -> Result<Comparison, Error> {
         let spec = Spec { standardize: self.standardize, ..Spec::ppca(0) };
         let (rows, d) = (data.n_informative_rows(), data.n_columns());
-        let most = self.max_components.min(d - 1).min(rows.saturating_sub(2));
+        let most = self.max_components.unwrap_or(MOST_TRIED).min(d - 1).min(rows.saturating_sub(2));
         spec.check(data)?;
         spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
         let with = |n_components| Spec { n_components, ..spec.clone() };
@@ -211,14 +217,14 @@ impl Compare {
         choices.extend(best(&at, |a| a.bic.map(|v| -v)).map(|q| (Criterion::Bic, q)));
         choices.extend(best(&at, |a| a.aic.map(|v| -v)).map(|q| (Criterion::Aic, q)));
 
-        let options = HeldOutOptions { seed: self.seed, ..HeldOutOptions::default() };
-        let told = |done, total| watch("held-out cells", done, total);
-        let held_out = held_out_cells_up_to(data, &spec, most, &Em::default(), &options, &told)?;
+        // As `covary fit` chooses.
+        let max_components = self.max_components;
+        let search = PilotSearch { max_components, seed: self.seed, ..PilotSearch::default() };
+        let held_out =
+            search.run_observed(data, &spec, &|done, total| watch("held-out cells", done, total))?;
         let n_hidden = held_out.as_ref().map_or(0, |h| h.n_hidden);
+        let score = held_out.as_ref().map_or(Score::Crps, |h| h.score);
         if let Some(held_out) = &held_out {
-            for of in &held_out.by_n_components {
-                at[of.n_components].held_out = Some(*of);
-            }
             choices.push((Criterion::HeldOutCells, held_out.chosen(ChoiceRule::OneStandardError)));
         }
 
@@ -280,7 +286,11 @@ impl Compare {
             .find_map(|by| choices.iter().find(|(c, _)| c == by))
             .copied()
             .expect("structured variational Bayes always answers");
-        Ok(Comparison { by_n_components: at, choices, recommended, by, n_hidden, posterior })
+        for of in held_out.iter().flat_map(|h| &h.by_n_components) {
+            at.extend((at.len()..=of.n_components).map(ComparisonAt::empty));
+            at[of.n_components].held_out = Some(*of);
+        }
+        Ok(Comparison { by_n_components: at, choices, recommended, by, n_hidden, score, posterior })
     }
 }
 

@@ -1,4 +1,5 @@
 use crate::infer::{Step, Termination};
+use crate::linalg::elementary::standard_crps;
 use crate::model::{Density, check_columns};
 use crate::parallel::{self, add};
 use crate::{Dataset, Error, Estimator, Spec};
@@ -29,6 +30,37 @@ impl Default for HeldOutOptions {
 /// the density.
 const PLAIN: f64 = 0.6;
 
+/// What predictions of hidden cells are scored by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Score {
+    /// Joint log-density `ln p(t_H | t_O)` in nats per hidden cell; larger is better.
+    LogDensity,
+    /// Continuous ranked probability score of each hidden cell's own distribution, in the scale of the fit: standard
+    /// deviations of the column if it standardizes. Smaller is better. Linear in large errors, so that a few wild cells do
+    /// not rule it [M 3.4].
+    Crps,
+}
+
+/// What the number of components is chosen for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Purpose {
+    /// To be looked at: the fewest that predict as well as the best, [`ChoiceRule::OneStandardError`].
+    #[default]
+    Components,
+    /// To fill gaps: those that predict best, [`ChoiceRule::Maximum`].
+    Filling,
+}
+
+impl Purpose {
+    /// How it chooses.
+    pub fn rule(self) -> ChoiceRule {
+        match self {
+            Self::Components => ChoiceRule::OneStandardError,
+            Self::Filling => ChoiceRule::Maximum,
+        }
+    }
+}
+
 /// How the held-out scores choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChoiceRule {
@@ -44,7 +76,7 @@ pub enum ChoiceRule {
     /// one component has 90 % of the variance; in 200 instead of 160 where it has 99 %.)
     #[default]
     OneStandardError,
-    /// The largest mean.
+    /// The best mean; of equal ones the fewest components.
     Maximum,
 }
 
@@ -57,6 +89,15 @@ pub struct HeldOut {
     pub n_hidden: usize,
     /// Root mean squared error of filling in the mean of the visible cells of the column.
     pub baseline_rmse: f64,
+    /// What the predictions are scored by. Errors are in the units of the table with log-densities, in the scale of the fit
+    /// with CRPS.
+    pub score: Score,
+    /// Rows with hidden cells.
+    pub n_rows: usize,
+    /// Sets of cells that were hidden one after the other.
+    pub n_sets: usize,
+    /// Whether the best number is the largest that the table has room for.
+    pub limited: bool,
 }
 
 /// Predictions of hidden cells with one number of components.
@@ -64,7 +105,7 @@ pub struct HeldOut {
 pub struct HeldOutAt {
     /// q.
     pub n_components: usize,
-    /// Joint log-density `ln p(t_H | t_O)` in nats per hidden cell.
+    /// The mean [score](Score) of a hidden cell.
     pub mean: f64,
     /// Standard error of `mean`, over rows.
     pub standard_error: f64,
@@ -75,13 +116,23 @@ pub struct HeldOutAt {
     pub shortfall_error: f64,
     /// Sum of the univariate log-densities of the hidden cells, in nats per hidden cell.
     pub marginal_mean: f64,
-    /// Root mean squared error of the predicted means, in the units of the table.
+    /// Root mean squared error of the predicted means.
     pub rmse: f64,
     /// `1 − rmse² / baseline_rmse²`: the share of the columns' variance that is predicted.
     pub skill: f64,
 }
 
 impl HeldOut {
+    /// The number of components that predicts best.
+    pub fn best(&self) -> usize {
+        self.chosen(ChoiceRule::Maximum)
+    }
+
+    /// The predictions with so many components, if they were made.
+    pub fn at(&self, n_components: usize) -> Option<&HeldOutAt> {
+        self.by_n_components.iter().find(|at| at.n_components == n_components)
+    }
+
     /// The number of components the rule prefers.
     pub fn chosen(&self, rule: ChoiceRule) -> usize {
         let slack = |at: &HeldOutAt| match rule {
@@ -105,11 +156,13 @@ impl HeldOut {
 /// How well hidden cells were predicted, row by row; zero for rows without hidden cells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeldOutRows {
-    /// `ln p(t_H | t_O)`, in nats.
+    /// `ln p(t_H | t_O)`, in nats; zero where only single cells are scored.
     pub joint: Vec<f64>,
     /// `Σ_h ln p(t_h | t_O)`, in nats, each hidden cell by a normal with its predicted mean and
     /// variance.
     pub marginal: Vec<f64>,
+    /// `Σ_h CRPS`, of the same normals.
+    pub crps: Vec<f64>,
     /// Sum of squared errors of the predicted means.
     pub squared_error: Vec<f64>,
     /// Hidden cells.
@@ -117,11 +170,12 @@ pub struct HeldOutRows {
 }
 
 impl HeldOutRows {
-    fn new(n_rows: usize) -> Self {
+    pub(super) fn new(n_rows: usize) -> Self {
         let zeros = vec![0.0; n_rows];
         Self {
             joint: zeros.clone(),
             marginal: zeros.clone(),
+            crps: zeros.clone(),
             squared_error: zeros,
             n_hidden: vec![0; n_rows],
         }
@@ -130,8 +184,32 @@ impl HeldOutRows {
     fn add(&mut self, other: &Self) {
         add(&mut self.joint, &other.joint);
         add(&mut self.marginal, &other.marginal);
+        add(&mut self.crps, &other.crps);
         add(&mut self.squared_error, &other.squared_error);
         self.n_hidden.iter_mut().zip(&other.n_hidden).for_each(|(a, b)| *a += b);
+    }
+
+    /// Scores a hidden cell of a row: how far it is from its prediction, which has this standard deviation.
+    #[inline]
+    pub(super) fn add_cell(&mut self, row: usize, error: f64, sd: f64) {
+        let z = error / sd;
+        self.marginal[row] -= 0.5 * ((2.0 * PI).ln() + z * z) + sd.ln();
+        self.crps[row] += sd * standard_crps(z);
+        self.squared_error[row] += error * error;
+        self.n_hidden[row] += 1;
+    }
+
+    /// The loss of every row by a score.
+    fn losses(&self, score: Score) -> Vec<f64> {
+        match score {
+            Score::LogDensity => self.joint.iter().map(|v| -v).collect(),
+            Score::Crps => self.crps.clone(),
+        }
+    }
+
+    /// The mean loss of a hidden cell.
+    pub(super) fn mean_loss(&self, score: Score) -> f64 {
+        per_cell(&self.losses(score), &self.n_hidden).0
     }
 
     /// Mean squared error over all hidden cells; NaN if there are none.
@@ -183,11 +261,7 @@ pub fn hold_out_at(model: &dyn Density, full: &Dataset, visible: &Dataset) -> Re
         if t.is_nan() {
             continue;
         }
-        let variance = cell.sd * cell.sd;
-        let squared = (t - cell.mean).powi(2);
-        rows.marginal[cell.row] -= 0.5 * ((2.0 * PI * variance).ln() + squared / variance);
-        rows.squared_error[cell.row] += squared;
-        rows.n_hidden[cell.row] += 1;
+        rows.add_cell(cell.row, t - cell.mean, cell.sd);
     }
     let (before, after) = (model.log_density(visible)?, model.log_density(full)?);
     for i in (0..n).filter(|&i| rows.n_hidden[i] > 0) {
@@ -295,7 +369,9 @@ pub fn held_out_cells_observed<E: Estimator<Model: Density> + Sync + ?Sized>(
             total
         })
         .collect();
-    Ok(summarize(&sizes, &totals, baseline_mean_squared_error(data, &folds)))
+    let found: Vec<(usize, &HeldOutRows)> = sizes.iter().copied().zip(&totals).collect();
+    let summary = summarize(Score::LogDensity, &found, baseline_mean_squared_error(data, &folds));
+    Ok(HeldOut { n_sets: folds.len(), ..summary })
 }
 
 /// [`held_out_cells_observed`] over 0 to `most` components, or as many as leave cells to hide: fewer ask
@@ -435,19 +511,20 @@ fn baseline_mean_squared_error(data: &Dataset, folds: &[Dataset]) -> f64 {
     sum / f64::from(n)
 }
 
-fn summarize(sizes: &[usize], totals: &[HeldOutRows], baseline: f64) -> HeldOut {
-    let n_hidden = &totals[0].n_hidden;
-    let means: Vec<f64> = totals.iter().map(|rows| per_cell(&rows.joint, n_hidden).0).collect();
-    let best = (0..means.len()).fold(0, |best, s| if means[s] > means[best] { s } else { best });
-    let at = |(&n_components, rows): (&usize, &HeldOutRows)| {
-        let (mean, standard_error) = per_cell(&rows.joint, n_hidden);
-        let lost: Vec<f64> =
-            totals[best].joint.iter().zip(&rows.joint).map(|(best, own)| best - own).collect();
+/// What predictions with several numbers of components, in ascending order, come to.
+pub(super) fn summarize(score: Score, found: &[(usize, &HeldOutRows)], baseline: f64) -> HeldOut {
+    let n_hidden = &found[0].1.n_hidden;
+    let losses: Vec<Vec<f64>> = found.iter().map(|(_, rows)| rows.losses(score)).collect();
+    let means: Vec<f64> = losses.iter().map(|loss| per_cell(loss, n_hidden).0).collect();
+    let best = (0..means.len()).fold(0, |best, s| if means[s] < means[best] { s } else { best });
+    let at = |(&(n_components, rows), loss): (&(usize, &HeldOutRows), &Vec<f64>)| {
+        let (mean, standard_error) = per_cell(loss, n_hidden);
+        let lost: Vec<f64> = loss.iter().zip(&losses[best]).map(|(own, best)| own - best).collect();
         let (shortfall, shortfall_error) = per_cell(&lost, n_hidden);
         let squared = rows.mean_squared_error();
         HeldOutAt {
             n_components,
-            mean,
+            mean: if score == Score::LogDensity { -mean } else { mean },
             standard_error,
             shortfall,
             shortfall_error,
@@ -457,9 +534,13 @@ fn summarize(sizes: &[usize], totals: &[HeldOutRows], baseline: f64) -> HeldOut 
         }
     };
     HeldOut {
-        by_n_components: sizes.iter().zip(totals).map(at).collect(),
+        by_n_components: found.iter().zip(&losses).map(at).collect(),
         n_hidden: n_hidden.iter().sum(),
         baseline_rmse: baseline.sqrt(),
+        score,
+        n_rows: n_hidden.iter().filter(|&&h| h > 0).count(),
+        n_sets: 1,
+        limited: false,
     }
 }
 

@@ -8,7 +8,8 @@
 //! | complete table, how many components? | [`Criteria`]: Minka's evidence, BIC, AIC, from one spectrum |
 //! | and the fewest that a Bayesian would keep? | [`EmpiricalVb`]: variational Bayes in closed form |
 //! | … and how certain is that? | [`ReversibleJump`]: p(q \| data), by sampling |
-//! | table with gaps, or a model to fill them with? | [`held_out_cells`]: hide cells, predict them, count nats |
+//! | how many components predict best, in the time of a fit? | [`PilotSearch`]: hide cells, predict them by truncations of one model |
+//! | … the same for any method? | [`held_out_cells`]: fit every number again, count nats |
 //! | which eigenvalues exceed those of unrelated columns? | [`ParallelAnalysis`] |
 //! | how many models in a mixture? | [`mixture_sizes`]: BIC and held-out rows |
 //! | do 95 % intervals cover 95 % of the true values? | [`interval_coverage`] |
@@ -25,6 +26,7 @@ mod held_out;
 mod missingness;
 mod mixtures;
 mod parallel_analysis;
+mod pilot;
 mod pooling;
 mod reversible_jump;
 mod self_check;
@@ -35,12 +37,13 @@ pub use criteria::{Chosen, Criteria, InformationCriteria, SpectrumCriteria, info
 pub use empirical_vb::EmpiricalVb;
 pub use gavish_donoho::gavish_donoho;
 pub use held_out::{
-    ChoiceRule, HeldOut, HeldOutAt, HeldOutOptions, HeldOutRows, choose_by_held_out_cells, folds_of_cells,
-    held_out_cells, held_out_cells_observed, held_out_cells_up_to, hold_out_at,
+    ChoiceRule, HeldOut, HeldOutAt, HeldOutOptions, HeldOutRows, Purpose, Score, choose_by_held_out_cells,
+    folds_of_cells, held_out_cells, held_out_cells_observed, held_out_cells_up_to, hold_out_at,
 };
 pub use missingness::{GapTests, GapTrend, gap_tests, gap_trends};
 pub use mixtures::{MixtureComparison, MixtureSize, UnseenRows, mixture_sizes};
 pub use parallel_analysis::{ParallelAnalysis, ParallelSpectrum};
+pub use pilot::PilotSearch;
 pub use pooling::{Pooled, pool};
 pub use reversible_jump::{ComponentPosterior, MixingDoubt, ReversibleJump};
 pub(crate) use self_check::compare;

@@ -3,11 +3,13 @@
 mod expectation;
 pub(super) mod moments;
 pub(super) mod parameters;
+mod pilot;
 pub(super) mod squarem;
 pub(super) mod start;
 pub(super) mod stop;
 
 pub use moments::{Gradient, LatentMoments};
+pub(crate) use pilot::PilotStart;
 pub(super) use start::unseen_pairs;
 
 use super::DegreesOfFreedom;

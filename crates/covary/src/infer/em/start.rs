@@ -90,7 +90,13 @@ fn spectral(data: &Dataset, q: usize, frame: &Frame, floor: f64, seed: u64) -> R
 
 /// `σ²` the mean of what the eigenvalues leave, `W = U (Λ − σ²)^½`; for diagonal noise each column
 /// keeps what its loadings leave.
-fn from_eigenpairs(data: &Dataset, values: &[f64], axes: Matrix, frame: &Frame, floor: f64) -> Parameters {
+pub(super) fn from_eigenpairs(
+    data: &Dataset,
+    values: &[f64],
+    axes: Matrix,
+    frame: &Frame,
+    floor: f64,
+) -> Parameters {
     let (d, q) = (data.n_columns(), values.len());
     let variances: Vec<f64> =
         data.observed_variances().iter().zip(&frame.inverse).map(|(v, s)| v * s * s).collect();
@@ -107,23 +113,32 @@ fn from_eigenpairs(data: &Dataset, values: &[f64], axes: Matrix, frame: &Frame, 
     Parameters { w, mean: frame.mean.clone(), psi }
 }
 
-/// Leading eigenpairs of `Yᵀ Y / (N p²)`, Y centered with 0 at the gaps and p the share of observed
-/// cells: off the diagonal that is the covariance, were cells missing at random. `None` if they are
-/// not separated.
+/// Leading eigenpairs of the [`filled_scatter`]; `None` if they are not separated.
 pub(in crate::infer) fn mean_filled(data: &Dataset, q: usize, frame: &Frame) -> Result<Option<Eigen>, Error> {
+    let apply = filled_scatter(data, frame);
+    Ok(top_eigenpairs(apply, data.n_columns(), q, krylov::START_ANGLE, 0)?.map(|found| found.eigen))
+}
+
+/// Products with `Yᵀ Y / (N p²)`, Y centered with 0 at the gaps and p the share of observed cells: off the diagonal that is the
+/// covariance, were cells missing at random.
+pub(super) fn filled_scatter(data: &Dataset, frame: &Frame) -> impl Fn(MatRef<'_, f64>, MatMut<'_, f64>) {
     let (n, d) = (data.n_rows(), data.n_columns());
     let share = data.n_observed() as f64 / (n * d) as f64;
-    let load = |cells: &[f64], out: &mut [f64]| center_observed(cells, &frame.mean, &frame.inverse, out);
-    let apply = |x: MatRef<'_, f64>, out: MatMut<'_, f64>| {
+    move |x, out| {
+        let load = |cells: &[f64], out: &mut [f64]| center_observed(cells, &frame.mean, &frame.inverse, out);
         scatter_times(data, &load, n as f64 * share * share, x, out);
-    };
-    Ok(top_eigenpairs(apply, d, q, krylov::START_ANGLE, 0)?.map(|found| found.eigen))
+    }
 }
 
 /// A few rounds of `W = Ψ^½ V_q (Θ_q − I)₊^½`, `ψ = diag(S − W Wᵀ)` [M 1.6.2] from ψ = s/2: each
 /// costs one small eigenproblem, and at 20000×50, q = 5, 20 % gaps they save 5 of 27 passes over
 /// the data.
-fn principal_factors(s: &Matrix, q: usize, frame: &Frame, floor: f64) -> Result<Parameters, Error> {
+pub(super) fn principal_factors(
+    s: &Matrix,
+    q: usize,
+    frame: &Frame,
+    floor: f64,
+) -> Result<Parameters, Error> {
     let d = s.n_rows();
     let mut psi: Vec<f64> = (0..d).map(|j| (0.5 * s[(j, j)]).max(floor)).collect();
     let mut w = Matrix::zeros(d, q);
@@ -172,7 +187,7 @@ pub(in crate::infer) struct Pairs {
 }
 
 impl Pairs {
-    fn of(data: &Dataset, frame: &Frame) -> Self {
+    pub(super) fn of(data: &Dataset, frame: &Frame) -> Self {
         Self { products: Self::products(data, frame), counts: Self::counts(data) }
     }
 
@@ -213,7 +228,7 @@ impl Pairs {
         })
     }
 
-    fn covariance(&self) -> Matrix {
+    pub(super) fn covariance(&self) -> Matrix {
         let d = self.products.n_rows();
         let mut s = Matrix::from_fn(d, d, |i, j| {
             if j > i || self.counts[(i, j)] == 0.0 {

@@ -4,7 +4,7 @@
 use crate::Spec;
 use crate::ica;
 use crate::infer::{ChainSummary, MethodRecord, Monitored, Objective, ObjectiveKind, Termination, Warning};
-use crate::select::{Coverage, HeldOut, HeldOutAt, SelfCheck};
+use crate::select::{Coverage, HeldOut, HeldOutAt, Score, SelfCheck};
 use crate::spec::{LoadingsPrior, MeanPrior, NoiseFamily, NoisePrior, Prior};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -274,6 +274,40 @@ struct HeldOutDef {
     n_hidden: usize,
     #[serde(with = "one")]
     baseline_rmse: f64,
+    /// Files from before truncated pilots have log-densities, and none of the following.
+    #[serde(default = "log_density", with = "ScoreDef", skip_serializing_if = "is_log_density")]
+    score: Score,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    n_rows: usize,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    n_sets: usize,
+    #[serde(default, skip_serializing_if = "is_false")]
+    limited: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Score", rename_all = "kebab-case")]
+enum ScoreDef {
+    LogDensity,
+    Crps,
+}
+
+fn log_density() -> Score {
+    Score::LogDensity
+}
+
+fn is_log_density(score: &Score) -> bool {
+    *score == Score::LogDensity
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_false(is: &bool) -> bool {
+    !is
 }
 
 #[derive(Serialize, Deserialize)]

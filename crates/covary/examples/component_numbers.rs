@@ -1,0 +1,218 @@
+//! How many components are found, and in what time: the figures of `docs/select.md`.
+//!
+//! `component_numbers simulated [SEED]` counts right choices in 86 simulated tables;
+//! `component_numbers time ROWS COLUMNS COMPONENTS GAPS ppca|fa` compares the choice with the fit that follows;
+//! `component_numbers real TABLE.csv …` hides cells of real tables and compares with the best number of components.
+//! One thread; processor time.
+#![allow(clippy::print_stdout, reason = "an example talks to its user")]
+
+use covary::data::{Shape, simulate};
+use covary::infer::Em;
+use covary::model::ColumnMap;
+use covary::select::{ChoiceRule, PilotSearch, Purpose};
+use covary::{Dataset, Density, Estimator, Method, Spec, io::csv};
+use std::error::Error;
+use std::fs::File;
+
+type Failure = Box<dyn Error + Send + Sync>;
+type Answer = Result<(), Failure>;
+
+fn main() -> Answer {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
+    pool.install(|| match args.as_slice() {
+        ["simulated"] => simulated(0),
+        ["simulated", from] => simulated(from.parse()?),
+        ["time", n, d, q, gaps, family] => {
+            time(n.parse().unwrap_or(0), d.parse().unwrap_or(0), q.parse().unwrap_or(0), gaps, family)
+        }
+        ["real", files @ ..] => real(files),
+        _ => Err("see the first lines of this file".into()),
+    })
+}
+
+/// Best and fewest, and the seconds they took.
+fn choose(data: &Dataset, spec: &Spec) -> Result<(usize, usize, f64), Failure> {
+    let (found, seconds) = timed(|| PilotSearch::default().run(data, spec))?;
+    let by = |rule| found.as_ref().map_or(0, |found| found.chosen(rule));
+    Ok((by(ChoiceRule::Maximum), by(ChoiceRule::OneStandardError), seconds))
+}
+
+/// Seconds of the fit that follows.
+fn fit_seconds(data: &Dataset, spec: &Spec) -> Result<f64, Failure> {
+    Ok(timed(|| Method::recommended(data, spec).fit(data, spec))?.1)
+}
+
+/// An answer and the processor time of one asking: the clock is coarse, so that short work is repeated.
+fn timed<T>(work: impl Fn() -> Result<T, covary::Error>) -> Result<(T, f64), Failure> {
+    let (start, mut times) = (processor_seconds(), 0);
+    loop {
+        let answer = work()?;
+        times += 1;
+        let seconds = processor_seconds() - start;
+        if seconds > 0.1 {
+            return Ok((answer, seconds / f64::from(times)));
+        }
+    }
+}
+
+/// Equal noise of variance 1, signal variances from ℓ to 3ℓ with ℓ = 0.2 + c √(d/(n p)): weak for c = 3, clear for 8.
+fn simulated(from: u64) -> Answer {
+    let sizes: [(usize, usize, usize); 8] = [
+        (60, 100, 3),
+        (100, 30, 3),
+        (200, 10, 2),
+        (300, 20, 0),
+        (500, 20, 4),
+        (500, 60, 10),
+        (1000, 30, 6),
+        (1500, 60, 20),
+    ];
+    println!("rows columns components | tables best fewest | mean error best fewest | seconds choice fit");
+    let mut total = [0.0; 7];
+    let mut by_gaps = [[0.0; 3]; 3];
+    let mut by_strength = [[0.0; 3]; 2];
+    for (n, d, q) in sizes {
+        let mut of = [0.0; 7];
+        for (strength, c) in [3.0, 8.0].into_iter().enumerate() {
+            for (g, gaps) in [0.0, 0.1, 0.3].into_iter().enumerate() {
+                let one = strength == 1 && (g == 2 || (g == 1 && (n == 60 || n == 1500)));
+                for seed in 0..if one { 1 } else { 2 } {
+                    let least = 0.2 + c * (d as f64 / (n as f64 * (1.0 - gaps))).sqrt();
+                    let signal = |k: usize| least * (1.0 + 2.0 * k as f64 / (q.max(2) - 1) as f64);
+                    let sd = |k: usize| if k < q { (1.0 + signal(k)).sqrt() } else { 1.0 };
+                    let seed = from + seed + 10 * g as u64 + 100 * strength as u64;
+                    let whole = simulate::rotated(n, &(0..d).map(sd).collect::<Vec<_>>(), seed).0;
+                    let table = if gaps > 0.0 { simulate::hide(&whole, gaps, seed + 7) } else { whole };
+                    let (best, fewest, seconds) = choose(&table, &Spec::ppca(0))?;
+                    let fit = fit_seconds(&table, &Spec::ppca(fewest))?;
+                    let right = |k: usize| f64::from(u8::from(k == q));
+                    let found = [
+                        1.0,
+                        right(best),
+                        right(fewest),
+                        q.abs_diff(best) as f64,
+                        q.abs_diff(fewest) as f64,
+                        seconds,
+                        fit,
+                    ];
+                    of.iter_mut().zip(found).for_each(|(a, b)| *a += b);
+                    by_gaps[g].iter_mut().zip(found).for_each(|(a, b)| *a += b);
+                    by_strength[strength].iter_mut().zip(found).for_each(|(a, b)| *a += b);
+                }
+            }
+        }
+        total.iter_mut().zip(of).for_each(|(a, b)| *a += b);
+        line(&format!("{n} {d} {q}"), of);
+    }
+    line("all", total);
+    println!("gaps 0, 10, 30 %: {by_gaps:?}\nweak, clear: {by_strength:?}");
+    Ok(())
+}
+
+fn line(what: &str, of: [f64; 7]) {
+    let [n, best, fewest, error, fewest_error, seconds, fit] = of;
+    println!(
+        "{what} | {n} {best} {fewest} | {:.2} {:.2} | {:.4} {:.4}",
+        error / n,
+        fewest_error / n,
+        seconds / n,
+        fit / n
+    );
+}
+
+fn time(n: usize, d: usize, q: usize, gaps: &str, family: &str) -> Answer {
+    let gaps: f64 = gaps.parse()?;
+    let shape = Shape { rows: n, columns: d, n_components: q };
+    let (spec, whole) = match family {
+        "fa" => (Spec::factor_analysis(0), simulate::factor_analysis(shape, 1).0),
+        _ => (Spec::ppca(0), simulate::ppca(shape, 1).0),
+    };
+    let table = if gaps > 0.0 { simulate::hide(&whole, gaps, 2) } else { whole };
+    let (best, fewest, seconds) = choose(&table, &spec)?;
+    let fit = fit_seconds(&table, &Spec { n_components: fewest, ..spec })?;
+    println!(
+        "{n} × {d}, {q} components, gaps {gaps}, {family}: best {best}, fewest {fewest}; choice {seconds:.4} s, fit {fit:.4} s, both {:.1} × the fit; peak {} MB",
+        (seconds + fit) / fit,
+        peak_memory() >> 20
+    );
+    Ok(())
+}
+
+fn real(files: &[&str]) -> Answer {
+    const MOST: usize = 20;
+    println!("table gaps | oracle q rmse | best q excess | fewest q excess | seconds choice fit");
+    let mut excess = [Vec::new(), Vec::new()];
+    for file in files {
+        let whole = csv::read(File::open(file)?)?.dataset().clone();
+        let whole = ColumnMap::of_varying(&whole)?.dataset(&whole)?.into_owned();
+        for share in [0.1, 0.3] {
+            let table = simulate::hide(&whole, share, 1);
+            let Ok(map) = ColumnMap::of_varying(&table) else { continue };
+            if map.columns.len() < whole.n_columns() {
+                continue;
+            }
+            let spec = Spec { standardize: true, ..Spec::ppca(0) };
+            let (best, fewest, seconds) = choose(&table, &spec)?;
+            let room = (table.n_columns() - 1).min(table.n_rows() - 2);
+            let rmse = |q: usize| -> Result<f64, covary::Error> {
+                let fit = Em::default().fit(&table, &Spec { n_components: q, ..spec.clone() })?;
+                let cells = fit.model.gap_cells(&table)?;
+                let sds = table.observed_variances();
+                let errors: Vec<f64> = cells
+                    .iter()
+                    .map(|c| (whole.values()[(c.row, c.column)] - c.mean).powi(2) / sds[c.column])
+                    .filter(|e| !e.is_nan())
+                    .collect();
+                Ok((errors.iter().sum::<f64>() / errors.len() as f64).sqrt())
+            };
+            let all: Vec<f64> = (0..=room.min(MOST)).map(rmse).collect::<Result<_, _>>()?;
+            let oracle = (0..all.len()).min_by(|&a, &b| all[a].total_cmp(&all[b])).unwrap_or(0);
+            let mut over = |k: usize, q: usize| -> Result<f64, covary::Error> {
+                let own = if q < all.len() { all[q] } else { rmse(q)? };
+                let percent = 100.0 * (own / all[oracle] - 1.0);
+                excess[k].push(percent);
+                Ok(percent)
+            };
+            println!(
+                "{} {} × {} {share} | {oracle} {:.3} | {best} {:+.1} % | {fewest} {:+.1} % | {seconds:.4} {:.4}",
+                file.rsplit('/').next().unwrap_or(file),
+                table.n_rows(),
+                table.n_columns(),
+                all[oracle],
+                over(0, best)?,
+                over(1, fewest)?,
+                fit_seconds(&table, &Spec { n_components: fewest, ..spec.clone() })?
+            );
+        }
+    }
+    for (purpose, mut found) in [Purpose::Filling, Purpose::Components].into_iter().zip(excess) {
+        found.sort_by(f64::total_cmp);
+        println!(
+            "{purpose:?}: {} tasks, excess median {:.1} %, mean {:.1} %, worst {:.1} %",
+            found.len(),
+            found[found.len() / 2],
+            found.iter().sum::<f64>() / found.len() as f64,
+            found[found.len() - 1]
+        );
+    }
+    Ok(())
+}
+
+/// Time on the processor over all threads of this process, in seconds.
+fn processor_seconds() -> f64 {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return f64::NAN };
+    tasks
+        .filter_map(|t| std::fs::read_to_string(t.ok()?.path().join("schedstat")).ok())
+        .filter_map(|s| s.split(' ').next()?.parse::<f64>().ok())
+        .sum::<f64>()
+        * 1e-9
+}
+
+/// Peak resident memory in bytes.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap_or("0");
+    line.split_whitespace().next().and_then(|v| v.parse::<u64>().ok()).unwrap_or(0) * 1024
+}

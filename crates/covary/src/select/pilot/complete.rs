@@ -1,0 +1,369 @@
+//! Complete tables with one noise variance: rows are left out, and each of their cells is predicted from the others in
+//! closed form, for all numbers of components at once [M 3.4.1].
+//!
+//! ```text
+//! P_q = (I − U_q U_qᵀ)/σ_q² + U_q Λ_q⁻¹ U_qᵀ        cell j given the others: error [P_q y]_j / [P_q]_jj, variance 1 / [P_q]_jj
+//! ```
+
+use super::Progress;
+use super::bracket::n_above_noise;
+use super::curve::Curve;
+use super::hidden::inverse_scale;
+use crate::data::CentralMoments;
+use crate::infer::scatter_times;
+use crate::linalg::elementary::standard_crps;
+use crate::linalg::lanes::LANES;
+use crate::linalg::rows::center;
+use crate::linalg::{Eigen, dot, eigen, gemm, krylov};
+use crate::parallel::pieces;
+use crate::select::held_out::{HeldOut, HeldOutRows};
+use crate::{Dataset, Error, Matrix};
+use faer::{MatMut, MatRef};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use std::f64::consts::PI;
+use std::ops::Range;
+
+/// Rows are left out in so many parts, or in one where those that are scored are at most this share of the table.
+const FOLDS: usize = 5;
+const FEW: usize = 10;
+/// Cells, and rows, that are scored at least if there are.
+const CELLS: usize = 30_000;
+const ROWS: usize = 100;
+/// Smallest noise, as a share of the mean variance.
+const LEAST_NOISE: f64 = 1e-4;
+/// Order from which only leading eigenpairs are searched, and from which even products of all columns take longer than a
+/// few passes over the table.
+const LARGE: usize = 192;
+const VERY_LARGE: usize = 640;
+const PASSES: usize = 4;
+
+/// The scores of all numbers of components up to one beyond the best.
+pub(super) fn curve(
+    data: &Dataset,
+    standardize: bool,
+    cap: usize,
+    seed: u64,
+    progress: &Progress<'_>,
+) -> Result<HeldOut, Error> {
+    let (n, d) = (data.n_rows(), data.n_columns());
+    let mut order: Vec<usize> = (0..n).collect();
+    order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    order.truncate((CELLS / d).max(ROWS));
+    let n_folds = if order.len() * FEW <= n { 1 } else { FOLDS };
+    let folds: Vec<Vec<usize>> = (0..n_folds)
+        .map(|f| {
+            let mut rows: Vec<usize> = order.iter().skip(f).step_by(n_folds).copied().collect();
+            rows.sort_unstable();
+            rows
+        })
+        .filter(|rows| !rows.is_empty())
+        .collect();
+    let scaled = Scaled::new(data, standardize, folds.len());
+    // The rest of the rows must leave noise beside the components.
+    let fewest = n - folds.iter().map(Vec::len).max().unwrap_or(0);
+    let cap = cap.min(fewest.saturating_sub(2));
+    progress.expect(2 * folds.len());
+    let mut most: Option<usize> = None;
+    loop {
+        let mut fold_scores = Vec::new();
+        let mut baseline = 0.0;
+        for rows in &folds {
+            progress.check()?;
+            let left_out = scaled.rows(rows);
+            let axes = scaled.axes_without(rows, &left_out, most.unwrap_or(cap.min(32)))?;
+            let q = *most.get_or_insert_with(|| {
+                let above =
+                    n_above_noise(&axes.leading.values, axes.total, (axes.n_rows as f64, d), 1.0, cap);
+                cap.min((2 * above + 4).max(8))
+            });
+            let axes =
+                if axes.leading.values.len() < q { scaled.axes_without(rows, &left_out, q)? } else { axes };
+            progress.check()?;
+            let (scores, squares) = axes.score(&left_out, q);
+            fold_scores.push(scores);
+            baseline += squares;
+        }
+        let q = most.expect("there is a fold");
+        let mut curve = Curve::default();
+        for k in 0..=q {
+            curve.insert(k, concatenated(fold_scores.iter().map(|fold| &fold[k])));
+        }
+        if curve.best() < q || q == cap {
+            let cells = order.len() * d;
+            let summary = curve.summary(baseline / cells as f64);
+            return Ok(HeldOut { n_sets: folds.len(), limited: curve.best() == cap, ..summary });
+        }
+        most = Some(cap.min(2 * q + 2));
+        progress.expect(2 * folds.len());
+    }
+}
+
+fn concatenated<'a>(parts: impl Iterator<Item = &'a HeldOutRows>) -> HeldOutRows {
+    let mut all = HeldOutRows::new(0);
+    for part in parts {
+        all.joint.extend(&part.joint);
+        all.marginal.extend(&part.marginal);
+        all.crps.extend(&part.crps);
+        all.squared_error.extend(&part.squared_error);
+        all.n_hidden.extend(&part.n_hidden);
+    }
+    all
+}
+
+/// The table in the scale of the fit, about its means, and what all folds need of it.
+struct Scaled<'a> {
+    data: &'a Dataset,
+    inverse_scale: Vec<f64>,
+    products: Products,
+}
+
+/// Products of columns, or of rows where these are fewer.
+enum Products {
+    /// Moments of the columns.
+    Columns(CentralMoments),
+    /// Products of the rows, scaled and about the means of the columns.
+    Rows(Matrix),
+    /// None: the table itself is gone through.
+    Table,
+}
+
+/// Principal axes of rows.
+struct Axes {
+    n_rows: usize,
+    /// The mean of the rows, about that of the table.
+    mean: Vec<f64>,
+    leading: Eigen,
+    /// The sum of all eigenvalues.
+    total: f64,
+}
+
+impl<'a> Scaled<'a> {
+    fn new(data: &'a Dataset, standardize: bool, n_folds: usize) -> Self {
+        let (n, d) = (data.n_rows(), data.n_columns());
+        let inverse_scale = inverse_scale(data.observed_variances(), standardize);
+        let mut scaled = Self { data, inverse_scale, products: Products::Table };
+        if n_folds == 1 && n.min(d) >= VERY_LARGE {
+            return scaled;
+        }
+        scaled.products = if d <= n {
+            Products::Columns(CentralMoments::of(data).expect("the table is complete"))
+        } else {
+            let y = scaled.rows(&(0..n).collect::<Vec<_>>());
+            Products::Rows(y.dot_t(&y))
+        };
+        scaled
+    }
+
+    /// Some rows, scaled and about the means of the table.
+    fn rows(&self, rows: &[usize]) -> Matrix {
+        let means = self.data.observed_means();
+        Matrix::from_fn(rows.len(), means.len(), |i, j| {
+            (self.data.row(rows[i])[j] - means[j]) * self.inverse_scale[j]
+        })
+    }
+
+    /// The `k` leading axes, or more, of all rows but these.
+    fn axes_without(&self, rows: &[usize], left_out: &Matrix, k: usize) -> Result<Axes, Error> {
+        let (n, d) = (self.data.n_rows(), self.data.n_columns());
+        let n_rows = n - rows.len();
+        // Σ y over all rows is 0.
+        let mut mean = vec![0.0; d];
+        left_out.rows().for_each(|y| mean.iter_mut().zip(y).for_each(|(m, y)| *m -= y));
+        mean.iter_mut().for_each(|m| *m /= n_rows as f64);
+        match &self.products {
+            Products::Table => {
+                let m = n_rows as f64;
+                let inverse = &self.inverse_scale;
+                let load =
+                    |cells: &[f64], out: &mut [f64]| center(cells, self.data.observed_means(), inverse, out);
+                let apply = |x: MatRef<'_, f64>, mut out: MatMut<'_, f64>| {
+                    scatter_times(self.data, &load, m, x, out.as_mut());
+                    let taken = left_out.view().transpose() * (left_out.view() * x);
+                    let along = MatRef::from_row_major_slice(&mean, 1, d) * x;
+                    for b in 0..x.ncols() {
+                        for j in 0..d {
+                            out[(j, b)] -= taken[(j, b)] / m + mean[j] * along[(0, b)];
+                        }
+                    }
+                };
+                let leading = krylov::leading_ritz_pairs(apply, d, k, PASSES, 0)?
+                    .ok_or(Error::Numerical { what: "the leading components" })?;
+                let variances = self.data.observed_variances().iter().zip(inverse);
+                let all = n as f64 * variances.map(|(v, s)| v * s * s).sum::<f64>();
+                let out: f64 = left_out.as_slice().iter().map(|y| y * y).sum();
+                Ok(Axes { n_rows, total: (all - out) / m - dot(&mean, &mean), leading, mean })
+            }
+            Products::Columns(moments) => {
+                // Σ y yᵀ over the others, about their own mean.
+                let mut s = moments.scatter();
+                s.scale_both(&self.inverse_scale);
+                let out = left_out.t_dot(left_out);
+                let m = n_rows as f64;
+                for i in 0..d {
+                    for (j, v) in s.row_mut(i).iter_mut().enumerate() {
+                        *v = (*v - out[(i, j)]) / m - mean[i] * mean[j];
+                    }
+                }
+                Ok(Axes { n_rows, total: s.trace(), leading: leading(&s, k)?, mean })
+            }
+            Products::Rows(products) => {
+                let kept: Vec<usize> = (0..n).filter(|i| rows.binary_search(i).is_err()).collect();
+                // About the mean of the others: rows and columns of the products are centered.
+                let mut s = Matrix::from_fn(n_rows, n_rows, |a, b| products[(kept[a], kept[b])]);
+                let sums: Vec<f64> = s.rows().map(|row| row.iter().sum::<f64>() / n_rows as f64).collect();
+                let all = sums.iter().sum::<f64>() / n_rows as f64;
+                for a in 0..n_rows {
+                    for (b, v) in s.row_mut(a).iter_mut().enumerate() {
+                        *v = (*v - sums[a] - sums[b] + all) / n_rows as f64;
+                    }
+                }
+                let total = s.trace();
+                let Eigen { mut values, vectors } = leading(&s, k)?;
+                // Directions without variance have no axis.
+                let rank = values.iter().take_while(|v| **v > 1e-12 * values[0]).count().min(n_rows - 1);
+                values.truncate(rank);
+                // u = Yᵀ v / √(n λ); what the mean adds to Y is gone, since the entries of v sum to 0.
+                let mut axes = self.rows(&kept).t_dot(&vectors.first_columns(rank));
+                let lengths: Vec<f64> = values.iter().map(|v| 1.0 / (v * n_rows as f64).sqrt()).collect();
+                axes.scale_columns(&lengths);
+                Ok(Axes { n_rows, total, leading: Eigen { values, vectors: axes }, mean })
+            }
+        }
+    }
+}
+
+/// The leading eigenpairs of a covariance: all of a small one.
+fn leading(s: &Matrix, k: usize) -> Result<Eigen, Error> {
+    let n = s.n_rows();
+    if n >= LARGE {
+        let apply = |x: MatRef<'_, f64>, out: MatMut<'_, f64>| gemm(out, false, s.view(), x);
+        if let Some(found) = krylov::leading_ritz_pairs(apply, n, k, PASSES, 0)? {
+            return Ok(found);
+        }
+    }
+    eigen(s)
+}
+
+impl Axes {
+    /// Scores of the rows left out with 0 to `most` components, and the sum of squares about the mean.
+    fn score(&self, left_out: &Matrix, most: usize) -> (Vec<HeldOutRows>, f64) {
+        let kernel = Kernel::new(self, most);
+        let arch = pulp::Arch::new();
+        let parts =
+            pieces(left_out.n_rows(), 16, |rows| arch.dispatch(Work { kernel: &kernel, left_out, rows }));
+        let squares = parts.iter().map(|part| part.1).sum();
+        let all = |q: usize| concatenated(parts.iter().map(|(scores, _)| &scores[q]));
+        ((0..=most).map(all).collect(), squares)
+    }
+}
+
+/// What the scores of all rows share. Rows of numbers are padded with zeros to whole vectors.
+struct Kernel<'a> {
+    axes: &'a Axes,
+    /// `uⱼ` and `1 / λⱼ`.
+    directions: Matrix,
+    inverse_variance: Vec<f64>,
+    /// `1 / σ_q²`
+    inverse_noise: Vec<f64>,
+    /// `1 / √[P_q]_jj`, for every q.
+    sd: Matrix,
+}
+
+impl<'a> Kernel<'a> {
+    fn new(axes: &'a Axes, most: usize) -> Self {
+        let (vectors, values) = (&axes.leading.vectors, &axes.leading.values);
+        let d = axes.mean.len();
+        let known = values.len().min(most);
+        let width = d.next_multiple_of(LANES);
+        let directions = Matrix::from_fn(known, width, |k, j| if j < d { vectors[(j, k)] } else { 0.0 });
+        let floor = LEAST_NOISE * axes.total / d as f64;
+        let mut left = axes.total;
+        let mut inverse_noise = Vec::with_capacity(most + 1);
+        let mut sd = Matrix::zeros(most + 1, width);
+        let (mut outside, mut inside) = (vec![1.0; d], vec![0.0; d]);
+        for q in 0..=most {
+            if (1..=known).contains(&q) {
+                left -= values[q - 1];
+                for (j, u) in directions.row(q - 1)[..d].iter().enumerate() {
+                    outside[j] -= u * u;
+                    inside[j] += u * u / values[q - 1].max(floor);
+                }
+            }
+            let inverse = 1.0 / (left / (d - q) as f64).max(floor);
+            inverse_noise.push(inverse);
+            for (j, sd) in sd.row_mut(q)[..d].iter_mut().enumerate() {
+                *sd = 1.0 / (outside[j].max(0.0) * inverse + inside[j]).sqrt();
+            }
+        }
+        let inverse_variance = values[..known].iter().map(|v| 1.0 / v.max(floor)).collect();
+        Self { axes, directions, inverse_variance, inverse_noise, sd }
+    }
+}
+
+/// Some of the rows.
+struct Work<'a> {
+    kernel: &'a Kernel<'a>,
+    left_out: &'a Matrix,
+    rows: Range<usize>,
+}
+
+impl pulp::WithSimd for Work<'_> {
+    type Output = (Vec<HeldOutRows>, f64);
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
+        let Self { kernel, left_out, rows } = self;
+        let (d, width) = (left_out.n_columns(), kernel.sd.n_columns());
+        let ln_volume = |sd: &[f64]| sd[..d].iter().map(|sd| 0.5 * (2.0 * PI).ln() + sd.ln()).sum::<f64>();
+        let ln_volume: Vec<f64> = kernel.sd.rows().map(ln_volume).collect();
+        let mut scores: Vec<HeldOutRows> = ln_volume.iter().map(|_| HeldOutRows::new(rows.len())).collect();
+        let mut squares = 0.0;
+        let (mut y, mut inside) = (vec![0.0; width], vec![0.0; width]);
+        for (i, row) in rows.enumerate() {
+            let centered = left_out.row(row).iter().zip(&kernel.axes.mean);
+            y.iter_mut().zip(centered).for_each(|(to, (y, m))| *to = y - m);
+            squares += dot(&y, &y);
+            // From y to (I − U Uᵀ) y, and U Λ⁻¹ Uᵀ y.
+            inside.fill(0.0);
+            for (q, scores) in scores.iter_mut().enumerate() {
+                if (1..=kernel.inverse_variance.len()).contains(&q) {
+                    let u = &kernel.directions.row(q - 1)[..width];
+                    // The axes are orthogonal: what has been taken from y is not along this one.
+                    let along = dot(u, &y);
+                    let weight = along * kernel.inverse_variance[q - 1];
+                    for j in 0..width {
+                        y[j] -= along * u[j];
+                        inside[j] += weight * u[j];
+                    }
+                }
+                let [crps, squared, distance] =
+                    losses(&y, &inside, kernel.inverse_noise[q], kernel.sd.row(q));
+                scores.crps[i] = crps;
+                scores.squared_error[i] = squared;
+                scores.marginal[i] = -ln_volume[q] - 0.5 * distance;
+                scores.n_hidden[i] = d;
+            }
+        }
+        (scores, squares)
+    }
+}
+
+/// Sums of CRPS, of squared errors and of squared errors over variances, of all cells of a row.
+#[inline(always)]
+fn losses(outside: &[f64], inside: &[f64], inverse_noise: f64, sd: &[f64]) -> [f64; 3] {
+    let mut sums = [[0.0; LANES]; 3];
+    for start in (0..sd.len()).step_by(LANES) {
+        let at = start..start + LANES;
+        let (outside, inside, sd) = (&outside[at.clone()], &inside[at.clone()], &sd[at]);
+        for l in 0..LANES {
+            let z = (outside[l] * inverse_noise + inside[l]) * sd[l];
+            let error = z * sd[l];
+            sums[0][l] += sd[l] * standard_crps(z);
+            sums[1][l] += error * error;
+            sums[2][l] += z * z;
+        }
+    }
+    sums.map(|sums| sums.iter().sum())
+}

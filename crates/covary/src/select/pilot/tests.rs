@@ -1,0 +1,172 @@
+//! Golden cases of given pilots and hidden cells, and the parts that nobody sees from outside.
+
+use super::bracket::n_above_noise;
+use super::curve::Curve;
+use super::hidden::{HiddenSet, Scoring};
+use crate::data::{Shape, simulate};
+use crate::infer::LatentMoments;
+use crate::model::{Density, LinearGaussian, Noise, Truncations};
+use crate::select::{ChoiceRule, HeldOut, HeldOutRows, hold_out_at};
+use crate::{Dataset, Matrix, Spec};
+use serde_json::Value;
+use std::path::Path;
+
+fn flat(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(flat).collect(),
+        Value::Null => vec![f64::NAN],
+        number => vec![number.as_f64().expect("a number")],
+    }
+}
+
+fn matrix(value: &Value) -> Matrix {
+    Matrix::from_rows(&value.as_array().expect("rows").iter().map(flat).collect::<Vec<_>>())
+}
+
+#[track_caller]
+fn near(what: &str, got: f64, want: &Value, tolerance: f64) {
+    let want = want.as_f64().expect("a number");
+    assert!((got - want).abs() <= tolerance, "{what}: {got}, not {want}");
+}
+
+/// The scores, in the table's units, of one model for each number of components, against the golden ones.
+fn check(data: &Dataset, set: &HiddenSet, models: &[LinearGaussian], want: &Value) -> HeldOut {
+    let sets = std::slice::from_ref(set);
+    let mut scoring = Scoring::new(data, &Spec::ppca(0), sets);
+    scoring.inverse_scale.fill(1.0);
+    let mut curve = Curve::default();
+    for (q, model) in models.iter().enumerate() {
+        curve.insert(q, scoring.of(std::slice::from_ref(model)).unwrap());
+    }
+    let found = curve.summary(scoring.baseline());
+    for ((at, model), want) in
+        found.by_n_components.iter().zip(models).zip(want["by_n_components"].as_array().unwrap())
+    {
+        near("noise", model.noise().variance(0), &want["noise_variance"], 1e-9);
+        near("crps", at.mean, &want["crps"], 1e-9);
+        near("rmse", at.rmse, &want["rmse"], 1e-9);
+        near("marginal", at.marginal_mean, &want["log_density_marginal"], 1e-9);
+        near("shortfall", at.shortfall, &want["shortfall"], 1e-9);
+        near("its error", at.shortfall_error, &want["shortfall_error"], 1e-9);
+        let rows: HeldOutRows = hold_out_at(model, data, &set.visible).unwrap();
+        let joint = rows.joint.iter().sum::<f64>() / set.n_hidden as f64;
+        near("joint", joint, &want["log_density_joint"], 1e-9);
+    }
+    assert_eq!(found.best() as u64, want["best"].as_u64().unwrap());
+    assert_eq!(found.chosen(ChoiceRule::OneStandardError) as u64, want["chosen_one_se"].as_u64().unwrap());
+    found
+}
+
+#[test]
+fn truncated_pilots_and_one_step_of_em() {
+    for name in ["q_tall", "q_wide", "q_heavy", "q_complete"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/part3/{name}.json"));
+        let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let data = Dataset::new(matrix(&case["input"]["table"])).unwrap();
+        let hidden = flat(&case["input"]["hidden"]);
+        let cells = hidden.chunks(2).map(|at| at[0] as usize * data.n_columns() + at[1] as usize);
+        let mut cells: Vec<usize> = cells.collect();
+        cells.sort_unstable();
+        let set = HiddenSet::without(&data, cells).unwrap();
+        let pilot = &case["input"]["pilot"];
+        let noise = Noise::Isotropic(pilot["noise_variance"].as_f64().unwrap());
+        let pilot = LinearGaussian::new(matrix(&pilot["W"]), flat(&pilot["mean"]), noise).unwrap();
+        let truncations = Truncations::of(&pilot).unwrap();
+        let models: Vec<_> = (0..=pilot.n_components()).map(|q| truncations.keeping(q).unwrap()).collect();
+        assert_eq!(models[1].covariance(), pilot.truncated(1).unwrap().covariance());
+        check(&data, &set, &models, &case["expected"]["truncation"]);
+
+        let moments: Vec<_> =
+            models.iter().map(|model| LatentMoments::new(model, &set.visible).unwrap()).collect();
+        let stepped: Vec<_> = moments.iter().map(|moments| moments.maximize(false).unwrap()).collect();
+        let want = &case["expected"]["one_em_step"];
+        check(&data, &set, &stepped, want);
+        for ((model, moments), want) in
+            stepped.iter().zip(&moments).zip(want["by_n_components"].as_array().unwrap())
+        {
+            near("before", moments.log_likelihood(), &want["log_likelihood_before"], 1e-8);
+            let after = model.log_likelihood(&set.visible).unwrap();
+            near("after", after, &want["log_likelihood_after"], 1e-8);
+            let signal = model.loadings().dot_t(model.loadings());
+            for (got, want) in signal.as_slice().iter().zip(flat(&want["WWt"])) {
+                assert!((got - want).abs() <= 1e-9, "W Wᵀ: {got}, not {want}");
+            }
+            for (got, want) in model.mean().iter().zip(flat(&want["mean"])) {
+                assert!((got - want).abs() <= 1e-9, "mean: {got}, not {want}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sets_share_no_cell_and_starve_no_row_or_column() {
+    let whole = simulate::ppca(Shape { rows: 60, columns: 7, n_components: 2 }, 1).0;
+    let table = simulate::hide(&whole, 0.4, 5);
+    let sets = HiddenSet::draw(&table, 5000.0, 3).unwrap();
+    assert_eq!(sets.len(), 5);
+    let mut times = vec![0; 60 * 7];
+    for set in &sets {
+        assert!(set.visible.values().rows().all(|row| row.iter().any(|v| !v.is_nan())));
+        assert!(set.visible.n_observed_by_column().iter().all(|&n| n >= 3));
+        let cells = set.visible.values().as_slice().iter().zip(table.values().as_slice());
+        let hidden: Vec<usize> =
+            { cells }.enumerate().filter(|(_, (v, t))| v.is_nan() && !t.is_nan()).map(|(at, _)| at).collect();
+        assert_eq!(hidden.len(), set.n_hidden);
+        hidden.iter().for_each(|&at| times[at] += 1);
+        let share = set.n_hidden as f64 / table.n_observed() as f64;
+        assert!((share - 0.1).abs() < 0.05, "{share}");
+    }
+    assert!(times.iter().all(|&n| n <= 1));
+}
+
+#[test]
+fn of_a_long_table_some_rows_hide_about_ten_thousand_cells() {
+    let table = simulate::ppca(Shape { rows: 20_000, columns: 10, n_components: 1 }, 1).0;
+    let sets = HiddenSet::draw(&table, 5000.0, 0).unwrap();
+    let [set] = &sets[..] else { panic!("one set is enough") };
+    assert!((9_500..10_500).contains(&set.n_hidden), "{}", set.n_hidden);
+}
+
+#[test]
+fn eigenvalues_of_noise_are_not_above_it_and_strong_components_are() {
+    let total = |values: &[f64]| values.iter().sum::<f64>();
+    let noise: Vec<f64> = (0..20).map(|k| 1.3 - 0.03 * f64::from(k)).collect();
+    assert_eq!(n_above_noise(&noise, total(&noise), (300.0, 20), 1.0, 19), 0);
+    let mut signal = noise.clone();
+    signal[0] = 9.0;
+    signal[1] = 4.0;
+    assert_eq!(n_above_noise(&signal, total(&signal), (300.0, 20), 1.0, 19), 2);
+    // The sum of those that are not known is enough.
+    assert_eq!(n_above_noise(&signal[..6], total(&signal), (300.0, 20), 1.0, 19), 2);
+    // Gaps blur a covariance by the whole variance of the columns.
+    assert_eq!(n_above_noise(&signal, total(&signal), (300.0, 20), 0.2, 19), 1);
+}
+
+#[test]
+fn a_search_among_many_numbers_finds_the_best_and_the_fewest() {
+    // The loss falls to 37 components and rises slowly beyond; rows differ.
+    let rows = |q: usize| {
+        let mut rows = HeldOutRows::new(50);
+        for i in 0..50 {
+            let lost = if q < 37 { 0.01 * (37 - q) as f64 } else { 0.001 * (q - 37) as f64 };
+            rows.crps[i] = 1.0 + 0.02 * i as f64 + lost * (1.0 + 0.1 * (i % 3) as f64);
+            rows.squared_error[i] = 1.0;
+            rows.n_hidden[i] = 1;
+        }
+        rows
+    };
+    let (mut curve, mut asked) = (Curve::default(), 0);
+    let mut score = |q: usize| {
+        asked += 1;
+        Ok(rows(q))
+    };
+    curve.search(100, &mut score).unwrap();
+    curve.descend(1.0, &mut score).unwrap();
+    let found = curve.summary(1.0);
+    assert_eq!((found.best(), found.chosen(ChoiceRule::OneStandardError)), (37, 37));
+    assert!(found.at(36).is_some() && found.at(38).is_some());
+    assert!(asked <= 20, "{asked}");
+    let mut walked = Curve::default();
+    walked.walk(34, 100, &mut |q| Ok(rows(q))).unwrap();
+    assert_eq!((walked.best(), walked.summary(1.0).by_n_components.len()), (37, 6));
+}
