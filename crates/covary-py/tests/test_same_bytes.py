@@ -70,3 +70,18 @@ def test_defaults_are_the_same(case, path, command, tmp_path):
     assert type(opened) is type(estimator)
     opened.save(again)
     assert again.read_bytes() == theirs.read_bytes()
+
+
+@pytest.mark.parametrize("options, imputer", [([], covary.Imputer()), (["--model", "ppca"], covary.Imputer("ppca"))])
+def test_imputed_values_are_the_same(options, imputer, command, tmp_path):
+    out, cells = tmp_path / "filled.csv", tmp_path / "cells.csv"
+    run(command, "impute", GAPS, *options, "-o", out, "--cells", cells, "--quiet", "--no-check")
+    table = pd.read_csv(GAPS)[COLUMNS]
+    filled, std = imputer.fit_transform(table, return_std=True)
+    assert (pd.read_csv(out, float_precision="round_trip")[COLUMNS].to_numpy() == filled).all()
+    lower, upper = imputer.interval(table)
+    said = pd.read_csv(cells, float_precision="round_trip")
+    at = (said["row"].to_numpy() - 1, said["column"].map(COLUMNS.index).to_numpy())
+    assert len(said) == table.isna().to_numpy().sum()
+    for name, ours in {"value": filled, "sd": std, "lower": lower, "upper": upper}.items():
+        assert (said[name].to_numpy() == ours[at]).all(), name

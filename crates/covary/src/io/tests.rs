@@ -311,7 +311,7 @@ fn cells_are_listed_by_row_number_and_column_name() {
     let mut out = Vec::new();
     t.cells_sheet(&values, 0.9).unwrap().write(Format::CSV, &mut out).expect("memory takes all");
     let text = String::from_utf8(out).expect("UTF-8");
-    let starts = ["row,column,mean,sd,lower,upper", "1,\"a,b\",", "2,y,"];
+    let starts = ["row,column,value,mean,sd,lower,upper", "1,\"a,b\",", "2,y,"];
     assert!(text.lines().zip(starts).all(|(line, start)| line.starts_with(start)), "{text}");
     let row: Vec<f64> = text
         .lines()
@@ -321,7 +321,8 @@ fn cells_are_listed_by_row_number_and_column_name() {
         .skip(2)
         .map(|v| v.parse().expect("numbers"))
         .collect();
-    let (mean, sd, lower, upper) = (row[0], row[1], row[2], row[3]);
+    let (value, mean, sd, lower, upper) = (row[0], row[1], row[2], row[3], row[4]);
+    assert_eq!(value, mean);
     assert!((lower - (mean - 1.644_853_626_951_47 * sd)).abs() < 1e-9);
     assert!((upper + lower - 2.0 * mean).abs() < 1e-12);
     assert!(matches!(t.cells_sheet(&values, 1.0), Err(Error::Request(_))));

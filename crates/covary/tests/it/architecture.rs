@@ -1,4 +1,4 @@
-//! Imports point left: `linalg ← data ← model ← infer ← select`, `spec` beside `model`, then `family`, `learned`, and on
+//! Imports point left: `linalg ← data ← model ← infer ← select ← filling`, `spec` beside `model`, then `family`, `learned`, and on
 //! top `io` and `learn`, which do not know each other.
 
 use std::collections::BTreeMap;
