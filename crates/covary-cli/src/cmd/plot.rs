@@ -94,9 +94,9 @@ pub(crate) struct Plot {
     #[arg(long, verbatim_doc_comment, value_name = "ROWSxCOLUMNS", value_parser = shape)]
     shape: Option<(usize, usize)>,
 
-    /// Most components tried (select).
-    #[arg(long, verbatim_doc_comment, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
-    max_components: usize,
+    /// Most components tried (select), as of `covary select`.
+    #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
+    max_components: Option<usize>,
 
     /// Width of the figure in pixels; a PNG has two for each.
     #[arg(long, verbatim_doc_comment, value_name = "PX", value_parser = pixels)]

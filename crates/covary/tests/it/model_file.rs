@@ -14,7 +14,7 @@ use covary::learned::{
 };
 use covary::model::{Mixture, Rotation, RotationSearch, Uncertainty, rotate};
 use covary::select::{Coverage, SelfCheck};
-use covary::select::{HeldOut, HeldOutAt};
+use covary::select::{HeldOut, HeldOutAt, Score};
 use covary::spec::{LoadingsPrior, MeanPrior, NoisePrior, Prior};
 use covary::{Dataset, Density, Estimator, LinearGaussian, Matrix, Method, Noise, Spec};
 use proptest::prelude::*;
@@ -107,6 +107,11 @@ pub(crate) fn everything() -> Learned {
             by_n_components: vec![at(1, 0.5), at(2, 0.0)],
             n_hidden: 4,
             baseline_rmse: 1.5,
+            // As of files from before there was anything else.
+            score: Score::LogDensity,
+            n_rows: 0,
+            n_sets: 0,
+            limited: false,
         }),
     };
     Learned {
@@ -190,6 +195,14 @@ fn one_column_keeps_its_noise_family() {
     for spec in [Spec::ppca(0), Spec::factor_analysis(0)] {
         check_round_trip(&fitted(&data, &spec, &em()));
     }
+}
+
+#[test]
+fn scores_of_hidden_cells_come_back() {
+    let mut learned = everything();
+    let choice = learned.linear_mut().expect("one model").choice.as_mut().expect("one is kept");
+    (choice.score, choice.n_rows, choice.n_sets, choice.limited) = (Score::Crps, 3, 2, true);
+    check_round_trip(&learned);
 }
 
 #[test]
