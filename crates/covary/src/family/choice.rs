@@ -3,7 +3,7 @@
 use super::{AnyMethod, Chosen, Progress, Request};
 use crate::data::Pattern;
 use crate::infer::{Em, FullCovariance, Kept, PrincipalAxes, SharedPrivate};
-use crate::select::{HeldOut, MixtureSize, PilotSearch};
+use crate::select::{HeldOut, HeldOutOptions, MixtureSize, PilotSearch, held_out_cells_up_to};
 use crate::views::{CanonicalCorrelation, CanonicalTest};
 use crate::{Dataset, Error, Estimator, Method, Spec};
 use std::ops::Range;
@@ -80,6 +80,19 @@ pub(super) fn by_hidden_cells(
     let search = PilotSearch { purpose, seed: request.seed, ..PilotSearch::default() };
     let scores = search.run_observed(data, &request.spec(), watch)?;
     let n_components = scores.as_ref().map_or(0, |scores| scores.chosen(purpose.rule()));
+    Ok(Choice::new(n_components, Grounds::HiddenCells(scores)))
+}
+
+/// Most components that the method itself is fitted with to find how many predict hidden cells best.
+const MOST_REFITTED: usize = 8;
+
+/// The same where no pilot stands for the model, by fits of its own method for every number of components.
+pub(super) fn by_refits(request: &Request, data: &Dataset, method: &AnyMethod, watch: &Progress<'_>) -> Chosen {
+    let refit = request.with_gaps(method.linear()?)?;
+    let options = HeldOutOptions { seed: request.seed, ..HeldOutOptions::default() };
+    let most = MOST_REFITTED.min(request.room(data));
+    let scores = held_out_cells_up_to(data, &request.spec(), most, &refit, &options, watch)?;
+    let n_components = scores.as_ref().map_or(0, |scores| scores.chosen(request.purpose().rule()));
     Ok(Choice::new(n_components, Grounds::HiddenCells(scores)))
 }
 

@@ -1,6 +1,6 @@
 //! Probabilistic PCA of rows with heavy tails.
 
-use super::{Entry, LINEAR};
+use super::{Entry, LINEAR, choice};
 use crate::Method;
 use crate::infer::StudentT;
 
@@ -11,5 +11,7 @@ pub(super) const ENTRY: Entry = Entry {
     methods: &["student-t"],
     default_method: |_, _| Method::StudentT(StudentT::default()).into(),
     weighs_rows: true,
+    // A Gaussian pilot would be led by the outliers.
+    choose: choice::by_refits,
     ..LINEAR
 };

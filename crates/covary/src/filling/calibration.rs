@@ -44,7 +44,7 @@ pub fn calibrate(residuals: &[(usize, f64)], n_columns: usize) -> Vec<Quantiles>
         let effective = total * total / squares;
         let mut knots = [0.0; KNOTS];
         let mut inside: Option<usize> = None;
-        // The two neighbours among (0, 0) and the residuals in ascending order.
+        // The two neighbors among (0, 0) and the residuals in ascending order.
         let (mut low, mut high, mut next, mut sum) = ((0.0, 0.0), (0.0, 0.0), 0, 0.0);
         for k in 0..KNOTS {
             let level = (levels[k] * (1.0 + 1.0 / effective)).min(1.0);

@@ -195,7 +195,7 @@ fn draws_have_the_quantiles_of_their_cells_and_stay_within_limits() {
     let limited = Matrix::from_fn(300, 8, |i, j| match j {
         0 => whole.row(i)[0].round(),
         5 => whole.row(i)[5].abs(),
-        6 => 1.0 / (1.0 + whole.row(i)[6].exp()),
+        6 => 1.0 / (1.0 + (-2.0 * whole.row(i)[6]).exp()),
         _ => whole.row(i)[j],
     });
     let table = hidden(&Dataset::new(limited).unwrap(), 0.1, 9);

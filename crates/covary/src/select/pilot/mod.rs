@@ -1,4 +1,4 @@
-//! The number of components at about the price of a fit [M 3]: cells are hidden, one model with more components than
+//! The number of components at about the price of a fit [M 3.1]: cells are hidden, one model with more components than
 //! needed is fitted roughly without them, and models of fewer components are its truncations.
 //!
 //! | step | file |
