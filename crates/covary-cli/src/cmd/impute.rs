@@ -62,13 +62,14 @@ pub(crate) struct Impute {
     #[arg(verbatim_doc_comment)]
     data: PathBuf,
 
-    /// What to fit. `auto` takes what predicts hidden cells of this table best: a Gaussian with a
-    /// full covariance, how strongly it is regularized and whether it is corrected by smooth
-    /// functions of the rest of the row, or components where columns are very many. Or a family, as
-    /// listed at the end (`covary fit --help` has a sentence on each). Or a model file: its
-    /// parameters fill the gaps and nothing is fitted.
-    #[arg(long, verbatim_doc_comment, value_name = "auto|NAME|MODEL", default_value = AUTO)]
-    model: String,
+    /// What to fit. `auto`, the default, takes what predicts hidden cells of this table best: a
+    /// Gaussian with a full covariance, how strongly it is regularized and whether it is corrected
+    /// by smooth functions of the rest of the row, or components where columns are very many. Or a
+    /// family, as listed at the end (`covary fit --help` has a sentence on each); with options of a
+    /// fit, such as --components, the default is ppca. Or a model file: its parameters fill the
+    /// gaps and nothing is fitted.
+    #[arg(long, verbatim_doc_comment, value_name = "auto|NAME|MODEL")]
+    model: Option<String>,
 
     /// Probability that an interval covers the true value. Intervals are calibrated: the model is
     /// fitted again without some cells, hidden as the gaps lie, and intervals reach as far as
@@ -149,8 +150,8 @@ impl Impute {
         let checkpoint = self.fitting.checkpoint.as_deref();
         let all: Vec<&Path> = table.into_iter().chain(outputs.iter().copied()).chain(checkpoint).collect();
         // Where the model is chosen, the family is where that begins.
-        let family = if self.model == AUTO { Some(Family::Gaussian) } else { self.model.parse().ok() };
-        let model = PathBuf::from(&self.model);
+        let family = if self.model() == AUTO { Some(Family::Gaussian) } else { self.model().parse().ok() };
+        let model = PathBuf::from(self.model());
         let inputs: Vec<&Path> =
             std::iter::once(self.data.as_path()).chain(family.is_none().then_some(model.as_path())).collect();
         check_places(&inputs, &all)?;
@@ -164,8 +165,14 @@ impl Impute {
         })
     }
 
+    /// What was asked for: options of a fit are those of components, unless a model is named.
+    fn model(&self) -> &str {
+        let default = if self.fitting.is_default() { AUTO } else { Family::Ppca.name() };
+        self.model.as_deref().unwrap_or(default)
+    }
+
     fn fill_by_fit(&self, console: Console, family: Family, draws: &[PathBuf]) -> Result<Value, Failure> {
-        let choose = self.model == AUTO;
+        let choose = self.model() == AUTO;
         if choose && !self.fitting.is_default() {
             return Err(Failure::Call(
                 "hidden cells choose the model and how it is fitted; name one, such as --model ppca, or leave out --components, --mixtures, --view, --inference, --standardize, --option, --checkpoint, --max-iter and --tol"
