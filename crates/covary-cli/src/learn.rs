@@ -8,7 +8,7 @@ use crate::input::Source;
 use crate::interrupt;
 use covary::data::Ledger;
 use covary::family::{Choice, Family, Grounds, Request, SIGNIFICANT};
-use covary::filling::{Candidate, Filling};
+use covary::filling::{Candidate, Filling, Gain};
 use covary::infer::{Observer, Step, Termination};
 use covary::learn::Watch;
 use covary::learned::{CheckOutcome, Checked, Learned, Rows};
@@ -219,6 +219,12 @@ impl Fitting {
 /// What hidden cells chose, if they did.
 fn filling_words(filling: &Filling) -> Option<String> {
     let first = filling.tried.first()?;
+    if let Some(means) = filling.tried.iter().find(|t| t.taken && t.candidate == Candidate::ColumnMeans) {
+        return Some(format!(
+            "gaps take the mean of their column, which predicts hidden cells best (CRPS {:.3})",
+            means.crps
+        ));
+    }
     let (mut chosen, mut default) = (None, None);
     let mut words = Vec::new();
     for tried in &filling.tried {
@@ -226,18 +232,11 @@ fn filling_words(filling: &Filling) -> Option<String> {
             Candidate::PseudoRows(n) if tried == first => default = Some((n, tried.crps)),
             Candidate::PseudoRows(n) if tried.taken => chosen = Some((n, tried.crps)),
             Candidate::PseudoRows(_) => {}
-            Candidate::Correction | Candidate::ColumnMeans => {
-                let what = match tried.candidate {
-                    Candidate::ColumnMeans => "the mean of each column",
-                    _ => "a nonlinear correction",
-                };
-                let covary::filling::Gain { mean, standard_error } = tried.gain;
-                if tried.taken {
-                    words.push(format!("{what} (CRPS lower by {mean:.3} ± {standard_error:.3})"));
-                } else if tried.candidate == Candidate::Correction {
-                    words.push(format!("no correction (its CRPS is lower by {mean:.3} ± {standard_error:.3})"));
-                }
+            Candidate::Correction if tried.taken => {
+                let Gain { mean, standard_error } = tried.gain;
+                words.push(format!("a nonlinear correction (CRPS lower by {mean:.3} ± {standard_error:.3})"));
             }
+            Candidate::Correction | Candidate::ColumnMeans => {}
         }
     }
     let (n, crps) = default?;

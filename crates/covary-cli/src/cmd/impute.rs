@@ -181,8 +181,7 @@ impl Impute {
         }
         let filling =
             ForFilling { choose, calibrate: !self.no_calibrate, limits: self.bounds == Bounds::Auto };
-        let request =
-            Request { filling: Some(filling), ..self.fitting.request(family, RotationName::None)? };
+        let request = Request { filling: Some(filling), ..self.fitting.request(family, RotationName::None)? };
         let outputs = Outputs::open(self, draws)?;
         let source = self.reading.read(&self.data, Select::By(&*self.fitting.selecting(&self.selecting)?))?;
         // A complete table has nothing to fill: any model leaves it as it is.

@@ -65,7 +65,7 @@ fn canonical_correlation_by_every_verb() {
     assert_eq!(json["views"][1]["columns"][0], "total_phenols");
 
     let call = format!("impute examples/wine_gaps.csv --model pcca {VIEWS} -o filled.csv");
-    assert!(succeed(root, &call).err.contains("checked on 209 hidden cells"));
+    assert!(succeed(root, &call).err.contains("checked on 418 hidden cells"));
     assert_eq!(read(root, "filled.csv").dataset().n_gaps(), 0);
     succeed(root, "score -q views.covary examples/wine_gaps.csv -o odd.csv");
     assert_eq!(read(root, "odd.csv").dataset().values().column(0), kept.model.log_density(data).unwrap());

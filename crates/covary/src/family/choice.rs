@@ -87,7 +87,12 @@ pub(super) fn by_hidden_cells(
 const MOST_REFITTED: usize = 8;
 
 /// The same where no pilot stands for the model, by fits of its own method for every number of components.
-pub(super) fn by_refits(request: &Request, data: &Dataset, method: &AnyMethod, watch: &Progress<'_>) -> Chosen {
+pub(super) fn by_refits(
+    request: &Request,
+    data: &Dataset,
+    method: &AnyMethod,
+    watch: &Progress<'_>,
+) -> Chosen {
     let refit = request.with_gaps(method.linear()?)?;
     let options = HeldOutOptions { seed: request.seed, ..HeldOutOptions::default() };
     let most = MOST_REFITTED.min(request.room(data));

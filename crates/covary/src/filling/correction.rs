@@ -204,7 +204,8 @@ impl LeftOut {
         }
         let m = landmarks.min(rows.len() / 2);
         let landmarks = picked(&x, &index::sample(&mut rng, rows.len(), m).into_vec());
-        let (between, of_rows) = (squared_distances(&landmarks, &landmarks), squared_distances(&x, &landmarks));
+        let (between, of_rows) =
+            (squared_distances(&landmarks, &landmarks), squared_distances(&x, &landmarks));
         let residuals: Vec<f64> = rows.iter().map(|&i| self.residual[(i, c)]).collect();
         let sds: Vec<f64> = rows.iter().map(|&i| self.sd[(i, c)]).collect();
         let mut best: Option<ColumnCorrection> = None;
@@ -292,8 +293,7 @@ impl Correction {
         let Some((precision, _)) = positive_inverse(&covariance) else { return Ok(None) };
         let columns = &columns[..columns.len().min(MOST_COLUMNS)];
         let sample = data.spread_rows(MOST_ROWS);
-        let standard =
-            |i: usize, j: usize| (data.row(sample[i])[j] - center[j]) * inverse[j];
+        let standard = |i: usize, j: usize| (data.row(sample[i])[j] - center[j]) * inverse[j];
         let rows = Matrix::from_fn(sample.len(), data.n_columns(), standard);
         let left_out = LeftOut::new((&covariance, &precision), &rows, columns);
         let n = rows.n_rows();
@@ -392,7 +392,10 @@ mod tests {
         let centered = Matrix::from_fn(table.n_rows(), 4, |i, j| table[(i, j)] - mean[j]);
         let found = LeftOut::new((&covariance, &precision), &centered, &[0, 1, 2, 3]);
         let close = |what: &str, got: f64, want: f64| {
-            assert!((got - want).abs() < 1e-7 || (got.is_nan() && want.is_nan()), "{what}: {got}, not {want}");
+            assert!(
+                (got - want).abs() < 1e-7 || (got.is_nan() && want.is_nan()),
+                "{what}: {got}, not {want}"
+            );
         };
         let (filled, residual, sd) =
             (rows(&expected["filled"]), rows(&expected["residual"]), rows(&expected["residual_sd"]));

@@ -186,7 +186,8 @@ mod tests {
             for set in 0..20 {
                 let hidden = hide_as_gaps_lie(&table, &Hiding { seed, set, ..Hiding::default() }).unwrap();
                 let again = hide_as_gaps_lie(&table, &Hiding { seed, set, ..Hiding::default() }).unwrap();
-                let bits = |d: &Dataset| d.values().as_slice().iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+                let bits =
+                    |d: &Dataset| d.values().as_slice().iter().map(|v| v.to_bits()).collect::<Vec<_>>();
                 assert_eq!(bits(&hidden.visible), bits(&again.visible));
                 assert_eq!(hidden.transplanted, !table.is_complete());
                 for j in 0..5 {

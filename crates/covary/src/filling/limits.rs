@@ -4,6 +4,8 @@ use crate::Dataset;
 use crate::model::Limits;
 use std::collections::BTreeSet;
 
+/// Fewer observed cells tell nothing of what a column can be.
+const FEWEST: usize = 10;
 /// Codes have at most this many different values, without holes, and this many cells for each on average.
 const MOST_CODES: usize = 12;
 const CELLS_PER_CODE: usize = 10;
@@ -13,7 +15,7 @@ const CELLS_PER_CODE: usize = 10;
 ///
 /// ```
 /// use covary::{filling::limits_of, Dataset, Matrix};
-/// let table = Dataset::new(Matrix::from_rows(&[[1.5, -3.0], [0.2, 4.0], [7.0, 2.0]]))?;
+/// let table = Dataset::new(Matrix::from_fn(12, 2, |i, j| if j == 0 { 0.3 * i as f64 } else { i as f64 - 4.0 }))?;
 /// let limits = limits_of(&table);
 /// assert!(limits[0].lower == 0.0 && !limits[0].whole);
 /// assert!(limits[1].lower == f64::NEG_INFINITY && limits[1].whole);
@@ -32,10 +34,10 @@ fn of_column(data: &Dataset, j: usize) -> Limits {
         // Beyond 2⁵³ every number is whole.
         whole &= value.fract() == 0.0 && value.abs() < 9e15;
     }
-    let mut limits = Limits { whole: whole && n > 0, ..Limits::NONE };
-    if n == 0 {
-        return limits;
+    if n < FEWEST {
+        return Limits::NONE;
     }
+    let mut limits = Limits { whole, ..Limits::NONE };
     if least >= 0.0 {
         limits.lower = 0.0;
         if !whole && most > 0.9 && most <= 1.0 {
@@ -62,7 +64,9 @@ mod tests {
     use crate::Matrix;
 
     fn limits(values: &[f64]) -> Limits {
-        let column: Vec<[f64; 2]> = values.iter().map(|&v| [v, 0.5]).collect();
+        // Ten times over, so that there is enough of each.
+        let column: Vec<[f64; 2]> =
+            values.iter().cycle().take(10 * values.len()).map(|&v| [v, 0.5]).collect();
         limits_of(&Dataset::new(Matrix::from_rows(&column)).unwrap())[0]
     }
 
@@ -79,7 +83,10 @@ mod tests {
         is(limits(&[0.2, 0.85]), 0.0, infinity, false);
         is(limits(&[3.0, 97.5]), 0.0, 100.0, false);
         is(limits(&[3.0, 97.0]), 0.0, 100.0, true);
-        is(limits(&[0.0, 1.0]), 0.0, infinity, true);
+        is(limits(&[0.0, 20.0]), 0.0, infinity, true);
+        is(limits(&[0.0, 1.0]), 0.0, 1.0, true);
+        let few = Dataset::new(Matrix::from_fn(9, 1, |i, _| i as f64)).unwrap();
+        assert_eq!(limits_of(&few), [Limits::NONE]);
         let likert: Vec<f64> = (0..60).map(|i| f64::from(i % 5 + 1)).collect();
         is(limits(&likert), 1.0, 5.0, true);
         let holes: Vec<f64> = likert.iter().map(|v| if *v == 3.0 { 2.0 } else { *v }).collect();

@@ -1,4 +1,4 @@
-//! How gaps are filled best, and how certain that is, by hidden cells of the table itself [M 4].
+//! How gaps are filled best, and how certain that is, by hidden cells of the table itself [M 4.0].
 //!
 //! | step | answer |
 //! | --- | --- |

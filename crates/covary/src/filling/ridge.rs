@@ -38,7 +38,8 @@ impl Rotated {
         let Eigen { values, vectors } = eigen(&features.t_dot(features))?;
         let moments = values.iter().map(|v| v.max(0.0)).collect();
         let features = features.dot(&vectors);
-        let squares = Matrix::from_fn(features.n_rows(), features.n_columns(), |i, j| features[(i, j)].powi(2));
+        let squares =
+            Matrix::from_fn(features.n_rows(), features.n_columns(), |i, j| features[(i, j)].powi(2));
         Ok(Self { features, squares, moments, axes: vectors })
     }
 
@@ -55,9 +56,8 @@ impl Rotated {
         let (predicted, leverages) = (self.features.dot(&coefficients), self.squares.dot(&shrunk));
         let mut best: Option<Fitted> = None;
         for (r, &ridge) in ridges.iter().enumerate() {
-            let error = |i: usize| {
-                (target[i] - predicted[(i, r)]) / (1.0 - leverages[(i, r)]).max(LEAST_FREE)
-            };
+            let error =
+                |i: usize| (target[i] - predicted[(i, r)]) / (1.0 - leverages[(i, r)]).max(LEAST_FREE);
             let errors: Vec<f64> = (0..n).map(error).collect();
             let loo = mean_square(&errors);
             if best.as_ref().is_none_or(|best| loo < best.loo) {

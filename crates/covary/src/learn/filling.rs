@@ -1,10 +1,10 @@
-//! A model learned to fill gaps: chosen, corrected and calibrated by hidden cells of its own table [M 4].
+//! A model learned to fill gaps: chosen, corrected and calibrated by hidden cells of its own table [M 4.0].
 
 use super::{Seen, Watch};
 use crate::family::{Components, Family, ForFilling, Request};
 use crate::filling::{
-    Calibration, Candidate, Correction, Filling, Gain, HiddenSet, Hiding, MANY_ROWS, Tried, Widths, calibrate,
-    crps, hide_as_gaps_lie, limits_of, most_gaps, sets_of, weights_by_gaps,
+    Calibration, Candidate, Correction, Filling, Gain, HiddenSet, Hiding, MANY_ROWS, Tried, Widths,
+    calibrate, crps, hide_as_gaps_lie, limits_of, most_gaps, sets_of, weights_by_gaps,
 };
 use crate::infer::FullCovariance;
 use crate::learned::Learned;
@@ -49,7 +49,12 @@ impl Hidden {
 }
 
 /// The first `n` sets of a table; fewer or none where it cannot spare the cells.
-fn sets(data: &Dataset, (n, most): (usize, usize), fewest: usize, seed: u64) -> Result<Vec<HiddenSet>, Error> {
+fn sets(
+    data: &Dataset,
+    (n, most): (usize, usize),
+    fewest: usize,
+    seed: u64,
+) -> Result<Vec<HiddenSet>, Error> {
     let set = |r: usize| match hide_as_gaps_lie(
         data,
         &Hiding { most, fewest, seed, set: r as u64, ..Hiding::default() },
@@ -134,7 +139,11 @@ impl Request {
         let mut filling = Filling { tried, correction: None, calibration: None, limits };
         let correct = how.choose && request.family == Family::Gaussian;
         if (how.calibrate || correct) && !data.is_complete() {
-            request.finish(&mut learned, &mut filling, (correct, how.calibrate), data, watch)?;
+            match request.finish(&mut learned, &mut filling, (correct, how.calibrate), data, watch) {
+                // The model as fitted is worth keeping.
+                Ok(()) | Err(Error::Interrupted) => {}
+                Err(error) => return Err(error),
+            }
             if filling.tried.last().is_some_and(|t| t.taken && t.candidate == Candidate::ColumnMeans) {
                 let constants = std::mem::take(&mut learned.constants);
                 learned = request.of_pseudo_rows(COLUMN_MEANS).learn_data(table, map, data, &())?;
@@ -295,7 +304,8 @@ fn choose_pseudo_rows(data: &Dataset, seed: u64, watch: &dyn Watch) -> Result<(f
     let by_set = parallel::try_map(sets.len(), |r| of_set(&sets[r]))?;
     let of_candidate = |k: usize| -> Option<Vec<Hidden>> {
         let all: Option<Vec<Vec<Hidden>>> = by_set.iter().map(|found| found[k].clone()).collect();
-        all.map(|cells| cells.concat()).filter(|cells| cells.iter().all(|c| c.mean.is_finite() && c.sd.is_finite()))
+        all.map(|cells| cells.concat())
+            .filter(|cells| cells.iter().all(|c| c.mean.is_finite() && c.sd.is_finite()))
     };
     let Some(plain) = of_candidate(0).filter(|cells| distinct(cells) >= TO_CHOOSE) else {
         return Ok((DEFAULT, Vec::new()));
@@ -318,7 +328,8 @@ fn choose_pseudo_rows(data: &Dataset, seed: u64, watch: &dyn Watch) -> Result<(f
             tried.push(Tried { candidate, crps: mean(&own), gain, taken: false });
         }
     }
-    let best = (0..tried.len()).min_by(|&a, &b| tried[a].crps.total_cmp(&tried[b].crps)).expect("the default");
+    let best =
+        (0..tried.len()).min_by(|&a, &b| tried[a].crps.total_cmp(&tried[b].crps)).expect("the default");
     tried[best].taken = best == 0 || tried[best].gain.counts();
     let taken = if tried[best].taken { best } else { 0 };
     Ok((numbers[taken], tried))

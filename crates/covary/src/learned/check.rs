@@ -168,7 +168,8 @@ impl Learned {
             let own = corrected.insert(plain.clone());
             let gaps: Vec<usize> = rows.n_observed_by_column().iter().map(|n| rows.n_rows() - n).collect();
             let (columns, widths) = (most_gaps(&gaps), Widths::Of(known));
-            if let Some(found) = Correction::learn(&fit.model, &set.visible, &columns, widths, request.seed)? {
+            if let Some(found) = Correction::learn(&fit.model, &set.visible, &columns, widths, request.seed)?
+            {
                 found.correct(&rows, own);
             }
         }

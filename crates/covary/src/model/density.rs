@@ -1,5 +1,5 @@
-use crate::data::Pattern;
 use super::{Limits, Quantiles};
+use crate::data::Pattern;
 use crate::parallel::{self, copied};
 use crate::{Dataset, Error, Matrix};
 use rand::{Rng, SeedableRng};

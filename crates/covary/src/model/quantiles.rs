@@ -96,7 +96,6 @@ fn moments(a: f64, b: f64) -> [f64; 3] {
     [mass, pa - pb, mass + xa - xb]
 }
 
-
 /// What values a column can have.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {

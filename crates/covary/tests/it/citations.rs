@@ -17,7 +17,9 @@ fn section(line: &str) -> Option<&str> {
 
 fn sections() -> BTreeSet<String> {
     let mut all = BTreeSet::new();
-    for (part, name) in [(1, "1-gaussian.md"), (2, "2-bayesian.md"), (3, "3-number-of-components.md"), (4, "4-filling.md")] {
+    for (part, name) in
+        [(1, "1-gaussian.md"), (2, "2-bayesian.md"), (3, "3-number-of-components.md"), (4, "4-filling.md")]
+    {
         let text = fs::read_to_string(root().join("docs/math").join(name)).expect("a part");
         all.extend(text.lines().filter_map(section).map(|number| format!("{part}.{number}")));
     }

@@ -69,7 +69,10 @@ fn tails_are_heavier_than_normal_ones_and_end_there() {
     // At the same standard deviation Student's is narrower in the middle and wider in the tails.
     assert!(at(5.0).reach(0.5).unwrap() < normal.reach(0.5).unwrap());
     assert!(at(5.0).reach(0.99).unwrap() > normal.reach(0.99).unwrap());
-    assert!(CheckedCell { cell: at(5.0), truth: 4.0 }.pit() < CheckedCell { cell: normal.clone(), truth: 4.0 }.pit());
+    assert!(
+        CheckedCell { cell: at(5.0), truth: 4.0 }.pit()
+            < CheckedCell { cell: normal.clone(), truth: 4.0 }.pit()
+    );
     // No degrees of freedom are too many, and on both sides of the expansion it is the same function.
     for nu in [999.0, 1000.0, 1e4, 999_999.0, 1e6, 1e7, 1e12] {
         for level in LEVELS {
@@ -100,7 +103,8 @@ fn the_check_on_hidden_cells_goes_by_the_distribution_of_each() {
         let seen = std::sync::Mutex::new(Vec::new());
         let fill = |rows: &Dataset| {
             let cells = model.gap_cells(rows)?.into_iter();
-            let cells: Vec<FilledCell> = cells.map(|cell| FilledCell { distribution: distribution.clone(), ..cell }).collect();
+            let cells: Vec<FilledCell> =
+                cells.map(|cell| FilledCell { distribution: distribution.clone(), ..cell }).collect();
             seen.lock().unwrap().clone_from(&cells);
             Ok(cells)
         };

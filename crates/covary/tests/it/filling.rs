@@ -109,7 +109,8 @@ fn linear_tables_are_not_corrected_and_lose_nothing() {
         let table = hidden(&whole, 0.2, seed + 100);
         let learned = Request::for_filling().learn(&table).unwrap();
         corrected += usize::from(learned.filling.as_ref().unwrap().correction.is_some());
-        let (chosen, default) = (error_of(&learned, &table, &whole), error_of(&plain(&table), &table, &whole));
+        let (chosen, default) =
+            (error_of(&learned, &table, &whole), error_of(&plain(&table), &table, &whole));
         assert!(chosen < 1.01 * default, "seed {seed}: {chosen}, by the default {default}");
     }
     assert!(corrected <= 1, "{corrected} of 10 tables were corrected");
@@ -260,7 +261,8 @@ fn small_and_odd_tables_are_filled_and_say_what_was_not_done() {
 fn oil_flow_is_corrected() {
     let Some(path) = shared_data("oil_flow/oil_train.csv") else { return };
     let text = std::fs::read_to_string(path).unwrap();
-    let numbers = |line: &str| line.split(',').take(12).map(|cell| cell.parse().unwrap()).collect::<Vec<f64>>();
+    let numbers =
+        |line: &str| line.split(',').take(12).map(|cell| cell.parse().unwrap()).collect::<Vec<f64>>();
     let rows: Vec<Vec<f64>> = text.lines().skip(1).take(600).map(numbers).collect();
     let whole = Dataset::new(Matrix::from_rows(&rows)).unwrap();
     let table = hidden(&whole, 0.1, 1);

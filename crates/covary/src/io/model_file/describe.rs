@@ -4,8 +4,8 @@ use super::FORMAT_VERSION;
 use super::header::Stored;
 use crate::filling::{Calibration, Candidate, Correction, Filling, Tried};
 use crate::infer::FitReport;
-use crate::model::Limits;
 use crate::learned::{Constant, Learned, Training};
+use crate::model::Limits;
 use crate::{LinearGaussian, Matrix, Noise};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -51,15 +51,12 @@ impl Learned {
             })
         };
         let corrected = filling.correction.iter().flat_map(Correction::columns);
-        let calibration = |c: &Calibration| {
-            json!({ "n_hidden": c.n_hidden, "hidden_as_gaps_lie": c.transplanted })
-        };
+        let calibration =
+            |c: &Calibration| json!({ "n_hidden": c.n_hidden, "hidden_as_gaps_lie": c.transplanted });
         let finite = |limit: f64| limit.is_finite().then_some(limit);
         let limits = |limits: &Vec<Limits>| {
             let limited = limits.iter().zip(&self.columns).filter(|(limits, _)| **limits != Limits::NONE);
-            let one = |(l, name): (&Limits, &String)| {
-                json!({ "column": name, "lower": finite(l.lower), "upper": finite(l.upper), "whole": l.whole })
-            };
+            let one = |(l, name): (&Limits, &String)| json!({ "column": name, "lower": finite(l.lower), "upper": finite(l.upper), "whole": l.whole });
             limited.map(one).collect::<Vec<_>>()
         };
         json!({

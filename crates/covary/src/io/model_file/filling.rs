@@ -28,7 +28,10 @@ pub(super) fn put(filling: &Filling, arrays: &mut Arrays) {
     if let Some(Calibration { columns, n_hidden, transplanted }) = calibration {
         arrays.put("calibration", vec![*n_hidden as f64, f64::from(u8::from(*transplanted))]);
         let row = |c: &ColumnCalibration| [&[c.spread][..], &c.quantiles.knots()[..]].concat();
-        arrays.put_matrix("calibration_quantiles", &Matrix::from_rows(&columns.iter().map(row).collect::<Vec<_>>()));
+        arrays.put_matrix(
+            "calibration_quantiles",
+            &Matrix::from_rows(&columns.iter().map(row).collect::<Vec<_>>()),
+        );
     }
     if let Some(limits) = limits {
         let row = |l: &Limits| [l.lower, l.upper, f64::from(u8::from(l.whole))];
@@ -40,7 +43,10 @@ pub(super) fn put(filling: &Filling, arrays: &mut Arrays) {
             let r = &c.regression;
             [c.column as f64, c.width as f64, c.denominator, r.loo, r.share, r.level]
         };
-        arrays.put_matrix("correction_columns", &Matrix::from_rows(&columns.iter().map(row).collect::<Vec<_>>()));
+        arrays.put_matrix(
+            "correction_columns",
+            &Matrix::from_rows(&columns.iter().map(row).collect::<Vec<_>>()),
+        );
         for (k, column) in columns.iter().enumerate() {
             let ColumnCorrection { landmarks, projection, regression, .. } = column;
             arrays.put_matrix(&format!("correction_{k}_landmarks"), landmarks);
@@ -147,7 +153,9 @@ fn take_correction(arrays: &mut Arrays, d: usize) -> Result<Correction, Error> {
             && finite(landmarks.as_slice())
             && finite(projection.as_slice())
             && regression.mean.len() == regression.variance.len()
-            && [&regression.mean, &regression.variance, &regression.scale].into_iter().all(|v| of_features(v))
+            && [&regression.mean, &regression.variance, &regression.scale]
+                .into_iter()
+                .all(|v| of_features(v))
             && regression.variance.iter().all(|v| *v >= 0.0);
         if !fits {
             return Err(broken("correction_columns"));

@@ -177,7 +177,7 @@ struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    /// So many more steps are to be done.
+    /// This many more steps are to be done.
     fn expect(&self, steps: usize) {
         self.total.store(self.done.load(Ordering::Relaxed) + steps, Ordering::Relaxed);
     }
