@@ -502,7 +502,9 @@ impl Maximize<'_> {
             // that would take the noise below its floor: held there, it is no ascent.
             let scale = m.mean_scale();
             let alpha = if psi.iter().any(|v| v / scale < self.floor) { 1.0 } else { scale };
-            psi.iter_mut().for_each(|v| *v /= alpha);
+            for v in &mut psi {
+                *v /= alpha;
+            }
             if q > 0 {
                 self.fold(m, scale / alpha, &mut w, &mut shift);
             }
