@@ -404,30 +404,35 @@ def by_mechanism(found, methods, rng):
 
 
 def coverage(found, methods, rng):
-    """Masks of a table pooled; what intervals of exactly their level would score on as many cells."""
-    out = ["| gaps | method | 50 / 80 / 95 | ±2 at 95 | ±4 at 50 | perfect intervals: ±2, ±4 |", "| --- | --- | --- | --- | --- | --- |"]
-    inside = [f"inside{100 * level:.0f}" for level in LEVELS]
-    for mechanism in tables.MECHANISMS:
-        for method in methods:
-            part = found[(found["mechanism"] == mechanism) & (found["method"] == method) & found["crps"].notna()]
-            if part.empty:
-                continue
+    """Masks of a table pooled: mean coverage over tables, and the share of tables near each level."""
+    inside, near = [f"inside{100 * level:.0f}" for level in LEVELS], ((0.95, 2), (0.5, 4))
+    kinds = [m for m in tables.MECHANISMS if m in set(found["mechanism"])]
+    head = [f"| {' | '.join(['method', *kinds])} |", "| --- " * (1 + len(kinds)) + "|"]
+    means, shares = [], []
+    for method in methods:
+        mean, share = [method], [method]
+        for kind in kinds:
+            part = found[(found["mechanism"] == kind) & (found["method"] == method) & found["crps"].notna()]
             pooled = part.groupby("table")[["cells", *inside]].sum()
-            n = pooled["cells"].to_numpy().astype(int)
-            share = {level: 100 * pooled[column].to_numpy() / n for level, column in zip(LEVELS, inside, strict=True)}
-            said = " / ".join(f"{share[level].mean():.1f}" for level in LEVELS)
-            near = [100 * np.mean(np.abs(share[level] - 100 * level) <= points) for level, points in ((0.95, 2), (0.5, 4))]
-            perfect = [
-                100 * np.mean(np.abs(rng.binomial(n, level, (2000, len(n))) / n - level) <= points / 100)
-                for level, points in ((0.95, 2), (0.5, 4))
-            ]
-            out.append(f"| {mechanism} | {method} | {said} | {near[0]:.0f} % | {near[1]:.0f} % | {perfect[0]:.0f}, {perfect[1]:.0f} % |")
-    return out
+            rate = dict(zip(LEVELS, 100 * pooled[inside].to_numpy().T / pooled["cells"].to_numpy(), strict=True))
+            mean.append(" / ".join(f"{rate[level].mean():.1f}" for level in LEVELS) if len(part) else "")
+            hits = [f"{100 * np.mean(np.abs(rate[level] - 100 * level) <= points):.0f}" for level, points in near]
+            share.append(f"{', '.join(hits)} %" if len(part) else "")
+        means.append(f"| {' | '.join(mean)} |")
+        shares.append(f"| {' | '.join(share)} |")
+    perfect = ["*intervals of exactly their level*"]
+    for kind in kinds:  # binomial noise alone, on the cells of the reference
+        n = found[(found["mechanism"] == kind) & (found["method"] == REFERENCE)].groupby("table")["cells"].sum().to_numpy().astype(int)
+        hits = [np.abs(rng.binomial(n, level, (2000, len(n))) / n - level) <= points / 100 for level, points in near]
+        perfect.append(f"{', '.join(f'{100 * each.mean():.0f}' for each in hits)} %")
+    title = "Coverage of 50, 80 and 95 % intervals, in %, mean over tables:"
+    second = "Tables whose coverage is within 2 points of 95 %, and within 4 points of 50 %:"
+    return [title, "", *head, *means, "", second, "", *head, *shares, f"| {' | '.join(perfect)} |"]
 
 
 def each_table(found):
     """Ours beside the reference and the best peer, worst table first."""
-    out = ["| table | cells | RMSE | CRPS | best peer, RMSE | s |", "| --- | --- | --- | --- | --- | --- |"]
+    out = ["| table | size | RMSE | CRPS | best peer, RMSE | s |", "| --- | --- | --- | --- | --- | --- |"]
     mine = {what: np.exp(by_table(found, OURS, what)) for what in ("rmse", "crps")}
     peers = [m for m in found["method"].unique() if not m.startswith("covary")]
     theirs = pd.DataFrame({m: np.exp(by_table(found, m, "rmse")) for m in peers})
