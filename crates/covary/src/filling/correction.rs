@@ -326,7 +326,9 @@ impl Correction {
     /// Corrects cells that the Gaussian filled, all gaps of `data`.
     pub(crate) fn correct(&self, data: &Dataset, cells: &mut [FilledCell]) {
         let mut filled = data.values().clone();
-        cells.iter().for_each(|cell| filled[(cell.row, cell.column)] = cell.mean);
+        for cell in &*cells {
+            filled[(cell.row, cell.column)] = cell.mean;
+        }
         let of_column: Vec<Vec<usize>> = {
             let mut of_column = vec![Vec::new(); data.n_columns()];
             cells.iter().enumerate().for_each(|(k, cell)| of_column[cell.column].push(k));

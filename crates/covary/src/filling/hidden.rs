@@ -103,7 +103,9 @@ pub fn hide_as_gaps_lie(data: &Dataset, hiding: &Hiding) -> Result<HiddenSet, Er
         if taken.is_empty() || taken.len() + gaps_of(i) >= d {
             continue;
         }
-        taken.iter().for_each(|j| cells[i * d + j] = f64::NAN);
+        for j in &taken {
+            cells[i * d + j] = f64::NAN;
+        }
         hidden += taken.len();
         touched.push(i);
     }
@@ -139,7 +141,9 @@ fn give_back(data: &Dataset, cells: &mut [f64], rows: &[usize], fewest: usize) {
         let mut values = (0..data.n_rows()).map(|i| cells[i * d + j]).filter(|v| !v.is_nan());
         let first = values.next();
         if values.all(|v| Some(v) == first) {
-            rows.iter().for_each(|&i| cells[i * d + j] = data.row(i)[j]);
+            for &i in rows {
+                cells[i * d + j] = data.row(i)[j];
+            }
         }
     }
 }

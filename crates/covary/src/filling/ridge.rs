@@ -106,7 +106,9 @@ pub fn regress(features: &Matrix, residuals: &[f64], sds: &[f64]) -> Result<Regr
     let least = LEAST_SQUARE * median(&ratios);
     let mut target: Vec<f64> = ratios.iter().map(|r| r.max(least).ln()).collect();
     let center = target.iter().sum::<f64>() / target.len() as f64;
-    target.iter_mut().for_each(|t| *t -= center);
+    for t in &mut target {
+        *t -= center;
+    }
     let scale = rotated.fit(&target, &FOR_SCALE);
     let scaled = scale.loo < SCALE_GAIN * mean_square(&target);
     let mut found = Regression {

@@ -37,13 +37,17 @@ pub fn crps(value: f64, mean: f64, sd: f64) -> f64 {
 /// with gaps. They sum to one.
 pub fn weights_by_gaps(columns: &[usize], gaps: &[usize]) -> Vec<f64> {
     let mut hidden = vec![0.0; gaps.len()];
-    columns.iter().for_each(|&j| hidden[j] += 1.0);
+    for &j in columns {
+        hidden[j] += 1.0;
+    }
     let mut weights: Vec<f64> = columns.iter().map(|&j| gaps[j] as f64 / hidden[j]).collect();
     let total: f64 = weights.iter().sum();
     if total == 0.0 {
         return vec![1.0 / columns.len() as f64; columns.len()];
     }
-    weights.iter_mut().for_each(|w| *w /= total);
+    for w in &mut weights {
+        *w /= total;
+    }
     weights
 }
 

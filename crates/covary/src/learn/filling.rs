@@ -28,6 +28,8 @@ const FEW_BELOW: [f64; 2] = [1.0, 0.1];
 const FEW_ABOVE: [f64; 1] = [30.0];
 /// Observed cells from which on two sets are enough to choose.
 const FOR_TWO_SETS: usize = 2000;
+/// Sets that calibrate other families.
+const FEW_SETS: usize = 4;
 /// Fewest distinct hidden cells to choose by, and to calibrate by [M 4.1.4].
 const TO_CHOOSE: usize = 30;
 const TO_CALIBRATE: usize = 10;
@@ -174,7 +176,13 @@ impl Request {
         data: &Dataset,
         watch: &dyn Watch,
     ) -> Result<(), Error> {
-        let sets = sets(data, sets_of(data), learned.fewest_cells(), self.seed)?;
+        let (mut n_sets, most) = sets_of(data);
+        if self.family != Family::Gaussian {
+            // Other fits take longer, and a sampler is not run again and again.
+            let samples = learned.method.to_method().is_ok_and(|method| matches!(method, Method::Gibbs(_)));
+            n_sets = n_sets.min(if samples { 1 } else { FEW_SETS });
+        }
+        let sets = sets(data, (n_sets, most), learned.fewest_cells(), self.seed)?;
         let correction = match learned.linear() {
             Ok(fit) if correct && !sets.is_empty() => {
                 Correction::learn(&fit.model, data, &most_gaps(&gaps(data)), Widths::Best, self.seed)?

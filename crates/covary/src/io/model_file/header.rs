@@ -296,6 +296,7 @@ fn log_density() -> Score {
     Score::LogDensity
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
 fn is_log_density(score: &Score) -> bool {
     *score == Score::LogDensity
 }
