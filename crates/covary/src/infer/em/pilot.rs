@@ -42,7 +42,7 @@ impl<'a> PilotStart<'a> {
         Ok(start)
     }
 
-    /// Finds so many eigenpairs, if there are.
+    /// Finds this many eigenpairs, if there are.
     pub(crate) fn know(&mut self, n_known: usize) -> Result<(), Error> {
         let d = self.data.n_columns();
         let wanted = n_known.min(d);
@@ -77,7 +77,7 @@ impl<'a> PilotStart<'a> {
         (&self.leading.values, total / self.data.n_columns() as f64)
     }
 
-    /// PX-EM at `n_components` for so many steps, convergence not asked; `tell` is called after each and may stop it.
+    /// PX-EM at `n_components` for this many steps, convergence not asked; `tell` is called after each and may stop it.
     pub(crate) fn climb(
         &self,
         n_components: usize,

@@ -25,7 +25,7 @@ use rand_chacha::ChaCha8Rng;
 use std::f64::consts::PI;
 use std::ops::Range;
 
-/// Rows are left out in so many parts, or in one where those that are scored are at most this share of the table.
+/// Rows are left out in this many parts, or in one where those that are scored are at most this share of the table.
 const FOLDS: usize = 5;
 const FEW: usize = 10;
 /// Cells, and rows, that are scored at least if there are.

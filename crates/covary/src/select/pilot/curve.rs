@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// Up to this many components every number is scored.
 const ALL: usize = 8;
-/// Otherwise so many evenly spaced intervals first.
+/// Otherwise this many evenly spaced intervals first.
 const INTERVALS: usize = 6;
 
 /// About how many numbers up to `most` are scored.

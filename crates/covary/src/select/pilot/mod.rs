@@ -21,7 +21,7 @@ use crate::model::Truncations;
 use crate::parallel::try_map;
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, LinearGaussian, Spec};
-use bracket::Bracket;
+use bracket::{Bracket, well_observed};
 use curve::Curve;
 use hidden::{HiddenSet, Scoring};
 use std::ops::ControlFlow;
@@ -85,6 +85,7 @@ impl PilotSearch {
         spec: &Spec,
         watch: &(dyn Fn(usize, usize) -> ControlFlow<()> + Sync),
     ) -> Result<Option<HeldOut>, Error> {
+        let data = &*well_observed(data)?;
         let bracket = Bracket::of(data, spec, self.max_components);
         if bracket.cap == 0 {
             return Ok(None);
@@ -177,7 +178,7 @@ struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    /// So many more steps are to be done.
+    /// This many more steps are to be done.
     fn expect(&self, steps: usize) {
         self.total.store(self.done.load(Ordering::Relaxed) + steps, Ordering::Relaxed);
     }
