@@ -69,7 +69,7 @@ pub(crate) fn top_eigenpairs(
 
 /// The `k` leading eigenpairs of such an operator after a few passes, however close the eigenvalues are: those far
 /// above the rest are found, of the others some directions that explain nearly as much. `None` if the space has no room
-/// for this many passes.
+/// for that many passes.
 pub(crate) fn leading_ritz_pairs(
     apply: impl FnMut(MatRef<'_, f64>, MatMut<'_, f64>),
     n: usize,

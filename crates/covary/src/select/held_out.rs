@@ -128,7 +128,7 @@ impl HeldOut {
         self.chosen(ChoiceRule::Maximum)
     }
 
-    /// The predictions with this number of components, if they were made.
+    /// The predictions with this many components, if they were made.
     pub fn at(&self, n_components: usize) -> Option<&HeldOutAt> {
         self.by_n_components.iter().find(|at| at.n_components == n_components)
     }

@@ -2,11 +2,26 @@
 
 use crate::infer::PilotStart;
 use crate::{Dataset, Error, Spec};
+use std::borrow::Cow;
 
 /// Smallest eigenvalue: with gaps a covariance need not be positive.
 const LEAST: f64 = 1e-4;
 /// Eigenpairs that are searched first where all of them would take long.
 const FIRST: usize = 24;
+
+/// The table without columns that have less than a tenth of the cells of the one in the middle: a column with fewer cells than
+/// components is explained by any of them, which is no reason to learn less of the others.
+pub(super) fn well_observed(data: &Dataset) -> Result<Cow<'_, Dataset>, Error> {
+    let observed = data.n_observed_by_column();
+    let mut sorted = observed.to_vec();
+    sorted.sort_unstable();
+    let least = sorted[sorted.len() / 2].div_ceil(10);
+    if sorted[0] >= least {
+        return Ok(Cow::Borrowed(data));
+    }
+    let kept: Vec<usize> = (0..observed.len()).filter(|&j| observed[j] >= least).collect();
+    data.of_columns(&kept).map(Cow::Owned)
+}
 
 /// The range of numbers of components of a table.
 pub(super) struct Bracket {
@@ -18,10 +33,9 @@ impl Bracket {
     pub(super) fn of(data: &Dataset, spec: &Spec, max_components: Option<usize>) -> Self {
         let columns = spec.max_components(data.n_columns());
         let rows = data.n_informative_rows().saturating_sub(2);
-        // The column in the middle: one that is hardly ever observed is no reason to learn nothing of the others.
-        let mut observed = data.n_observed_by_column().to_vec();
-        observed.sort_unstable();
-        let cells = (0.9 * observed[observed.len() / 2] as f64) as usize;
+        // Of the column with fewest cells a tenth is hidden, too.
+        let fewest = data.n_observed_by_column().iter().copied().min().unwrap_or(0);
+        let cells = 9 * fewest / 10;
         let room = columns.min(rows).min(cells.saturating_sub(2));
         Self { cap: max_components.map_or(room, |most| most.min(room)) }
     }

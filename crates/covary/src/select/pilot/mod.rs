@@ -21,7 +21,7 @@ use crate::model::Truncations;
 use crate::parallel::try_map;
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, LinearGaussian, Spec};
-use bracket::Bracket;
+use bracket::{Bracket, well_observed};
 use curve::Curve;
 use hidden::{HiddenSet, Scoring};
 use std::ops::ControlFlow;
@@ -38,7 +38,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// assert!(found.at(11).unwrap().shortfall > 3.0 * found.at(11).unwrap().shortfall_error);
 /// # Ok::<(), covary::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct PilotSearch {
     /// What the number is for: numbers below the best need not be scored if the best is to fill gaps.
     pub purpose: Purpose,
@@ -48,11 +48,6 @@ pub struct PilotSearch {
     pub seed: u64,
 }
 
-impl Default for PilotSearch {
-    fn default() -> Self {
-        Self { purpose: Purpose::default(), max_components: None, seed: 0 }
-    }
-}
 
 /// Fewer hidden cells than this tell nothing.
 const FEWEST_CELLS: usize = 20;
@@ -85,6 +80,7 @@ impl PilotSearch {
         spec: &Spec,
         watch: &(dyn Fn(usize, usize) -> ControlFlow<()> + Sync),
     ) -> Result<Option<HeldOut>, Error> {
+        let data = &*well_observed(data)?;
         let bracket = Bracket::of(data, spec, self.max_components);
         if bracket.cap == 0 {
             return Ok(None);
