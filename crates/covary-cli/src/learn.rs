@@ -231,12 +231,11 @@ fn filling_words(filling: &Filling) -> Option<String> {
         match tried.candidate {
             Candidate::PseudoRows(n) if tried == first => default = Some((n, tried.crps)),
             Candidate::PseudoRows(n) if tried.taken => chosen = Some((n, tried.crps)),
-            Candidate::PseudoRows(_) => {}
             Candidate::Correction if tried.taken => {
                 let Gain { mean, standard_error } = tried.gain;
                 words.push(format!("a nonlinear correction (CRPS lower by {mean:.3} ± {standard_error:.3})"));
             }
-            Candidate::Correction | Candidate::ColumnMeans => {}
+            _ => {}
         }
     }
     let (n, crps) = default?;

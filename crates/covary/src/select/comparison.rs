@@ -32,7 +32,6 @@ pub struct Compare {
     pub seed: u64,
 }
 
-
 /// Components tried by all criteria where nothing else was asked for.
 const MOST_TRIED: usize = 10;
 

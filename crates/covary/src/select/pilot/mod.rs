@@ -48,7 +48,6 @@ pub struct PilotSearch {
     pub seed: u64,
 }
 
-
 /// Fewer hidden cells than this tell nothing.
 const FEWEST_CELLS: usize = 20;
 /// Steps of a pilot, and of one of a small table: superfluous components converge slowly, and none has to.
