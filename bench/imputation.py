@@ -183,7 +183,8 @@ def in_r(method):
             words = ["Rscript", HERE / "imputation.R", method, given, drawn, str(seed)]
             said = subprocess.run(words, capture_output=True, text=True)
             if said.returncode:
-                raise RuntimeError((said.stderr.strip().splitlines() or [f"signal {-said.returncode}"])[-1])
+                words = [line for line in said.stderr.splitlines() if line.strip() and line != "Execution halted"]
+                raise RuntimeError((words or [f"signal {-said.returncode}"])[-1])
             draws = pd.read_csv(drawn, header=None).to_numpy(float).reshape(-1, *x.shape)
         fill.seconds = float(said.stdout.split()[-1])
         return draws.mean(0), draws if len(draws) > 1 else None

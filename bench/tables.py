@@ -19,7 +19,7 @@ import pandas as pd
 
 ROWS, COLUMNS, DISTINCT = 500, 40, 5
 
-# Tables of which nothing was looked at before the default of `Imputer` was settled, and what to leave out of each:
+# Tables that the notes on the design of `Imputer`'s default do not name, and what to leave out of each:
 # numbers that name or date a row, and copies of a column in other units.
 FRESH = {
     "pydataset/Ecdat/Airline": ["airline", "year"],
