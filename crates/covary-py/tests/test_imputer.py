@@ -28,6 +28,9 @@ def test_gaps_are_filled_better_than_by_means(estimator, wine, wine_gaps, hidden
     # 228 cells: 0.95 ± 3 standard errors, less what parameters taken as known cost on 178 rows.
     assert 0.88 < inside < 0.995
     assert (lower[~hidden] == wine_gaps[~hidden]).all()
+    plain = covary.Imputer(estimator or "gaussian", calibrate=False, bounds=None).fit(wine_gaps)
+    filled, std = plain.transform(wine_gaps, return_std=True)
+    _, upper = plain.interval(wine_gaps, 0.95)
     assert np.allclose((upper - filled)[hidden], 1.959964 * std[hidden], rtol=1e-6)
 
 
@@ -91,7 +94,7 @@ def test_other_marks_of_a_gap(wine_gaps):
 
 
 def test_new_rows(wine_gaps):
-    imputer = covary.Imputer().fit(wine_gaps[:150])
+    imputer = covary.Imputer(bounds=None).fit(wine_gaps[:150])
     assert np.isfinite(imputer.transform(wine_gaps[150:])).all()
     only = np.full((1, 13), np.nan)
     assert np.allclose(imputer.transform(only), imputer.estimator_.mean_)

@@ -29,6 +29,7 @@ class Request(TypedDict, total=False):
     options: dict[str, Any] | None
     rotation: str | None
     seed: int
+    filling: tuple[bool, bool, bool]
     as_is: bool
     in_steps: bool
     rank: int | None

@@ -34,32 +34,45 @@ pub fn calibrate(residuals: &[(usize, f64)], n_columns: usize) -> Vec<Quantiles>
     let size = |i: usize| residuals[i].1.abs().min(LARGEST);
     order.sort_by(|&a, &b| size(a).total_cmp(&size(b)));
     let levels: [f64; KNOTS] = std::array::from_fn(|k| 2.0 * super::score::cdf(place(k)) - 1.0);
-    let column = |j: usize| {
-        let weight = |i: usize| f64::from(u8::from(residuals[i].0 == j)) + POOL / n as f64;
-        let (mut total, mut squares) = (0.0, 0.0);
-        for &i in &order {
-            total += weight(i);
-            squares += weight(i) * weight(i);
-        }
+    // Where each column's own residuals stand in that order.
+    let mut own: Vec<Vec<usize>> = vec![Vec::new(); n_columns];
+    for (rank, &i) in order.iter().enumerate() {
+        own[residuals[i].0].push(rank);
+    }
+    let shared = POOL / n as f64;
+    let column = |own: &Vec<usize>| {
+        let mine = own.len() as f64;
+        let total = POOL + mine;
+        let squares = mine * (1.0 + shared).powi(2) + (n as f64 - mine) * shared * shared;
         let effective = total * total / squares;
+        // The cumulative weight at the middle of the residual of this rank: increasing, so that it can be searched.
+        let middle = |rank: usize| {
+            let before = own.partition_point(|&r| r < rank) as f64;
+            let weight = shared + f64::from(u8::from(own.binary_search(&rank).is_ok()));
+            (shared * rank as f64 + before + 0.5 * weight) / total
+        };
+        let at = |rank: usize| (middle(rank), size(order[rank]));
         let mut knots = [0.0; KNOTS];
         let mut inside: Option<usize> = None;
-        // The two neighbors among (0, 0) and the residuals in ascending order.
-        let (mut low, mut high, mut next, mut sum) = ((0.0, 0.0), (0.0, 0.0), 0, 0.0);
         for k in 0..KNOTS {
             let level = (levels[k] * (1.0 + 1.0 / effective)).min(1.0);
-            while high.0 < level && next < n {
-                let i = order[next];
-                sum += weight(i);
-                (low, high) = (high, ((sum - 0.5 * weight(i)) / total, size(i)));
-                next += 1;
+            // The first residual whose weight reaches the level.
+            let (mut first, mut last) = (0, n);
+            while first < last {
+                let rank = (first + last) / 2;
+                if middle(rank) < level {
+                    first = rank + 1;
+                } else {
+                    last = rank;
+                }
             }
-            knots[k] = if level <= high.0 {
+            knots[k] = if first < n {
                 inside = Some(k);
+                let (low, high) = (if first == 0 { (0.0, 0.0) } else { at(first - 1) }, at(first));
                 low.1 + (high.1 - low.1) * (level - low.0) / (high.0 - low.0)
             } else {
                 let ratio = inside.map_or(1.0, |e| knots[e] / place(e));
-                high.1.max(place(k) * ratio)
+                at(n - 1).1.max(place(k) * ratio)
             };
             if k > 0 {
                 knots[k] = knots[k].max(knots[k - 1]);
@@ -67,7 +80,7 @@ pub fn calibrate(residuals: &[(usize, f64)], n_columns: usize) -> Vec<Quantiles>
         }
         Quantiles::new(knots).expect("ascending, of finite residuals")
     };
-    (0..n_columns).map(column).collect()
+    own.iter().map(column).collect()
 }
 
 impl From<Quantiles> for ColumnCalibration {

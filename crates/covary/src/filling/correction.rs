@@ -331,7 +331,11 @@ impl Correction {
         }
         let of_column: Vec<Vec<usize>> = {
             let mut of_column = vec![Vec::new(); data.n_columns()];
-            cells.iter().enumerate().for_each(|(k, cell)| of_column[cell.column].push(k));
+            // A row of only gaps has nothing to be corrected by.
+            let seen = |cell: &FilledCell| data.row(cell.row).iter().any(|v| !v.is_nan());
+            for (k, cell) in cells.iter().enumerate().filter(|(_, cell)| seen(cell)) {
+                of_column[cell.column].push(k);
+            }
             of_column
         };
         let seen = &*cells;

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._threads import n_threads
 from ..exceptions import DataError
 from . import _model, _style
 
@@ -98,17 +99,18 @@ def intervals_data(estimator: Any, X: ArrayLike, X_true: ArrayLike, *, level: fl
         raise DataError(
             "X and X_true differ in cells that both have: they must be one table, with and without gaps"
         )
-    filled, reach = model._filled(rows, own=False, return_std=True, level=float(level))
+    filled = model._filled(rows, own=False, return_std=False)
+    low, high = model._model.intervals(rows, float(level), False, n_threads())
     row, column = np.nonzero(np.isnan(rows) & ~np.isnan(whole))
     sd = _model.deviations(model)[column]
-    known = (sd > 0.0) & np.isfinite(reach[row, column])
+    known = (sd > 0.0) & np.isfinite(low[row, column])
     left_out = int(len(row) - known.sum())
     row, column, sd = row[known], column[known], sd[known]
     if len(row) == 0:
         raise DataError("no cell with an interval is missing in X and known in X_true")
     value, truth = filled[row, column], whole[row, column]
-    spread = reach[row, column]
-    inside = np.abs(truth - value) <= spread
+    low, high = low[row, column], high[row, column]
+    inside = (low <= truth) & (truth <= high)
     center = np.asarray(model.mean_, dtype=np.float64)[column]
     predicted = (value - center) / sd
     by = np.argsort(predicted, kind="stable")
@@ -116,8 +118,8 @@ def intervals_data(estimator: Any, X: ArrayLike, X_true: ArrayLike, *, level: fl
         row=row[by],
         column=column[by],
         predicted=predicted[by],
-        lower=(predicted - spread / sd)[by],
-        upper=(predicted + spread / sd)[by],
+        lower=((low - center) / sd)[by],
+        upper=((high - center) / sd)[by],
         truth=((truth - center) / sd)[by],
         inside=inside[by],
         level=float(level),

@@ -14,6 +14,8 @@ const SHARE: f64 = 0.1;
 const MOST_SETS: f64 = 5.0;
 /// Beyond this many cells only some rows hide theirs.
 const ENOUGH: f64 = 10_000.0;
+/// Rows that hide cells, at least, if there are that many.
+const FEWEST_ROWS: f64 = 200.0;
 /// Cells that a column keeps.
 const KEPT: usize = 3;
 
@@ -38,8 +40,12 @@ impl HiddenSet {
         let mut cells: Vec<Vec<usize>> = vec![Vec::new(); n_sets];
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut candidates = Vec::new();
+        // Long tables hide cells of some rows, wide ones some cells of many: rows are the independent units.
+        let enough = (ENOUGH / expected).min(1.0);
+        let taken = enough.max(FEWEST_ROWS / data.n_rows() as f64).min(1.0);
+        let share = SHARE * enough / taken;
         for i in 0..data.n_rows() {
-            if expected > ENOUGH && rng.random::<f64>() * expected >= ENOUGH {
+            if rng.random::<f64>() >= taken {
                 continue;
             }
             let row = data.row(i);
@@ -47,7 +53,7 @@ impl HiddenSet {
             candidates.extend((0..d).filter(|&j| !row[j].is_nan()));
             let n_observed = candidates.len();
             for (cells, left) in cells.iter_mut().zip(&mut left) {
-                let wanted = SHARE * n_observed as f64;
+                let wanted = share * n_observed as f64;
                 let by_lot = usize::from(rng.random::<f64>() < wanted.fract());
                 let mut wanted = (wanted as usize + by_lot).min(n_observed.saturating_sub(1));
                 while wanted > 0 && !candidates.is_empty() {
