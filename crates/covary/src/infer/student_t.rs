@@ -19,15 +19,16 @@ use statrs::function::gamma::digamma;
 /// EM as [`Em`] does it, rows weighted by ⟨u⟩; ν is the most likely one at every step, unless it is given.
 ///
 /// ```
-/// use covary::{data::{simulate, Shape}, infer::StudentT, Dataset, Estimator, Spec};
-/// let (clean, truth) = simulate::ppca(Shape { rows: 500, columns: 6, n_components: 1 }, /* seed */ 3);
+/// use covary::{data::{simulate, Shape}, infer::{Spectral, StudentT}, Dataset, Estimator, Spec};
+/// let (clean, _) = simulate::ppca(Shape { rows: 200, columns: 6, n_components: 1 }, /* seed */ 3);
+/// let without = Spectral::default().fit(&clean, &Spec::ppca(1))?.model;
 /// let mut values = clean.values().clone();
 /// values.row_mut(0).copy_from_slice(&[500.0, -500.0, 0.0, 0.0, 0.0, 0.0]);
 /// let table = Dataset::new(values)?;
 /// let model = StudentT::default().fit(&table, &Spec::ppca(1))?.model;
 /// assert!(model.outlyingness(&table)?[0].weight() < 0.01);
-/// let cosine: f64 = model.components().row(0).iter().zip(truth.components().row(0)).map(|(a, b)| a * b).sum();
-/// assert!(cosine.abs() > 0.999, "{cosine}");
+/// let cosine: f64 = model.components().row(0).iter().zip(without.components().row(0)).map(|(a, b)| a * b).sum();
+/// assert!(cosine > 0.99);
 /// # Ok::<(), covary::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]

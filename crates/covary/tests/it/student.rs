@@ -129,7 +129,7 @@ fn golden_degrees_of_freedom() {
     check("μ", model.mean(), &want["mu"], 1e-5);
 }
 
-/// Rows of a plane in ten columns, with 5 % of them replaced by noise of thirty times their size.
+/// Rows of a plane in ten columns, with 5 % of them replaced by noise of standard deviation 60.
 fn with_outliers(seed: u64) -> (Dataset, LinearGaussian) {
     let (clean, truth) = simulate::ppca(Shape { rows: 600, columns: 10, n_components: 2 }, seed);
     let mut rng = ChaCha8Rng::seed_from_u64(seed + 100);
