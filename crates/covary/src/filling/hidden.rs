@@ -56,6 +56,10 @@ pub(crate) fn sets_of(data: &Dataset) -> (usize, usize) {
     if data.n_rows() > MANY_ROWS {
         return (1, CELLS);
     }
+    // One set of a wide table has more cells than all of a small one.
+    if data.n_observed() > 10 * CELLS {
+        return (1, usize::MAX);
+    }
     (CELLS.div_ceil(data.n_observed().max(1)).clamp(FEWEST_SETS, MOST_SETS), usize::MAX)
 }
 

@@ -53,6 +53,9 @@ const FEWEST_CELLS: usize = 20;
 /// Steps of a pilot, and of one of a small table: superfluous components converge slowly, and none has to.
 const STEPS: usize = 4;
 const SMALL: (usize, usize) = (50_000, 6);
+/// Columns for each row beyond which the start says little, and the steps then: with 4 of them 100 × 20000 had 10, or none, of its
+/// 5 components.
+const WIDE: (usize, usize) = (20, 20);
 /// Steps of a factor analysis, whose start is close.
 const FACTOR_STEPS: usize = 8;
 /// Hidden cells wanted; fewer of a factor analysis, of which every number has to be fitted.
@@ -124,7 +127,12 @@ impl PilotSearch {
         let n_known = bracket.n_known();
         let mut starts = try_map(sets.len(), |s| PilotStart::new(&sets[s].visible, &pilot_spec, n_known))?;
         let mut h = bracket.components(&mut starts[0], &sets[0].visible)?;
-        let steps = if data.n_rows() * data.n_columns() <= SMALL.0 { SMALL.1 } else { STEPS };
+        let (n, d) = (data.n_rows(), data.n_columns());
+        let steps = match n * d {
+            cells if cells <= SMALL.0 => SMALL.1,
+            _ if d > WIDE.0 * n => WIDE.1,
+            _ => STEPS,
+        };
         let mut curve = loop {
             progress.expect(sets.len() * steps + curve::n_scored(h));
             starts.iter_mut().try_for_each(|start| start.know(h))?;
