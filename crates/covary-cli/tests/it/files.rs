@@ -208,7 +208,7 @@ fn temporary_files(root: &Path) -> Vec<String> {
 fn a_sample_stops_at_signals_and_leaves_nothing_behind() {
     let folder = fitted();
     let root = folder.path();
-    let call = "sample wine.covary --rows 99999999999 -o s.csv";
+    let call = "sample wine.covary --rows 20000000 -o s.csv";
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let (got, err) = signaled(root, call, signal);
         assert_eq!(got, Some(code), "{signal}: {err}");

@@ -45,7 +45,7 @@ impl HiddenSet {
         let taken = enough.max(FEWEST_ROWS / data.n_rows() as f64).min(1.0);
         let share = SHARE * enough / taken;
         for i in 0..data.n_rows() {
-            if rng.random::<f64>() >= taken {
+            if taken < 1.0 && rng.random::<f64>() >= taken {
                 continue;
             }
             let row = data.row(i);
