@@ -131,12 +131,12 @@ fn time(n: usize, d: usize, q: usize, gaps: &str, family: &str) -> Answer {
     };
     let table = if gaps > 0.0 { simulate::hide(&whole, gaps, 2) } else { whole };
     let (best, fewest, seconds) = choose(&table, &spec)?;
-    let fit = fit_seconds(&table, &Spec { n_components: fewest, ..spec })?;
     println!(
-        "{n} × {d}, {q} components, gaps {gaps}, {family}: best {best}, fewest {fewest}; choice {seconds:.4} s, fit {fit:.4} s, both {:.1} × the fit; peak {} MB",
-        (seconds + fit) / fit,
-        peak_memory() >> 20
+        "{n} × {d}, {q} components, gaps {gaps}, {family}: best {best}, fewest {fewest}; choice {seconds:.4} s"
     );
+    let fit = fit_seconds(&table, &Spec { n_components: fewest, ..spec })?;
+    let (both, memory) = ((seconds + fit) / fit, peak_memory() >> 20);
+    println!("    fit {fit:.4} s, both {both:.1} × the fit; peak {memory} MB");
     Ok(())
 }
 

@@ -30,6 +30,10 @@ impl Default for HeldOutOptions {
 /// the density.
 const PLAIN: f64 = 0.6;
 
+/// A share of the best CRPS that is no difference: superfluous components predict so nearly the same that chance decides, and take
+/// long to fit.
+const NEGLIGIBLE: f64 = 5e-4;
+
 /// What predictions of hidden cells are scored by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Score {
@@ -76,7 +80,7 @@ pub enum ChoiceRule {
     /// one component has 90 % of the variance; in 200 instead of 160 where it has 99 %.)
     #[default]
     OneStandardError,
-    /// The best mean; of equal ones the fewest components.
+    /// The best mean; of those that differ by less than 0.05 % of their CRPS the fewest components.
     Maximum,
 }
 
@@ -135,9 +139,14 @@ impl HeldOut {
 
     /// The number of components the rule prefers.
     pub fn chosen(&self, rule: ChoiceRule) -> usize {
+        let least = match self.score {
+            Score::Crps => self.by_n_components.iter().map(|at| at.mean).fold(f64::INFINITY, f64::min),
+            // A density has no zero to be a share of.
+            Score::LogDensity => 0.0,
+        };
         let slack = |at: &HeldOutAt| match rule {
-            ChoiceRule::OneStandardError => at.shortfall_error,
-            ChoiceRule::Maximum => 0.0,
+            ChoiceRule::OneStandardError => at.shortfall_error.max(NEGLIGIBLE * least),
+            ChoiceRule::Maximum => NEGLIGIBLE * least,
         };
         let chosen = self
             .by_n_components
