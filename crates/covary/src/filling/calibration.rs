@@ -59,7 +59,7 @@ pub fn calibrate(residuals: &[(usize, f64)], n_columns: usize) -> Vec<Quantiles>
             // The first residual whose weight reaches the level.
             let (mut first, mut last) = (0, n);
             while first < last {
-                let rank = (first + last) / 2;
+                let rank = usize::midpoint(first, last);
                 if middle(rank) < level {
                     first = rank + 1;
                 } else {
