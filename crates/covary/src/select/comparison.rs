@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 /// assert!(comparison.to_string().starts_with("2 components, selected by "));
 /// # Ok::<(), covary::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Compare {
     /// Most components tried; as many as the table has room for if it is less. `None` is 10, and for held-out cells as many as
     /// predict best.
@@ -30,12 +30,6 @@ pub struct Compare {
     pub sample: Option<ReversibleJump>,
     /// Seed of the hidden cells and of the permuted copies.
     pub seed: u64,
-}
-
-impl Default for Compare {
-    fn default() -> Self {
-        Self { max_components: None, standardize: false, sample: None, seed: 0 }
-    }
 }
 
 /// Components tried by all criteria where nothing else was asked for.

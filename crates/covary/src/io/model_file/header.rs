@@ -345,6 +345,7 @@ fn log_density() -> Score {
     Score::LogDensity
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 fn is_log_density(score: &Score) -> bool {
     *score == Score::LogDensity
 }

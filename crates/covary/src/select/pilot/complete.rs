@@ -171,7 +171,9 @@ impl<'a> Scaled<'a> {
         // Σ y over all rows is 0.
         let mut mean = vec![0.0; d];
         left_out.rows().for_each(|y| mean.iter_mut().zip(y).for_each(|(m, y)| *m -= y));
-        mean.iter_mut().for_each(|m| *m /= n_rows as f64);
+        for m in &mut mean {
+            *m /= n_rows as f64;
+        }
         match &self.products {
             Products::Table => {
                 let m = n_rows as f64;

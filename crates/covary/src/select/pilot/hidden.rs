@@ -67,7 +67,9 @@ impl HiddenSet {
         let d = data.n_columns();
         let hide = |cells: &[usize]| {
             let mut values = copied(data.values().as_slice());
-            cells.iter().for_each(|&at| values[at] = f64::NAN);
+            for &at in cells {
+                values[at] = f64::NAN;
+            }
             Dataset::with_names(Matrix::from_vec(data.n_rows(), d, values)?, data.column_names().to_vec())
         };
         let mut visible = hide(&cells)?;

@@ -38,7 +38,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// assert!(found.at(11).unwrap().shortfall > 3.0 * found.at(11).unwrap().shortfall_error);
 /// # Ok::<(), covary::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PilotSearch {
     /// What the number is for: numbers below the best need not be scored if the best is to fill gaps.
     pub purpose: Purpose,
@@ -46,12 +46,6 @@ pub struct PilotSearch {
     pub max_components: Option<usize>,
     /// Seed of which cells and rows are hidden.
     pub seed: u64,
-}
-
-impl Default for PilotSearch {
-    fn default() -> Self {
-        Self { purpose: Purpose::default(), max_components: None, seed: 0 }
-    }
 }
 
 /// Fewer hidden cells than this tell nothing.

@@ -112,7 +112,9 @@ fn sets_share_no_cell_and_starve_no_row_or_column() {
         let hidden: Vec<usize> =
             { cells }.enumerate().filter(|(_, (v, t))| v.is_nan() && !t.is_nan()).map(|(at, _)| at).collect();
         assert_eq!(hidden.len(), set.n_hidden);
-        hidden.iter().for_each(|&at| times[at] += 1);
+        for &at in &hidden {
+            times[at] += 1;
+        }
         let share = set.n_hidden as f64 / table.n_observed() as f64;
         assert!((share - 0.1).abs() < 0.05, "{share}");
     }
