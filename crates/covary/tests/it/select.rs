@@ -3,8 +3,9 @@
 use covary::data::{Shape, simulate};
 use covary::infer::{Em, Observer, Spectral};
 use covary::select::{
-    ChoiceRule, Criteria, HeldOutOptions, ParallelAnalysis, choose_by_held_out_cells, folds_of_cells,
-    held_out_cells, held_out_cells_observed, hold_out_at, information_criteria, interval_coverage, pool,
+    ChoiceRule, Criteria, HeldOutOptions, ParallelAnalysis, PilotSearch, Purpose, Score,
+    choose_by_held_out_cells, folds_of_cells, held_out_cells, held_out_cells_observed, hold_out_at,
+    information_criteria, interval_coverage, pool,
 };
 use covary::{Dataset, Density, Error, Estimator, Fit, LinearGaussian, Matrix, Spec};
 use std::ops::ControlFlow;
@@ -403,4 +404,93 @@ fn a_straight_line_of_seven_rows_has_a_component_and_noise_has_none() {
         (0..60).filter(|&seed| Request::new(Family::Ppca).learn(&noise(seed)).unwrap().n_components() > 0);
     let found = found.count();
     assert!(found <= 2, "{found} of 60");
+}
+
+/// Components by truncated pilots.
+fn piloted(table: &Dataset, spec: &Spec, rule: ChoiceRule) -> usize {
+    PilotSearch::default().run(table, spec).unwrap().expect("cells to hide").chosen(rule)
+}
+
+#[test]
+fn pilots_find_two_components_with_gaps_and_without_and_none_in_noise() {
+    let white = |seed| simulate::ppca(Shape { rows: 100, columns: 8, n_components: 0 }, seed).0;
+    // The best may have a component too many by chance.
+    for (rule, least) in [(ChoiceRule::OneStandardError, 18), (ChoiceRule::Maximum, 15)] {
+        let find = |table: &dyn Fn(u64) -> Dataset, truth| {
+            times_right(truth, |seed| piloted(&table(seed), &Spec::ppca(0), rule))
+        };
+        let found = [find(&guidance_table, 2), find(&with_gaps, 2), find(&white, 0)];
+        assert!(found.iter().all(|&n| n >= least), "{rule:?}: {found:?}");
+    }
+    // Unequal noise is no component of a factor analysis.
+    let factors = |seed| {
+        let whole = simulate::factor_analysis(Shape { rows: 300, columns: 10, n_components: 2 }, seed).0;
+        simulate::hide(&whole, 0.1, seed)
+    };
+    let found = |seed| piloted(&factors(seed), &Spec::factor_analysis(0), ChoiceRule::OneStandardError);
+    assert!((0..8).filter(|&seed| found(seed) == 2).count() >= 7);
+}
+
+#[test]
+fn pilots_are_not_limited_to_a_few_components() {
+    let whole = simulate::ppca(Shape { rows: 1500, columns: 60, n_components: 24 }, 3).0;
+    let table = simulate::hide(&whole, 0.1, 4);
+    for table in [&whole, &table] {
+        let found = PilotSearch::default().run(table, &Spec::ppca(0)).unwrap().unwrap();
+        assert_eq!((found.best(), found.score, found.limited), (24, Score::Crps, false));
+        assert_eq!(found.chosen(Purpose::Components.rule()), 24);
+        let [less, best] = [23, 24].map(|q| found.at(q).unwrap());
+        assert!(less.shortfall > 5.0 * less.shortfall_error && best.skill > less.skill);
+    }
+    let few = PilotSearch { max_components: Some(5), ..PilotSearch::default() };
+    let found = few.run(&table, &Spec::ppca(0)).unwrap().unwrap();
+    assert_eq!((found.best(), found.limited), (5, true));
+}
+
+#[test]
+fn the_scale_of_the_columns_does_not_change_a_standardized_choice() {
+    let table = with_gaps(5);
+    let mut scaled = table.values().clone();
+    scaled.scale_columns(&[1e-6, 1.0, 1e6, 3.0, 0.1, 2.0, 50.0, 1e3]);
+    let spec = Spec { standardize: true, ..Spec::ppca(0) };
+    let found = |table: &Dataset| PilotSearch::default().run(table, &spec).unwrap().unwrap();
+    let (own, other) = (found(&table), found(&Dataset::new(scaled).unwrap()));
+    for (a, b) in own.by_n_components.iter().zip(&other.by_n_components) {
+        assert!((a.mean - b.mean).abs() < 1e-9 && (a.rmse - b.rmse).abs() < 1e-9, "{a:?} {b:?}");
+    }
+}
+
+#[test]
+fn pilots_do_not_depend_on_threads_and_may_be_stopped() {
+    let long = simulate::ppca(Shape { rows: 3000, columns: 30, n_components: 3 }, 1).0;
+    let factors = Spec::factor_analysis(0);
+    for (table, spec) in [
+        (&long, Spec::ppca(0)),
+        (&simulate::hide(&long, 0.1, 2), Spec::ppca(0)),
+        (&with_gaps(3), Spec::ppca(0)),
+        (&with_gaps(3), factors),
+    ] {
+        let run = |n| on_threads(n, || PilotSearch::default().run(table, &spec).unwrap());
+        assert_eq!(run(1), run(2));
+        let stop = |done, total| {
+            assert!(done <= total);
+            if done == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let stopped = PilotSearch::default().run_observed(table, &spec, &stop);
+        assert_eq!(stopped, Err(Error::Interrupted));
+    }
+}
+
+#[test]
+fn a_hardly_observed_column_has_no_say() {
+    let table = with_gaps(2);
+    let rare = |i: usize, j: usize| match (i, j) {
+        (0 | 1, 8) => i as f64,
+        (_, 8) => f64::NAN,
+        _ => table.values()[(i, j)],
+    };
+    let with_rare = Dataset::new(Matrix::from_fn(200, 9, rare)).unwrap();
+    let spec = Spec { standardize: true, ..Spec::ppca(0) };
+    let found = |table: &Dataset| PilotSearch::default().run(table, &spec).unwrap();
+    assert_eq!(found(&with_rare), found(&table));
 }
