@@ -6,7 +6,7 @@ use crate::work::run;
 use covary::Error;
 use covary::family::Request;
 use covary::learn::Watch;
-use covary::model::{ColumnMap, FilledCell};
+use covary::model::ColumnMap;
 use covary::select::{Compare, ComparisonAt, MixtureSize, ParallelAnalysis};
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -138,12 +138,6 @@ pub(crate) fn pool(py: Python<'_>, estimates: Vec<f64>, variances: Vec<f64>) -> 
     out.set_item("total", pooled.total)?;
     out.set_item("degrees_of_freedom", pooled.degrees_of_freedom)?;
     Ok(out)
-}
-
-/// How far an interval of this level reaches, in standard deviations.
-#[pyfunction]
-pub(crate) fn interval_reach(level: f64) -> PyResult<f64> {
-    FilledCell::normal(0, 0, 0.0, 1.0).reach(level).map_err(of)
 }
 
 /// The cells far beyond all others of their column, one sentence each. Asked before every fit: a table without any is seen

@@ -160,11 +160,10 @@ noise_variance_, loadings_, n_features_in_, feature_names_in_
     def _projected(self, rows: Array) -> Array:
         return self._stream.transform(rows, self.whiten, n_threads())
 
-    def _filled(self, rows: Array, *, own: bool, return_std: bool, level: float | None = None) -> Any:
+    def _filled(self, rows: Array, *, own: bool, return_std: bool) -> Any:
         values, std = self._stream.impute(rows, n_threads())
-        reach = 1.0 if level is None else _covary.interval_reach(level)
         filled = _table.like(values, rows)
-        return (filled, _table.like(reach * std, rows)) if return_std else filled
+        return (filled, _table.like(std, rows)) if return_std else filled
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Not for a stream: a model file would not go on. Pickle it instead.

@@ -1,17 +1,12 @@
 //! The score of predicted cells, and the rule for ties [M 4.2].
 
-use statrs::distribution::{Continuous, ContinuousCDF, Normal};
-use std::f64::consts::PI;
+use crate::linalg::elementary::standard_crps;
+use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Standard deviations below this count as this.
 const SMALLEST: f64 = 1e-9;
 
-/// Density of the standard normal distribution.
-pub(super) fn phi(x: f64) -> f64 {
-    Normal::standard().pdf(x)
-}
-
-/// Its distribution function.
+/// Distribution function of the standard normal.
 pub(super) fn cdf(x: f64) -> f64 {
     Normal::standard().cdf(x)
 }
@@ -29,8 +24,7 @@ pub(super) fn cdf(x: f64) -> f64 {
 /// ```
 pub fn crps(value: f64, mean: f64, sd: f64) -> f64 {
     let s = sd.max(SMALLEST);
-    let w = (value - mean) / s;
-    s * (w * (2.0 * cdf(w) - 1.0) + 2.0 * phi(w) - 1.0 / PI.sqrt())
+    s * standard_crps((value - mean) / s)
 }
 
 /// How much each hidden cell counts: each column as often as it has gaps [M 4.2.2]; all alike if no cell is of a column

@@ -44,10 +44,14 @@ struct Hidden {
     sd: f64,
 }
 
-impl Hidden {
-    fn crps(&self) -> f64 {
-        crps(self.truth, self.mean, self.sd)
-    }
+/// The score of each.
+fn scores(cells: &[Hidden]) -> Vec<f64> {
+    cells.iter().map(|cell| crps(cell.truth, cell.mean, cell.sd)).collect()
+}
+
+/// Their mean by weights that sum to one.
+fn weighted(scores: &[f64], weights: &[f64]) -> f64 {
+    weights.iter().zip(scores).map(|(w, s)| w * s).sum()
 }
 
 /// The first `n` sets of a table; fewer or none where it cannot spare the cells.
@@ -141,15 +145,13 @@ impl Request {
         let mut filling = Filling { tried, correction: None, calibration: None, limits };
         let correct = how.choose && request.family == Family::Gaussian;
         if (how.calibrate || correct) && !data.is_complete() {
-            match request.finish(&mut learned, &mut filling, (correct, how.calibrate), data, watch) {
+            match request.finish(&learned, &mut filling, (correct, how.calibrate), data, watch) {
                 // The model as fitted is worth keeping.
                 Ok(()) | Err(Error::Interrupted) => {}
                 Err(error) => return Err(error),
             }
             if filling.tried.last().is_some_and(|t| t.taken && t.candidate == Candidate::ColumnMeans) {
-                let constants = std::mem::take(&mut learned.constants);
                 learned = request.of_pseudo_rows(COLUMN_MEANS).learn_data(table, map, data, &())?;
-                learned.constants = constants;
             }
         }
         watch.finished(&filling);
@@ -170,7 +172,7 @@ impl Request {
     /// Corrects and calibrates.
     fn finish(
         &self,
-        learned: &mut Learned,
+        learned: &Learned,
         filling: &mut Filling,
         (correct, calibrated): (bool, bool),
         data: &Dataset,
@@ -204,9 +206,9 @@ impl Request {
         let weights = weights_by_gaps(&columns, &gaps(data));
         let mut cells = plain;
         let mut consider = |candidate: Candidate, other: Vec<Hidden>, cells: &mut Vec<Hidden>| {
-            let scores = |cells: &[Hidden]| cells.iter().map(Hidden::crps).collect::<Vec<_>>();
-            let gain = Gain::of(&scores(cells), &scores(&other), &weights);
-            let crps = weights.iter().zip(scores(&other)).map(|(w, s)| w * s).sum();
+            let own = scores(&other);
+            let gain = Gain::of(&scores(cells), &own, &weights);
+            let crps = weighted(&own, &weights);
             // Scores that are not numbers gain nothing.
             let taken = gain.counts();
             filling.tried.push(Tried { candidate, crps, gain, taken });
@@ -320,25 +322,24 @@ fn choose_pseudo_rows(data: &Dataset, seed: u64, watch: &dyn Watch) -> Result<(f
     };
     let columns: Vec<usize> = plain.iter().map(|cell| cell.column).collect();
     let weights = weights_by_gaps(&columns, &gaps(few));
-    let scores = |cells: &[Hidden]| cells.iter().map(Hidden::crps).collect::<Vec<_>>();
-    let mean = |scores: &[f64]| weights.iter().zip(scores).map(|(w, s)| w * s).sum::<f64>();
     let base = scores(&plain);
     let zero = Gain { mean: 0.0, standard_error: 0.0 };
     let candidate = Candidate::PseudoRows(DEFAULT);
-    let mut tried = vec![Tried { candidate, crps: mean(&base), gain: zero, taken: true }];
-    let mut numbers = vec![DEFAULT];
+    let mut tried = vec![Tried { candidate, crps: weighted(&base, &weights), gain: zero, taken: true }];
     for (k, &lambda) in below.iter().chain(above).enumerate() {
         if let Some(cells) = of_candidate(k + 1) {
             let own = scores(&cells);
             let gain = Gain::of(&base, &own, &weights);
             let candidate = Candidate::PseudoRows(lambda);
-            numbers.push(lambda);
-            tried.push(Tried { candidate, crps: mean(&own), gain, taken: false });
+            tried.push(Tried { candidate, crps: weighted(&own, &weights), gain, taken: false });
         }
     }
     let best =
         (0..tried.len()).min_by(|&a, &b| tried[a].crps.total_cmp(&tried[b].crps)).expect("the default");
     tried[best].taken = best == 0 || tried[best].gain.counts();
     let taken = if tried[best].taken { best } else { 0 };
-    Ok((numbers[taken], tried))
+    let Candidate::PseudoRows(pseudo_rows) = tried[taken].candidate else {
+        unreachable!("no other was tried")
+    };
+    Ok((pseudo_rows, tried))
 }
