@@ -39,6 +39,7 @@
 
 mod checksum;
 pub mod data;
+pub mod dynamics;
 mod error;
 pub mod family;
 pub mod filling;
