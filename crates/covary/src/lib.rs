@@ -32,6 +32,7 @@
 //! | [`spec`] | [`Spec`], priors |
 //! | [`infer`] | the methods: [`infer::Spectral`], [`infer::Newton`], [`infer::Em`], … |
 //! | [`ica`] | independent components: FastICA, maximum likelihood |
+//! | [`dynamics`] | rows in time: dynamic factor models, filter, smoother, forecasts |
 //! | [`views`] | several tables about the same rows: canonical correlation |
 //! | [`select`] | how many components, how well intervals are calibrated, whether values are missing at random |
 //! | [`learn`] | from a table to a model that can be kept, by a model's name |

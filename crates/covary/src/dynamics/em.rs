@@ -38,9 +38,8 @@ pub struct DynamicEm {
     /// Precision of the normal prior of coefficients of season and trend about 0, in standard deviations of the column. The
     /// default, 0.01, counts as a hundredth of a cell: it keeps what is hardly observed finite.
     pub ridge: f64,
-    /// Whether mean and covariance of the first state are estimated. For a single sequence the likelihood then grows for ever
-    /// as the covariance shrinks to 0; held, they are those that the factors of the start have in the long run.
-    pub estimate_start: bool,
+    /// The first state of a sequence.
+    pub first_state: FirstState,
     /// Most iterations.
     pub max_iterations: usize,
     /// Stop when the estimated remaining gain is below this many nats in total [M 1.4.5]. 0 runs all iterations.
@@ -51,6 +50,17 @@ pub struct DynamicEm {
     pub init: Option<Box<DynamicFactor>>,
 }
 
+/// How the first state of a sequence is distributed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FirstState {
+    /// As the factors are in the long run; where they grow without bound, estimated.
+    #[default]
+    Stationary,
+    /// With a mean and a covariance of its own. For a single sequence the likelihood grows for ever as that covariance shrinks
+    /// to 0, so that the climb ends slowly: for many sequences.
+    Estimated,
+}
+
 impl Default for DynamicEm {
     fn default() -> Self {
         Self {
@@ -59,7 +69,7 @@ impl Default for DynamicEm {
             season: Season::None,
             trend: false,
             ridge: 0.01,
-            estimate_start: false,
+            first_state: FirstState::Stationary,
             max_iterations: 1000,
             tolerance: 1e-4,
             accelerate: true,
@@ -94,7 +104,7 @@ impl Estimator for DynamicEm {
         let scaled = units.scaled(data)?;
         let problem = Problem { table: &scaled, timeline: &timeline, spec };
         let start = match &self.init {
-            Some(given) => units.of_fit(given),
+            Some(given) => self.started(units.of_fit(given))?,
             None => self.start(&problem)?,
         };
         let mut climb = self.climb(&problem, start, &units, observer)?;
@@ -158,6 +168,16 @@ impl Units {
 }
 
 impl DynamicEm {
+    /// Given parameters with the first state that is asked for.
+    fn started(&self, given: DynamicFactor) -> Result<DynamicFactor, Error> {
+        match given.stationary_covariance() {
+            Some(covariance) if self.first_state == FirstState::Stationary => {
+                given.with_start(Start { mean: vec![0.0; covariance.n_rows()], covariance })
+            }
+            _ => Ok(given),
+        }
+    }
+
     fn check(&self, timeline: &Timeline, spec: &Spec) -> Result<(), Error> {
         let range = |name, value: f64, bound| Err(Error::OutOfRange { name, value, bound });
         if spec.n_components == 0 {
@@ -195,8 +215,7 @@ impl DynamicEm {
         units: &Units,
         observer: &mut dyn Observer,
     ) -> Result<Climb, Error> {
-        let maximize =
-            Maximize { ridge: self.ridge, floor: problem.spec.floor(), estimate_start: self.estimate_start };
+        let maximize = Maximize { ridge: self.ridge, floor: problem.spec.floor(), first: self.first_state };
         let expectation = |model: &DynamicFactor| Moments::new(model, problem.table, problem.timeline);
         // The density of the table's own cells, and of coefficients in its units.
         let ln_scale: Vec<f64> = units.scale.iter().map(|s| s.ln()).collect();
@@ -223,13 +242,13 @@ impl DynamicEm {
                 let first = maximize.step(&model, &moments)?;
                 let first_moments = expectation(&first)?;
                 let second = maximize.step(&first, &first_moments)?;
-                let points = [&model, &first, &second].map(|m| coordinates(m, self.estimate_start));
+                let points = [&model, &first, &second].map(|m| coordinates(m, self.first_state));
                 let mut reached = None;
                 if let [Some(t0), Some(t1), Some(t2)] = &points {
                     let (beyond, rate) = extrapolated(t0, t1, t2);
                     aitken.extrapolate(rate);
-                    if let Some(there) = beyond
-                        .and_then(|t| from_coordinates(&second, &t, self.estimate_start, maximize.floor))
+                    if let Some(there) =
+                        beyond.and_then(|t| from_coordinates(&second, &t, self.first_state, maximize.floor))
                     {
                         let at = expectation(&there)?;
                         if objective(&there, &at) >= objective(&first, &first_moments) {
@@ -408,20 +427,20 @@ fn known(regressors: &Regressors, timeline: &Timeline) -> Matrix {
 
 /// Free parameters in coordinates without bounds: covariances by their Cholesky factors with logarithms of the diagonal, the
 /// noise by logarithms. `None` where a covariance is singular.
-fn coordinates(model: &DynamicFactor, with_start: bool) -> Option<Vec<f64>> {
+fn coordinates(model: &DynamicFactor, first: FirstState) -> Option<Vec<f64>> {
     let mut t = model.transition().as_slice().to_vec();
     t.extend(model.loadings().as_slice());
     t.extend(model.coefficients().as_slice());
     t.extend(noise_of(model).iter().map(|v| v.ln()));
     t.extend(triangle(model.innovation())?);
-    if with_start {
+    if first == FirstState::Estimated {
         t.extend(&model.start().mean);
         t.extend(triangle(&model.start().covariance)?);
     }
     Some(t)
 }
 
-fn from_coordinates(like: &DynamicFactor, t: &[f64], with_start: bool, floor: f64) -> Option<DynamicFactor> {
+fn from_coordinates(like: &DynamicFactor, t: &[f64], first: FirstState, floor: f64) -> Option<DynamicFactor> {
     let mut rest = t;
     let mut take = |n: usize| {
         let (head, tail) = rest.split_at(n);
@@ -441,12 +460,15 @@ fn from_coordinates(like: &DynamicFactor, t: &[f64], with_start: bool, floor: f6
     };
     let k = like.n_components();
     let innovation = from_triangle(take(k * (k + 1) / 2), k);
-    let start = if with_start {
-        let n = like.start().mean.len();
-        let mean = take(n).to_vec();
-        Start { mean, covariance: from_triangle(take(n * (n + 1) / 2), n) }
-    } else {
-        like.start().clone()
+    let n = like.start().mean.len();
+    let start = match first {
+        FirstState::Estimated => {
+            let mean = take(n).to_vec();
+            Start { mean, covariance: from_triangle(take(n * (n + 1) / 2), n) }
+        }
+        FirstState::Stationary => {
+            Start { mean: vec![0.0; n], covariance: stationary(&transition, &innovation)? }
+        }
     };
     DynamicFactor::new(
         transition,

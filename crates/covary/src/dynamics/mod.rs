@@ -11,7 +11,7 @@ mod regressors;
 mod smoother;
 mod timeline;
 
-pub use em::DynamicEm;
+pub use em::{DynamicEm, FirstState};
 pub use model::{DynamicFactor, Factors, Forecast, Start};
 pub use regressors::{Regressors, Season, Trend};
 pub use timeline::{Sequence, Timeline};

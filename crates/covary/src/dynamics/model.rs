@@ -154,6 +154,12 @@ impl DynamicFactor {
         &self.start
     }
 
+    /// The same model with another first state.
+    pub(super) fn with_start(self, start: Start) -> Result<Self, Error> {
+        let Self { transition, innovation, loadings, coefficients, regressors, noise, .. } = self;
+        Self::new(transition, innovation, loadings, coefficients, regressors, noise, start)
+    }
+
     /// Factors.
     pub fn n_components(&self) -> usize {
         self.loadings.n_columns()
@@ -457,24 +463,30 @@ pub(super) fn spectral_radius(a: &Matrix) -> f64 {
     log.exp()
 }
 
-/// `Σ = A Σ Aᵀ + Q` of the state by doubling, which takes as many products as the logarithm of the memory of the factors.
+/// `Σ = A Σ Aᵀ + Q` of the state, unless nothing is.
 pub(super) fn stationary(transition: &Matrix, innovation: &Matrix) -> Option<Matrix> {
-    let mut a = companion(transition);
+    let a = companion(transition);
     if spectral_radius(&a) >= 1.0 {
         return None;
     }
-    let mut sigma = bordered(innovation, a.n_rows());
+    let states = a.n_rows();
+    let sigma = long_run(a, bordered(innovation, states));
+    sigma.as_slice().iter().all(|v| v.is_finite()).then_some(sigma)
+}
+
+/// `Q + A Q Aᵀ + A² Q (A²)ᵀ + …` by doubling, which takes as many products as the logarithm of the memory of A.
+pub(super) fn long_run(mut a: Matrix, q: Matrix) -> Matrix {
+    let mut sum = q;
     for _ in 0..60 {
-        let step = a.dot(&sigma).dot_t(&a);
-        let (size, moved) = (sigma.trace(), step.trace());
-        for (s, more) in sigma.as_mut_slice().iter_mut().zip(step.as_slice()) {
-            *s += more;
-        }
-        if moved <= 1e-17 * size {
+        let step = a.dot(&sum).dot_t(&a);
+        let size = |m: &Matrix| m.as_slice().iter().fold(0.0_f64, |size, v| size.max(v.abs()));
+        let ends = size(&step) <= 1e-17 * size(&sum);
+        crate::parallel::add(sum.as_mut_slice(), step.as_slice());
+        if ends {
             break;
         }
         a = a.dot(&a);
     }
-    sigma.symmetrize();
-    sigma.as_slice().iter().all(|v| v.is_finite()).then_some(sigma)
+    sum.symmetrize();
+    sum
 }

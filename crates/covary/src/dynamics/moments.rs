@@ -1,15 +1,18 @@
 //! The result of the E-step, and all that the M-step needs [M 1.10.4].
 
-use super::model::DynamicFactor;
+use super::model::{DynamicFactor, companion, long_run, spectral_radius, stationary};
 use super::smoother::Smoothed;
-use super::{Sequence, Start, Timeline};
+use super::{FirstState, Sequence, Start, Timeline};
 use crate::infer::{quadratic, solve_spd};
-use crate::linalg::{dot, eigen, packed};
+use crate::linalg::{Cholesky, dot, eigen, packed};
 use crate::parallel::{add, over_pieces};
 use crate::{Dataset, Error, Matrix, Noise};
 
 /// Rows whose moments are added up at a time.
 const STRIP: usize = 256;
+
+/// Rounds of a search that ends sooner as a rule.
+const ROUNDS: usize = 30;
 
 /// Expected sufficient statistics under a model, with `z = (x, b)` and residuals `e = t − (w, β)ᵀ ẑ` at its own parameters: in
 /// differences from these nothing cancels, however small the noise.
@@ -48,8 +51,8 @@ pub(super) struct Maximize {
     pub(super) ridge: f64,
     /// Smallest noise variance.
     pub(super) floor: f64,
-    /// Whether the first state is estimated, or held.
-    pub(super) estimate_start: bool,
+    /// The first state of a sequence.
+    pub(super) first: FirstState,
 }
 
 impl Moments {
@@ -132,23 +135,104 @@ impl Dynamics {
         }
     }
 
-    /// `A = S₁₀ S₀₀⁻¹` and `Q = (S₁₁ − A S₁₀ᵀ − S₁₀ Aᵀ + A S₀₀ Aᵀ)/n`.
-    fn maximize(&self, model: &DynamicFactor) -> Result<(Matrix, Matrix), Error> {
+    /// New transition, innovations and first state.
+    fn maximize(&self, model: &DynamicFactor, first: FirstState) -> Result<(Matrix, Matrix, Start), Error> {
+        let (old_a, old_q) = (model.transition(), model.innovation());
         if self.steps == 0.0 {
-            return Ok((model.transition().clone(), model.innovation().clone()));
+            return Ok((old_a.clone(), old_q.clone(), model.start().clone()));
         }
-        let mut a = self.with_before.clone();
-        for i in 0..a.n_rows() {
-            solve_spd(self.before.clone(), a.row_mut(i));
+        let a = self.regressed(&self.with_before);
+        let q = positive(&self.left(&a))?;
+        if first == FirstState::Stationary && spectral_radius(&companion(&a)) < 1.0 {
+            let (to_a, to_q) =
+                self.stationary(a.clone(), q.clone()).unwrap_or_else(|| (a.clone(), q.clone()));
+            // All the way, or the farthest of ever shorter steps, that does not lower F.
+            let before = self.value(old_a, old_q, model.start());
+            let ways = (0..ROUNDS).map(|k| 0.5_f64.powi(k as i32)).chain([0.0]);
+            for (a, q) in ways.map(|t| (mixed(old_a, &to_a, t), mixed(old_q, &to_q, t))) {
+                let Some(covariance) = stationary(&a, &q) else { continue };
+                let start = Start { mean: vec![0.0; covariance.n_rows()], covariance };
+                if self.value(&a, &q, &start) >= before {
+                    return Ok((a, q, start));
+                }
+            }
         }
+        Ok((a, q, self.start()?))
+    }
+
+    /// `S S₀₀⁻¹`
+    fn regressed(&self, with_before: &Matrix) -> Matrix {
+        let mut a = with_before.clone();
+        (0..a.n_rows()).for_each(|i| solve_spd(self.before.clone(), a.row_mut(i)));
+        a
+    }
+
+    /// `(S₁₁ − A S₁₀ᵀ − S₁₀ Aᵀ + A S₀₀ Aᵀ)/n`: what A leaves of the factors.
+    fn left(&self, a: &Matrix) -> Matrix {
         let explained = a.dot_t(&self.with_before);
-        let squared = a.dot(&self.before).dot_t(&a);
+        let squared = a.dot(&self.before).dot_t(a);
         let k = a.n_rows();
         let mut q = Matrix::from_fn(k, k, |i, j| {
             (self.now[(i, j)] - explained[(i, j)] - explained[(j, i)] + squared[(i, j)]) / self.steps
         });
         q.symmetrize();
-        Ok((a, positive(&q)?))
+        q
+    }
+
+    /// Where `F(A, Q) = ln N(first states | 0, Σ) + ln N(steps | A, Q)`, expected, has no slope, with `Σ = A Σ Aᵀ + Q`. With
+    /// `G = ∂F/∂Σ` and `Λ = Aᵀ Λ A + G` that is
+    ///
+    /// ```text
+    /// A = (S₁₀ + 2/n Q Λ A Σ) S₀₀⁻¹        Q = left(A) + 2/n Q Λ Q
+    /// ```
+    ///
+    /// iterated from the solution without first states, which are few among n steps: each round gains digits as n does.
+    /// `None` where it leads out of the stationary models.
+    fn stationary(&self, mut a: Matrix, mut q: Matrix) -> Option<(Matrix, Matrix)> {
+        let (k, states) = (a.n_rows(), a.n_columns());
+        for _ in 0..ROUNDS {
+            let sigma = stationary(&a, &q)?;
+            let inverse = Cholesky::new(&sigma)?.inverse();
+            let pull = inverse.dot(&self.first_square).dot(&inverse);
+            let g = Matrix::from_fn(states, states, |i, j| {
+                0.5 * (pull[(i, j)] - self.sequences * inverse[(i, j)])
+            });
+            let moved = companion(&a);
+            let lambda = long_run(moved.transpose(), g);
+            let slope = lambda.dot(&moved).dot(&sigma);
+            let top =
+                |m: &Matrix, columns: usize| Matrix::from_fn(k, columns, |i, j| m[(i, j)] * 2.0 / self.steps);
+            let mut with_before = q.dot(&top(&slope, states));
+            add(with_before.as_mut_slice(), self.with_before.as_slice());
+            let next_a = self.regressed(&with_before);
+            let mut next_q = q.dot(&top(&lambda, k)).dot(&q);
+            add(next_q.as_mut_slice(), self.left(&next_a).as_slice());
+            next_q.symmetrize();
+            let far = |x: &Matrix, y: &Matrix| {
+                x.as_slice().iter().zip(y.as_slice()).any(|(x, y)| (x - y).abs() > 1e-12 * (1.0 + x.abs()))
+            };
+            let moves = far(&next_a, &a) || far(&next_q, &q);
+            (a, q) = (next_a, next_q);
+            if !moves {
+                break;
+            }
+        }
+        Some((a, q))
+    }
+
+    /// F of a first state, but for constants; `None` where a covariance is singular.
+    fn value(&self, a: &Matrix, q: &Matrix, first: &Start) -> Option<f64> {
+        let term = |n: f64, covariance: &Matrix, second: &Matrix| {
+            let chol = Cholesky::new(covariance)?;
+            Some(-0.5 * (n * chol.ln_det() + chol.solve_matrix(second).trace()))
+        };
+        let mut left = self.left(a);
+        left.as_mut_slice().iter_mut().for_each(|v| *v *= self.steps);
+        let (states, m, sum, n) = (self.first.len(), &first.mean, &self.first, self.sequences);
+        let about = Matrix::from_fn(states, states, |i, j| {
+            self.first_square[(i, j)] - m[i] * sum[j] - sum[i] * m[j] + n * m[i] * m[j]
+        });
+        Some(term(n, &first.covariance, &about)? + term(self.steps, q, &left)?)
     }
 
     fn start(&self) -> Result<Start, Error> {
@@ -210,8 +294,7 @@ impl Maximize {
     /// New parameters: the maximum of the expected complete-data log-likelihood, plus log-prior given the noise.
     pub(super) fn step(&self, model: &DynamicFactor, moments: &Moments) -> Result<DynamicFactor, Error> {
         let Moments { dynamics, columns, .. } = moments;
-        let (transition, innovation) = dynamics.maximize(model)?;
-        let start = if self.estimate_start { dynamics.start()? } else { model.start().clone() };
+        let (transition, innovation, start) = dynamics.maximize(model, self.first)?;
         let (k, d) = (model.n_components(), model.n_columns());
         let (mut loadings, mut coefficients) = (model.loadings().clone(), model.coefficients().clone());
         let mut errors = vec![0.0; d];
@@ -272,6 +355,11 @@ impl Maximize {
             |row: &[f64]| shrunk.iter().map(|&l| constant - self.ridge * row[l] * row[l]).sum::<f64>();
         0.5 * model.coefficients().rows().map(of_row).sum::<f64>()
     }
+}
+
+/// `x + t (y − x)`
+fn mixed(x: &Matrix, y: &Matrix, t: f64) -> Matrix {
+    Matrix::from_fn(x.n_rows(), x.n_columns(), |i, j| x[(i, j)] + t * (y[(i, j)] - x[(i, j)]))
 }
 
 /// A covariance without the negative variances that rounding may leave.
