@@ -66,3 +66,7 @@ pub use spec::Spec;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/time.md")]
+struct RowsInTime;

@@ -78,6 +78,11 @@ impl Default for DynamicEm {
     }
 }
 
+/// EM counts as slow when it removes less than this share of the remaining error per step …
+const SLOW_RATE: f64 = 0.5;
+/// … judged from this many steps on.
+const STEPS_TO_JUDGE: usize = 4;
+
 impl Estimator for DynamicEm {
     type Model = DynamicFactor;
 
@@ -159,6 +164,13 @@ impl Units {
         )
     }
 
+    /// From the log-density of cells, and of this many coefficients of each column, in units of the fit to that in the units
+    /// of the table.
+    fn ln_jacobian(&self, table: &Dataset, coefficients: usize) -> f64 {
+        let numbers = table.n_observed_by_column().iter().map(|&n| (n + coefficients) as f64);
+        -self.scale.iter().zip(numbers).map(|(s, n)| n * s.ln()).sum::<f64>()
+    }
+
     /// A model of the table in units of the fit.
     fn of_fit(&self, model: &DynamicFactor) -> DynamicFactor {
         let inverse: Vec<f64> = self.scale.iter().map(|s| 1.0 / s).collect();
@@ -216,69 +228,31 @@ impl DynamicEm {
         observer: &mut dyn Observer,
     ) -> Result<Climb, Error> {
         let maximize = Maximize { ridge: self.ridge, floor: problem.spec.floor(), first: self.first_state };
-        let expectation = |model: &DynamicFactor| Moments::new(model, problem.table, problem.timeline);
-        // The density of the table's own cells, and of coefficients in its units.
-        let ln_scale: Vec<f64> = units.scale.iter().map(|s| s.ln()).collect();
         let regressors = start.regressors();
-        let shrunk = (0..regressors.len()).filter(|&l| !regressors.is_level(l)).count() as f64;
-        let is_posterior = self.ridge > 0.0 && shrunk > 0.0;
-        let of_cells: f64 =
-            ln_scale.iter().zip(problem.table.n_observed_by_column()).map(|(l, &n)| l * n as f64).sum();
-        let of_prior = if is_posterior { shrunk * ln_scale.iter().sum::<f64>() } else { 0.0 };
-        let objective = |model: &DynamicFactor, moments: &Moments| {
-            moments.log_likelihood + maximize.log_prior(model) - of_cells - of_prior
-        };
+        let shrunk = (0..regressors.len()).filter(|&l| !regressors.is_level(l)).count();
+        let is_posterior = self.ridge > 0.0 && shrunk > 0;
+        let constant = units.ln_jacobian(problem.table, if is_posterior { shrunk } else { 0 });
+        let walk = Walk { problem, maximize, constant };
 
-        let (mut model, mut warnings) = (start, Vec::new());
-        let mut moments = expectation(&model)?;
-        let mut value = objective(&model, &moments);
-        let (mut trace, mut aitken) = (vec![value], Aitken::new(self.tolerance));
-        aitken.push(value);
+        let mut point = walk.at(start)?;
+        let (mut trace, mut warnings) = (vec![point.objective], Vec::new());
+        let mut aitken = Aitken::new(self.tolerance);
+        aitken.push(point.objective);
         let mut termination = Termination::IterationLimit;
         while trace.len() <= self.max_iterations {
-            let slow = self.accelerate && trace.len() > 4 && aitken.rate() > 0.5;
-            if slow && self.max_iterations + 1 - trace.len() >= 3 {
-                aitken.extrapolate(aitken.rate());
-                let first = maximize.step(&model, &moments)?;
-                let first_moments = expectation(&first)?;
-                let second = maximize.step(&first, &first_moments)?;
-                let points = [&model, &first, &second].map(|m| coordinates(m, self.first_state));
-                let mut reached = None;
-                if let [Some(t0), Some(t1), Some(t2)] = &points {
-                    let (beyond, rate) = extrapolated(t0, t1, t2);
-                    aitken.extrapolate(rate);
-                    if let Some(there) =
-                        beyond.and_then(|t| from_coordinates(&second, &t, self.first_state, maximize.floor))
-                    {
-                        let at = expectation(&there)?;
-                        if objective(&there, &at) >= objective(&first, &first_moments) {
-                            reached = Some((there, at));
-                        }
-                    }
-                }
-                (model, moments) = match reached {
-                    Some(reached) => reached,
-                    None => {
-                        let at = expectation(&second)?;
-                        (second, at)
-                    }
-                };
-            } else {
-                model = maximize.step(&model, &moments)?;
-                moments = expectation(&model)?;
+            let slow = self.accelerate && trace.len() > STEPS_TO_JUDGE && aitken.rate() > SLOW_RATE;
+            let before = point.objective;
+            point = if slow { walk.cycle(&point, &mut aitken)? } else { walk.next(&point)? };
+            trace.push(point.objective);
+            let (iteration, objective) = (trace.len() - 1, point.objective);
+            if objective < before - 1e-9 * (1.0 + before.abs()) {
+                warnings.push(Warning::ObjectiveFell { iteration, by: before - objective });
             }
-            let next = objective(&model, &moments);
-            trace.push(next);
-            let iteration = trace.len() - 1;
-            if next < value - 1e-9 * (1.0 + value.abs()) {
-                warnings.push(Warning::ObjectiveFell { iteration, by: value - next });
-            }
-            value = next;
-            if aitken.push(value) {
+            if aitken.push(objective) {
                 termination = Termination::Converged;
                 break;
             }
-            if observer.step(&Step { iteration, objective: value }).is_break() {
+            if observer.step(&Step { iteration, objective }).is_break() {
                 termination = Termination::Interrupted;
                 break;
             }
@@ -289,14 +263,14 @@ impl DynamicEm {
         }
         let kind = if is_posterior { ObjectiveKind::LogPosterior } else { ObjectiveKind::LogLikelihood };
         let report = FitReport {
-            objective: Objective { kind, value },
+            objective: Objective { kind, value: point.objective },
             trace,
             termination,
             warnings,
             relevance: Vec::new(),
             monitored: Vec::new(),
         };
-        Ok(Climb { model, report })
+        Ok(Climb { model: point.model, report })
     }
 
     /// Where to start: the model without memory of what regression on season and trend leaves, and how its scores follow
@@ -319,7 +293,7 @@ impl DynamicEm {
         let rough =
             Em { max_iterations: 30, tolerance: 0.1, ..Em::default() }.fit(&left, &without_memory)?.model;
         let scores = rough.transform(&left, Coordinates::Posterior)?;
-        let (transition, innovation) = self.follow(&scores, timeline)?;
+        let (transition, innovation) = self.follow(&scores, timeline);
         let states = transition.n_columns();
         let covariance = stationary(&transition, &innovation).unwrap_or_else(|| Matrix::identity(states));
         let mut coefficients = coefficients;
@@ -369,7 +343,7 @@ impl DynamicEm {
 
     /// Least squares of scores on those of the steps before, their memory kept below 0.98, and the covariance of what is
     /// left.
-    fn follow(&self, scores: &Matrix, timeline: &Timeline) -> Result<(Matrix, Matrix), Error> {
+    fn follow(&self, scores: &Matrix, timeline: &Timeline) -> (Matrix, Matrix) {
         let (k, p) = (scores.n_columns(), self.order);
         let states = k * p;
         let (mut before, mut with, mut now) =
@@ -408,7 +382,56 @@ impl DynamicEm {
             (now[(i, j)] - explained[(i, j)] - explained[(j, i)] + squared[(i, j)]) / n
         });
         q.symmetrize();
-        Ok((a, q))
+        (a, q)
+    }
+}
+
+/// What a climb needs at every step.
+struct Walk<'a> {
+    problem: &'a Problem<'a>,
+    maximize: Maximize,
+    /// From the density in units of the fit to that of the table.
+    constant: f64,
+}
+
+/// A model, its E-step, and its objective.
+struct Point {
+    model: DynamicFactor,
+    moments: Moments,
+    objective: f64,
+}
+
+impl Walk<'_> {
+    fn at(&self, model: DynamicFactor) -> Result<Point, Error> {
+        let moments = Moments::new(&model, self.problem.table, self.problem.timeline)?;
+        let objective = moments.log_likelihood + self.maximize.log_prior(&model) + self.constant;
+        Ok(Point { model, moments, objective })
+    }
+
+    /// A step of EM.
+    fn next(&self, from: &Point) -> Result<Point, Error> {
+        self.at(self.maximize.step(&from.model, &from.moments)?)
+    }
+
+    /// Two steps of EM, and as far beyond as they promise if that is no worse than one of them (SQUAREM).
+    fn cycle(&self, from: &Point, aitken: &mut Aitken) -> Result<Point, Error> {
+        aitken.extrapolate(aitken.rate());
+        let first = self.next(from)?;
+        let second = self.maximize.step(&first.model, &first.moments)?;
+        let points = [&from.model, &first.model, &second].map(|m| coordinates(m, self.maximize.first));
+        if let [Some(t0), Some(t1), Some(t2)] = &points {
+            let (beyond, rate) = extrapolated(t0, t1, t2);
+            aitken.extrapolate(rate);
+            let model =
+                beyond.and_then(|t| from_coordinates(&second, &t, self.maximize.first, self.maximize.floor));
+            if let Some(model) = model {
+                let there = self.at(model)?;
+                if there.objective >= first.objective {
+                    return Ok(there);
+                }
+            }
+        }
+        self.at(second)
     }
 }
 

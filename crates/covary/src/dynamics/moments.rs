@@ -220,7 +220,7 @@ impl Dynamics {
         Some((a, q))
     }
 
-    /// F of a first state, but for constants; `None` where a covariance is singular.
+    /// F of a first state, without constants; `None` where a covariance is singular.
     fn value(&self, a: &Matrix, q: &Matrix, first: &Start) -> Option<f64> {
         let term = |n: f64, covariance: &Matrix, second: &Matrix| {
             let chol = Cholesky::new(covariance)?;

@@ -87,7 +87,7 @@ impl<'a> StateSpace<'a> {
             .patterns()
             .enumerate()
             .map(|(p, pattern)| {
-                pattern.rows.iter().for_each(|&row| of_row[row as usize] = p);
+                pattern.rows.iter().for_each(|&row| of_row[row] = p);
                 let columns = pattern.observed();
                 let mut information = Matrix::zeros(k, k);
                 for &j in &columns {
@@ -316,7 +316,7 @@ fn triangular(m: &Matrix) -> Matrix {
     )
 }
 
-/// Whether covariances have stopped to move but for rounding.
+/// Whether covariances move by no more than rounding.
 fn settled(before: &Matrix, now: &Matrix) -> bool {
     let size = now.as_slice().iter().fold(0.0_f64, |m, v| m.max(v.abs()));
     before.as_slice().iter().zip(now.as_slice()).all(|(a, b)| (a - b).abs() <= 4.0 * f64::EPSILON * size)

@@ -292,7 +292,9 @@ fn simulated(rows: usize, d: usize, k: usize, phi: f64, seed: u64) -> Dataset {
     let mut x = vec![0.0; k];
     let mut out = Matrix::zeros(rows, d);
     for t in 0..rows {
-        x.iter_mut().for_each(|x| *x = phi * *x + (1.0 - phi * phi).sqrt() * normal());
+        for x in &mut x {
+            *x = phi * *x + (1.0 - phi * phi).sqrt() * normal();
+        }
         let phase = t as f64 / 12.0 * std::f64::consts::TAU;
         for j in 0..d {
             let of_factors: f64 = w.row(j).iter().zip(&x).map(|(w, x)| w * x).sum();
