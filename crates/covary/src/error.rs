@@ -86,6 +86,37 @@ pub enum Error {
         /// Rows with at least one observed cell.
         rows: usize,
     },
+    /// Two rows of a sequence at one time.
+    #[error(
+        "rows {} and {} are both at time {time}: a sequence has one row at a time; give one of them another, or say which sequence each belongs to",
+        rows.0, rows.1
+    )]
+    RepeatedTime {
+        /// The rows, counted from 1.
+        rows: (usize, usize),
+        /// Their time.
+        time: i64,
+    },
+    /// Far more times without a row than with one.
+    #[error(
+        "{} at {steps} times: nearly all of them would be without a row; count time in longer steps",
+        if *rows == 1 { "1 row stands".to_owned() } else { format!("{rows} rows stand") }
+    )]
+    TooFewTimes {
+        /// Rows given.
+        rows: usize,
+        /// Steps from the first to the last, over all sequences.
+        steps: u64,
+    },
+    /// No row follows another.
+    #[error(
+        "{}: nothing can be learned about how rows follow each other; check times and sequences",
+        if *sequences == 1 { "the sequence has one step".to_owned() } else { format!("all {sequences} sequences have one step") }
+    )]
+    NothingFollows {
+        /// Sequences.
+        sequences: usize,
+    },
     /// A column without any observed cell.
     #[error(
         "column `{column}` has no observed value, so nothing can be learned about it; drop it or fill it first"

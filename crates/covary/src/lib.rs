@@ -32,6 +32,7 @@
 //! | [`spec`] | [`Spec`], priors |
 //! | [`infer`] | the methods: [`infer::Spectral`], [`infer::Newton`], [`infer::Em`], … |
 //! | [`ica`] | independent components: FastICA, maximum likelihood |
+//! | [`dynamics`] | rows in time: dynamic factor models, filter, smoother, forecasts |
 //! | [`views`] | several tables about the same rows: canonical correlation |
 //! | [`select`] | how many components, how well intervals are calibrated, whether values are missing at random |
 //! | [`learn`] | from a table to a model that can be kept, by a model's name |
@@ -39,6 +40,7 @@
 
 mod checksum;
 pub mod data;
+pub mod dynamics;
 mod error;
 pub mod family;
 pub mod filling;
@@ -64,3 +66,7 @@ pub use spec::Spec;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/time.md")]
+struct RowsInTime;

@@ -36,6 +36,7 @@ pub use bach_jordan::BachJordan;
 pub use class_conditional::ClassConditional;
 pub use conditional_maximization::ConditionalMaximization;
 pub use diagnostics::{ChainSummary, effective_sample_size, split_r_hat};
+pub(crate) use em::moments::{quadratic, solve_spd};
 pub use em::{Acceleration, Em, Gradient, Init, LatentMoments};
 pub(crate) use em::{PilotStart, squarem::extrapolated, stop::Aitken};
 pub use evidence::{AlphaRule, Evidence, RelevantComponents};

@@ -13,7 +13,7 @@ const FLOORS: [&[&str]; 11] = [
     &["model", "spec"],
     &["views"],
     &["infer"],
-    &["select", "ica"],
+    &["select", "ica", "dynamics"],
     &["filling"],
     &["family"],
     &["learned"],

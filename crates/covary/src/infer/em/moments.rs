@@ -586,7 +586,7 @@ fn check_weights(data: &Dataset, weights: &[f64]) -> Result<(), Error> {
 
 /// `A x = b` in place. A sum of `⟨z zᵀ⟩` is positive definite; should rounding say otherwise
 /// (a column observed in a single row), the smallest ridge that factorizes is added.
-pub(in crate::infer) fn solve_spd(mut a: Matrix, b: &mut [f64]) {
+pub(crate) fn solve_spd(mut a: Matrix, b: &mut [f64]) {
     let mut ridge = 1e-15 * a.trace();
     loop {
         if let Some(chol) = Cholesky::new(&a) {
@@ -605,6 +605,6 @@ pub(in crate::infer) fn solve_spd(mut a: Matrix, b: &mut [f64]) {
 }
 
 /// `xᵀ A x`
-pub(in crate::infer) fn quadratic(a: &Matrix, x: &[f64]) -> f64 {
+pub(crate) fn quadratic(a: &Matrix, x: &[f64]) -> f64 {
     a.rows().zip(x).map(|(row, xi)| xi * dot(row, x)).sum()
 }

@@ -1,0 +1,533 @@
+//! EM for dynamic factors [M 1.10.4].
+
+use super::model::{DynamicFactor, spectral_radius, stationary};
+use super::moments::{Maximize, Moments};
+use super::{Regressors, Season, Start, Timeline, Trend, model};
+use crate::infer::{
+    Aitken, Em, Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning, extrapolated,
+    solve_spd,
+};
+use crate::linalg::{Cholesky, dot};
+use crate::spec::NoiseFamily;
+use crate::{Coordinates, Dataset, Error, Estimator, Matrix, Noise, Spec};
+
+/// EM over a filter and a smoother, exact with any pattern of gaps.
+///
+/// The [`Spec`] says how many factors, which noise, and whether columns are standardized; what is about time is here.
+///
+/// ```
+/// use covary::dynamics::{DynamicEm, Timeline};
+/// use covary::{data::{simulate, Shape}, Estimator, Spec};
+/// let (table, _) = simulate::ppca(Shape { rows: 80, columns: 5, n_components: 1 }, /* seed */ 1);
+/// let fit = DynamicEm::default().fit(&table, &Spec::ppca(1))?;
+/// assert!(fit.model.spectral_radius() < 0.4);                   // these rows have no memory
+/// let ahead = fit.model.forecast(&table, &Timeline::regular(80), 3)?;
+/// assert_eq!(ahead[0].times, [80, 81, 82]);
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct DynamicEm {
+    /// When rows happened; one after the other unless it is said.
+    pub timeline: Option<Timeline>,
+    /// How many steps back the factors depend on.
+    pub order: usize,
+    /// How means change within a period.
+    pub season: Season,
+    /// Whether every column has a straight line in time.
+    pub trend: bool,
+    /// Precision of the normal prior of coefficients of season and trend about 0, in standard deviations of the column. The
+    /// default, 0.01, counts as a hundredth of a cell: it keeps what is hardly observed finite.
+    pub ridge: f64,
+    /// The first state of a sequence.
+    pub first_state: FirstState,
+    /// Most iterations.
+    pub max_iterations: usize,
+    /// Stop when the estimated remaining gain is below this many nats in total [M 1.4.5]. 0 runs all iterations.
+    pub tolerance: f64,
+    /// Whether slow climbs are extrapolated by SQUAREM.
+    pub accelerate: bool,
+    /// Parameters to start from, instead of those of a model without memory.
+    pub init: Option<Box<DynamicFactor>>,
+}
+
+/// How the first state of a sequence is distributed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FirstState {
+    /// As the factors are in the long run; where they grow without bound, estimated.
+    #[default]
+    Stationary,
+    /// With a mean and a covariance of its own. For a single sequence the likelihood grows for ever as that covariance shrinks
+    /// to 0, so that the climb ends slowly: for many sequences.
+    Estimated,
+}
+
+impl Default for DynamicEm {
+    fn default() -> Self {
+        Self {
+            timeline: None,
+            order: 1,
+            season: Season::None,
+            trend: false,
+            ridge: 0.01,
+            first_state: FirstState::Stationary,
+            max_iterations: 1000,
+            tolerance: 1e-4,
+            accelerate: true,
+            init: None,
+        }
+    }
+}
+
+/// EM counts as slow when it removes less than this share of the remaining error per step …
+const SLOW_RATE: f64 = 0.5;
+/// … judged from this many steps on.
+const STEPS_TO_JUDGE: usize = 4;
+
+impl Estimator for DynamicEm {
+    type Model = DynamicFactor;
+
+    fn fit_observed(
+        &self,
+        data: &Dataset,
+        spec: &Spec,
+        observer: &mut dyn Observer,
+    ) -> Result<Fit<DynamicFactor>, Error> {
+        spec.check(data)?;
+        if !spec.prior.is_flat() {
+            return Err(Error::Unsupported {
+                method: "a dynamic factor model",
+                what: "a prior of the loadings",
+                instead: "a flat one",
+            });
+        }
+        let constant = spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
+        let timeline = self.timeline.clone().unwrap_or_else(|| Timeline::regular(data.n_rows()));
+        timeline.check(data.n_rows())?;
+        self.check(&timeline, spec)?;
+
+        let units = Units::of(data, spec);
+        let scaled = units.scaled(data)?;
+        let problem = Problem { table: &scaled, timeline: &timeline, spec };
+        let start = match &self.init {
+            Some(given) => self.started(units.of_fit(given))?,
+            None => self.start(&problem)?,
+        };
+        let mut climb = self.climb(&problem, start, &units, observer)?;
+        if !constant.is_empty() {
+            climb.report.warnings.push(Warning::ConstantColumns { columns: constant });
+        }
+        let at_floor: Vec<String> = (0..data.n_columns())
+            .filter(|&j| climb.model.noise().variance(j) <= spec.floor() * (1.0 + 1e-9))
+            .map(|j| data.column_names()[j].clone())
+            .collect();
+        if !at_floor.is_empty() {
+            climb.report.warnings.push(Warning::NoiseAtFloor { columns: at_floor });
+        }
+        let model = climb.model.canonical()?.in_units(&units.mean, &units.scale);
+        Ok(Fit { model, draws: None, report: climb.report })
+    }
+}
+
+/// The table in units of the fit, and what is asked of it.
+struct Problem<'a> {
+    table: &'a Dataset,
+    timeline: &'a Timeline,
+    spec: &'a Spec,
+}
+
+/// A model on its way up.
+struct Climb {
+    model: DynamicFactor,
+    report: FitReport,
+}
+
+/// Columns are centered and divided while fitting, so that ridge, floors and steps are free of units.
+struct Units {
+    mean: Vec<f64>,
+    scale: Vec<f64>,
+}
+
+impl Units {
+    fn of(data: &Dataset, spec: &Spec) -> Self {
+        let variances = data.observed_variances();
+        let pooled = (variances.iter().sum::<f64>() / variances.len() as f64).sqrt();
+        let own = spec.standardize || spec.noise == NoiseFamily::Diagonal;
+        let scale = variances.iter().map(|v| if own && *v > 0.0 { v.sqrt() } else { pooled }).collect();
+        Self { mean: data.observed_means().to_vec(), scale }
+    }
+
+    fn scaled(&self, data: &Dataset) -> Result<Dataset, Error> {
+        let cell = |i: usize, j: usize| (data.row(i)[j] - self.mean[j]) / self.scale[j];
+        Dataset::with_names(
+            Matrix::from_fn(data.n_rows(), data.n_columns(), cell),
+            data.column_names().to_vec(),
+        )
+    }
+
+    /// From the log-density of cells, and of this many coefficients of each column, in units of the fit to that in the units
+    /// of the table.
+    fn ln_jacobian(&self, table: &Dataset, coefficients: usize) -> f64 {
+        let numbers = table.n_observed_by_column().iter().map(|&n| (n + coefficients) as f64);
+        -self.scale.iter().zip(numbers).map(|(s, n)| n * s.ln()).sum::<f64>()
+    }
+
+    /// A model of the table in units of the fit.
+    fn of_fit(&self, model: &DynamicFactor) -> DynamicFactor {
+        let inverse: Vec<f64> = self.scale.iter().map(|s| 1.0 / s).collect();
+        let shift: Vec<f64> = self.mean.iter().zip(&inverse).map(|(m, s)| -m * s).collect();
+        model.clone().in_units(&shift, &inverse)
+    }
+}
+
+impl DynamicEm {
+    /// Given parameters with the first state that is asked for.
+    fn started(&self, given: DynamicFactor) -> Result<DynamicFactor, Error> {
+        match given.stationary_covariance() {
+            Some(covariance) if self.first_state == FirstState::Stationary => {
+                given.with_start(Start { mean: vec![0.0; covariance.n_rows()], covariance })
+            }
+            _ => Ok(given),
+        }
+    }
+
+    fn check(&self, timeline: &Timeline, spec: &Spec) -> Result<(), Error> {
+        let range = |name, value: f64, bound| Err(Error::OutOfRange { name, value, bound });
+        if spec.n_components == 0 {
+            return range("n_components", 0.0, "at least 1: without factors nothing follows in time");
+        }
+        if self.order == 0 {
+            return range("order", 0.0, "at least 1");
+        }
+        for (name, value) in [("tolerance", self.tolerance), ("ridge", self.ridge)] {
+            if !(value.is_finite() && value >= 0.0) {
+                return range(name, value, "finite and not negative");
+            }
+        }
+        match self.season {
+            Season::Harmonics { period, n }
+                if !(period.is_finite() && period > 1.0 && (2 * n) as f64 <= period) =>
+            {
+                return range("period", period, "finite, above 1, and at least twice the harmonics");
+            }
+            Season::Indicators { period } if period < 2 => {
+                return range("period", period as f64, "at least 2");
+            }
+            _ => {}
+        }
+        if timeline.sequences().iter().all(|s| s.rows().len() < 2) {
+            return Err(Error::NothingFollows { sequences: timeline.sequences().len() });
+        }
+        Ok(())
+    }
+
+    fn climb(
+        &self,
+        problem: &Problem<'_>,
+        start: DynamicFactor,
+        units: &Units,
+        observer: &mut dyn Observer,
+    ) -> Result<Climb, Error> {
+        let maximize = Maximize { ridge: self.ridge, floor: problem.spec.floor(), first: self.first_state };
+        let regressors = start.regressors();
+        let shrunk = (0..regressors.len()).filter(|&l| !regressors.is_level(l)).count();
+        let is_posterior = self.ridge > 0.0 && shrunk > 0;
+        let constant = units.ln_jacobian(problem.table, if is_posterior { shrunk } else { 0 });
+        let walk = Walk { problem, maximize, constant };
+
+        let mut point = walk.at(start)?;
+        let (mut trace, mut warnings) = (vec![point.objective], Vec::new());
+        let mut aitken = Aitken::new(self.tolerance);
+        aitken.push(point.objective);
+        let mut termination = Termination::IterationLimit;
+        while trace.len() <= self.max_iterations {
+            let slow = self.accelerate && trace.len() > STEPS_TO_JUDGE && aitken.rate() > SLOW_RATE;
+            let before = point.objective;
+            point = if slow { walk.cycle(&point, &mut aitken)? } else { walk.next(&point)? };
+            trace.push(point.objective);
+            let (iteration, objective) = (trace.len() - 1, point.objective);
+            if objective < before - 1e-9 * (1.0 + before.abs()) {
+                warnings.push(Warning::ObjectiveFell { iteration, by: before - objective });
+            }
+            if aitken.push(objective) {
+                termination = Termination::Converged;
+                break;
+            }
+            if observer.step(&Step { iteration, objective }).is_break() {
+                termination = Termination::Interrupted;
+                break;
+            }
+        }
+        if termination == Termination::IterationLimit {
+            warnings
+                .push(Warning::StillRising { iterations: trace.len() - 1, remaining: aitken.remaining() });
+        }
+        let kind = if is_posterior { ObjectiveKind::LogPosterior } else { ObjectiveKind::LogLikelihood };
+        let report = FitReport {
+            objective: Objective { kind, value: point.objective },
+            trace,
+            termination,
+            warnings,
+            relevance: Vec::new(),
+            monitored: Vec::new(),
+        };
+        Ok(Climb { model: point.model, report })
+    }
+
+    /// Where to start: the model without memory of what regression on season and trend leaves, and how its scores follow
+    /// each other.
+    fn start(&self, problem: &Problem<'_>) -> Result<DynamicFactor, Error> {
+        let Problem { table, timeline, spec } = problem;
+        let trend = self.trend.then(|| Trend {
+            center: timeline.center(),
+            unit: (timeline.n_steps() as f64 / timeline.sequences().len() as f64 / 2.0).max(1.0),
+        });
+        let regressors = Regressors { season: self.season, trend };
+        let known = known(&regressors, timeline);
+        let coefficients = self.regress(table, &known, &regressors);
+        let left = Matrix::from_fn(table.n_rows(), table.n_columns(), |i, j| {
+            table.row(i)[j] - dot(coefficients.row(j), known.row(i))
+        });
+        let left = Dataset::with_names(left, table.column_names().to_vec())?;
+        let without_memory = Spec { standardize: false, ..(*spec).clone() };
+        // Scores of a rough fit will do.
+        let rough =
+            Em { max_iterations: 30, tolerance: 0.1, ..Em::default() }.fit(&left, &without_memory)?.model;
+        let scores = rough.transform(&left, Coordinates::Posterior)?;
+        let (transition, innovation) = self.follow(&scores, timeline);
+        let states = transition.n_columns();
+        let covariance = stationary(&transition, &innovation).unwrap_or_else(|| Matrix::identity(states));
+        let mut coefficients = coefficients;
+        for level in (0..regressors.len()).filter(|&l| regressors.is_level(l)) {
+            for (j, m) in rough.mean().iter().enumerate() {
+                coefficients[(j, level)] += m;
+            }
+        }
+        let noise = match rough.noise() {
+            Noise::Isotropic(v) => Noise::Isotropic(v.max(spec.floor())),
+            Noise::Diagonal(psi) => Noise::Diagonal(psi.iter().map(|v| v.max(spec.floor())).collect()),
+        };
+        let start = Start { mean: vec![0.0; states], covariance };
+        DynamicFactor::new(
+            transition,
+            innovation,
+            rough.loadings().clone(),
+            coefficients,
+            regressors,
+            noise,
+            start,
+        )
+    }
+
+    /// Least squares of each column on the regressors, with the ridge of the fit.
+    fn regress(&self, table: &Dataset, known: &Matrix, regressors: &Regressors) -> Matrix {
+        let r = known.n_columns();
+        let mut out = Matrix::zeros(table.n_columns(), r);
+        for j in 0..table.n_columns() {
+            let mut system = Matrix::zeros(r, r);
+            let beta = out.row_mut(j);
+            for i in (0..table.n_rows()).filter(|&i| !table.row(i)[j].is_nan()) {
+                let b = known.row(i);
+                for k in 0..r {
+                    beta[k] += b[k] * table.row(i)[j];
+                    crate::parallel::add(system.row_mut(k), &b.iter().map(|v| v * b[k]).collect::<Vec<_>>());
+                }
+            }
+            // A little of everything, so that seasons without a cell stay at the mean.
+            (0..r).for_each(|k| {
+                system[(k, k)] += if regressors.is_level(k) { 1e-9 } else { self.ridge.max(1e-9) }
+            });
+            solve_spd(system, beta);
+        }
+        out
+    }
+
+    /// Least squares of scores on those of the steps before, their memory kept below 0.98, and the covariance of what is
+    /// left.
+    fn follow(&self, scores: &Matrix, timeline: &Timeline) -> (Matrix, Matrix) {
+        let (k, p) = (scores.n_columns(), self.order);
+        let states = k * p;
+        let (mut before, mut with, mut now) =
+            (Matrix::identity(states), Matrix::zeros(k, states), Matrix::identity(k));
+        let mut n = 1.0;
+        for sequence in timeline.sequences() {
+            for window in sequence.rows().windows(p + 1) {
+                let Some(rows) = window.iter().copied().collect::<Option<Vec<usize>>>() else { continue };
+                let x = scores.row(rows[p]);
+                let s: Vec<f64> = (0..p).rev().flat_map(|l| scores.row(rows[l]).to_vec()).collect();
+                for i in 0..k {
+                    crate::parallel::add(with.row_mut(i), &s.iter().map(|v| v * x[i]).collect::<Vec<_>>());
+                    crate::parallel::add(now.row_mut(i), &x.iter().map(|v| v * x[i]).collect::<Vec<_>>());
+                }
+                for i in 0..states {
+                    crate::parallel::add(before.row_mut(i), &s.iter().map(|v| v * s[i]).collect::<Vec<_>>());
+                }
+                n += 1.0;
+            }
+        }
+        let mut a = with.clone();
+        (0..k).for_each(|i| solve_spd(before.clone(), a.row_mut(i)));
+        let radius = spectral_radius(&model::companion(&a));
+        if radius > 0.98 {
+            // A_l r^l has its roots multiplied by r.
+            let shrink = 0.98 / radius;
+            for i in 0..k {
+                for (l, v) in a.row_mut(i).iter_mut().enumerate() {
+                    *v *= shrink.powi(1 + (l / k) as i32);
+                }
+            }
+        }
+        let explained = a.dot_t(&with);
+        let squared = a.dot(&before).dot_t(&a);
+        let mut q = Matrix::from_fn(k, k, |i, j| {
+            (now[(i, j)] - explained[(i, j)] - explained[(j, i)] + squared[(i, j)]) / n
+        });
+        q.symmetrize();
+        (a, q)
+    }
+}
+
+/// What a climb needs at every step.
+struct Walk<'a> {
+    problem: &'a Problem<'a>,
+    maximize: Maximize,
+    /// From the density in units of the fit to that of the table.
+    constant: f64,
+}
+
+/// A model, its E-step, and its objective.
+struct Point {
+    model: DynamicFactor,
+    moments: Moments,
+    objective: f64,
+}
+
+impl Walk<'_> {
+    fn at(&self, model: DynamicFactor) -> Result<Point, Error> {
+        let moments = Moments::new(&model, self.problem.table, self.problem.timeline)?;
+        let objective = moments.log_likelihood + self.maximize.log_prior(&model) + self.constant;
+        Ok(Point { model, moments, objective })
+    }
+
+    /// A step of EM.
+    fn next(&self, from: &Point) -> Result<Point, Error> {
+        self.at(self.maximize.step(&from.model, &from.moments)?)
+    }
+
+    /// Two steps of EM, and as far beyond as they promise if that is no worse than one of them (SQUAREM).
+    fn cycle(&self, from: &Point, aitken: &mut Aitken) -> Result<Point, Error> {
+        aitken.extrapolate(aitken.rate());
+        let first = self.next(from)?;
+        let second = self.maximize.step(&first.model, &first.moments)?;
+        let points = [&from.model, &first.model, &second].map(|m| coordinates(m, self.maximize.first));
+        if let [Some(t0), Some(t1), Some(t2)] = &points {
+            let (beyond, rate) = extrapolated(t0, t1, t2);
+            aitken.extrapolate(rate);
+            let model =
+                beyond.and_then(|t| from_coordinates(&second, &t, self.maximize.first, self.maximize.floor));
+            if let Some(model) = model {
+                let there = self.at(model)?;
+                if there.objective >= first.objective {
+                    return Ok(there);
+                }
+            }
+        }
+        self.at(second)
+    }
+}
+
+/// The regressors of every row.
+fn known(regressors: &Regressors, timeline: &Timeline) -> Matrix {
+    let mut out = Matrix::zeros(timeline.n_rows(), regressors.len());
+    for sequence in timeline.sequences() {
+        for (t, row) in sequence.rows().iter().enumerate() {
+            if let Some(row) = *row {
+                out.row_mut(row).copy_from_slice(&regressors.at(sequence.time(t)));
+            }
+        }
+    }
+    out
+}
+
+/// Free parameters in coordinates without bounds: covariances by their Cholesky factors with logarithms of the diagonal, the
+/// noise by logarithms. `None` where a covariance is singular.
+fn coordinates(model: &DynamicFactor, first: FirstState) -> Option<Vec<f64>> {
+    let mut t = model.transition().as_slice().to_vec();
+    t.extend(model.loadings().as_slice());
+    t.extend(model.coefficients().as_slice());
+    t.extend(noise_of(model).iter().map(|v| v.ln()));
+    t.extend(triangle(model.innovation())?);
+    if first == FirstState::Estimated {
+        t.extend(&model.start().mean);
+        t.extend(triangle(&model.start().covariance)?);
+    }
+    Some(t)
+}
+
+fn from_coordinates(like: &DynamicFactor, t: &[f64], first: FirstState, floor: f64) -> Option<DynamicFactor> {
+    let mut rest = t;
+    let mut take = |n: usize| {
+        let (head, tail) = rest.split_at(n);
+        rest = tail;
+        head
+    };
+    let mut matrix = |like: &Matrix| {
+        Matrix::from_vec(like.n_rows(), like.n_columns(), take(like.as_slice().len()).to_vec())
+    };
+    let transition = matrix(like.transition()).ok()?;
+    let loadings = matrix(like.loadings()).ok()?;
+    let coefficients = matrix(like.coefficients()).ok()?;
+    let psi: Vec<f64> = take(noise_of(like).len()).iter().map(|v| v.exp().max(floor)).collect();
+    let noise = match like.noise() {
+        Noise::Isotropic(_) => Noise::Isotropic(psi[0]),
+        Noise::Diagonal(_) => Noise::Diagonal(psi),
+    };
+    let k = like.n_components();
+    let innovation = from_triangle(take(k * (k + 1) / 2), k);
+    let n = like.start().mean.len();
+    let start = match first {
+        FirstState::Estimated => {
+            let mean = take(n).to_vec();
+            Start { mean, covariance: from_triangle(take(n * (n + 1) / 2), n) }
+        }
+        FirstState::Stationary => {
+            Start { mean: vec![0.0; n], covariance: stationary(&transition, &innovation)? }
+        }
+    };
+    DynamicFactor::new(
+        transition,
+        innovation,
+        loadings,
+        coefficients,
+        like.regressors().clone(),
+        noise,
+        start,
+    )
+    .ok()
+}
+
+/// The noise variances that are free.
+fn noise_of(model: &DynamicFactor) -> Vec<f64> {
+    match model.noise() {
+        Noise::Isotropic(v) => vec![*v],
+        Noise::Diagonal(psi) => psi.clone(),
+    }
+}
+
+fn triangle(covariance: &Matrix) -> Option<Vec<f64>> {
+    let chol = Cholesky::new(covariance)?;
+    let lower = chol.lower();
+    let entry = |i: usize, j: usize| if i == j { lower[(i, i)].ln() } else { lower[(i, j)] };
+    Some((0..lower.n_rows()).flat_map(|i| (0..=i).map(move |j| entry(i, j))).collect())
+}
+
+fn from_triangle(t: &[f64], n: usize) -> Matrix {
+    let at = |i: usize, j: usize| t[i * (i + 1) / 2 + j];
+    let lower = Matrix::from_fn(n, n, |i, j| match i.cmp(&j) {
+        std::cmp::Ordering::Greater => at(i, j),
+        std::cmp::Ordering::Equal => at(i, i).exp(),
+        std::cmp::Ordering::Less => 0.0,
+    });
+    let mut out = lower.dot_t(&lower);
+    out.symmetrize();
+    out
+}

@@ -1,0 +1,17 @@
+//! Rows that follow each other in time: dynamic factor models [M 1.10].
+//!
+//! The rows of a [`LinearGaussian`](crate::LinearGaussian) may be shuffled; these may not. A [`Timeline`] says when rows
+//! happened, [`Regressors`] what is known of every time beforehand, a [`DynamicFactor`] is the fitted model, and
+//! [`DynamicEm`] fits it, exactly with any pattern of gaps, by a filter and a smoother of the factors' size.
+
+mod em;
+mod model;
+mod moments;
+mod regressors;
+mod smoother;
+mod timeline;
+
+pub use em::{DynamicEm, FirstState};
+pub use model::{DynamicFactor, Factors, Forecast, Start};
+pub use regressors::{Regressors, Season, Trend};
+pub use timeline::{Sequence, Timeline};

@@ -1,0 +1,492 @@
+//! Factors that follow each other in time, and what they say of a table [M 1.10].
+
+use super::smoother::{Pass, StateSpace};
+use super::{Regressors, Timeline};
+use crate::linalg::{Cholesky, canonical_signs, dot, eigen};
+use crate::model::{Fill, FilledCell};
+use crate::{Dataset, Error, Matrix, Noise};
+
+/// Factors `x_t` of rows in time, each a linear function of those before it:
+///
+/// ```text
+/// x_t = A₁ x_{t−1} + … + A_p x_{t−p} + η_t      t_t = W x_t + B b_t + ε_t      η ~ N(0, Q)   ε ~ N(0, Ψ)
+/// ```
+///
+/// `b_t` are [`Regressors`]. With `A = 0` and `Q = I` this is probabilistic PCA or factor analysis.
+///
+/// ```
+/// use covary::dynamics::{DynamicFactor, Regressors, Start, Timeline};
+/// use covary::{Dataset, Matrix, Noise};
+/// let (near, one) = (Matrix::diagonal(&[0.9]), Matrix::diagonal(&[1.0]));
+/// let start = Start { mean: vec![0.0], covariance: one.clone() };
+/// let (w, b) = (Matrix::from_rows(&[[1.0], [1.0]]), Matrix::zeros(2, 1));
+/// let model = DynamicFactor::new(near, one, w, b, Regressors::default(), Noise::Isotropic(0.1), start)?;
+/// let gap = f64::NAN;
+/// let table = Dataset::new(Matrix::from_rows(&[[2.0, 2.2], [gap, gap], [2.1, gap]]))?;
+/// let cells = model.fill(&table, &Timeline::regular(3))?;
+/// assert!((1.9..2.2).contains(&cells[0].mean));                   // between its neighbors in time
+/// assert!(cells[2].sd < cells[0].sd);                           // the other column was seen at that time
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct DynamicFactor {
+    transition: Matrix,
+    innovation: Matrix,
+    loadings: Matrix,
+    coefficients: Matrix,
+    regressors: Regressors,
+    noise: Noise,
+    start: Start,
+}
+
+/// The distribution of the first state of a sequence: of `x_1`, or of `(x_1, x_0, …)` where the order is above 1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Start {
+    /// Its mean.
+    pub mean: Vec<f64>,
+    /// Its covariance.
+    pub covariance: Matrix,
+}
+
+/// Rows to come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forecast {
+    /// The time of each.
+    pub times: Vec<i64>,
+    /// Their cells, row by row; `row` counts steps from the end of the sequence, from 0.
+    pub cells: Vec<FilledCell>,
+}
+
+impl DynamicFactor {
+    /// A model of given parameters: `transition` is `(A₁ … A_p)`, k × kp, `innovation` Q, `loadings` W, d × k, and
+    /// `coefficients` B, a column for each regressor.
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] where shapes differ, [`Error::OutOfRange`] for a noise variance that is not above 0 or a
+    /// covariance that is none.
+    pub fn new(
+        transition: Matrix,
+        innovation: Matrix,
+        loadings: Matrix,
+        coefficients: Matrix,
+        regressors: Regressors,
+        noise: Noise,
+        start: Start,
+    ) -> Result<Self, Error> {
+        let (k, states, d) = (innovation.n_rows(), start.mean.len(), loadings.n_rows());
+        let expected = [
+            ("columns of the innovation covariance", k, innovation.n_columns()),
+            ("rows of the transition", k, transition.n_rows()),
+            ("columns of the transition", states, transition.n_columns()),
+            ("columns of the loadings", k, loadings.n_columns()),
+            ("rows of the coefficients", d, coefficients.n_rows()),
+            ("columns of the coefficients", regressors.len(), coefficients.n_columns()),
+            ("rows of the covariance at the start", states, start.covariance.n_rows()),
+            ("columns of the covariance at the start", states, start.covariance.n_columns()),
+        ];
+        if let Some((what, expected, got)) = expected.into_iter().find(|(_, want, got)| want != got) {
+            return Err(Error::WrongLength { what, expected, got });
+        }
+        if k == 0 || states == 0 || !states.is_multiple_of(k) {
+            return Err(Error::WrongLength {
+                what: "states of a model with factors",
+                expected: k.max(1),
+                got: states,
+            });
+        }
+        if let Noise::Diagonal(psi) = &noise
+            && psi.len() != d
+        {
+            return Err(Error::WrongLength { what: "noise variances", expected: d, got: psi.len() });
+        }
+        if let Some(value) = noise.variances(d).into_iter().find(|v| !(v.is_finite() && *v > 0.0)) {
+            return Err(Error::OutOfRange { name: "noise variance", value, bound: "finite and above 0" });
+        }
+        for (name, covariance) in
+            [("variance of the innovations", &innovation), ("variance at the start", &start.covariance)]
+        {
+            let smallest = eigen(covariance)?.values.last().copied().unwrap_or(0.0);
+            let rounding = 1e-12 * covariance.trace().abs();
+            if !(smallest.is_finite() && smallest >= -rounding) {
+                return Err(Error::OutOfRange { name, value: smallest, bound: "finite and not negative" });
+            }
+        }
+        let finite = |m: &[f64]| m.iter().find(|v| !v.is_finite()).copied();
+        let given = [transition.as_slice(), loadings.as_slice(), coefficients.as_slice(), &start.mean];
+        if let Some(value) = given.into_iter().find_map(finite) {
+            return Err(Error::OutOfRange { name: "parameter", value, bound: "finite" });
+        }
+        Ok(Self { transition, innovation, loadings, coefficients, regressors, noise, start })
+    }
+
+    /// `(A₁ … A_p)`, k × kp.
+    pub fn transition(&self) -> &Matrix {
+        &self.transition
+    }
+
+    /// Q, the covariance of what is new in the factors at each step.
+    pub fn innovation(&self) -> &Matrix {
+        &self.innovation
+    }
+
+    /// W, d × k.
+    pub fn loadings(&self) -> &Matrix {
+        &self.loadings
+    }
+
+    /// B: a row for each column of the table, a column for each regressor.
+    pub fn coefficients(&self) -> &Matrix {
+        &self.coefficients
+    }
+
+    /// What is known of every step beforehand.
+    pub fn regressors(&self) -> &Regressors {
+        &self.regressors
+    }
+
+    /// The noise.
+    pub fn noise(&self) -> &Noise {
+        &self.noise
+    }
+
+    /// The first state of a sequence.
+    pub fn start(&self) -> &Start {
+        &self.start
+    }
+
+    /// The same model with another first state.
+    pub(super) fn with_start(self, start: Start) -> Result<Self, Error> {
+        let Self { transition, innovation, loadings, coefficients, regressors, noise, .. } = self;
+        Self::new(transition, innovation, loadings, coefficients, regressors, noise, start)
+    }
+
+    /// Factors.
+    pub fn n_components(&self) -> usize {
+        self.loadings.n_columns()
+    }
+
+    /// p: how many steps back the factors depend on.
+    pub fn order(&self) -> usize {
+        self.start.mean.len() / self.n_components()
+    }
+
+    /// Columns of the table.
+    pub fn n_columns(&self) -> usize {
+        self.loadings.n_rows()
+    }
+
+    /// The log-density of the observed cells of each row given all that was observed before it in its sequence; 0 for a
+    /// row without any. Their sum is the log-likelihood.
+    ///
+    /// # Errors
+    /// [`Error::ColumnCount`], [`Error::WrongLength`] if table, timeline and model do not belong together.
+    pub fn log_density(&self, table: &Dataset, timeline: &Timeline) -> Result<Vec<f64>, Error> {
+        let mut out = vec![0.0; table.n_rows()];
+        self.passes(table, timeline, |sequence, pass| {
+            for (row, density) in sequence.rows().iter().zip(&pass.log_density) {
+                if let Some(row) = row {
+                    out[*row] = *density;
+                }
+            }
+        })?;
+        Ok(out)
+    }
+
+    /// The factors of each step of each sequence, given all rows of the sequence.
+    ///
+    /// # Errors
+    /// As [`log_density`](Self::log_density).
+    pub fn smooth(&self, table: &Dataset, timeline: &Timeline) -> Result<Vec<Factors>, Error> {
+        let (k, mut out) = (self.n_components(), Vec::new());
+        self.passes(table, timeline, |_, pass| {
+            let smoothed = pass.smooth();
+            out.push(Factors::of(k, smoothed.means(), |t| smoothed.covariance(t)));
+        })?;
+        Ok(out)
+    }
+
+    /// The factors of each step of each sequence, given the rows up to it: what was known at the time.
+    ///
+    /// # Errors
+    /// As [`log_density`](Self::log_density).
+    pub fn filter(&self, table: &Dataset, timeline: &Timeline) -> Result<Vec<Factors>, Error> {
+        let (k, mut out) = (self.n_components(), Vec::new());
+        self.passes(table, timeline, |_, pass| {
+            out.push(Factors::of(k, &pass.filtered, |t| pass.covariance(t)));
+        })?;
+        Ok(out)
+    }
+
+    /// Every missing cell given all rows of its sequence [M 1.10.7], row by row.
+    ///
+    /// # Errors
+    /// As [`log_density`](Self::log_density).
+    pub fn fill(&self, table: &Dataset, timeline: &Timeline) -> Result<Vec<FilledCell>, Error> {
+        let mut cells = Vec::with_capacity(table.n_gaps());
+        self.passes(table, timeline, |sequence, pass| {
+            let smoothed = pass.smooth();
+            for (t, row) in sequence.rows().iter().enumerate() {
+                let Some(row) = *row else { continue };
+                let gaps: Vec<usize> =
+                    (0..self.n_columns()).filter(|&j| table.row(row)[j].is_nan()).collect();
+                self.predict(
+                    row,
+                    &gaps,
+                    sequence.time(t),
+                    smoothed.means().row(t),
+                    &smoothed.covariance(t),
+                    &mut cells,
+                );
+            }
+        })?;
+        cells.sort_by_key(|cell| (cell.row, cell.column));
+        Ok(cells)
+    }
+
+    /// The rows that follow each sequence [M 1.10.7].
+    ///
+    /// # Errors
+    /// As [`log_density`](Self::log_density).
+    pub fn forecast(
+        &self,
+        table: &Dataset,
+        timeline: &Timeline,
+        steps: usize,
+    ) -> Result<Vec<Forecast>, Error> {
+        let every: Vec<usize> = (0..self.n_columns()).collect();
+        let mut out = Vec::new();
+        let space = StateSpace::new(self)?;
+        self.passes(table, timeline, |sequence, pass| {
+            let end = sequence.rows().len();
+            let times: Vec<i64> = (end..end + steps).map(|t| sequence.time(t)).collect();
+            let mut cells = Vec::with_capacity(steps * every.len());
+            let (mut mean, mut root) = pass.next();
+            for (step, time) in times.iter().enumerate() {
+                self.predict(step, &every, *time, &mean, &root.dot_t(&root), &mut cells);
+                (mean, root) = space.ahead(&mean, &root);
+            }
+            out.push(Forecast { times, cells });
+        })?;
+        Ok(out)
+    }
+
+    /// This model as something that fills tables with these times.
+    ///
+    /// # Errors
+    /// None of its own: tables of other rows or columns are refused when they come.
+    pub fn over<'a>(&'a self, timeline: &'a Timeline) -> impl Fill + 'a {
+        Timed { model: self, timeline }
+    }
+
+    /// Cells of a row at a time at which the state has this mean and covariance.
+    fn predict(
+        &self,
+        row: usize,
+        columns: &[usize],
+        time: i64,
+        mean: &[f64],
+        covariance: &Matrix,
+        cells: &mut Vec<FilledCell>,
+    ) {
+        let (k, b) = (self.n_components(), self.regressors.at(time));
+        for &j in columns {
+            let (w, beta) = (self.loadings.row(j), self.coefficients.row(j));
+            let at = dot(w, &mean[..k]) + dot(beta, &b);
+            let of_factors: f64 = (0..k).map(|i| w[i] * dot(&covariance.row(i)[..k], w)).sum();
+            let sd = (of_factors.max(0.0) + self.noise.variance(j)).sqrt();
+            cells.push(FilledCell::normal(row, j, at, sd));
+        }
+    }
+
+    /// The filter over every sequence.
+    pub(super) fn passes(
+        &self,
+        table: &Dataset,
+        timeline: &Timeline,
+        mut visit: impl FnMut(&super::Sequence, &Pass<'_>),
+    ) -> Result<(), Error> {
+        if table.n_columns() != self.n_columns() {
+            return Err(Error::ColumnCount { expected: self.n_columns(), got: table.n_columns() });
+        }
+        timeline.check(table.n_rows())?;
+        let space = StateSpace::new(self)?;
+        let seen = space.observed(table);
+        for sequence in timeline.sequences() {
+            visit(sequence, &space.filter(table, &seen, sequence));
+        }
+        Ok(())
+    }
+
+    /// The largest modulus of the roots of the transition: below 1 the factors return to their mean.
+    pub fn spectral_radius(&self) -> f64 {
+        spectral_radius(&companion(&self.transition))
+    }
+
+    /// The covariance that factors have in the long run, `Σ = A Σ Aᵀ + Q`, of the state; `None` unless
+    /// [`spectral_radius`](Self::spectral_radius) is below 1.
+    pub fn stationary_covariance(&self) -> Option<Matrix> {
+        stationary(&self.transition, &self.innovation)
+    }
+
+    /// The same model with factors of unit variance in the long run and `Wᵀ Ψ⁻¹ W` diagonal, descending [M 1.10.5];
+    /// where they have no variance in the long run, with innovations of unit variance.
+    ///
+    /// # Errors
+    /// [`Error::Numerical`] if a decomposition fails.
+    pub fn canonical(&self) -> Result<Self, Error> {
+        let k = self.n_components();
+        let long_run = self.stationary_covariance();
+        let covariance = Matrix::from_fn(k, k, |i, j| long_run.as_ref().unwrap_or(&self.innovation)[(i, j)]);
+        // Factors without variance stay as they are: no change of basis gives them any.
+        let Some(unit) = Cholesky::new(&covariance) else { return Ok(self.clone()) };
+        let mut weighted = self.loadings.dot(unit.lower());
+        let w = weighted.clone();
+        weighted
+            .scale_rows(&self.noise.variances(self.n_columns()).iter().map(|v| 1.0 / v).collect::<Vec<_>>());
+        let turn = eigen(&w.t_dot(&weighted))?.vectors;
+        let mut loadings = w.dot(&turn);
+        let signs = canonical_signs(&mut loadings);
+        // x' = K x with K = Uᵀ L⁻¹, its rows given the signs of the loadings.
+        let mut map = turn.t_dot(&unit.lower_inverse());
+        let mut back = unit.lower().dot(&turn);
+        map.scale_rows(&signs);
+        back.scale_columns(&signs);
+        self.turned(&map, &back, loadings)
+    }
+
+    /// The same model of factors `K x`, given `K`, `K⁻¹` and `W K⁻¹`.
+    fn turned(&self, map: &Matrix, back: &Matrix, loadings: Matrix) -> Result<Self, Error> {
+        let (k, p) = (self.n_components(), self.order());
+        let block = |m: &Matrix| {
+            Matrix::from_fn(k * p, k * p, |i, j| if i / k == j / k { m[(i % k, j % k)] } else { 0.0 })
+        };
+        let (maps, backs) = (block(map), block(back));
+        let both = |m: &Matrix, map: &Matrix| {
+            let mut out = map.dot(m).dot_t(map);
+            out.symmetrize();
+            out
+        };
+        let mean = maps.rows().map(|row| dot(row, &self.start.mean)).collect();
+        Self::new(
+            map.dot(&self.transition).dot(&backs),
+            both(&self.innovation, map),
+            loadings,
+            self.coefficients.clone(),
+            self.regressors.clone(),
+            self.noise.clone(),
+            Start { mean, covariance: both(&self.start.covariance, &maps) },
+        )
+    }
+
+    /// The same model of columns multiplied by `scale` after `shift` was added to their level.
+    pub(super) fn in_units(mut self, shift: &[f64], scale: &[f64]) -> Self {
+        self.loadings.scale_rows(scale);
+        self.coefficients.scale_rows(scale);
+        let levels = (0..self.regressors.len()).filter(|&l| self.regressors.is_level(l));
+        for l in levels.collect::<Vec<_>>() {
+            for (j, m) in shift.iter().enumerate() {
+                self.coefficients[(j, l)] += m;
+            }
+        }
+        let d = self.n_columns();
+        self.noise = match (&self.noise, scale.iter().all(|s| *s == scale[0])) {
+            (Noise::Isotropic(v), true) => Noise::Isotropic(v * scale[0] * scale[0]),
+            (noise, _) => Noise::Diagonal((0..d).map(|j| noise.variance(j) * scale[j] * scale[j]).collect()),
+        };
+        self
+    }
+}
+
+/// Factors of the steps of a sequence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Factors {
+    /// Their means, a row for each step.
+    pub means: Matrix,
+    /// Their covariance at each step.
+    pub covariances: Vec<Matrix>,
+}
+
+impl Factors {
+    fn of(k: usize, means: &Matrix, covariance: impl Fn(usize) -> Matrix) -> Self {
+        let now = |m: Matrix| Matrix::from_fn(k, k, |i, j| m[(i, j)]);
+        Self {
+            means: means.first_columns(k),
+            covariances: (0..means.n_rows()).map(|t| now(covariance(t))).collect(),
+        }
+    }
+}
+
+/// A model and the times of the rows it is asked about.
+struct Timed<'a> {
+    model: &'a DynamicFactor,
+    timeline: &'a Timeline,
+}
+
+impl Fill for Timed<'_> {
+    fn cells(&self, table: &Dataset) -> Result<Vec<FilledCell>, Error> {
+        self.model.fill(table, self.timeline)
+    }
+}
+
+/// The transition of the state `(x_t, …, x_{t−p+1})`.
+pub(super) fn companion(transition: &Matrix) -> Matrix {
+    let (k, states) = (transition.n_rows(), transition.n_columns());
+    Matrix::from_fn(
+        states,
+        states,
+        |i, j| {
+            if i < k { transition[(i, j)] } else { f64::from(u8::from(j + k == i)) }
+        },
+    )
+}
+
+/// The innovation covariance of that state.
+pub(super) fn bordered(innovation: &Matrix, states: usize) -> Matrix {
+    let k = innovation.n_rows();
+    Matrix::from_fn(states, states, |i, j| if i < k && j < k { innovation[(i, j)] } else { 0.0 })
+}
+
+/// By Gelfand's formula, `‖A^m‖^{1/m}` for m = 2⁴⁰, so that no eigenvalue of a matrix without symmetry is needed.
+pub(super) fn spectral_radius(a: &Matrix) -> f64 {
+    let norm = |m: &Matrix| m.as_slice().iter().map(|v| v * v).sum::<f64>().sqrt();
+    let (mut power, mut log, mut share) = (a.clone(), 0.0, 1.0);
+    for _ in 0..40 {
+        let size = norm(&power);
+        if size == 0.0 || !size.is_finite() {
+            return size;
+        }
+        log += size.ln() * share;
+        power.as_mut_slice().iter_mut().for_each(|v| *v /= size);
+        power = power.dot(&power);
+        share *= 0.5;
+    }
+    log.exp()
+}
+
+/// `Σ = A Σ Aᵀ + Q` of the state, unless nothing is.
+pub(super) fn stationary(transition: &Matrix, innovation: &Matrix) -> Option<Matrix> {
+    let a = companion(transition);
+    if spectral_radius(&a) >= 1.0 {
+        return None;
+    }
+    let states = a.n_rows();
+    let sigma = long_run(a, bordered(innovation, states));
+    sigma.as_slice().iter().all(|v| v.is_finite()).then_some(sigma)
+}
+
+/// `Q + A Q Aᵀ + A² Q (A²)ᵀ + …` by doubling, which takes as many products as the logarithm of the memory of A.
+pub(super) fn long_run(mut a: Matrix, q: Matrix) -> Matrix {
+    let mut sum = q;
+    for _ in 0..60 {
+        let step = a.dot(&sum).dot_t(&a);
+        let size = |m: &Matrix| m.as_slice().iter().fold(0.0_f64, |size, v| size.max(v.abs()));
+        let ends = size(&step) <= 1e-17 * size(&sum);
+        crate::parallel::add(sum.as_mut_slice(), step.as_slice());
+        if ends {
+            break;
+        }
+        a = a.dot(&a);
+    }
+    sum.symmetrize();
+    sum
+}

@@ -1,0 +1,376 @@
+//! The result of the E-step, and all that the M-step needs [M 1.10.4].
+
+use super::model::{DynamicFactor, companion, long_run, spectral_radius, stationary};
+use super::smoother::Smoothed;
+use super::{FirstState, Sequence, Start, Timeline};
+use crate::infer::{quadratic, solve_spd};
+use crate::linalg::{Cholesky, dot, eigen, packed};
+use crate::parallel::{add, over_pieces};
+use crate::{Dataset, Error, Matrix, Noise};
+
+/// Rows whose moments are added up at a time.
+const STRIP: usize = 256;
+
+/// Rounds of a search that ends sooner as a rule.
+const ROUNDS: usize = 30;
+
+/// Expected sufficient statistics under a model, with `z = (x, b)` and residuals `e = t − (w, β)ᵀ ẑ` at its own parameters: in
+/// differences from these nothing cancels, however small the noise.
+pub(super) struct Moments {
+    pub(super) log_likelihood: f64,
+    dynamics: Dynamics,
+    columns: Columns,
+}
+
+/// Of the factors: over steps that follow another, and over first steps.
+struct Dynamics {
+    steps: f64,
+    /// `Σ⟨x_t x_tᵀ⟩`, k × k, `Σ⟨x_t s_{t−1}ᵀ⟩` and `Σ⟨s_{t−1} s_{t−1}ᵀ⟩`, s the state.
+    now: Matrix,
+    with_before: Matrix,
+    before: Matrix,
+    sequences: f64,
+    first: Vec<f64>,
+    first_square: Matrix,
+}
+
+/// Of every column, over the rows in which it is observed.
+struct Columns {
+    count: Vec<f64>,
+    /// Packed `Σ ẑ ẑᵀ` and `Σ V`, V the covariance of the factors.
+    scores: Matrix,
+    spread: Matrix,
+    /// `Σ e ẑ` and `Σ e²`.
+    slope: Matrix,
+    squares: Vec<f64>,
+}
+
+/// How the M-step goes about it.
+pub(super) struct Maximize {
+    /// Precision of coefficients other than levels.
+    pub(super) ridge: f64,
+    /// Smallest noise variance.
+    pub(super) floor: f64,
+    /// The first state of a sequence.
+    pub(super) first: FirstState,
+}
+
+impl Moments {
+    /// The E-step.
+    pub(super) fn new(model: &DynamicFactor, table: &Dataset, timeline: &Timeline) -> Result<Self, Error> {
+        let (k, states) = (model.n_components(), model.start().mean.len());
+        let mut dynamics = Dynamics {
+            steps: 0.0,
+            now: Matrix::zeros(k, k),
+            with_before: Matrix::zeros(k, states),
+            before: Matrix::zeros(states, states),
+            sequences: 0.0,
+            first: vec![0.0; states],
+            first_square: Matrix::zeros(states, states),
+        };
+        let width = k + model.regressors().len();
+        let mut rows = Rows {
+            z: Matrix::zeros(table.n_rows(), width),
+            v: Matrix::zeros(table.n_rows(), packed::len(k)),
+        };
+        let mut log_likelihood = 0.0;
+        model.passes(table, timeline, |sequence, pass| {
+            let smoothed = pass.smooth();
+            log_likelihood += pass.log_density.iter().sum::<f64>();
+            dynamics.add(&smoothed, k);
+            rows.take(model, sequence, &smoothed);
+        })?;
+        let columns = Columns::of(model, table, &rows);
+        Ok(Self { log_likelihood, dynamics, columns })
+    }
+}
+
+/// What the smoother says of the rows of a table.
+struct Rows {
+    z: Matrix,
+    v: Matrix,
+}
+
+impl Rows {
+    fn take(&mut self, model: &DynamicFactor, sequence: &Sequence, smoothed: &Smoothed) {
+        let k = model.n_components();
+        for (t, row) in sequence.rows().iter().enumerate() {
+            let Some(row) = *row else { continue };
+            let z = self.z.row_mut(row);
+            z[..k].copy_from_slice(&smoothed.means().row(t)[..k]);
+            z[k..].copy_from_slice(&model.regressors().at(sequence.time(t)));
+            packed::add_matrix(self.v.row_mut(row), &smoothed.covariance(t), k);
+        }
+    }
+}
+
+impl Dynamics {
+    fn add(&mut self, smoothed: &Smoothed, k: usize) {
+        let (means, states) = (smoothed.means(), self.first.len());
+        let second = |t: usize| {
+            let (mut p, m) = (smoothed.covariance(t), means.row(t));
+            for i in 0..states {
+                for j in 0..states {
+                    p[(i, j)] += m[i] * m[j];
+                }
+            }
+            p
+        };
+        let mut last = second(0);
+        add(&mut self.first, means.row(0));
+        add(self.first_square.as_mut_slice(), last.as_slice());
+        self.sequences += 1.0;
+        for t in 1..means.n_rows() {
+            let (now, shared) = (second(t), smoothed.with_next(t - 1));
+            for i in 0..k {
+                add(self.now.row_mut(i), &now.row(i)[..k]);
+                let (m, before) = (means.row(t)[i], means.row(t - 1));
+                for (j, sum) in self.with_before.row_mut(i).iter_mut().enumerate() {
+                    *sum += shared[(i, j)] + m * before[j];
+                }
+            }
+            add(self.before.as_mut_slice(), last.as_slice());
+            self.steps += 1.0;
+            last = now;
+        }
+    }
+
+    /// New transition, innovations and first state.
+    fn maximize(&self, model: &DynamicFactor, first: FirstState) -> Result<(Matrix, Matrix, Start), Error> {
+        let (old_a, old_q) = (model.transition(), model.innovation());
+        if self.steps == 0.0 {
+            return Ok((old_a.clone(), old_q.clone(), model.start().clone()));
+        }
+        let a = self.regressed(&self.with_before);
+        let q = positive(&self.left(&a))?;
+        if first == FirstState::Stationary && spectral_radius(&companion(&a)) < 1.0 {
+            let (to_a, to_q) =
+                self.stationary(a.clone(), q.clone()).unwrap_or_else(|| (a.clone(), q.clone()));
+            // All the way, or the farthest of ever shorter steps, that does not lower F.
+            let before = self.value(old_a, old_q, model.start());
+            let ways = (0..ROUNDS).map(|k| 0.5_f64.powi(k as i32)).chain([0.0]);
+            for (a, q) in ways.map(|t| (mixed(old_a, &to_a, t), mixed(old_q, &to_q, t))) {
+                let Some(covariance) = stationary(&a, &q) else { continue };
+                let start = Start { mean: vec![0.0; covariance.n_rows()], covariance };
+                if self.value(&a, &q, &start) >= before {
+                    return Ok((a, q, start));
+                }
+            }
+        }
+        Ok((a, q, self.start()?))
+    }
+
+    /// `S S₀₀⁻¹`
+    fn regressed(&self, with_before: &Matrix) -> Matrix {
+        let mut a = with_before.clone();
+        (0..a.n_rows()).for_each(|i| solve_spd(self.before.clone(), a.row_mut(i)));
+        a
+    }
+
+    /// `(S₁₁ − A S₁₀ᵀ − S₁₀ Aᵀ + A S₀₀ Aᵀ)/n`: what A leaves of the factors.
+    fn left(&self, a: &Matrix) -> Matrix {
+        let explained = a.dot_t(&self.with_before);
+        let squared = a.dot(&self.before).dot_t(a);
+        let k = a.n_rows();
+        let mut q = Matrix::from_fn(k, k, |i, j| {
+            (self.now[(i, j)] - explained[(i, j)] - explained[(j, i)] + squared[(i, j)]) / self.steps
+        });
+        q.symmetrize();
+        q
+    }
+
+    /// Where `F(A, Q) = ln N(first states | 0, Σ) + ln N(steps | A, Q)`, expected, has no slope, with `Σ = A Σ Aᵀ + Q`. With
+    /// `G = ∂F/∂Σ` and `Λ = Aᵀ Λ A + G` that is
+    ///
+    /// ```text
+    /// A = (S₁₀ + 2/n Q Λ A Σ) S₀₀⁻¹        Q = left(A) + 2/n Q Λ Q
+    /// ```
+    ///
+    /// iterated from the solution without first states, which are few among n steps: each round gains digits as n does.
+    /// `None` where it leads out of the stationary models.
+    fn stationary(&self, mut a: Matrix, mut q: Matrix) -> Option<(Matrix, Matrix)> {
+        let (k, states) = (a.n_rows(), a.n_columns());
+        for _ in 0..ROUNDS {
+            let sigma = stationary(&a, &q)?;
+            let inverse = Cholesky::new(&sigma)?.inverse();
+            let pull = inverse.dot(&self.first_square).dot(&inverse);
+            let g = Matrix::from_fn(states, states, |i, j| {
+                0.5 * (pull[(i, j)] - self.sequences * inverse[(i, j)])
+            });
+            let moved = companion(&a);
+            let lambda = long_run(moved.transpose(), g);
+            let slope = lambda.dot(&moved).dot(&sigma);
+            let top =
+                |m: &Matrix, columns: usize| Matrix::from_fn(k, columns, |i, j| m[(i, j)] * 2.0 / self.steps);
+            let mut with_before = q.dot(&top(&slope, states));
+            add(with_before.as_mut_slice(), self.with_before.as_slice());
+            let next_a = self.regressed(&with_before);
+            let mut next_q = q.dot(&top(&lambda, k)).dot(&q);
+            add(next_q.as_mut_slice(), self.left(&next_a).as_slice());
+            next_q.symmetrize();
+            let far = |x: &Matrix, y: &Matrix| {
+                x.as_slice().iter().zip(y.as_slice()).any(|(x, y)| (x - y).abs() > 1e-12 * (1.0 + x.abs()))
+            };
+            let moves = far(&next_a, &a) || far(&next_q, &q);
+            (a, q) = (next_a, next_q);
+            if !moves {
+                break;
+            }
+        }
+        Some((a, q))
+    }
+
+    /// F of a first state, without constants; `None` where a covariance is singular.
+    fn value(&self, a: &Matrix, q: &Matrix, first: &Start) -> Option<f64> {
+        let term = |n: f64, covariance: &Matrix, second: &Matrix| {
+            let chol = Cholesky::new(covariance)?;
+            Some(-0.5 * (n * chol.ln_det() + chol.solve_matrix(second).trace()))
+        };
+        let mut left = self.left(a);
+        left.as_mut_slice().iter_mut().for_each(|v| *v *= self.steps);
+        let (states, m, sum, n) = (self.first.len(), &first.mean, &self.first, self.sequences);
+        let about = Matrix::from_fn(states, states, |i, j| {
+            self.first_square[(i, j)] - m[i] * sum[j] - sum[i] * m[j] + n * m[i] * m[j]
+        });
+        Some(term(n, &first.covariance, &about)? + term(self.steps, q, &left)?)
+    }
+
+    fn start(&self) -> Result<Start, Error> {
+        let n = self.sequences;
+        let mean: Vec<f64> = self.first.iter().map(|m| m / n).collect();
+        let states = mean.len();
+        let mut covariance =
+            Matrix::from_fn(states, states, |i, j| self.first_square[(i, j)] / n - mean[i] * mean[j]);
+        covariance.symmetrize();
+        Ok(Start { mean, covariance: positive(&covariance)? })
+    }
+}
+
+impl Columns {
+    fn of(model: &DynamicFactor, table: &Dataset, rows: &Rows) -> Self {
+        let (d, k, width) = (model.n_columns(), model.n_components(), rows.z.n_columns());
+        let sums = |range: std::ops::Range<usize>| {
+            let mut out = Self {
+                count: vec![0.0; d],
+                scores: Matrix::zeros(d, packed::len(width)),
+                spread: Matrix::zeros(d, packed::len(k)),
+                slope: Matrix::zeros(d, width),
+                squares: vec![0.0; d],
+            };
+            for strip in table.strips(range, STRIP) {
+                let columns = strip.observed();
+                let (mut scores, mut spread) = (vec![0.0; packed::len(width)], vec![0.0; packed::len(k)]);
+                for &row in strip.rows {
+                    let z = rows.z.row(row);
+                    packed::add_outer(&mut scores, z, 1.0);
+                    add(&mut spread, rows.v.row(row));
+                    for &j in &columns {
+                        let fitted =
+                            dot(model.loadings().row(j), &z[..k]) + dot(model.coefficients().row(j), &z[k..]);
+                        let e = table.row(row)[j] - fitted;
+                        out.squares[j] += e * e;
+                        out.slope.row_mut(j).iter_mut().zip(z).for_each(|(sum, z)| *sum += e * z);
+                    }
+                }
+                for &j in &columns {
+                    out.count[j] += strip.rows.len() as f64;
+                    add(out.scores.row_mut(j), &scores);
+                    add(out.spread.row_mut(j), &spread);
+                }
+            }
+            out
+        };
+        over_pieces(table.n_rows(), STRIP, sums, |a, b| {
+            add(&mut a.count, &b.count);
+            add(a.scores.as_mut_slice(), b.scores.as_slice());
+            add(a.spread.as_mut_slice(), b.spread.as_slice());
+            add(a.slope.as_mut_slice(), b.slope.as_slice());
+            add(&mut a.squares, &b.squares);
+        })
+    }
+}
+
+impl Maximize {
+    /// New parameters: the maximum of the expected complete-data log-likelihood, plus log-prior given the noise.
+    pub(super) fn step(&self, model: &DynamicFactor, moments: &Moments) -> Result<DynamicFactor, Error> {
+        let Moments { dynamics, columns, .. } = moments;
+        let (transition, innovation, start) = dynamics.maximize(model, self.first)?;
+        let (k, d) = (model.n_components(), model.n_columns());
+        let (mut loadings, mut coefficients) = (model.loadings().clone(), model.coefficients().clone());
+        let mut errors = vec![0.0; d];
+        for j in 0..d {
+            let spread = packed::unpack(columns.spread.row(j), k);
+            let width = columns.slope.n_columns();
+            let mut a = packed::unpack(columns.scores.row(j), width);
+            for i in 0..k {
+                add(&mut a.row_mut(i)[..k], spread.row(i));
+            }
+            // e(w) = Σ(t − wᵀẑ)² + wᵀ V w; its slope at the E-step's own w is −2 (Σ e ẑ − V w).
+            let w = model.loadings().row(j);
+            let mut slope = columns.slope.row(j).to_vec();
+            (0..k).for_each(|i| slope[i] -= dot(spread.row(i), w));
+            let (mut system, mut delta) = (a.clone(), slope.clone());
+            for (l, beta) in model.coefficients().row(j).iter().enumerate() {
+                if !model.regressors().is_level(l) {
+                    let ridge = self.ridge * model.noise().variance(j);
+                    system[(k + l, k + l)] += ridge;
+                    delta[k + l] -= ridge * beta;
+                }
+            }
+            solve_spd(system, &mut delta);
+            errors[j] = columns.squares[j] + quadratic(&spread, w) + quadratic(&a, &delta)
+                - 2.0 * dot(&slope, &delta);
+            add(loadings.row_mut(j), &delta[..k]);
+            add(coefficients.row_mut(j), &delta[k..]);
+        }
+        let noise = match model.noise() {
+            Noise::Isotropic(_) => {
+                let cells: f64 = columns.count.iter().sum();
+                Noise::Isotropic((errors.iter().sum::<f64>() / cells).max(self.floor))
+            }
+            Noise::Diagonal(_) => Noise::Diagonal(
+                errors.iter().zip(&columns.count).map(|(e, n)| (e / n).max(self.floor)).collect(),
+            ),
+        };
+        DynamicFactor::new(
+            transition,
+            innovation,
+            loadings,
+            coefficients,
+            model.regressors().clone(),
+            noise,
+            start,
+        )
+    }
+
+    /// `ln p(B)` of the coefficients that are not levels, in the units of the fit.
+    pub(super) fn log_prior(&self, model: &DynamicFactor) -> f64 {
+        if self.ridge == 0.0 {
+            return 0.0;
+        }
+        let constant = (self.ridge / std::f64::consts::TAU).ln();
+        let shrunk: Vec<usize> =
+            (0..model.regressors().len()).filter(|&l| !model.regressors().is_level(l)).collect();
+        let of_row =
+            |row: &[f64]| shrunk.iter().map(|&l| constant - self.ridge * row[l] * row[l]).sum::<f64>();
+        0.5 * model.coefficients().rows().map(of_row).sum::<f64>()
+    }
+}
+
+/// `x + t (y − x)`
+fn mixed(x: &Matrix, y: &Matrix, t: f64) -> Matrix {
+    Matrix::from_fn(x.n_rows(), x.n_columns(), |i, j| x[(i, j)] + t * (y[(i, j)] - x[(i, j)]))
+}
+
+/// A covariance without the negative variances that rounding may leave.
+fn positive(covariance: &Matrix) -> Result<Matrix, Error> {
+    let pairs = eigen(covariance)?;
+    if pairs.values.last().is_none_or(|smallest| *smallest >= 0.0) {
+        return Ok(covariance.clone());
+    }
+    let mut root = pairs.vectors;
+    root.scale_columns(&pairs.values.iter().map(|v| v.max(0.0).sqrt()).collect::<Vec<_>>());
+    let mut out = root.dot_t(&root);
+    out.symmetrize();
+    Ok(out)
+}

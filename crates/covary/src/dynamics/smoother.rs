@@ -1,0 +1,323 @@
+//! Filter and smoother with any pattern of gaps ([M 1.10.2], [M 1.10.3]).
+//!
+//! Covariances travel as square roots, `P = L Lᵀ`, and only orthogonal transformations and factorizations of `I + …` touch
+//! them, so that none loses its positive sign however long the sequence, near a unit root or without noise to speak of.
+//! Nothing of the size of a row is ever factorized: a step costs O(observed cells · k + states³), and the states³ only until
+//! the covariances of a run of rows with the same gaps have settled.
+
+use super::Sequence;
+use super::model::{DynamicFactor, bordered, companion};
+use crate::linalg::{Cholesky, dot, eigen};
+use crate::{Dataset, Error, Matrix};
+use std::f64::consts::TAU;
+
+/// The model as a first-order one of states.
+pub(super) struct StateSpace<'a> {
+    model: &'a DynamicFactor,
+    /// Its transition.
+    transition: Matrix,
+    /// A square root of the covariance of innovations, and of the first state.
+    innovation: Matrix,
+    start: Matrix,
+    psi: Vec<f64>,
+}
+
+/// What the observed columns of a pattern of gaps say: `Wᵀ_O Ψ_O⁻¹ W_O` and `Σ ln 2πψ`.
+pub(super) struct Seen {
+    information: Matrix,
+    ln_noise: f64,
+    columns: Vec<usize>,
+}
+
+/// The patterns of a table.
+pub(super) struct Observed {
+    patterns: Vec<Seen>,
+    of_row: Vec<usize>,
+}
+
+/// Covariances of a step, shared by all steps whose covariances they are.
+struct Gain {
+    /// Whether anything was observed, and then `I + L⁻ᵀ Wᵀ Ψ⁻¹ W L⁻`.
+    seen: Option<(usize, Cholesky)>,
+    /// Root of the covariance before …
+    predicted: Matrix,
+    /// … and after the row was seen, and before the next is.
+    filtered: Matrix,
+    next: Matrix,
+    /// `J = P Aᵀ (P⁻)⁻¹` of the step to the next, and `P − J P⁻ Jᵀ`.
+    back: Matrix,
+    left: Matrix,
+}
+
+/// What the filter found on its way through a sequence.
+pub(super) struct Pass<'a> {
+    space: &'a StateSpace<'a>,
+    gains: Vec<Gain>,
+    /// The gain of each step.
+    gain: Vec<usize>,
+    /// Means before and after each row was seen.
+    predicted: Matrix,
+    pub(super) filtered: Matrix,
+    /// Of the observed cells of each step given those before.
+    pub(super) log_density: Vec<f64>,
+}
+
+/// States given all rows of a sequence.
+pub(super) struct Smoothed {
+    means: Matrix,
+    /// Row by row, `P_t`.
+    covariances: Vec<f64>,
+    /// Row by row, `Cov(x_{t+1}, x_t)`, one fewer.
+    with_next: Vec<f64>,
+}
+
+impl<'a> StateSpace<'a> {
+    pub(super) fn new(model: &'a DynamicFactor) -> Result<Self, Error> {
+        let transition = companion(model.transition());
+        let innovation = root(&bordered(model.innovation(), transition.n_rows()))?;
+        let start = root(&model.start().covariance)?;
+        Ok(Self { model, transition, innovation, start, psi: model.noise().variances(model.n_columns()) })
+    }
+
+    /// What each pattern of gaps of a table leaves to see.
+    pub(super) fn observed(&self, table: &Dataset) -> Observed {
+        let (k, w) = (self.model.n_components(), self.model.loadings());
+        let mut of_row = vec![0; table.n_rows()];
+        let patterns = table
+            .patterns()
+            .enumerate()
+            .map(|(p, pattern)| {
+                pattern.rows.iter().for_each(|&row| of_row[row] = p);
+                let columns = pattern.observed();
+                let mut information = Matrix::zeros(k, k);
+                for &j in &columns {
+                    for a in 0..k {
+                        let share = w[(j, a)] / self.psi[j];
+                        for (sum, v) in information.row_mut(a).iter_mut().zip(w.row(j)) {
+                            *sum += share * v;
+                        }
+                    }
+                }
+                let ln_noise = columns.iter().map(|&j| (TAU * self.psi[j]).ln()).sum();
+                Seen { information, ln_noise, columns }
+            })
+            .collect();
+        Observed { patterns, of_row }
+    }
+
+    pub(super) fn filter(&'a self, table: &Dataset, observed: &Observed, sequence: &Sequence) -> Pass<'a> {
+        let (steps, states) = (sequence.rows().len(), self.transition.n_rows());
+        let mut pass = Pass {
+            space: self,
+            gains: Vec::new(),
+            gain: Vec::with_capacity(steps),
+            predicted: Matrix::zeros(steps, states),
+            filtered: Matrix::zeros(steps, states),
+            log_density: Vec::with_capacity(steps),
+        };
+        let mut mean = self.model.start().mean.clone();
+        for (t, row) in sequence.rows().iter().enumerate() {
+            let seen =
+                row.map(|row| observed.of_row[row]).filter(|&p| !observed.patterns[p].columns.is_empty());
+            pass.step(seen, observed);
+            pass.predicted.row_mut(t).copy_from_slice(&mean);
+            let density = match (row, seen) {
+                (Some(row), Some(p)) => {
+                    pass.update(&observed.patterns[p], table.row(*row), sequence.time(t), &mut mean)
+                }
+                _ => 0.0,
+            };
+            pass.log_density.push(density);
+            pass.filtered.row_mut(t).copy_from_slice(&mean);
+            mean = self.transition.rows().map(|row| dot(row, &mean)).collect();
+        }
+        pass
+    }
+
+    /// One step further without a row.
+    pub(super) fn ahead(&self, mean: &[f64], root: &Matrix) -> (Vec<f64>, Matrix) {
+        (self.transition.rows().map(|row| dot(row, mean)).collect(), self.predict(root).0)
+    }
+
+    /// From the root `L` of a state's covariance that of the next, with `J` and `P − J P⁻ Jᵀ`:
+    ///
+    /// ```text
+    /// | A L   Q^½ |       | L⁻  0 |
+    /// |  L     0  | Θ  =  | X   Y |        Θ orthogonal;   J = X (L⁻)⁻¹,   P − J P⁻ Jᵀ = Y Yᵀ
+    /// ```
+    fn predict(&self, root: &Matrix) -> (Matrix, Matrix, Matrix) {
+        let n = root.n_rows();
+        let moved = self.transition.dot(root);
+        let stacked = Matrix::from_fn(2 * n, 2 * n, |i, j| match (i < n, j < n) {
+            (true, true) => moved[(i, j)],
+            (true, false) => self.innovation[(i, j - n)],
+            (false, true) => root[(i - n, j)],
+            (false, false) => 0.0,
+        });
+        let lower = triangular(&stacked);
+        let next = Matrix::from_fn(n, n, |i, j| lower[(i, j)]);
+        let rest = Matrix::from_fn(n, n, |i, j| lower[(n + i, n + j)]);
+        let mut back = Matrix::from_fn(n, n, |i, j| lower[(n + i, j)]);
+        let largest = (0..n).map(|i| next[(i, i)]).fold(0.0, f64::max);
+        for i in 0..n {
+            // J L⁻ = X from the last column on. In a direction that the next state cannot move in, nothing is learned from it.
+            for j in (0..n).rev() {
+                let known: f64 = (j + 1..n).map(|l| back[(i, l)] * next[(l, j)]).sum();
+                let pivot = next[(j, j)];
+                back[(i, j)] = if pivot > 1e-14 * largest { (back[(i, j)] - known) / pivot } else { 0.0 };
+            }
+        }
+        (next, back, rest.dot_t(&rest))
+    }
+}
+
+impl Pass<'_> {
+    /// Covariances of the next step, at which pattern `seen` is observed.
+    fn step(&mut self, seen: Option<usize>, observed: &Observed) {
+        let last = self.gain.last().map(|&g| &self.gains[g]);
+        let predicted = last.map_or_else(|| triangular(&self.space.start), |gain| gain.next.clone());
+        if let Some(gain) = last
+            && gain.seen.as_ref().map(|(p, _)| *p) == seen
+            && settled(&gain.predicted, &predicted)
+        {
+            self.gain.push(self.gains.len() - 1);
+            return;
+        }
+        let n = predicted.n_rows();
+        let (seen, filtered) = match seen {
+            None => (None, predicted.clone()),
+            Some(p) => {
+                // G = I + L⁻ᵀ C L⁻ = R Rᵀ, and P = (L⁻ R⁻ᵀ)(L⁻ R⁻ᵀ)ᵀ.
+                let c = &observed.patterns[p].information;
+                let k = c.n_rows();
+                let top = Matrix::from_fn(k, n, |i, j| predicted[(i, j)]);
+                let mut g = top.t_dot(&c.dot(&top));
+                (0..n).for_each(|i| g[(i, i)] += 1.0);
+                let chol =
+                    Cholesky::new(&g).expect("the identity plus a sum of squares is positive definite");
+                let mut filtered = predicted.clone();
+                (0..n).for_each(|i| chol.solve_lower(filtered.row_mut(i)));
+                (Some((p, chol)), filtered)
+            }
+        };
+        let (next, back, left) = self.space.predict(&filtered);
+        self.gain.push(self.gains.len());
+        self.gains.push(Gain { seen, predicted, filtered, next, back, left });
+    }
+
+    /// Takes in a row: moves the mean, and returns the log-density of its observed cells.
+    fn update(&self, seen: &Seen, row: &[f64], time: i64, mean: &mut [f64]) -> f64 {
+        let (model, psi) = (self.space.model, &self.space.psi);
+        let gain = &self.gains[*self.gain.last().expect("a step was made")];
+        let (_, chol) = gain.seen.as_ref().expect("something was observed");
+        let (k, n) = (model.n_components(), mean.len());
+        let b = model.regressors().at(time);
+        let mut residuals = Vec::with_capacity(seen.columns.len());
+        let mut pull = vec![0.0; k];
+        for &j in &seen.columns {
+            let w = model.loadings().row(j);
+            let r = row[j] - dot(model.coefficients().row(j), &b) - dot(w, &mean[..k]);
+            pull.iter_mut().zip(w).for_each(|(u, w)| *u += w * r / psi[j]);
+            residuals.push(r);
+        }
+        // s = G⁻¹ L⁻ᵀ Wᵀ Ψ⁻¹ r, and the state moves by L⁻ s.
+        let mut s: Vec<f64> =
+            (0..n).map(|i| (0..k).map(|a| gain.predicted[(a, i)] * pull[a]).sum()).collect();
+        chol.solve(&mut s);
+        let moved: Vec<f64> = gain.predicted.rows().map(|row| dot(row, &s)).collect();
+        mean.iter_mut().zip(&moved).for_each(|(m, v)| *m += v);
+        let left: f64 = seen
+            .columns
+            .iter()
+            .zip(&residuals)
+            .map(|(&j, r)| (r - dot(model.loadings().row(j), &moved[..k])).powi(2) / psi[j])
+            .sum();
+        -0.5 * (seen.ln_noise + chol.ln_det() + left + dot(&s, &s))
+    }
+
+    /// Covariance of the state after a row was seen.
+    pub(super) fn covariance(&self, t: usize) -> Matrix {
+        let root = &self.gains[self.gain[t]].filtered;
+        root.dot_t(root)
+    }
+
+    /// Mean and root of the covariance of the state after the last.
+    pub(super) fn next(&self) -> (Vec<f64>, Matrix) {
+        let last = self.gain.len() - 1;
+        let mean = self.space.transition.rows().map(|row| dot(row, self.filtered.row(last))).collect();
+        (mean, self.gains[self.gain[last]].next.clone())
+    }
+
+    /// Back through the sequence [M 1.10.3]: `P_t = (P − J P⁻ Jᵀ) + J P_{t+1} Jᵀ`, a sum of squares.
+    pub(super) fn smooth(&self) -> Smoothed {
+        let (steps, n) = (self.filtered.n_rows(), self.filtered.n_columns());
+        let mut means = self.filtered.clone();
+        let mut covariances = vec![0.0; steps * n * n];
+        let mut with_next = vec![0.0; steps.saturating_sub(1) * n * n];
+        let mut after = self.covariance(steps - 1);
+        covariances[(steps - 1) * n * n..].copy_from_slice(after.as_slice());
+        for t in (0..steps - 1).rev() {
+            let gain = &self.gains[self.gain[t]];
+            let ahead: Vec<f64> =
+                means.row(t + 1).iter().zip(self.predicted.row(t + 1)).map(|(m, p)| m - p).collect();
+            for (m, back) in means.row_mut(t).iter_mut().zip(gain.back.rows()) {
+                *m += dot(back, &ahead);
+            }
+            let shared = after.dot_t(&gain.back);
+            with_next[t * n * n..][..n * n].copy_from_slice(shared.as_slice());
+            let mut now = gain.back.dot(&shared);
+            crate::parallel::add(now.as_mut_slice(), gain.left.as_slice());
+            now.symmetrize();
+            covariances[t * n * n..][..n * n].copy_from_slice(now.as_slice());
+            after = now;
+        }
+        Smoothed { means, covariances, with_next }
+    }
+}
+
+impl Smoothed {
+    pub(super) fn means(&self) -> &Matrix {
+        &self.means
+    }
+
+    /// `P_t`
+    pub(super) fn covariance(&self, t: usize) -> Matrix {
+        let n = self.means.n_columns();
+        Matrix::from_fn(n, n, |i, j| self.covariances[(t * n + i) * n + j])
+    }
+
+    /// `Cov(x_{t+1}, x_t)`
+    pub(super) fn with_next(&self, t: usize) -> Matrix {
+        let n = self.means.n_columns();
+        Matrix::from_fn(n, n, |i, j| self.with_next[(t * n + i) * n + j])
+    }
+}
+
+/// A square root of a covariance, which may be singular.
+fn root(covariance: &Matrix) -> Result<Matrix, Error> {
+    if let Some(chol) = Cholesky::new(covariance) {
+        return Ok(chol.lower().clone());
+    }
+    let pairs = eigen(covariance)?;
+    let mut root = pairs.vectors;
+    root.scale_columns(&pairs.values.iter().map(|v| v.max(0.0).sqrt()).collect::<Vec<_>>());
+    Ok(root)
+}
+
+/// The lower triangular L, its diagonal not negative, with `L Lᵀ = M Mᵀ`.
+fn triangular(m: &Matrix) -> Matrix {
+    let n = m.n_rows();
+    let qr = m.view().transpose().qr();
+    let r = qr.thin_R();
+    Matrix::from_fn(
+        n,
+        n,
+        |i, j| if j > i { 0.0 } else { r[(j, i)] * if r[(j, j)] < 0.0 { -1.0 } else { 1.0 } },
+    )
+}
+
+/// Whether covariances move by no more than rounding.
+fn settled(before: &Matrix, now: &Matrix) -> bool {
+    let size = now.as_slice().iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+    before.as_slice().iter().zip(now.as_slice()).all(|(a, b)| (a - b).abs() <= 4.0 * f64::EPSILON * size)
+}
