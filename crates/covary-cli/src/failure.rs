@@ -181,6 +181,7 @@ fn flags(remedy: &Remedy) -> String {
         Remedy::MaxMemory => "--max-memory SIZE".to_owned(),
         Remedy::Impute => "`covary impute`".to_owned(),
         Remedy::Method(method) => format!("--inference {method}"),
+        Remedy::Matrix(kind) => format!("--matrix {kind} --rows N"),
         _ => String::new(),
     }
 }
@@ -208,6 +209,7 @@ fn flag(argument: Argument) -> &'static str {
         Argument::Rotation => "--rotation",
         Argument::Standardize => "--standardize",
         Argument::Share => "--components as a share of the variance",
+        Argument::Matrix => "--matrix",
         _ => "this option",
     }
 }

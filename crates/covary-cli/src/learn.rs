@@ -6,7 +6,7 @@ use crate::console::{Console, Progress, count, names};
 use crate::failure::Failure;
 use crate::input::Source;
 use crate::interrupt;
-use covary::data::Ledger;
+use covary::data::{Ledger, MatrixKind};
 use covary::family::{Choice, Family, Grounds, Request, SIGNIFICANT};
 use covary::filling::{Candidate, Filling, Gain};
 use covary::infer::{Observer, Step, Termination};
@@ -15,7 +15,7 @@ use covary::learned::{CheckOutcome, Checked, Learned, Rows};
 use covary::model::ColumnMap;
 use covary::select::{CheckedCell, GapTrend, HeldOut, Score, SelfCheck, SelfCheckOptions, gap_tests};
 use covary::{Dataset, Error, Estimator, Fit, LinearGaussian, Method, Spec};
-use covary_report::words::{described, ending, objective};
+use covary_report::words::{described, ending, fit_statistics, objective, p_value};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -66,6 +66,19 @@ impl<'a> Narrator<'a> {
         let learned = self.request.learn_mapped(self.source.table.dataset(), map, self);
         self.state().progress = None;
         learned.map_err(|e| self.refused(e))
+    }
+
+    /// Learns from a correlation or covariance matrix.
+    pub(crate) fn learn_matrix(&self, kind: MatrixKind, n_rows: usize) -> Result<Learned, Failure> {
+        let matrix = self.source.table.dataset();
+        let learned = self.request.learn_matrix_observed(matrix, kind, n_rows, self);
+        self.state().progress = None;
+        learned.map_err(|e| match e {
+            Error::NoRows { instead: "ask for a number of components", kind, .. } => Failure::Call(format!(
+                "a {kind} matrix has no cells to hide, so the number of components cannot be chosen: say --components N"
+            )),
+            other => self.refused(other),
+        })
     }
 
     /// Checks a model on hidden cells of its own table, fitted again without them; returns them.
@@ -121,6 +134,7 @@ impl Watch for Narrator<'_> {
         self.state().progress = None;
         tell_fitted(self.console, learned);
         if let Ok(fit) = learned.linear()
+            && learned.check_rows().is_ok()
             && !interrupt::asked()
         {
             warn_of_trends(self.console, &fit.model, data);
@@ -332,15 +346,6 @@ fn prediction_words(chosen: usize, scores: &HeldOut) -> String {
     format!("{as_well}{fewer}{more}")
 }
 
-fn p_value(p: f64) -> String {
-    match p {
-        // The smallest numbers are 0 to a computer.
-        p if p < f64::MIN_POSITIVE => "< 1e-300".to_owned(),
-        p if p < 1e-4 => format!("= {p:.0e}"),
-        p => format!("= {p:.4}"),
-    }
-}
-
 /// Says what was fitted, how that ended, and its warnings.
 fn tell_fitted(console: Console, learned: &Learned) {
     let end = learned.ending();
@@ -357,6 +362,9 @@ fn tell_fitted(console: Console, learned: &Learned) {
     ));
     for warning in &end.warnings {
         console.warn(&warning.message);
+    }
+    if let Some(found) = learned.linear().ok().and_then(|fit| fit.fit_statistics.as_ref()) {
+        fit_statistics(found).iter().for_each(|line| console.say(line));
     }
     if end.termination == Termination::Interrupted {
         console.warn("interrupted: going on with the fit as it is; press Ctrl-C again to give up");

@@ -26,6 +26,8 @@ fn class(error: &Error) -> &'static str {
         | Error::OneClass { .. }
         | Error::NotInFullTable { .. }
         | Error::NothingToCompare
+        | Error::LooksLikeMatrix { .. }
+        | Error::NoRows { .. }
         | Error::NotCovariance { .. } => "DataError",
         Error::TooManyComponents { .. }
         | Error::FixedComponents { .. }
@@ -67,6 +69,7 @@ fn in_python(remedy: &Remedy) -> Option<&'static str> {
     match remedy {
         Remedy::Method("noisy") => Some("use NoisyICA"),
         Remedy::Impute => Some("impute first with Imputer"),
+        Remedy::Matrix(_) => Some("use FactorAnalysis.fit_covariance(S, n_rows)"),
         _ => None,
     }
 }

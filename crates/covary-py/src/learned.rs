@@ -59,6 +59,7 @@ impl Learned {
         threads: usize,
         ask: impl FnOnce(&Dataset) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
+        self.learned.check_rows().map_err(of)?;
         let table = self.place.dataset(py, x, threads)?;
         run(py, threads, None, |_| ask(&*self.place.column_map.dataset(&table)?))
     }

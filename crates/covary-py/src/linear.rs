@@ -256,9 +256,32 @@ impl Model {
         Principal::of_model(&own.learned, fit)
     }
 
-    /// Rows from scores: what the posterior coordinates stand for.
-    fn decode<'py>(slf: &Bound<'py, Self>, scores: PyReadonlyArray2<'_, f64>) -> PyResult<Array2<'py>> {
+    /// Draws of the scores of rows from their posterior, rotated with the loadings.
+    #[pyo3(signature = (x, seed, threads=0))]
+    fn draw_scores<'py>(
+        slf: &Bound<'py, Self>,
+        x: Table<'_>,
+        seed: u64,
+        threads: usize,
+    ) -> PyResult<Array2<'py>> {
+        let own = parts(slf).0;
+        let scores = own.ask(slf.py(), x, threads, |data| own.learned.draw_scores(data, seed))?;
+        array2(slf.py(), scores.values)
+    }
+
+    /// Rows from scores: what the posterior coordinates stand for; with a seed, drawn with noise.
+    #[pyo3(signature = (scores, seed=None))]
+    fn decode<'py>(
+        slf: &Bound<'py, Self>,
+        scores: PyReadonlyArray2<'_, f64>,
+        seed: Option<u64>,
+    ) -> PyResult<Array2<'py>> {
         let ((own, fit), mut scores) = (parts(slf), numbers(&scores)?);
+        own.learned.check_rows().map_err(of)?;
+        if seed.is_some() {
+            let rows = own.learned.rows_of(&scores, Some(Coordinates::Posterior), seed).map_err(of)?;
+            return array2(slf.py(), own.place.widen_rows(&rows, |v| v));
+        }
         // L z with rotated loadings and scores is W x.
         if let Some(r) = &fit.rotation {
             scores = r.rotated.unturned(&scores).map_err(of)?;

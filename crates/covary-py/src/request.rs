@@ -6,6 +6,7 @@ use crate::learned::Learned;
 use crate::mixture::{Mixture, parts};
 use crate::place::Place;
 use crate::work::{Watched, run_or_leave};
+use covary::data::MatrixKind;
 use covary::family::{AnyMethod, Classes, Components, ForFilling, Request, View};
 use covary::ica;
 use covary::infer::{FixedPoint, MixtureInit, Newton, Observer, Step, Stop};
@@ -30,6 +31,8 @@ struct Asked {
     /// Whether the rotation is made by the steps of scikit-learn.
     in_steps: bool,
     start: Option<Start>,
+    /// What the table is, if not one of observations, and of how many.
+    matrix: Option<(MatrixKind, usize)>,
     /// A contrast of independent components: of sources in rows, g and the mean of g′ of each.
     contrast: Option<Py<PyAny>>,
 }
@@ -51,7 +54,7 @@ impl Asked {
     fn new(family: &str, asked: &Bound<'_, PyDict>) -> PyResult<Self> {
         let request = Request::new(family.parse().map_err(of)?);
         let (views, as_is, in_steps) = (Vec::new(), false, false);
-        let mut own = Self { request, views, as_is, in_steps, start: None, contrast: None };
+        let mut own = Self { request, views, as_is, in_steps, start: None, matrix: None, contrast: None };
         for (name, value) in asked.iter().filter(|(_, value)| !value.is_none()) {
             own.take(&name.extract::<String>()?, &value)?;
         }
@@ -88,6 +91,11 @@ impl Asked {
             "rotation" => request.rotation = Some(rotation(value.extract()?)?),
             "seed" => request.seed = value.extract()?,
             "as_is" => self.as_is = value.extract()?,
+            "matrix" => {
+                let (kind, n_rows): (String, usize) = value.extract()?;
+                let kind = MatrixKind::from_name(&kind);
+                self.matrix = kind.map(|kind| (kind, n_rows));
+            }
             "in_steps" => self.in_steps = value.extract()?,
             "noise_start" => self.start = Some(Start::NoiseVariances(value.extract()?)),
             "rank" => self.start = Some(Start::Rank(value.extract()?)),
@@ -254,7 +262,7 @@ pub(crate) fn fit(
     threads: usize,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    let Asked { mut request, views, as_is, in_steps, start, contrast } = Asked::new(family, asked)?;
+    let Asked { mut request, views, as_is, in_steps, start, matrix, contrast } = Asked::new(family, asked)?;
     let values = x.matrix()?;
     let raised = Arc::new(Mutex::new(None));
     let ours = Arc::clone(&raised);
@@ -266,7 +274,7 @@ pub(crate) fn fit(
             columns: places.iter().map(name).collect(),
         };
         request.views = views.into_iter().map(view).collect();
-        let map = if as_is {
+        let map = if as_is || matrix.is_some() {
             ColumnMap { columns: (0..table.n_columns()).collect(), constants: Vec::new() }
         } else {
             request.column_map(&table)?
@@ -276,7 +284,10 @@ pub(crate) fn fit(
         }
         let steps = if in_steps { request.rotation.take() } else { None };
         let watching = Watching { watched, contrast: contrast.as_ref(), raised: &ours };
-        let mut learned = request.learn_mapped(&table, &map, &watching)?;
+        let mut learned = match matrix {
+            Some((kind, n_rows)) => request.learn_matrix_observed(&table, kind, n_rows, &watching)?,
+            None => request.learn_mapped(&table, &map, &watching)?,
+        };
         if let Some((name, how)) = steps {
             let fit = learned.linear_mut()?;
             let rotated = rotate_in_steps(fit.model.loadings(), &how, 1e-6, 100)?;

@@ -1,7 +1,7 @@
 //! Words that the command and the report share.
 
 use crate::scale::several;
-use covary::infer::{ObjectiveKind, Termination};
+use covary::infer::{FactorReport, ObjectiveKind, Termination};
 use covary::learned::{Ending, Learned, Trained};
 
 /// How a fit ended.
@@ -51,4 +51,44 @@ pub fn described(learned: &Learned) -> String {
             format!("{words}, {}{noise}", several(q, "source"))
         }
     }
+}
+
+/// A p-value, with the sign that stands before it.
+pub fn p_value(p: f64) -> String {
+    match p {
+        // The smallest numbers are 0 to a computer.
+        p if p < f64::MIN_POSITIVE => "< 1e-300".to_owned(),
+        p if p < 1e-4 => format!("= {p:.0e}"),
+        p => format!("= {p:.4}"),
+    }
+}
+
+/// How well a factor analysis fits: the test, then the indices.
+pub fn fit_statistics(found: &FactorReport) -> Vec<String> {
+    let mut lines = Vec::new();
+    let test = found.chi_square.map(|chi_square| {
+        let df = several(usize::try_from(found.degrees_of_freedom).unwrap_or(0), "degree");
+        let kind =
+            if found.reference.complete { "Bartlett's chi-squared" } else { "likelihood-ratio chi-squared" };
+        format!("{kind} {chi_square:.2}, {df} of freedom")
+    });
+    let p = found.p_value.map(|p| format!("p {}", p_value(p)));
+    let why = found.untested.map_or(String::new(), |why| why.words().to_owned());
+    lines.push(match (test, p) {
+        (Some(test), Some(p)) => format!("test of fit: {test}, {p}"),
+        (Some(test), None) => format!("{test}, without a p-value: {why}"),
+        (None, _) => format!("no test of fit: {why}"),
+    });
+    let mut indices = Vec::new();
+    if let Some(rmsea) = found.rmsea {
+        indices
+            .push(format!("RMSEA {:.3} (90 % interval {:.3} to {:.3})", rmsea.value, rmsea.low, rmsea.high));
+    }
+    let index = |name: &str, value: Option<f64>| value.map(|v| format!("{name} {v:.3}"));
+    indices.extend(index("TLI", found.tli));
+    indices.extend(index("CFI", found.cfi));
+    indices.extend(index("SRMR", found.reference.srmr));
+    indices.push(format!("BIC {:.2}", found.bic));
+    lines.push(indices.join(", "));
+    lines
 }

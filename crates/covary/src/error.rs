@@ -484,6 +484,25 @@ pub enum Error {
         /// The property it lacks.
         why: String,
     },
+    /// A matrix where a table was expected.
+    #[error(
+        "the table is symmetric{}, as a {kind} matrix is and no table of observations: say that it is one, and from how many rows",
+        if *kind == "correlation" { " with a diagonal of ones" } else { "" }
+    )]
+    LooksLikeMatrix {
+        /// `correlation` or `covariance`.
+        kind: &'static str,
+    },
+    /// A question that only rows can answer, of a model that was learned from a matrix.
+    #[error("{what} cannot be had from a {kind} matrix, which has no rows and no means: {instead}")]
+    NoRows {
+        /// What was asked for.
+        what: &'static str,
+        /// `correlation` or `covariance`.
+        kind: &'static str,
+        /// What can be done.
+        instead: &'static str,
+    },
     /// Bytes that are not what an [`Incremental`](crate::infer::Incremental) wrote.
     #[error("the saved state is damaged: {why}; save it again, or start again")]
     DamagedState {
@@ -548,6 +567,7 @@ impl Error {
         match self {
             Self::GapsInSources { .. } => vec![Remedy::Method("noisy"), Remedy::Impute],
             Self::EmptyColumn { column } => vec![Remedy::Exclude(column.clone())],
+            Self::LooksLikeMatrix { kind } => vec![Remedy::Matrix(kind)],
             Self::InClass { error, .. } => error.remedies(),
             _ => Vec::new(),
         }
@@ -579,6 +599,8 @@ pub enum Remedy {
     Impute,
     /// The method of this name.
     Method(&'static str),
+    /// A matrix of this kind in place of a table.
+    Matrix(&'static str),
 }
 
 /// A part of a request, which each interface calls by its own name: a flag, a keyword, a field.
@@ -597,6 +619,8 @@ pub enum Argument {
     Standardize,
     /// A share of the variance in place of a number of components.
     Share,
+    /// A correlation or covariance matrix in place of a table.
+    Matrix,
 }
 
 impl std::fmt::Display for Argument {
@@ -608,6 +632,7 @@ impl std::fmt::Display for Argument {
             Self::Rotation => "a rotation",
             Self::Standardize => "a choice of standardization",
             Self::Share => "a share of the variance",
+            Self::Matrix => "a correlation or covariance matrix",
         })
     }
 }

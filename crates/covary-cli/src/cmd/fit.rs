@@ -1,15 +1,18 @@
 //! `covary fit`: learn a model from a table and keep it in a file.
 
 use super::said_written;
-use crate::args::{Fitting, Reading, RotationName, Running, Selecting, families, with_families};
+use crate::args::{
+    Fitting, Reading, RotationName, Running, Selecting, at_least_one, families, with_families,
+};
 use crate::classes;
 use crate::console::{Console, count};
 use crate::facts;
 use crate::failure::Failure;
-use crate::input::Select;
+use crate::input::{Select, Source};
 use crate::learn::Narrator;
 use crate::output::Output;
 use clap::Args;
+use covary::data::{Ledger, MatrixKind};
 use covary::family::{Classes, Family, Kind, Request};
 use covary::io::model_file;
 use serde_json::{Value, json};
@@ -52,6 +55,16 @@ pub(crate) struct Fit {
     /// `covary score` tells how probable each class is for a row. Rows without a class are left out.
     #[arg(long, verbatim_doc_comment, value_name = "COLUMN")]
     target: Option<String>,
+
+    /// DATA is not a table of observations but their correlations or covariances (divisor N - 1),
+    /// columns by columns; a lower or upper triangle will do. For fa: what the factors are and how
+    /// well they fit. Scores, densities and imputed values need the observations themselves.
+    #[arg(long, verbatim_doc_comment, value_name = "KIND", value_parser = ["correlation", "covariance"], requires = "rows", conflicts_with_all = ["target", "check", "view", "checkpoint"])]
+    matrix: Option<String>,
+
+    /// How many observations the matrix was computed from.
+    #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one, requires = "matrix")]
+    rows: Option<usize>,
 
     /// How the loadings are rotated for the reader; scores rotate with them.
     #[arg(long, verbatim_doc_comment, value_enum, default_value_t = RotationName::None)]
@@ -101,6 +114,9 @@ impl Fit {
             ));
         }
         let source = self.reading.read(&self.data, Select::By(&selecting))?;
+        if let Some(kind) = self.matrix.as_deref().and_then(MatrixKind::from_name) {
+            return self.fit_matrix(console, output, (&request, &source), kind);
+        }
         let classes = self.target.as_deref().map(|target| classes::of_column(&source, target)).transpose()?;
         let ledger = facts::tell(console, &source);
         if let Some(classes) = &classes {
@@ -122,6 +138,31 @@ impl Fit {
                 "data": facts::as_json(&source, &ledger),
                 "model": facts::model_as_json(&learned),
             })
+        }))
+    }
+
+    fn fit_matrix(
+        &self,
+        console: Console,
+        output: &Output,
+        (request, source): (&Request, &Source),
+        kind: MatrixKind,
+    ) -> Result<Value, Failure> {
+        let n_rows = self.rows.unwrap_or(0);
+        console.say(&format!(
+            "{}: a {} matrix of {}, from {}",
+            source.name,
+            kind.name(),
+            count(source.table.dataset().n_columns(), "column"),
+            count(n_rows, "row")
+        ));
+        let ledger = Ledger::of(source.table.dataset());
+        let narrator = Narrator::new(console, (source, &ledger), request, &self.fitting);
+        let learned = narrator.learn_matrix(kind, n_rows)?;
+        output.write(|out| model_file::write(&learned, out))?;
+        Ok(self.running.findings(|| {
+            let data = json!({ "source": source.name, "matrix": kind.name(), "n_rows": n_rows });
+            json!({ "data": data, "model": facts::model_as_json(&learned) })
         }))
     }
 

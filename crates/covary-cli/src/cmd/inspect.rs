@@ -10,7 +10,7 @@ use covary::ica;
 use covary::learned::{Learned, LinearFit, MixtureFit, ParameterUncertainty, Trained};
 use covary::select::Score;
 use covary::{LinearGaussian, Matrix};
-use covary_report::words::{described, ending, objective};
+use covary_report::words::{described, ending, fit_statistics, objective};
 use std::path::PathBuf;
 
 /// Everything in a model file, for people or, with --json, for programs.
@@ -58,14 +58,16 @@ fn head(learned: &Learned) -> String {
     let (training, d, end) = (&learned.training, learned.columns.len(), learned.ending());
     let standardized = if learned.standardized() { ", fitted to standardized columns" } else { "" };
     out.say(&format!("{}, {}{standardized}", described(learned), count(d, "column")));
-    out.say(&format!(
-        "learned from {} with {} ({:.1} %), by {}: {}",
-        count(training.n_rows, "row"),
-        count(training.n_gaps(), "gap"),
-        100.0 * training.n_gaps() as f64 / (training.n_rows * d) as f64,
-        learned.method.name,
-        ending(&end),
-    ));
+    let table = match learned.linear().ok().and_then(|fit| fit.matrix) {
+        Some(kind) => format!("a {} matrix of {}", kind.name(), count(training.n_rows, "row")),
+        None => format!(
+            "{} with {} ({:.1} %)",
+            count(training.n_rows, "row"),
+            count(training.n_gaps(), "gap"),
+            100.0 * training.n_gaps() as f64 / (training.n_rows * d) as f64
+        ),
+    };
+    out.say(&format!("learned from {table}, by {}: {}", learned.method.name, ending(&end)));
     let reached = end.objective.map(|at| format!("{} {:.4}", objective(at.kind), at.value));
     let parameters = learned.n_parameters().ok().map(|n| format!("{n} parameters"));
     let facts: Vec<String> = reached.into_iter().chain(parameters).collect();
@@ -102,10 +104,15 @@ fn head(learned: &Learned) -> String {
 /// What only models of its kind have.
 fn own(learned: &Learned) -> String {
     match &learned.model {
-        Trained::Linear(fit) => {
-            [choice(fit), correlations(learned), loadings(learned, fit), shares(learned, fit), monitored(fit)]
-                .concat()
-        }
+        Trained::Linear(fit) => [
+            statistics(fit),
+            choice(fit),
+            correlations(learned),
+            loadings(learned, fit),
+            shares(learned, fit),
+            monitored(fit),
+        ]
+        .concat(),
         Trained::Mixture(fit) => models(learned, fit),
         Trained::Sources(fit) => sources(learned, fit),
     }
@@ -121,6 +128,12 @@ fn tail(learned: &Learned) -> String {
         out.say(&format!("\n{}", check_words(check)));
     }
     out.0
+}
+
+/// How well a factor analysis fits.
+fn statistics(fit: &LinearFit) -> String {
+    let Some(found) = &fit.fit_statistics else { return String::new() };
+    format!("\n{}\n", fit_statistics(found).join("\n"))
 }
 
 /// How the number of components was chosen.
@@ -166,17 +179,27 @@ fn loadings(learned: &Learned, fit: &LinearFit) -> String {
     let (model, training) = (&fit.model, &learned.training);
     let (q, shown) = (model.n_components(), learned.n_shown());
     let by = fit.rotation.as_ref().map_or_else(String::new, |r| format!(", after {} rotation", r.name));
+    let is_factors = learned.family == Family::Fa;
     let rest = if shown < q { "not shared" } else { "noise" };
-    out.say(&format!(
-        "\nobserved mean and sd of each column, loadings in standard deviations of the model{by}, and the share of its variance that is {rest}"
-    ));
+    let share = match is_factors {
+        true => "and the share of its variance that the factors explain (communality) and that is noise (uniqueness)".to_owned(),
+        false => format!("and the share of its variance that is {rest}"),
+    };
+    // A correlation or covariance matrix has no means.
+    let means = if fit.matrix.is_none() { "observed mean and sd" } else { "sd" };
+    out.say(&format!("\n{means} of each column, loadings in standard deviations of the model{by}, {share}"));
     let deviations: Vec<f64> = model.variances().iter().map(|v| v.sqrt()).collect();
-    let mut header = vec!["column".to_owned(), "mean".to_owned(), "sd".to_owned()];
+    let mut header = vec!["column".to_owned()];
+    header.extend(fit.matrix.is_none().then(|| "mean".to_owned()));
+    header.push("sd".to_owned());
     header.extend((1..=shown).map(|k| k.to_string()));
-    header.push(rest.to_owned());
+    header.extend(is_factors.then(|| "communality".to_owned()));
+    header.push(if is_factors { "uniqueness" } else { rest }.to_owned());
     let mut rows = vec![header];
     for (j, name) in learned.columns.iter().enumerate() {
-        let mut row = vec![name.clone(), digits(training.column_means[j]), digits(training.column_sds[j])];
+        let mut row = vec![name.clone()];
+        row.extend(fit.matrix.is_none().then(|| digits(training.column_means[j])));
+        row.push(digits(training.column_sds[j]));
         let in_sds: Vec<f64> = (0..shown).map(|k| fit.loadings()[(j, k)] / deviations[j]).collect();
         row.extend(in_sds.iter().map(|w| format!("{w:.2}")));
         let left = if shown < q {
@@ -184,6 +207,7 @@ fn loadings(learned: &Learned, fit: &LinearFit) -> String {
         } else {
             model.noise().variance(j) / deviations[j].powi(2)
         };
+        row.extend(is_factors.then(|| format!("{:.2}", 1.0 - left)));
         row.push(format!("{left:.2}"));
         rows.push(row);
     }

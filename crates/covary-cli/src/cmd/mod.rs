@@ -169,16 +169,25 @@ impl Asked {
     }
 }
 
+/// What the table of a question holds.
+enum About<'a> {
+    /// Rows of the model's columns.
+    Rows,
+    /// The same without the columns of this view: it is missing from all rows.
+    Without(&'a str),
+    /// Scores of rows.
+    Scores,
+}
+
 /// Writes a sheet.
 type WriteSheet<'a> = dyn FnMut(&Sheet<'_>) -> Result<(), Failure> + 'a;
 
 impl Question {
     /// Reads model and table, lets `answer` put columns on a sheet beside those carried through, and writes it. `answer`
-    /// returns what it found, for `--json`. A view that `without` names is not asked of the table: it is missing from
-    /// all rows.
+    /// returns what it found, for `--json`.
     fn answer(
         &self,
-        without: Option<&str>,
+        about: &About<'_>,
         answer: impl FnOnce(Console, &Asked, &mut WriteSheet<'_>) -> Result<Value, Failure> + Send,
     ) -> Result<(), Failure> {
         let outputs: Vec<&Path> = self.target.output.as_deref().into_iter().collect();
@@ -189,9 +198,10 @@ impl Question {
         self.running.run(|console| {
             let format = self.target.format(Format::CSV)?;
             let output = self.target.open(format, self.running.json)?;
-            let asked = match without {
-                None => ask(&self.model, &self.data, &self.reading)?,
-                Some(view) => ask_without(view, &self.model, &self.data, &self.reading)?,
+            let asked = match about {
+                About::Rows => ask(&self.model, &self.data, &self.reading)?,
+                About::Without(view) => ask_without(view, &self.model, &self.data, &self.reading)?,
+                About::Scores => ask_scores(&self.model, &self.data, &self.reading)?,
             };
             let asked = Asked { bare: self.bare, ..asked };
             asked.warn_of_constants(console);
@@ -218,6 +228,7 @@ impl Question {
 /// The model and the table at these paths, columns matched by name.
 pub(crate) fn ask(model: &Path, data: &Path, reading: &Reading) -> Result<Asked, Failure> {
     let learned = input::model(model)?;
+    learned.check_rows().map_err(|e| Failure::of_model(&input::name_of(model), e))?;
     let source = reading.read(data, Select::Model(&learned))?;
     let map = learned.column_map(source.table.dataset().column_names());
     let column_map = map.map_err(|e| Failure::of_table(&source.name, e))?;
@@ -233,12 +244,35 @@ fn ask_without(view: &str, model: &Path, data: &Path, reading: &Reading) -> Resu
         .filter(|j| !hidden.contains(j))
         .map(|j| learned.columns[j].clone())
         .collect();
-    let source = reading.read(data, Select::Some(&needed))?;
+    ask_for(&needed, (learned, name), data, reading)
+}
+
+/// As [`ask`], of a table of scores as `covary transform` writes it.
+fn ask_scores(model: &Path, data: &Path, reading: &Reading) -> Result<Asked, Failure> {
+    let learned = input::model(model)?;
+    let name = input::name_of(model);
+    let refused = |e| Failure::of_model(&name, e);
+    learned.check_rows().and_then(|()| learned.linear().map(|_| ())).map_err(refused)?;
+    let needed = learned.score_names();
+    if needed.is_empty() {
+        return Err(Failure::work(&name, "has no components, so there are no scores to make rows of"));
+    }
+    ask_for(&needed, (learned, name), data, reading)
+}
+
+/// The model and these columns of the table, in their order.
+fn ask_for(
+    needed: &[String],
+    (learned, model): (Learned, String),
+    data: &Path,
+    reading: &Reading,
+) -> Result<Asked, Failure> {
+    let source = reading.read(data, Select::Some(needed))?;
     let names = source.table.dataset().column_names();
     let place = |n: &String| names.iter().position(|name| name == n).expect("the reader found them all");
     let columns = needed.iter().map(place).collect();
     let column_map = ColumnMap { columns, constants: Vec::new() };
-    Ok(Asked { model: name, learned, source, column_map, bare: false })
+    Ok(Asked { model, learned, source, column_map, bare: false })
 }
 
 /// Puts the most likely model of every row and the probability of each on a sheet.

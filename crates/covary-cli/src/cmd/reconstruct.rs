@@ -1,6 +1,7 @@
 //! `covary reconstruct`: the rows as the model sees them.
 
-use super::{Question, asked_json};
+use super::transform::CoordinatesName;
+use super::{About, Question, asked_json};
 use crate::args::probability;
 use crate::failure::Failure;
 use crate::views;
@@ -25,6 +26,8 @@ use serde_json::Value;
 Examples:
   covary reconstruct wine.covary examples/wine_gaps.csv -o smooth.csv
   covary reconstruct wine.covary examples/wine_gaps.csv --orthogonal -o projected.csv
+  covary transform wine.covary examples/wine_gaps.csv -o scores.csv
+  covary reconstruct wine.covary --from-scores scores.csv --draw --seed 1 -o drawn.csv
   covary fit examples/wine_gaps.csv --model pcca --view x=1:5 --view y=6:13 -o views.covary
   covary reconstruct views.covary examples/wine_gaps.csv --view y -o predicted.csv")]
 pub(crate) struct Reconstruct {
@@ -44,6 +47,25 @@ pub(crate) struct Reconstruct {
     /// Probability that a predicted cell is in its interval.
     #[arg(long, verbatim_doc_comment, value_name = "LEVEL", default_value_t = 0.95, value_parser = probability, requires = "view")]
     interval: f64,
+
+    /// DATA holds scores, component_1, component_2, … as `covary transform` writes them, and not
+    /// rows: the result has the rows that they stand for, without noise. Scores by projection,
+    /// whitened or Bartlett come back when the result is transformed again.
+    #[arg(long, verbatim_doc_comment, conflicts_with_all = ["orthogonal", "view"])]
+    from_scores: bool,
+
+    /// Which scores DATA holds: those that `covary transform` writes if it is not told which.
+    #[arg(long, verbatim_doc_comment, value_enum, requires = "from_scores")]
+    coordinates: Option<CoordinatesName>,
+
+    /// Draw each row given its scores, p(t | x), in place of its mean: with noise. The scores are
+    /// posterior ones, or drawn by `covary transform --draw`.
+    #[arg(long, verbatim_doc_comment, requires = "from_scores")]
+    draw: bool,
+
+    /// Seed of --draw.
+    #[arg(long, verbatim_doc_comment, default_value_t = 0, requires = "draw")]
+    seed: u64,
 }
 
 impl Reconstruct {
@@ -51,7 +73,10 @@ impl Reconstruct {
         if let Some(view) = &self.view {
             return self.predict(view);
         }
-        self.question.answer(None, |_, asked, write| {
+        if self.from_scores {
+            return self.of_scores();
+        }
+        self.question.answer(&About::Rows, |_, asked, write| {
             let data = asked.data()?;
             let seen = asked.learned.reconstruct(&data, self.orthogonal).map_err(|e| match e {
                 Error::Unsupported { .. } => Failure::Call(
@@ -84,9 +109,51 @@ impl Reconstruct {
         })
     }
 
+    /// Rows from scores.
+    fn of_scores(&self) -> Result<(), Failure> {
+        let call = |why: &str| Err(Failure::Call(why.to_owned()));
+        let coordinates = match self.coordinates {
+            None => None,
+            Some(name) => match name.coordinates() {
+                None => return call("--from-scores takes scores of components, not variates"),
+                own => own,
+            },
+        };
+        self.question.answer(&About::Scores, |_, asked, write| {
+            let (data, learned) = (asked.data()?, &asked.learned);
+            if let Some((i, j)) = data.first_gap() {
+                return Err(Failure::work(
+                    &asked.source.name,
+                    format!(
+                        "row {}: `{}` is missing, and a row needs all its scores",
+                        i + 1,
+                        data.column_names()[j]
+                    ),
+                ));
+            }
+            let rows = learned.rows_of(data.values(), coordinates, self.draw.then_some(self.seed));
+            let rows = rows.map_err(|e| match e {
+                Error::Unsupported { .. } if self.draw => {
+                    Failure::Call("--draw goes with posterior scores, of one model without views".to_owned())
+                }
+                Error::Unsupported { .. } => Failure::Call(
+                    "a pcca model predicts one view from the other; say which: --view NAME".to_owned(),
+                ),
+                e => asked.refused(e),
+            })?;
+            let mut sheet = asked.aside();
+            sheet.push_matrix(learned.columns.clone(), &rows);
+            for constant in &learned.constants {
+                sheet.push(constant.name.clone(), Cells::Numbers(vec![constant.value; data.n_rows()]));
+            }
+            write(&sheet)?;
+            Ok(Value::Object(asked_json(asked, &data)))
+        })
+    }
+
     /// The columns of a view given the others.
     fn predict(&self, view: &str) -> Result<(), Failure> {
-        self.question.answer(Some(view), |_, asked, write| {
+        self.question.answer(&About::Without(view), |_, asked, write| {
             let (fit, known) = (asked.linear()?, asked.data()?);
             let failed = |e| Failure::of_table(&asked.source.name, e);
             let hidden = views::find(fit, view)?;

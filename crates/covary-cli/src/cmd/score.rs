@@ -1,9 +1,10 @@
 //! `covary score`: how likely, and how odd, each row is.
 
-use super::{Question, asked_json, push_membership};
+use super::{About, Question, asked_json, push_membership};
 use crate::console::count;
 use crate::failure::Failure;
 use clap::Args;
+use covary::Error;
 use covary::io::Cells;
 use covary::model::Outlyingness;
 use serde_json::{Value, json};
@@ -35,18 +36,55 @@ Examples:
 pub(crate) struct Score {
     #[command(flatten)]
     question: Question,
+
+    /// How log_likelihood counts that the parameters are uncertain. `exact`, of Bayesian PCA by
+    /// structured: loadings, mean and noise are integrated out exactly (a Student density given the
+    /// scores) and the scores by draws, whose error is in a column standard_error. If not given,
+    /// the average over 128 draws of the parameters, where these are uncertain.
+    #[arg(long, verbatim_doc_comment, value_name = "exact", value_parser = ["exact"])]
+    predictive: Option<String>,
+
+    /// Draws of the scores of each row for --predictive exact.
+    #[arg(long, verbatim_doc_comment, value_name = "N", default_value_t = 1000, value_parser = draws, requires = "predictive")]
+    draws: usize,
+
+    /// Seed of these draws.
+    #[arg(long, verbatim_doc_comment, default_value_t = 0, requires = "predictive")]
+    seed: u64,
+}
+
+fn draws(s: &str) -> Result<usize, String> {
+    match s.parse() {
+        Ok(n @ 2..=1_000_000) => Ok(n),
+        _ => Err("give a whole number from 2 to 1000000".to_owned()),
+    }
 }
 
 impl Score {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        self.question.answer(None, |console, asked, write| {
+        self.question.answer(&About::Rows, |console, asked, write| {
             let data = asked.data()?;
-            let found = asked.learned.row_scores(&data).map_err(|e| asked.refused(e))?;
+            let refused = |e| match e {
+                Error::Unsupported { .. } => Failure::Call(
+                    "--predictive exact goes with a model by --model bpca --inference structured".to_owned(),
+                ),
+                e => asked.refused(e),
+            };
+            let mut found = asked.learned.row_scores(&data).map_err(refused)?;
+            let mut errors = None;
+            if self.predictive.is_some() {
+                let exact = asked.learned.exact_log_density(&data, self.draws, self.seed).map_err(refused)?;
+                found.log_density = exact.iter().map(|row| row.value).collect();
+                errors = Some(exact.iter().map(|row| row.standard_error).collect());
+            }
             let total: f64 = found.log_density.iter().sum();
             let observed = |i: usize| data.row(i).iter().filter(|v| !v.is_nan()).count() as i64;
 
             let mut sheet = asked.aside();
             sheet.push("log_likelihood", Cells::Numbers(found.log_density));
+            if let Some(errors) = errors {
+                sheet.push("standard_error", Cells::Numbers(errors));
+            }
             if let Some(rows) = found.outlyingness.iter().find(|_| asked.learned.weighs_rows()) {
                 sheet.push("weight", Cells::Numbers(rows.iter().map(Outlyingness::weight).collect()));
             }

@@ -1,12 +1,12 @@
 //! `covary transform`: where the rows stand along the components.
 
-use super::{Asked, Question, asked_json, push_membership};
+use super::{About, Asked, Question, asked_json, push_membership};
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use covary::family::Family;
 use covary::io::{Cells, Sheet};
 use covary::learned::{Learned, Trained};
-use covary::{Coordinates, Dataset, Matrix};
+use covary::{Coordinates, Dataset, Error, Matrix};
 use serde_json::Value;
 
 /// Scores of rows: where each stands along the components of a model.
@@ -21,7 +21,8 @@ use serde_json::Value;
 #[command(after_help = "\
 Examples:
   covary transform wine.covary examples/wine_gaps.csv -o scores.csv
-  covary transform wine.covary examples/wine_gaps.csv --covariance -o scores.parquet")]
+  covary transform wine.covary examples/wine_gaps.csv --covariance -o scores.parquet
+  covary transform wine.covary examples/wine_gaps.csv --draw --seed 1 -o drawn.csv")]
 pub(crate) struct Transform {
     #[command(flatten)]
     question: Question,
@@ -35,10 +36,19 @@ pub(crate) struct Transform {
     /// covariance_1_1, covariance_2_1, covariance_2_2, …
     #[arg(long, verbatim_doc_comment)]
     covariance: bool,
+
+    /// Draw the scores of each row from their posterior distribution, p(x | t), in place of its
+    /// mean: rows that are less certain scatter more. Posterior scores, of one model.
+    #[arg(long, verbatim_doc_comment)]
+    draw: bool,
+
+    /// Seed of --draw.
+    #[arg(long, verbatim_doc_comment, default_value_t = 0, requires = "draw")]
+    seed: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum CoordinatesName {
+pub(super) enum CoordinatesName {
     /// Posterior mean: shrunk towards 0 as far as the row is uncertain.
     Posterior,
     /// Orthogonal projection on the principal axes, as in PCA; of standardized columns if these were fitted.
@@ -53,19 +63,30 @@ enum CoordinatesName {
 
 impl Transform {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        self.question.answer(None, |console, asked, write| {
+        self.question.answer(&About::Rows, |console, asked, write| {
             let (data, learned) = (asked.data()?, &asked.learned);
             let refused = |e| asked.refused(e);
             let covariances;
             let mut sheet = asked.aside();
             if self.coordinates == Some(CoordinatesName::Variates) {
+                if self.draw {
+                    return Err(Failure::Call("--draw goes with posterior scores".to_owned()));
+                }
                 push_variates(&mut sheet, asked, &data)?;
                 write(&sheet)?;
                 return Ok(Value::Object(asked_json(asked, &data)));
             }
             let coordinates = self.coordinates.and_then(CoordinatesName::coordinates);
             self.check(learned, coordinates)?;
-            let scores = learned.scores(&data, coordinates).map_err(refused)?;
+            let scores = match self.draw {
+                true => learned.draw_scores(&data, self.seed).map_err(|e| match e {
+                    Error::Unsupported { .. } => Failure::Call(
+                        "--draw goes with one model, and pcca has private components besides".to_owned(),
+                    ),
+                    e => refused(e),
+                })?,
+                false => learned.scores(&data, coordinates).map_err(refused)?,
+            };
             if scores.names.is_empty() {
                 console.warn("the model has no components, so rows have no scores");
             }
@@ -95,6 +116,9 @@ impl Transform {
     /// Refuses what the model does not have, by its flags.
     fn check(&self, learned: &Learned, coordinates: Option<Coordinates>) -> Result<(), Failure> {
         let call = |why: &str| Err(Failure::Call(why.to_owned()));
+        if self.draw && !matches!(coordinates, None | Some(Coordinates::Posterior)) {
+            return call("--draw goes with posterior scores; leave out --coordinates");
+        }
         match &learned.model {
             Trained::Sources(_) if self.covariance || coordinates.is_some() => {
                 call("--covariance and --coordinates go with components; sources have one form")
@@ -103,7 +127,8 @@ impl Transform {
                 call("--covariance goes with one model, not with a mixture")
             }
             Trained::Linear(fit) => {
-                let how = coordinates.unwrap_or_else(|| learned.coordinates());
+                let own = if self.draw { Coordinates::Posterior } else { learned.coordinates() };
+                let how = coordinates.unwrap_or(own);
                 if self.covariance && how != Coordinates::Posterior {
                     return call("--covariance goes with posterior scores; add --coordinates posterior");
                 }
@@ -143,7 +168,7 @@ fn push_triangles(sheet: &mut Sheet<'_>, covariances: &[Matrix], q: usize) {
 }
 
 impl CoordinatesName {
-    fn coordinates(self) -> Option<Coordinates> {
+    pub(super) fn coordinates(self) -> Option<Coordinates> {
         match self {
             Self::Posterior => Some(Coordinates::Posterior),
             Self::Projection => Some(Coordinates::Projection),

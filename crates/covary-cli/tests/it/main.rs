@@ -3,6 +3,7 @@
 mod bad_input;
 mod bayes;
 mod documents;
+mod factors;
 mod families;
 mod files;
 mod formats;

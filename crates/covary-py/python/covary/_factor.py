@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from . import _covary, _options, _table
 from ._linear import LinearGaussian
-from .exceptions import ComponentsError, DataError
+from .exceptions import ComponentsError, DataError, OptionError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -69,6 +70,16 @@ class FactorAnalysis(LinearGaussian):
         Of turned factors; the identity for orthogonal rotations. Only with `rotation`.
     noise_variance_ : ndarray of shape (n_features,)
         ψ, the noise variance of each column.
+    fit_statistics_ : dict or None
+        Whether the factors fit: ``chi_square`` (with Bartlett's ``correction``, as R's factanal has it; with gaps
+        the likelihood ratio against an unrestricted Gaussian), ``degrees_of_freedom``, ``p_value`` (None, and why
+        in ``untested``, where there is none), ``rmsea`` with its 90 % interval ``rmsea_lower`` and
+        ``rmsea_upper``, ``tli``, ``cfi``, ``srmr``, ``aic``, ``bic``, as R's lavaan has them. Worked out when it is
+        first asked for, as are the next two.
+    communalities_ : ndarray of shape (n_features,)
+        Share of the variance of each column that the factors explain; NaN of a column that never varied.
+    uniquenesses_ : ndarray of shape (n_features,)
+        ``1 - communalities_``.
     mean_ : ndarray of shape (n_features,)
         The mean.
     loglike_ : list of float
@@ -99,6 +110,7 @@ n_features_in_, feature_names_in_
     """
 
     _family = "fa"
+    _when_asked = LinearGaussian._when_asked | {"fit_statistics_", "communalities_", "uniquenesses_"}
 
     n_components: int | None = None
     _: KW_ONLY
@@ -112,6 +124,58 @@ n_features_in_, feature_names_in_
     random_state: Any = 0
     inference: str = "newton"
 
+    def fit_covariance(self, S: ArrayLike, n_rows: int, *, kind: str | None = None) -> Self:
+        """Fit to a covariance or correlation matrix in place of a table.
+
+        The means are not known then: loadings, communalities and fit statistics can be had; scores, densities and
+        imputed values cannot, and say so.
+
+        Parameters
+        ----------
+        S : array-like of shape (n_features, n_features)
+            The matrix. One triangle will do, NaN in the other.
+        n_rows : int
+            How many rows it was computed from.
+        kind : {"covariance", "correlation"} or None, default=None
+            "covariance" has the divisor ``n_rows - 1``, as of :func:`numpy.cov`; "correlation" has ones on its
+            diagonal, and None is that where they are.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        rows = _table.matrix(self, S)
+        if isinstance(n_rows, bool) or not isinstance(n_rows, (int, np.integer)) or n_rows < 2:
+            raise OptionError(f"n_rows must be a whole number from 2, got {n_rows!r}")
+        if kind not in (None, "covariance", "correlation"):
+            raise OptionError(f'kind must be "covariance", "correlation" or None, got {kind!r}')
+        if _options.word(self, "inference", ("newton", "fixed_point")) != "newton":
+            raise OptionError('a matrix is fitted by inference="newton"')
+        if kind is None:
+            unit = rows.shape[0] == rows.shape[1] and bool((np.diagonal(rows) == 1.0).all())
+            kind = "correlation" if unit else "covariance"
+        request = self._request(rows) | {"inference": "newton", "matrix": (kind, int(n_rows))}
+        return self._take(self._learned(rows, self._family, request), rows)
+
+    def _request(self, rows: Array) -> _covary.Request:
+        """What every way of fitting asks for."""
+        asked, d = _options.whole(self, "n_components"), rows.shape[1]
+        if asked is not None and asked > d:
+            raise ComponentsError(f"{asked} components are too many for {d} columns: ask for at most {d}")
+        rotation = _options.word(self, "rotation", _ROTATIONS)
+        return {
+            "n_components": asked if asked is not None else "identified",
+            "allow_unidentified": asked is not None,
+            # Factors are the same whatever the units; their shares of variance are those of the columns as they came.
+            "standardize": False,
+            "max_iterations": _options.whole(self, "max_iter", 1),
+            "rotation": rotation,
+            # Theirs has no weights, and stops early.
+            "in_steps": rotation in ("varimax", "quartimax"),
+            "seed": _table.seed_of(self.random_state),
+        }
+
     def _fit_rows(self, rows: Array) -> Self:
         _options.word(self, "svd_method", ("lapack", "randomized"))
         start = None
@@ -124,20 +188,7 @@ n_features_in_, feature_names_in_
                 )
         theirs = _options.word(self, "inference", ("newton", "fixed_point")) == "fixed_point"
         asked, d = _options.whole(self, "n_components"), rows.shape[1]
-        if asked is not None and asked > d:
-            raise ComponentsError(f"{asked} components are too many for {d} columns: ask for at most {d}")
-        rotation, tol = _options.word(self, "rotation", _ROTATIONS), _options.number(self, "tol")
-        request: _covary.Request = {
-            "n_components": asked if asked is not None else "identified",
-            "allow_unidentified": asked is not None,
-            # Factors are the same whatever the units; their shares of variance are those of the columns as they came.
-            "standardize": False,
-            "max_iterations": _options.whole(self, "max_iter", 1),
-            "rotation": rotation,
-            # Theirs has no weights, and stops early.
-            "in_steps": rotation in ("varimax", "quartimax"),
-            "seed": _table.seed_of(self.random_state),
-        }
+        request, tol = self._request(rows), _options.number(self, "tol")
         if np.isnan(rows).any():
             request |= {"inference": "em", "tolerance": tol}
         elif theirs:
@@ -164,6 +215,17 @@ n_features_in_, feature_names_in_
         correlations = model.factor_correlations
         if correlations is not None:
             self.factor_correlations_ = correlations
+
+    def _work_out(self, name: str) -> Any:
+        if name not in ("fit_statistics_", "communalities_", "uniquenesses_"):
+            return super()._work_out(name)
+        found = json.loads(self._model.describe()).get("fit_statistics")
+        if name == "fit_statistics_":
+            return found and {key: value for key, value in found.items() if not isinstance(value, dict)}
+        # Of a fit that is not tested, too: the model's own shares.
+        noise, variances = np.asarray(self.noise_variance_, dtype=np.float64), self._model.variances
+        unique = np.divide(noise, variances, out=np.full(len(noise), np.nan), where=variances > 0.0)
+        return unique if name == "uniquenesses_" else 1.0 - unique
 
     @classmethod
     def _options_of(cls, model: _covary.Model) -> dict[str, Any]:

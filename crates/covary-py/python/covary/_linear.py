@@ -56,8 +56,10 @@ class LinearGaussian(Scores, Draws, ClassNamePrefixFeaturesOutMixin, Transformer
     def _n_features_out(self) -> int:
         return int(self.n_components_)
 
-    def transform(self, X: ArrayLike, return_cov: bool = False) -> Any:
-        """Scores of rows: the posterior mean of their latent vectors.
+    def transform(
+        self, X: ArrayLike, return_cov: bool = False, *, draw: bool = False, random_state: Any = None
+    ) -> Any:
+        """Scores of rows: the posterior mean of their latent vectors, or a draw from their posterior.
 
         A row with gaps is placed by its observed cells alone, and is the less sure of it.
 
@@ -67,27 +69,39 @@ class LinearGaussian(Scores, Draws, ClassNamePrefixFeaturesOutMixin, Transformer
             Rows; NaN where a cell is missing.
         return_cov : bool, default=False
             Also return how certain each row's scores are.
+        draw : bool, default=False
+            Draw each row's scores from p(x | t) in place of its mean: those of uncertain rows scatter more.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the draw; None is 0.
 
         Returns
         -------
         scores : ndarray of shape (n_samples, n_components)
-            Posterior means.
+            Posterior means, or draws.
         covariances : ndarray of shape (n_samples, n_components, n_components)
             Posterior covariances; only if `return_cov`.
         """
         rows = self._rows(X)
-        scores = _table.like(self._model.transform(rows, "posterior", n_threads()), rows)
+        if draw:
+            found = self._model.draw_scores(rows, _table.seed_of(random_state), n_threads())
+        else:
+            found = self._model.transform(rows, "posterior", n_threads())
+        scores = _table.like(found, rows)
         if not return_cov:
             return scores
         return scores, _table.like(self._model.score_covariances(rows, n_threads()), rows)
 
-    def inverse_transform(self, X: ArrayLike) -> Array:
-        """Rows from scores: ``X @ loadings_.T + mean_``, the part of a row that is not noise.
+    def inverse_transform(self, X: ArrayLike, *, draw: bool = False, random_state: Any = None) -> Array:
+        """Rows from scores: ``X @ loadings_.T + mean_``, the part of a row that is not noise, or a draw with noise.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_components)
             Scores.
+        draw : bool, default=False
+            Draw each row from p(t | x), with noise, in place of its mean.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the draw; None is 0.
 
         Returns
         -------
@@ -96,7 +110,8 @@ class LinearGaussian(Scores, Draws, ClassNamePrefixFeaturesOutMixin, Transformer
         """
         check_is_fitted(self)
         scores = _table.array(X)
-        return _table.like(self._model.decode(scores.astype(np.float64, copy=False)), scores)
+        seed = _table.seed_of(random_state) if draw else None
+        return _table.like(self._model.decode(scores.astype(np.float64, copy=False), seed), scores)
 
     def get_covariance(self) -> Array:
         """Covariance of a row under the model, signal and noise.

@@ -75,7 +75,7 @@ class Principal(LinearGaussian):
     def _projected(self, rows: Array) -> Array:
         return self._principal.transform(rows, self.whiten, n_threads())
 
-    def transform(self, X: ArrayLike, return_cov: bool = False) -> Any:
+    def transform(self, X: ArrayLike, return_cov: bool = False) -> Any:  # type: ignore[override]
         """Project rows on the principal axes, in the units of the table.
 
         Parameters
@@ -116,7 +116,7 @@ class Principal(LinearGaussian):
             self._principal.transform_sparse(_table.compressed(rows), self.whiten, n_threads()), rows
         )
 
-    def inverse_transform(self, X: ArrayLike) -> Array:
+    def inverse_transform(self, X: ArrayLike) -> Array:  # type: ignore[override]
         """Rows from scores: ``X @ components_ + mean_``, whitening undone.
 
         Parameters

@@ -65,6 +65,13 @@ def table(
     return rows
 
 
+def matrix(estimator: Any, S: Any) -> Any:
+    """The numbers of a matrix of columns by columns, which has no rows to look for odd cells in."""
+    return validate_data(
+        estimator, unmasked(S), reset=True, dtype=np.float64, order="C", ensure_all_finite=False
+    )
+
+
 def _warn_of_wild(estimator: Any, rows: NDArray[Any]) -> None:
     """Names the cells that would spoil means and variances, at the line that called `fit`."""
     for message in _covary.wild_cells(rows, names(estimator)):

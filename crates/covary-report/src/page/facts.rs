@@ -6,7 +6,7 @@ use covary::Dataset;
 use covary::data::Ledger;
 use covary::family::{Choice, Family, Grounds};
 use covary::io::{ColumnKind, Table};
-use covary::learned::{Learned, LinearFit, ParameterUncertainty};
+use covary::learned::{Learned, LinearFit, ParameterUncertainty, RotatedLoadings};
 use covary::model::{ColumnMap, FilledCell, Imputed, Reconstruction};
 use covary::select::{CheckedCell, GapTests, Score, SelfCheck, gap_tests};
 use serde::Serialize;
@@ -171,10 +171,54 @@ pub struct ModelFacts {
     pub objective: String,
     /// Its value in nats.
     pub objective_value: f64,
+    /// How well a factor analysis fits.
+    pub fit_statistics: Option<FitFacts>,
     /// Warnings of the fit.
     pub warnings: Vec<String>,
     /// Where the uncertainty of the parameters is kept: `none`, `posterior` or `draws`.
     pub parameter_uncertainty: ParameterUncertainty,
+}
+
+/// How well a factor analysis fits.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FitFacts {
+    /// The test and the indices, a line each.
+    pub words: Vec<String>,
+    /// χ², by Bartlett's correction if the table is complete.
+    pub chi_square: Option<f64>,
+    /// Its degrees of freedom.
+    pub degrees_of_freedom: i64,
+    /// Its p-value.
+    pub p_value: Option<f64>,
+    /// Root mean square error of approximation, and the ends of its 90 % interval.
+    pub rmsea: Option<[f64; 3]>,
+    /// Tucker–Lewis index.
+    pub tli: Option<f64>,
+    /// Comparative fit index.
+    pub cfi: Option<f64>,
+    /// Standardized root mean square residual.
+    pub srmr: Option<f64>,
+    /// Bayesian information criterion.
+    pub bic: f64,
+    /// Correlations of the factors, if they were rotated obliquely or not.
+    pub factor_correlations: Option<Vec<Vec<f64>>>,
+}
+
+fn fit_facts(linear: &LinearFit) -> Option<FitFacts> {
+    let found = linear.fit_statistics.as_ref()?;
+    let rows = |r: &RotatedLoadings| r.rotated.factor_correlations.rows().map(<[f64]>::to_vec).collect();
+    Some(FitFacts {
+        words: crate::words::fit_statistics(found),
+        chi_square: found.chi_square,
+        degrees_of_freedom: found.degrees_of_freedom,
+        p_value: found.p_value,
+        rmsea: found.rmsea.map(|r| [r.value, r.low, r.high]),
+        tli: found.tli,
+        cfi: found.cfi,
+        srmr: found.reference.srmr,
+        bic: found.bic,
+        factor_correlations: linear.rotation.as_ref().map(rows),
+    })
 }
 
 /// Why the model has as many components as it has.
@@ -464,6 +508,7 @@ fn model_facts(study: &Study<'_>) -> ModelFacts {
         converged: report.converged(),
         objective: crate::words::objective(report.objective.kind).to_owned(),
         objective_value: report.objective.value,
+        fit_statistics: fit_facts(linear),
         warnings: report.warnings.iter().map(ToString::to_string).collect(),
         parameter_uncertainty: linear.parameter_uncertainty(),
     }

@@ -378,6 +378,23 @@ fn ended(model: &ModelFacts, figures: &Markup) -> Markup {
                 ParameterUncertainty::Posterior => { "Its predictions account for the uncertainty of loadings, mean and noise." }
             }
         }
+        @if let Some(found) = &model.fit_statistics {
+            h3 { "Do the factors fit?" }
+            @for line in &found.words { p { (capital(line)) "." } }
+            p.quiet {
+                "A small p-value says that the factors do not reproduce the covariances of the columns; in a long table small "
+                "misfits suffice for that. By convention, RMSEA and SRMR below about 0.06 and 0.08 and TLI and CFI above about "
+                "0.95 mark a good fit. Communalities are under “Every column”, as the proportion explained."
+            }
+            @if let Some(phi) = found.factor_correlations.as_ref().filter(|phi| phi.len() > 1) {
+                table {
+                    caption.quiet { "Correlations of the factors" }
+                    tbody { @for (k, row) in phi.iter().enumerate() { tr {
+                        th scope="row" { (k + 1) } @for r in row { td { (two(*r)) } }
+                    } } }
+                }
+            }
+        }
         @if !model.warnings.is_empty() { h3 { "Warnings" } (list(model.warnings.iter())) }
         (figures)
     }

@@ -2,7 +2,7 @@
 
 use crate::made;
 use covary_reproduce::index::{self, LeftOut};
-use covary_reproduce::{Data, Record, Run, find};
+use covary_reproduce::{Data, EXHIBITS, Record, Run, find};
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
@@ -47,4 +47,33 @@ fn pages_hold_their_figures_and_escape_their_words() {
     );
     let markdown = index::markdown(&[record], &[left_out]);
     assert!(markdown.contains("![") && markdown.contains("Left out: `x`: no <data>"));
+}
+
+/// `docs/gallery/index.md` is what `covary reproduce all` makes of the pages beside it: every exhibit in order, with as many
+/// rows as its page has, and the page itself.
+#[test]
+fn the_index_of_the_gallery_is_up_to_date() {
+    let gallery = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gallery");
+    let read = |name: &str| std::fs::read_to_string(gallery.join(name)).expect("a page of the gallery");
+    let index = read("index.md");
+    let listed: Vec<&str> = index.lines().filter(|line| line.starts_with("| [")).collect();
+    assert_eq!(listed.len(), EXHIBITS.len(), "one line for each exhibit");
+    let mut sections = String::new();
+    for (exhibit, line) in EXHIBITS.iter().zip(listed) {
+        let page = read(&format!("{}.md", exhibit.name));
+        let begins = format!("| [{}]({}.md) | {} | ", exhibit.source, exhibit.name, exhibit.title);
+        let counts =
+            line.strip_prefix(&begins).unwrap_or_else(|| panic!("`{line}` is not of {}", exhibit.name));
+        let (agree, rows) = counts.trim_end_matches(" |").split_once(" of ").expect("counts");
+        let is_row =
+            |l: &&str| l.starts_with("| ") && !l.starts_with("| quantity |") && !l.starts_with("| ---");
+        let on_page = page.lines().filter(is_row).count();
+        assert_eq!(rows.parse(), Ok(on_page), "{}", exhibit.name);
+        assert!(agree.parse::<usize>().expect("a count") <= on_page);
+        sections.push_str(&format!("\n#{}\n", page.trim_end()));
+    }
+    assert!(
+        index.ends_with(&sections),
+        "the sections are the pages; run `covary reproduce all -o docs/gallery`"
+    );
 }

@@ -177,6 +177,12 @@ impl Dataset {
         self.n_rows() * self.n_columns() - self.n_observed()
     }
 
+    /// Row and column of the first missing cell, both from 0.
+    pub fn first_gap(&self) -> Option<(usize, usize)> {
+        let place = self.values.as_slice().iter().position(|v| v.is_nan())?;
+        Some((place / self.n_columns(), place % self.n_columns()))
+    }
+
     /// Whether no cell is missing.
     pub fn is_complete(&self) -> bool {
         self.n_gaps() == 0

@@ -13,7 +13,7 @@ mod sparse;
 pub use dataset::Dataset;
 pub(crate) use ledger::list;
 pub use ledger::{Duplicates, Ledger, Oddity, SuspectedCode, WildCell, may_have_wild_cells};
-pub use moments::CentralMoments;
+pub use moments::{CentralMoments, MatrixKind};
 pub use pattern::Pattern;
 pub use simulate::Shape;
 pub use sparse::Sparse;

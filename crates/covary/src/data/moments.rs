@@ -30,7 +30,110 @@ pub struct CentralMoments {
     scatter: Matrix,
 }
 
+/// What a table of columns by columns holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MatrixKind {
+    /// Correlations: columns have unit variance.
+    Correlation,
+    /// Covariances with divisor N − 1, as R, NumPy and most tables in print have them.
+    Covariance,
+}
+
+impl MatrixKind {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Correlation, Self::Covariance];
+
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Correlation => "correlation",
+            Self::Covariance => "covariance",
+        }
+    }
+
+    /// The one of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The kind of matrix that a table seems to be: as many rows as columns, at least three, symmetric to the last bit,
+    /// no entry beyond what the variances allow. No table of observations is.
+    ///
+    /// ```
+    /// use covary::{data::MatrixKind, Dataset, Matrix};
+    /// let r = Matrix::from_rows(&[[1.0, 0.6, 0.5], [0.6, 1.0, 0.4], [0.5, 0.4, 1.0]]);
+    /// assert_eq!(MatrixKind::suspected(&Dataset::new(r)?), Some(MatrixKind::Correlation));
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    pub fn suspected(table: &Dataset) -> Option<Self> {
+        let (d, v) = (table.n_columns(), table.values());
+        if d < 3 || table.n_rows() != d || !table.is_complete() {
+            return None;
+        }
+        let pairs = || (0..d).flat_map(|i| (0..i).map(move |j| (i, j)));
+        let bounded = |(i, j): (usize, usize)| v[(i, j)].abs() <= (v[(i, i)] * v[(j, j)]).sqrt();
+        let variances = (0..d).all(|j| v[(j, j)] > 0.0);
+        // Zeros are symmetric in many a table that is mostly zeros.
+        let some = pairs().any(|at| v[at] != 0.0);
+        if !(variances && some && pairs().all(|(i, j)| v[(i, j)] == v[(j, i)] && bounded((i, j)))) {
+            return None;
+        }
+        let unit = (0..d).all(|j| v[(j, j)] == 1.0);
+        Some(if unit { Self::Correlation } else { Self::Covariance })
+    }
+}
+
 impl CentralMoments {
+    /// From a correlation or covariance matrix with named columns, of `n_rows` rows. One triangle will do: an entry that is
+    /// missing is the one across the diagonal, and a missing variance of a correlation matrix is 1. The mean is taken as
+    /// zero.
+    ///
+    /// # Errors
+    /// [`Error::NotCovariance`] and [`Error::TooFewRows`] as [`from_covariance`](Self::from_covariance), and unless
+    /// correlations lie between −1 and 1 with ones on the diagonal.
+    pub fn of_matrix(matrix: &Dataset, kind: MatrixKind, n_rows: usize) -> Result<Self, Error> {
+        let (d, names) = (matrix.n_columns(), matrix.column_names());
+        let bad = |why: String| Err(Error::NotCovariance { what: "the matrix given", why });
+        if matrix.n_rows() != d {
+            return bad(format!("it has {} rows and {d} columns", matrix.n_rows()));
+        }
+        let given = matrix.values();
+        let entry = |i: usize, j: usize| match (given[(i, j)], given[(j, i)]) {
+            (a, _) if !a.is_nan() => a,
+            (_, b) if i == j && b.is_nan() && kind == MatrixKind::Correlation => 1.0,
+            (_, b) => b,
+        };
+        let mut s = Matrix::from_fn(d, d, entry);
+        for i in 0..d {
+            if kind == MatrixKind::Correlation && (s[(i, i)] - 1.0).abs() > 1e-6 {
+                return bad(format!(
+                    "the correlation of `{0}` with itself is {1}, not 1",
+                    names[i],
+                    s[(i, i)]
+                ));
+            }
+            for j in 0..i {
+                if s[(i, j)].is_nan() {
+                    return bad(format!("the entry of `{}` and `{}` is missing", names[i], names[j]));
+                }
+                let most = (s[(i, i)] * s[(j, j)]).sqrt();
+                if s[(i, j)].abs() > most * (1.0 + 1e-6) {
+                    return bad(format!(
+                        "the entry of `{}` and `{}` is {}, beyond the {most} that their variances allow",
+                        names[i],
+                        names[j],
+                        s[(i, j)]
+                    ));
+                }
+            }
+        }
+        if kind == MatrixKind::Covariance {
+            let shrunk = (n_rows as f64 - 1.0) / n_rows as f64;
+            s.as_mut_slice().iter_mut().for_each(|v| *v *= shrunk);
+        }
+        Self::from_covariance(&s, n_rows)
+    }
+
     /// No rows yet.
     pub fn new(n_columns: usize) -> Self {
         Self { n_rows: 0, mean: vec![0.0; n_columns], scatter: Matrix::zeros(n_columns, n_columns) }

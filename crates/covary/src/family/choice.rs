@@ -52,7 +52,7 @@ pub enum Grounds {
 }
 
 impl Choice {
-    pub(super) fn new(n_components: usize, grounds: Grounds) -> Self {
+    pub(crate) fn new(n_components: usize, grounds: Grounds) -> Self {
         Self { n_components, n_mixtures: 1, grounds }
     }
 

@@ -47,10 +47,11 @@ impl FactorProblem {
         Self::new(&CentralMoments::of(&data)?, names, spec, Some(&data))
     }
 
-    /// Checks request and moments; columns are called `x1, x2, …`.
+    /// Checks request and moments; columns are called `x1, x2, …` unless they have names.
     pub(super) fn of_moments(
         method: &'static str,
         moments: &CentralMoments,
+        names: Option<&[String]>,
         spec: &Spec,
     ) -> Result<Self, Error> {
         spec.check_method(method, NoiseFamily::Diagonal)?;
@@ -58,8 +59,8 @@ impl FactorProblem {
             return Err(Error::TooFewRows { rows: moments.n_rows() });
         }
         spec.check_shape(moments.n_rows(), moments.n_columns())?;
-        let names = (1..=moments.n_columns()).map(|j| format!("x{j}")).collect();
-        Self::new(moments, names, spec, None)
+        let unnamed = || (1..=moments.n_columns()).map(|j| format!("x{j}")).collect();
+        Self::new(moments, names.map_or_else(unnamed, <[String]>::to_vec), spec, None)
     }
 
     fn new(

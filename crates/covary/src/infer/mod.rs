@@ -40,7 +40,7 @@ pub(crate) use em::moments::{quadratic, solve_spd};
 pub use em::{Acceleration, Em, Gradient, Init, LatentMoments};
 pub(crate) use em::{PilotStart, squarem::extrapolated, stop::Aitken};
 pub use evidence::{AlphaRule, Evidence, RelevantComponents};
-pub use factor_report::{FactorReport, Rmsea};
+pub use factor_report::{FactorReport, Reference, Rmsea, Untested};
 pub use fixed_point::FixedPoint;
 pub use full_covariance::FullCovariance;
 pub use gibbs::{Gibbs, GibbsState};

@@ -85,7 +85,18 @@ impl Newton {
     /// # Errors
     /// As [`Estimator::fit`].
     pub fn fit_moments(&self, moments: &CentralMoments, spec: &Spec) -> Result<Fit, Error> {
-        self.solve(&FactorProblem::of_moments("newton", moments, spec)?, &mut ())
+        self.fit_moments_observed(moments, None, spec, &mut ())
+    }
+
+    /// [`fit_moments`](Self::fit_moments) of columns that have names, observed.
+    pub(crate) fn fit_moments_observed(
+        &self,
+        moments: &CentralMoments,
+        names: Option<&[String]>,
+        spec: &Spec,
+        observer: &mut dyn Observer,
+    ) -> Result<Fit, Error> {
+        self.solve(&FactorProblem::of_moments("newton", moments, names, spec)?, observer)
     }
 
     fn solve(&self, problem: &FactorProblem, observer: &mut dyn Observer) -> Result<Fit, Error> {

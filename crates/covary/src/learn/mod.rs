@@ -36,11 +36,13 @@
 //! ```
 
 mod filling;
+mod matrix;
 
-use crate::family::{AnyMethod, Choice, Grounds, Kind, Request};
+use crate::data::MatrixKind;
+use crate::family::{AnyMethod, Choice, Family, Grounds, Kind, Request};
 use crate::filling::Filling;
 use crate::ica;
-use crate::infer::{ClassConditional, MixtureEm, Observer, Step};
+use crate::infer::{ClassConditional, FactorReport, MixtureEm, ObjectiveKind, Observer, Step, Termination};
 use crate::learned::{Checked, Constant, Learned, RotatedLoadings};
 use crate::model::{ColumnMap, Mixture, RotationSearch, rotate_model};
 use crate::select::{CheckedCell, SelfCheckOptions};
@@ -188,6 +190,11 @@ impl Request {
         if let Some(j) = data.n_observed_by_column().iter().position(|&n| n == 0) {
             return Err(Error::EmptyColumn { column: data.column_names()[j].clone() });
         }
+        if self.family == Family::Fa
+            && let Some(kind) = MatrixKind::suspected(&data)
+        {
+            return Err(Error::LooksLikeMatrix { kind: kind.name() });
+        }
         if let Some(how) = self.filling {
             return self.learn_filling(how, table, map, &data, watch);
         }
@@ -230,10 +237,23 @@ impl Request {
         if kept < choice.n_components {
             fit.model = padded(&fit.model, choice.n_components)?;
         }
+        // Only the maximum of a likelihood is tested by one.
+        let maximized = fit.report.objective.kind == ObjectiveKind::LogLikelihood
+            && fit.report.termination != Termination::Interrupted;
+        let tested = self.family == Family::Fa && self.filling.is_none() && maximized;
+        let of_table = || FactorReport::of_table(&fit, data, &mut Seen::Fitting(watch));
+        let statistics = tested.then(of_table).transpose()?;
         let mut learned = Learned::of_fit(fit, data, &spec, method);
         let linear = learned.linear_mut()?;
-        linear.views = self.views.iter().map(|view| view.name.clone()).collect();
+        linear.fit_statistics = statistics;
         linear.choice = choice.scores().cloned();
+        self.for_the_reader(learned)
+    }
+
+    /// A model with its views named and its loadings rotated, as asked.
+    fn for_the_reader(&self, mut learned: Learned) -> Result<Learned, Error> {
+        let linear = learned.linear_mut()?;
+        linear.views = self.views.iter().map(|view| view.name.clone()).collect();
         if let Some((name, how)) = &self.rotation {
             let search = RotationSearch { seed: self.seed, ..RotationSearch::default() };
             let rotated = rotate_model(&linear.model, how, &search)?;

@@ -5,7 +5,7 @@ use super::{Ending, Learned};
 use crate::family::Request;
 use crate::filling::Finished;
 use crate::infer::Observer;
-use crate::model::{Fill, Outlyingness, Predictive};
+use crate::model::{Estimate, Fill, Outlyingness, Predictive};
 use crate::{Coordinates, Dataset, Error, Matrix, Spec};
 use rand::Rng;
 
@@ -78,6 +78,11 @@ pub(crate) trait Answers {
     /// How the fit ended.
     fn ending(&self) -> Ending<'_>;
 
+    /// Refuses questions about rows, of a model that knows none.
+    fn check_rows(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// The density of rows.
     fn density(&self, rows: Rows) -> Result<Predictive<'_>, Error>;
 
@@ -88,6 +93,22 @@ pub(crate) trait Answers {
 
     /// Scores of rows.
     fn scores(&self, learned: &Learned, data: &Dataset, how: Option<Coordinates>) -> Result<Scores, Error>;
+
+    /// Draws of the scores of rows.
+    fn draw_scores(&self, _learned: &Learned, _data: &Dataset, _seed: u64) -> Result<Scores, Error> {
+        Err(self.not_linear())
+    }
+
+    /// Rows from scores; with a seed, drawn.
+    fn rows_of(
+        &self,
+        _learned: &Learned,
+        _scores: &Matrix,
+        _how: Option<Coordinates>,
+        _seed: Option<u64>,
+    ) -> Result<Matrix, Error> {
+        Err(self.not_linear())
+    }
 
     /// Rows without noise.
     fn reconstruct(&self, _learned: &Learned, _data: &Dataset, _orthogonal: bool) -> Result<Matrix, Error> {
@@ -126,6 +147,14 @@ pub(super) fn other_coordinates(method: &'static str, instead: &'static str) -> 
 }
 
 impl Learned {
+    /// Refuses questions about rows, of a model that was learned from a matrix and knows neither means nor rows.
+    ///
+    /// # Errors
+    /// [`Error::NoRows`].
+    pub fn check_rows(&self) -> Result<(), Error> {
+        self.answers().check_rows()
+    }
+
     /// The density of rows.
     ///
     /// # Errors
@@ -171,7 +200,57 @@ impl Learned {
     /// [`Error::Unsupported`] for coordinates that the model does not have, and as
     /// [`LinearGaussian::transform`](crate::LinearGaussian::transform).
     pub fn scores(&self, data: &Dataset, coordinates: Option<Coordinates>) -> Result<Scores, Error> {
+        self.check_rows()?;
         self.answers().scores(self, data, coordinates)
+    }
+
+    /// Draws of the scores of rows from p(x | t), rotated with the loadings: the latent points that observed cells allow,
+    /// where [`scores`](Self::scores) has their means.
+    ///
+    /// # Errors
+    /// [`Error::NotOneModel`] for a mixture, [`Error::Unsupported`] for canonical correlation, and as
+    /// [`LinearGaussian::draw_scores`](crate::LinearGaussian::draw_scores).
+    pub fn draw_scores(&self, data: &Dataset, seed: u64) -> Result<Scores, Error> {
+        self.check_rows()?;
+        self.answers().draw_scores(self, data, seed)
+    }
+
+    /// Rows from [`scores`](Self::scores): without noise, or with a seed drawn from p(t | x). Coordinates are the family's
+    /// unless others are said; draws are of rows given latent scores, so that they are posterior ones then.
+    ///
+    /// # Errors
+    /// As [`draw_scores`](Self::draw_scores); [`Error::Unsupported`] for a draw given projections.
+    pub fn rows_of(
+        &self,
+        scores: &Matrix,
+        coordinates: Option<Coordinates>,
+        seed: Option<u64>,
+    ) -> Result<Matrix, Error> {
+        self.check_rows()?;
+        self.answers().rows_of(self, scores, coordinates, seed)
+    }
+
+    /// Log-density of the observed cells of each row with loadings, mean and noise integrated out exactly and x by
+    /// `n_draws` draws, with its Monte-Carlo standard error.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] unless the model is a Bayesian PCA by `structured`, and as
+    /// [`LinearGaussian::predictive_log_density`](crate::LinearGaussian::predictive_log_density).
+    pub fn exact_log_density(
+        &self,
+        data: &Dataset,
+        n_draws: usize,
+        seed: u64,
+    ) -> Result<Vec<Estimate>, Error> {
+        let fit = self.linear()?;
+        if !fit.model.has_student_predictive() {
+            return Err(Error::Unsupported {
+                method: self.family.name(),
+                what: "the exact predictive density",
+                instead: "Bayesian PCA by `structured`",
+            });
+        }
+        fit.model.predictive_log_density(data, n_draws, seed)
     }
 
     /// The scores that rows have unless others are asked for.
@@ -194,6 +273,7 @@ impl Learned {
     /// [`Error::Unsupported`] for a family that predicts a view from the other instead, [`Error::NotOneModel`] for a
     /// mixture, and as [`LinearGaussian::reconstruct`](crate::LinearGaussian::reconstruct).
     pub fn reconstruct(&self, data: &Dataset, orthogonal: bool) -> Result<Matrix, Error> {
+        self.check_rows()?;
         self.answers().reconstruct(self, data, orthogonal)
     }
 

@@ -3,8 +3,9 @@
 use super::answers::other_coordinates;
 use super::check::{Refitted, TOLERANCE};
 use super::{Answers, Ending, Learned, Rows, Scores, Trained, Training};
+use crate::data::MatrixKind;
 use crate::family::{AnyMethod, Family, Request};
-use crate::infer::{Em, FitReport, Init, Observer, SharedPrivate, Termination};
+use crate::infer::{Em, FactorReport, FitReport, Init, Observer, SharedPrivate, Termination};
 use crate::model::{Coordinates, Mixture, Outlyingness, Predictive, Reconstruction, Rotated};
 use crate::select::HeldOut;
 use crate::spec::NoiseFamily;
@@ -29,6 +30,10 @@ pub struct LinearFit {
     pub report: FitReport,
     /// The scores that chose the number of components, if they did.
     pub choice: Option<HeldOut>,
+    /// How well a factor analysis by maximum likelihood fits; none of other models.
+    pub fit_statistics: Option<FactorReport>,
+    /// What it was fitted to in place of a table.
+    pub matrix: Option<MatrixKind>,
 }
 
 /// Rotated loadings and the name of the rotation.
@@ -132,7 +137,20 @@ impl Answers for LinearFit {
         (&self.report).into()
     }
 
+    fn check_rows(&self) -> Result<(), Error> {
+        let instead = "fit the table of observations itself";
+        match self.matrix {
+            None => Ok(()),
+            Some(kind) => Err(Error::NoRows {
+                what: "scores, densities, imputed values and new rows",
+                kind: kind.name(),
+                instead,
+            }),
+        }
+    }
+
     fn density(&self, rows: Rows) -> Result<Predictive<'_>, Error> {
+        self.check_rows()?;
         Ok(match rows {
             Rows::Training => self.of_training_rows(),
             Rows::New => self.of_new_rows(),
@@ -152,8 +170,41 @@ impl Answers for LinearFit {
         if shown < values.n_columns() {
             values = values.first_columns(shown);
         }
-        let names = (1..=shown).map(|k| format!("component_{k}")).collect();
-        Ok(Scores { names, values, membership: None })
+        Ok(Scores { names: learned.score_names(), values, membership: None })
+    }
+
+    fn draw_scores(&self, learned: &Learned, data: &Dataset, seed: u64) -> Result<Scores, Error> {
+        self.check_all_shown(learned)?;
+        let mut values = self.model.draw_scores(data, seed)?;
+        if let Some(rotation) = &self.rotation {
+            values = rotation.rotated.scores(&values)?;
+        }
+        Ok(Scores { names: learned.score_names(), values, membership: None })
+    }
+
+    fn rows_of(
+        &self,
+        learned: &Learned,
+        scores: &Matrix,
+        how: Option<Coordinates>,
+        seed: Option<u64>,
+    ) -> Result<Matrix, Error> {
+        self.check_all_shown(learned)?;
+        let own = if seed.is_some() { Coordinates::Posterior } else { learned.coordinates() };
+        let how = how.unwrap_or(own);
+        if seed.is_some() && !how.rotates() {
+            let (what, instead) = ("a draw of rows given projections", "latent scores (posterior)");
+            return Err(Error::Unsupported { method: learned.family.name(), what, instead });
+        }
+        let unturned = match &self.rotation {
+            // L z with rotated loadings and scores is W x.
+            Some(rotation) if how.rotates() => rotation.rotated.unturned(scores)?,
+            _ => scores.clone(),
+        };
+        match seed {
+            Some(seed) => self.model.draw_rows(&unturned, seed),
+            None => self.model.rows_of(&unturned, how),
+        }
     }
 
     fn reconstruct(&self, learned: &Learned, data: &Dataset, orthogonal: bool) -> Result<Matrix, Error> {
@@ -178,9 +229,14 @@ impl Answers for LinearFit {
         visible: &Dataset,
         observer: &mut dyn Observer,
     ) -> Result<Option<Refitted>, Error> {
-        // Components that were found superfluous are not offered again.
-        let spec = Spec { n_components: learned.n_shown(), ..self.spec.clone() };
-        let method = self.refit_method(&learned.method.to_method()?, request)?;
+        let own = learned.method.to_method()?;
+        // Components that were found superfluous are not offered again, unless a prior has a number for each.
+        let n_components = match &own {
+            Method::Structured(method) if method.prior_offset.is_some() => self.spec.n_components,
+            _ => learned.n_shown(),
+        };
+        let spec = Spec { n_components, ..self.spec.clone() };
+        let method = self.refit_method(&own, request)?;
         let fit = method.fit_observed(visible, &spec, observer)?;
         match fit.report.termination {
             Termination::Interrupted => Err(Error::Interrupted),
@@ -190,6 +246,16 @@ impl Answers for LinearFit {
 }
 
 impl LinearFit {
+    /// Refuses what needs all components of a model that shows only those its views share.
+    fn check_all_shown(&self, learned: &Learned) -> Result<(), Error> {
+        if learned.n_shown() == self.model.n_components() {
+            return Ok(());
+        }
+        let (what, instead) =
+            ("rows from scores, and draws of them", "the prediction of one view from the other");
+        Err(Error::Unsupported { method: learned.family.name(), what, instead })
+    }
+
     /// The method that fits the model again with cells hidden: its own if it allows gaps, started from the
     /// model if it can be.
     fn refit_method(&self, own: &Method, request: &Request) -> Result<Method, Error> {
@@ -232,6 +298,8 @@ impl Learned {
             spec: spec.clone(),
             report,
             choice: None,
+            fit_statistics: None,
+            matrix: None,
         };
         Self::new(family, table, method.into(), Trained::Linear(Box::new(linear)))
     }

@@ -221,6 +221,11 @@ impl Learned {
         self.answers().n_shown(self)
     }
 
+    /// What the scores of one model are called: `component_1`, …
+    pub fn score_names(&self) -> Vec<String> {
+        (1..=self.n_shown()).map(|k| format!("component_{k}")).collect()
+    }
+
     /// What was fitted, or is each of several models; `None` for independent components.
     pub fn spec(&self) -> Option<&Spec> {
         self.answers().spec()

@@ -7,6 +7,7 @@ mod conditional;
 mod conditioning;
 mod density;
 mod discriminants;
+mod draws;
 mod fill;
 pub(crate) mod gap_blocks;
 pub(crate) mod latent;

@@ -160,7 +160,7 @@ impl LinearGaussian {
         Ok(out)
     }
 
-    fn add_mean(&self, rows: &mut Matrix) {
+    pub(super) fn add_mean(&self, rows: &mut Matrix) {
         for i in 0..rows.n_rows() {
             rows.row_mut(i).iter_mut().zip(self.mean()).for_each(|(v, m)| *v += m);
         }

@@ -112,6 +112,13 @@ impl<'a> Student<'a> {
 }
 
 impl LinearGaussian {
+    /// Whether loadings and mean are known in units of one noise, as by
+    /// [`Structured`](crate::infer::Structured): its predictive density is then a mixture of Student densities, in which
+    /// the parameters are integrated out exactly.
+    pub fn has_student_predictive(&self) -> bool {
+        Student::of(self).is_some()
+    }
+
     /// Covariance of a new row with the parameters' uncertainty counted ([M 2.2.8], [M 2.3.6]):
     /// `W Wᵀ + diag(⟨σ²⟩ + tr cov(v_j))`; [`covariance`](Self::covariance) where they are known.
     pub fn predictive_covariance(&self) -> Matrix {

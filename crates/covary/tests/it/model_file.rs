@@ -113,6 +113,8 @@ pub(crate) fn everything() -> Learned {
             n_sets: 0,
             limited: false,
         }),
+        fit_statistics: None,
+        matrix: None,
     };
     Learned {
         family: Family::Fa,

@@ -118,6 +118,8 @@ impl Scheme for MeanField {
             relevance: Gamma { shape: self.relevance_shape, rate: self.relevance_rate },
             noise: Gamma { shape: self.noise_shape, rate: self.noise_rate },
             mean_precision: self.mean_precision,
+            prior_mean: None,
+            prior_offset: None,
             in_noise_units: self.noise_units,
         }
     }

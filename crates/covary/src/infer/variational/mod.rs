@@ -42,6 +42,8 @@ struct Settings {
     noise: Gamma,
     mean_precision: f64,
     in_noise_units: bool,
+    prior_mean: Option<Vec<f64>>,
+    prior_offset: Option<Vec<f64>>,
 }
 
 impl Settings {
@@ -61,6 +63,26 @@ impl Settings {
             return Err(Error::OutOfRange { name: "tolerance", value, bound: "finite and not negative" });
         }
         Ok(())
+    }
+
+    /// m₀ relative to the frame and in its units, and s₀.
+    fn centers(&self, frame: &Frame, n_components: usize) -> Result<(Vec<f64>, Vec<f64>), Error> {
+        let given = |what, given: &Option<Vec<f64>>, expected: usize| match given {
+            Some(values) if values.len() != expected => {
+                Err(Error::WrongLength { what, expected, got: values.len() })
+            }
+            Some(values) => match values.iter().find(|v| !v.is_finite()) {
+                Some(&value) => Err(Error::OutOfRange { name: what, value, bound: "finite" }),
+                None => Ok(Some(values.clone())),
+            },
+            None => Ok(None),
+        };
+        let mean = match given("prior_mean", &self.prior_mean, frame.mean.len())? {
+            Some(m) => (0..m.len()).map(|j| (m[j] - frame.mean[j]) * frame.inverse[j]).collect(),
+            None => frame.mean.iter().map(|m| if self.raw { -m } else { 0.0 }).collect(),
+        };
+        let offset = given("prior_offset", &self.prior_offset, n_components)?;
+        Ok((mean, offset.unwrap_or_else(|| vec![0.0; n_components])))
     }
 }
 
@@ -129,15 +151,9 @@ impl<'a> Climb<'a> {
         } else {
             Frame::new(data, spec)
         };
-        let Settings { relevance, noise, mean_precision, raw, in_noise_units, .. } = settings;
-        let prior = Prior {
-            relevance,
-            noise,
-            mean_precision,
-            mean: frame.mean.iter().map(|m| if raw { -m } else { 0.0 }).collect(),
-            offset: vec![0.0; spec.n_components],
-            in_noise_units,
-        };
+        let (mean, offset) = settings.centers(&frame, spec.n_components)?;
+        let Settings { relevance, noise, mean_precision, in_noise_units, .. } = settings;
+        let prior = Prior { relevance, noise, mean_precision, mean, offset, in_noise_units };
         let state = start(data, spec, &frame, &prior, S::COUPLED)?;
         Ok(Self { data, spec, frame, prior, state, constant })
     }

@@ -59,6 +59,11 @@ pub struct Structured {
     /// Take `b_τ` in the table's own units and the mean about 0, instead of the mean observed
     /// variance and the column means.
     pub raw: bool,
+    /// `m₀`, one number for each column, in the units of the table: the mean is around `W s₀ + m₀`. `None` is the column
+    /// means, or 0 if `raw`.
+    pub prior_mean: Option<Vec<f64>>,
+    /// `s₀`, one number for each component that is offered; `None` is 0. No rotation is moved along then.
+    pub prior_offset: Option<Vec<f64>>,
 }
 
 impl Default for Structured {
@@ -74,6 +79,8 @@ impl Default for Structured {
             noise_rate: BROAD,
             mean_precision: BROAD,
             raw: false,
+            prior_mean: None,
+            prior_offset: None,
         }
     }
 }
@@ -89,6 +96,8 @@ options!(Structured {
     noise_rate,
     mean_precision,
     raw,
+    prior_mean,
+    prior_offset,
 });
 
 impl Estimator for Structured {
@@ -114,6 +123,8 @@ impl Scheme for Structured {
             noise: Gamma { shape: self.noise_shape, rate: self.noise_rate },
             mean_precision: self.mean_precision,
             in_noise_units: true,
+            prior_mean: self.prior_mean.clone(),
+            prior_offset: self.prior_offset.clone(),
         }
     }
 

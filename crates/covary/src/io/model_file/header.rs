@@ -3,7 +3,10 @@
 
 use crate::Spec;
 use crate::ica;
-use crate::infer::{ChainSummary, MethodRecord, Monitored, Objective, ObjectiveKind, Termination, Warning};
+use crate::infer::{
+    ChainSummary, MethodRecord, Monitored, Objective, ObjectiveKind, Reference, Termination, Untested,
+    Warning,
+};
 use crate::select::{Coverage, HeldOut, HeldOutAt, Score, SelfCheck};
 use crate::spec::{LoadingsPrior, MeanPrior, NoiseFamily, NoisePrior, Prior};
 use serde::de::Error as _;
@@ -62,6 +65,42 @@ pub(super) struct Header {
     pub(super) relevance: Vec<f64>,
     #[serde(default, with = "list", skip_serializing_if = "Vec::is_empty")]
     pub(super) monitored: Vec<Monitored>,
+    /// What a factor analysis is compared by, from which its statistics are made.
+    #[serde(default, with = "option", skip_serializing_if = "Option::is_none")]
+    pub(super) fit_reference: Option<Reference>,
+    /// `correlation` or `covariance`, of a model of such a matrix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) matrix: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Reference")]
+struct ReferenceDef {
+    n_rows: usize,
+    complete: bool,
+    #[serde(with = "one")]
+    log_likelihood: f64,
+    #[serde(with = "option")]
+    saturated: Option<f64>,
+    #[serde(with = "one")]
+    independent: f64,
+    #[serde(with = "option")]
+    srmr: Option<f64>,
+    #[serde(with = "option")]
+    untested: Option<Untested>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Untested", rename_all = "snake_case")]
+enum UntestedDef {
+    TooFewRows,
+    Singular,
+    UnseenPairs,
+    NotConverged,
+    TooLarge,
+    Interrupted,
+    NoDegreesOfFreedom,
+    NoiseAtFloor,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -389,6 +428,8 @@ stored!(
     HeldOutAtDef for HeldOutAt,
     CheckDef for SelfCheck,
     CoverageDef for Coverage,
+    ReferenceDef for Reference,
+    UntestedDef for Untested,
 );
 
 /// JSON has no number for these, so they are `"NaN"`, `"inf"` and `"-inf"`.

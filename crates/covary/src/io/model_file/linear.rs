@@ -7,8 +7,9 @@ use super::{
 };
 use super::{noise_of, noise_variances, parsed, put_common, put_models, put_scale, range};
 use super::{take_constants, take_models, take_scale, take_training, text};
+use crate::data::MatrixKind;
 use crate::family::Family;
-use crate::infer::{FitReport, ObjectiveKind};
+use crate::infer::{FactorReport, FitReport, ObjectiveKind, Rmsea, Untested};
 use crate::learned::{Learned, LinearFit, RotatedLoadings, Trained};
 use crate::linalg::packed;
 use crate::model::{Mixture, Rotated, Uncertainty};
@@ -112,6 +113,8 @@ pub(super) fn put(learned: &Learned, fit: &LinearFit, arrays: &mut Arrays) -> St
         tail_degrees_of_freedom: Some(fit.model.tail_degrees_of_freedom()).filter(|nu| nu.is_finite()),
         relevance: fit.report.relevance.clone(),
         monitored: fit.report.monitored.clone(),
+        fit_reference: fit.fit_statistics.as_ref().map(|statistics| statistics.reference),
+        matrix: fit.matrix.map(|kind| kind.name().to_owned()),
     })
 }
 
@@ -155,6 +158,12 @@ pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Resu
             Some(RotatedLoadings { name, rotated })
         }
     };
+    let of_reference = |reference| FactorReport::of_reference(&model, &header.warnings, reference);
+    let fit_statistics = header.fit_reference.map(of_reference);
+    let known = |name: &String| {
+        MatrixKind::from_name(name).ok_or_else(|| Error::broken("matrix", format!("is `{name}`")))
+    };
+    let matrix = header.matrix.as_ref().map(known).transpose()?;
     let fit = LinearFit {
         model,
         draws,
@@ -170,6 +179,8 @@ pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Resu
             monitored: header.monitored,
         },
         choice: header.choice,
+        fit_statistics,
+        matrix,
     };
     let n_columns = header.columns.len();
     Ok(Learned {
@@ -256,6 +267,8 @@ pub(super) fn entries(learned: &Learned, fit: &LinearFit) -> Entries {
         ),
         ("parameter_uncertainty", json!(fit.parameter_uncertainty().name())),
     ];
+    entries.extend(fit.fit_statistics.as_ref().map(|found| ("fit_statistics", statistics(learned, found))));
+    entries.extend(fit.matrix.map(|kind| ("matrix", json!(kind.name()))));
     if learned.weighs_rows() {
         entries.push(("degrees_of_freedom", stored(&model.tail_degrees_of_freedom())));
     }
@@ -272,6 +285,39 @@ pub(super) fn entries(learned: &Learned, fit: &LinearFit) -> Entries {
 /// The objective, if it is of that kind.
 fn at(report: &FitReport, kind: ObjectiveKind) -> Value {
     json!((report.objective.kind == kind).then(|| stored(&report.objective.value)))
+}
+
+/// How well a factor analysis fits.
+fn statistics(learned: &Learned, found: &FactorReport) -> Value {
+    let optional = |value: Option<f64>| json!(value.as_ref().map(stored));
+    let by_column = |values: &[f64]| -> Value {
+        let named = learned.columns.iter().zip(values).map(|(name, value)| (name.clone(), stored(value)));
+        Value::Object(named.collect())
+    };
+    let reference = &found.reference;
+    let rmsea = |end: fn(Rmsea) -> f64| optional(found.rmsea.map(end));
+    json!({
+        "n_rows": reference.n_rows,
+        "chi_square": optional(found.chi_square),
+        "correction": if reference.complete { "bartlett" } else { "none" },
+        "degrees_of_freedom": found.degrees_of_freedom,
+        "p_value": optional(found.p_value),
+        "untested": found.untested.map(Untested::words),
+        "likelihood_ratio": optional(found.likelihood_ratio),
+        "rmsea": rmsea(|r| r.value),
+        "rmsea_lower": rmsea(|r| r.low),
+        "rmsea_upper": rmsea(|r| r.high),
+        "tli": optional(found.tli),
+        "cfi": optional(found.cfi),
+        "srmr": optional(reference.srmr),
+        "aic": stored(&found.aic),
+        "bic": stored(&found.bic),
+        "log_likelihood": stored(&reference.log_likelihood),
+        "saturated_log_likelihood": optional(reference.saturated),
+        "independent_log_likelihood": stored(&reference.independent),
+        "communalities": by_column(&found.communality_shares),
+        "uniquenesses": by_column(&found.communality_shares.iter().map(|h| 1.0 - h).collect::<Vec<_>>()),
+    })
 }
 
 /// Names and columns of the views; null for a model without.
