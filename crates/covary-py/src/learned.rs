@@ -258,23 +258,24 @@ impl Learned {
         Ok((array2(py, lower)?, array2(py, upper)?))
     }
 
-    /// The table completed by joint draw `k`.
-    #[pyo3(signature = (x, k, seed, own=false, threads=0))]
+    /// The table completed by joint draws, so many times.
+    #[pyo3(signature = (x, n_draws, seed, own=false, threads=0))]
     fn draw_gaps<'py>(
         &self,
         py: Python<'py>,
         x: Table<'_>,
-        k: usize,
+        n_draws: usize,
         seed: u64,
         own: bool,
         threads: usize,
-    ) -> PyResult<Array2<'py>> {
+    ) -> PyResult<Vec<Array2<'py>>> {
         let (table, map) = (self.place.dataset(py, x, threads)?, &self.place.column_map);
-        let values = run(py, threads, None, |_| {
-            let drawn = self.learned.draw_gaps(rows(own), &*map.dataset(&table)?, k, seed)?;
-            map.values(&drawn, &table)
+        let drawn = run(py, threads, None, |_| {
+            let data = map.dataset(&table)?;
+            let draws = self.learned.gap_draws(rows(own), &data)?;
+            (0..n_draws).map(|k| map.values(&draws.draw(k, seed)?, &table)).collect::<Result<Vec<_>, _>>()
         })?;
-        array2(py, self.place.with_singles(values))
+        drawn.into_iter().map(|values| array2(py, self.place.with_singles(values))).collect()
     }
 
     /// Hides cells of the table, fits without them, and compares.

@@ -304,15 +304,18 @@ impl Impute {
                 table.cells_sheet(&filled, self.interval).map_err(|e| Failure::of_file(&source.name, &e))?;
             cells.write(|out| sheet.write(cells_format, out))?;
         }
-        for (k, output) in outputs.draws.iter().enumerate() {
+        if !outputs.draws.is_empty() {
             learned.density(*rows).map_err(|_| {
                 Failure::Call(
                     "--draws needs a density of rows, which independent components are not; leave it out, or give --model ppca or fa".to_owned(),
                 )
             })?;
-            let drawn = learned.draw_gaps(*rows, &data, k, self.fitting.seed).map_err(failed)?;
-            let values = column_map.values(&drawn, wide).map_err(failed)?;
-            output.write(|out| table.write_filled(&values, format, out))?;
+            let draws = learned.gap_draws(*rows, &data).map_err(failed)?;
+            for (k, output) in outputs.draws.iter().enumerate() {
+                let drawn = draws.draw(k, self.fitting.seed).map_err(failed)?;
+                let values = column_map.values(&drawn, wide).map_err(failed)?;
+                output.write(|out| table.write_filled(&values, format, out))?;
+            }
         }
         if !format.layout.is_text() {
             tell_rounding(

@@ -79,7 +79,9 @@ class Learned:
     def intervals(
         self, x: _Table, level: float, own: bool = False, threads: int = 0
     ) -> tuple[_F, _F]: ...
-    def draw_gaps(self, x: _Table, k: int, seed: int, own: bool = False, threads: int = 0) -> _F: ...
+    def draw_gaps(
+        self, x: _Table, n_draws: int, seed: int, own: bool = False, threads: int = 0
+    ) -> list[_F]: ...
     def self_check(
         self,
         x: _Table,

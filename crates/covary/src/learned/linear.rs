@@ -4,7 +4,9 @@ use super::answers::other_coordinates;
 use super::check::{Refitted, TOLERANCE};
 use super::{Answers, Ending, Learned, Rows, Scores, Trained, Training};
 use crate::family::{AnyMethod, Family, Request};
-use crate::infer::{Em, FitReport, Init, Observer, SharedPrivate, Termination};
+use crate::infer::{
+    Em, FitReport, Init, Observer, ParameterPosterior, SharedPrivate, Termination, informative_rows,
+};
 use crate::model::{Coordinates, Mixture, Outlyingness, Predictive, Reconstruction, Rotated};
 use crate::select::HeldOut;
 use crate::spec::NoiseFamily;
@@ -29,6 +31,9 @@ pub struct LinearFit {
     pub report: FitReport,
     /// The scores that chose the number of components, if they did.
     pub choice: Option<HeldOut>,
+    /// Of a full covariance: for each column the rows that tell of its regression on columns with more observed cells
+    /// [M 4.4.5]; empty where that is not known.
+    pub informative_rows: Vec<f64>,
 }
 
 /// Rotated loadings and the name of the rotation.
@@ -139,6 +144,22 @@ impl Answers for LinearFit {
         })
     }
 
+    fn parameter_posterior(&self, learned: &Learned) -> Option<ParameterPosterior> {
+        let Ok(Method::FullCovariance(method)) = learned.method.to_method() else { return None };
+        let training = &learned.training;
+        let squares = training.column_sds.iter().map(|s| s * s).sum::<f64>();
+        let unit = (squares / training.column_sds.len() as f64).sqrt();
+        let scale = self.model.scale().map_or_else(|| vec![unit; training.column_sds.len()], <[f64]>::to_vec);
+        let observed = &training.n_observed_by_column;
+        let informative = if self.informative_rows.is_empty() {
+            // A file from before they were kept: as if gaps were nested.
+            observed.iter().map(|&n| n as f64).collect()
+        } else {
+            self.informative_rows.clone()
+        };
+        ParameterPosterior::new(&method, (&self.model, &self.spec), scale, (observed, &informative))
+    }
+
     fn scores(&self, learned: &Learned, data: &Dataset, how: Option<Coordinates>) -> Result<Scores, Error> {
         let how = how.unwrap_or_else(|| learned.coordinates());
         if !self.views.is_empty() && how != Coordinates::Posterior {
@@ -213,7 +234,11 @@ impl LinearFit {
 impl Learned {
     /// A fit of `data`; what the fit does not know is left empty, and the family follows from noise and method.
     pub fn of_fit(fit: Fit, data: &Dataset, spec: &Spec, method: &Method) -> Self {
-        Self::of_table(fit, Training::with_names(data), spec, method)
+        let mut learned = Self::of_table(fit, Training::with_names(data), spec, method);
+        if let (Method::FullCovariance(_), Trained::Linear(fit)) = (method, &mut learned.model) {
+            fit.informative_rows = informative_rows(data);
+        }
+        learned
     }
 
     /// As [`of_fit`](Self::of_fit), of a table known by its columns' names and numbers.
@@ -232,6 +257,7 @@ impl Learned {
             spec: spec.clone(),
             report,
             choice: None,
+            informative_rows: Vec::new(),
         };
         Self::new(family, table, method.into(), Trained::Linear(Box::new(linear)))
     }

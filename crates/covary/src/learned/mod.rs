@@ -14,6 +14,7 @@
 
 mod answers;
 mod check;
+mod draws;
 mod linear;
 mod mixture;
 mod sources;
@@ -21,6 +22,7 @@ mod sources;
 pub(crate) use answers::Answers;
 pub use answers::{Membership, RowScores, Rows, Scores};
 pub use check::{CheckOutcome, Checked};
+pub use draws::GapDraws;
 pub use linear::{LinearFit, ParameterUncertainty, RotatedLoadings};
 pub use mixture::{ClassNames, MixtureFit};
 

@@ -11,6 +11,7 @@ mod contract;
 mod damage;
 mod dense;
 mod diagnostics;
+mod draws;
 mod errors;
 mod evidence;
 mod factor_analysis;

@@ -113,6 +113,7 @@ pub(crate) fn everything() -> Learned {
             n_sets: 0,
             limited: false,
         }),
+        informative_rows: Vec::new(),
     };
     Learned {
         family: Family::Fa,
