@@ -60,19 +60,36 @@ impl GapDraws<'_> {
     /// # Errors
     /// [`Error::ColumnCount`] for a table of other columns than the model's.
     pub fn draw(&self, k: usize, seed: u64) -> Result<Matrix, Error> {
-        let mut drawn = match &self.parameters {
-            None => self.density.draw_gaps(self.data, k, seed)?,
+        Ok(self.finished(&self.by_model(k, seed)?, |_| 0.0))
+    }
+
+    /// The same as the model draws it.
+    pub(super) fn by_model(&self, k: usize, seed: u64) -> Result<Matrix, Error> {
+        match &self.parameters {
+            None => self.density.draw_gaps(self.data, k, seed),
             Some(parameters) => {
                 // All rows of a completed table share one draw of the parameters.
                 let mut rng = ChaCha8Rng::seed_from_u64(seed ^ PARAMETERS);
                 rng.set_stream(k as u64);
-                parameters.draw(&mut rng)?.draw_gaps(self.data, k, seed)?
+                parameters.draw(&mut rng)?.draw_gaps(self.data, k, seed)
             }
-        };
-        for (plain, finished) in &self.cells {
-            let value = &mut drawn[(plain.row, plain.column)];
-            *value = finished.moved(plain, *value);
         }
-        Ok(drawn)
+    }
+
+    /// A draw of the model, moved as filled cells are and then by so much in each column.
+    pub(super) fn finished(&self, drawn: &Matrix, by: impl Fn(usize) -> f64) -> Matrix {
+        let mut out = drawn.clone();
+        for (plain, finished) in &self.cells {
+            let value = &mut out[(plain.row, plain.column)];
+            *value = finished.moved(plain, *value, by(plain.column));
+        }
+        if self.cells.is_empty() {
+            for pattern in self.data.patterns() {
+                for (&i, &j) in pattern.rows.iter().flat_map(|i| pattern.gaps.iter().map(move |j| (i, j))) {
+                    out[(i, j as usize)] += by(j as usize);
+                }
+            }
+        }
+        out
     }
 }

@@ -32,7 +32,7 @@ pub struct LinearFit {
     /// The scores that chose the number of components, if they did.
     pub choice: Option<HeldOut>,
     /// Of a full covariance: for each column the rows that tell of its regression on columns with more observed cells
-    /// [M 4.4.5]; empty where that is not known.
+    /// [M 4.4.6]; empty where that is not known.
     pub informative_rows: Vec<f64>,
 }
 

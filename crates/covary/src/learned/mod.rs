@@ -17,6 +17,7 @@ mod check;
 mod draws;
 mod linear;
 mod mixture;
+mod sensitivity;
 mod sources;
 
 pub(crate) use answers::Answers;
@@ -25,6 +26,7 @@ pub use check::{CheckOutcome, Checked};
 pub use draws::GapDraws;
 pub use linear::{LinearFit, ParameterUncertainty, RotatedLoadings};
 pub use mixture::{ClassNames, MixtureFit};
+pub use sensitivity::{Tipping, TippingPoint};
 
 use crate::family::Family;
 use crate::filling::Filling;

@@ -1,4 +1,4 @@
-//! How uncertain the mean and the covariance are [M 4.4.5]: each column is a regression on those before it, from the column
+//! How uncertain the mean and the covariance are [M 4.4.6]: each column is a regression on those before it, from the column
 //! with most observed cells to the one with fewest.
 //!
 //! ```text
@@ -68,7 +68,7 @@ pub(crate) struct ParameterPosterior {
 }
 
 impl ParameterPosterior {
-    /// Of a fit, in `scale`, of a table with so many observed cells and informative rows in each column.
+    /// Of a fit, in `scale`, of a table with this many observed cells and informative rows in each column.
     pub(crate) fn new(
         method: &FullCovariance,
         (fitted, spec): (&LinearGaussian, &Spec),
@@ -139,7 +139,7 @@ impl ParameterPosterior {
     }
 
     /// How much larger the variance of a cell is over such draws than the one that takes the parameters as known, in a row
-    /// with so many observed cells at their usual distance from the mean.
+    /// with this many observed cells at their usual distance from the mean.
     pub(crate) fn inflation(&self, column: usize, n_observed: usize) -> f64 {
         let place = self.order.iter().position(|&j| j == column).expect("a column of the model");
         let [n, total, freedom] = self.counts[place];
