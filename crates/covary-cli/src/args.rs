@@ -26,6 +26,25 @@ pub(crate) struct Running {
     pub(crate) json: bool,
 }
 
+/// What becomes of cells far from what the rest of their rows say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Wild {
+    /// They are named.
+    Report,
+    /// They are named, and count as missing while fitting and imputing; they leave as they came.
+    DownWeight,
+}
+
+/// How cells are looked at before a fit.
+#[derive(Args, Clone)]
+pub(crate) struct Judging {
+    /// What becomes of cells far from what the rest of their rows say, such as 1000000 among values
+    /// of 3: `report` names them; `down-weight` names them and treats them as missing while fitting
+    /// and imputing. They leave as they came either way.
+    #[arg(long, verbatim_doc_comment, value_enum, value_name = "report|down-weight", default_value_t = Wild::Report, hide_possible_values = true)]
+    pub(crate) wild: Wild,
+}
+
 /// Where the resulting table goes.
 #[derive(Args, Clone)]
 pub(crate) struct Target {
@@ -247,6 +266,15 @@ fn components(s: &str) -> Result<Components, String> {
 fn named_value(s: &str) -> Result<(String, String), String> {
     let named = s.split_once('=').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
     named.ok_or_else(|| "give a name and a value, such as noise_rate=0.01".to_owned())
+}
+
+/// A column and how many standard deviations its filled cells are shifted by.
+pub(crate) fn shift(s: &str) -> Result<(String, f64), String> {
+    let parsed = s.rsplit_once('=').and_then(|(name, by)| Some((name.to_owned(), by.trim().parse().ok()?)));
+    match parsed {
+        Some((name, by)) if !name.is_empty() && f64::is_finite(by) => Ok((name, by)),
+        _ => Err("give a column and a number of its standard deviations, such as income=0.5".to_owned()),
+    }
 }
 
 pub(crate) fn probability(s: &str) -> Result<f64, String> {

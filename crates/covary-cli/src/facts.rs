@@ -1,8 +1,12 @@
 //! What came in: the ledger of a table, in words and as JSON.
 
+use crate::args::Wild;
 use crate::console::{Console, count, names};
+use crate::failure::Failure;
 use crate::input::Source;
-use covary::data::{Ledger, Oddity};
+use covary::Dataset;
+use covary::data::{Ledger, Oddity, WildCell};
+use covary::filling::{FarCell, FarCellWords, wild_cells};
 use covary::io::{ColumnKind, Table};
 use covary::learned::Learned;
 use serde_json::{Value, json};
@@ -52,6 +56,45 @@ pub(crate) fn tell(console: Console, source: &Source) -> Ledger {
         }
     }
     ledger
+}
+
+/// Names the cells far from what the rest of their rows say; returns them, and the table without them if they are to count
+/// as missing.
+pub(crate) fn judge(
+    console: Console,
+    source: &Source,
+    ledger: &Ledger,
+    wild: Wild,
+) -> Result<(Vec<FarCell>, Option<Dataset>), Failure> {
+    let data = source.table.dataset();
+    let failed = |e| Failure::of_table(&source.name, e);
+    let cells = wild_cells(data);
+    let hide = wild == Wild::DownWeight;
+    let known: &[WildCell] = if hide { &[] } else { &ledger.wild };
+    let said = FarCellWords { cells: &cells, names: data.column_names(), known }.to_string();
+    if !said.is_empty() {
+        let then = if hide {
+            "they count as missing for the fit and for the rest of their rows, and leave as they came"
+        } else {
+            "check them; --wild down-weight lets such cells count as missing for the fit"
+        };
+        console.warn(&format!("{}: far from what the rest of the row says: {said}; {then}", source.name));
+    }
+    let without = (hide && !cells.is_empty())
+        .then(|| data.without_cells(cells.iter().map(|cell| (cell.row, cell.column))))
+        .transpose()
+        .map_err(failed)?;
+    Ok((cells, without))
+}
+
+/// The same as JSON: rows count from 1, columns go by name.
+pub(crate) fn far_as_json(source: &Source, cells: &[FarCell]) -> Value {
+    let name = |j: usize| &source.table.dataset().column_names()[j];
+    let one = |cell: &FarCell| {
+        let FarCell { row, column, value, expected, sd } = cell;
+        json!({ "row": row + 1, "column": name(*column), "value": value, "expected": expected, "sd": sd })
+    };
+    cells.iter().map(one).collect()
 }
 
 /// The columns kept aside, each with why.

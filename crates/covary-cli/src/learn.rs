@@ -25,6 +25,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) struct Narrator<'a> {
     console: Console,
     source: &'a Source,
+    /// What is learned from: the table of the source, or that without some cells.
+    table: &'a Dataset,
     ledger: &'a Ledger,
     request: &'a Request,
     checkpoint: Option<&'a Path>,
@@ -48,7 +50,13 @@ impl<'a> Narrator<'a> {
         fitting: &'a Fitting,
     ) -> Self {
         let checkpoint = fitting.checkpoint.as_deref();
-        Self { console, source, ledger, request, checkpoint, state: Mutex::default() }
+        let table = source.table.dataset();
+        Self { console, source, table, ledger, request, checkpoint, state: Mutex::default() }
+    }
+
+    /// The same, learning from another table of the same columns if there is one.
+    pub(crate) fn from_table(self, table: Option<&'a Dataset>) -> Self {
+        Self { table: table.unwrap_or(self.table), ..self }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -57,13 +65,13 @@ impl<'a> Narrator<'a> {
 
     /// Learns the columns that the request takes.
     pub(crate) fn learn(&self) -> Result<(Learned, ColumnMap), Failure> {
-        let map = self.request.column_map(self.source.table.dataset()).map_err(|e| self.refused(e))?;
+        let map = self.request.column_map(self.table).map_err(|e| self.refused(e))?;
         Ok((self.learn_mapped(&map)?, map))
     }
 
     /// Learns these columns.
     pub(crate) fn learn_mapped(&self, map: &ColumnMap) -> Result<Learned, Failure> {
-        let learned = self.request.learn_mapped(self.source.table.dataset(), map, self);
+        let learned = self.request.learn_mapped(self.table, map, self);
         self.state().progress = None;
         learned.map_err(|e| self.refused(e))
     }

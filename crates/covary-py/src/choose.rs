@@ -157,3 +157,31 @@ pub(crate) fn wild_cells(py: Python<'_>, x: Table<'_>, names: Option<Vec<String>
         Ok(wild.map(|o| o.to_string()).collect())
     })
 }
+
+/// A cell far from what the rest of its row says: row, column, value, what was expected and its standard deviation.
+type Far = (usize, usize, f64, f64, f64);
+
+/// The cells far from what the rest of their rows say, and one sentence about them; `known` leaves out of it what
+/// [`wild_cells`] says.
+#[pyfunction]
+#[pyo3(signature = (x, names, known, threads=0))]
+pub(crate) fn far_cells(
+    py: Python<'_>,
+    x: Table<'_>,
+    names: Option<Vec<String>>,
+    known: bool,
+    threads: usize,
+) -> PyResult<(Vec<Far>, String)> {
+    use covary::data::Ledger;
+    use covary::filling::{FarCell, FarCellWords};
+    let values = x.matrix()?;
+    run(py, threads, None, |_| {
+        // What cannot be a table is refused by the fit.
+        let Ok(table) = grouped(values, names) else { return Ok((Vec::new(), String::new())) };
+        let cells = covary::filling::wild_cells(&table);
+        let known = if known && !cells.is_empty() { Ledger::of(&table).wild } else { Vec::new() };
+        let words = FarCellWords { cells: &cells, names: table.column_names(), known: &known }.to_string();
+        let of = |c: &FarCell| (c.row, c.column, c.value, c.expected, c.sd);
+        Ok((cells.iter().map(of).collect(), words))
+    })
+}

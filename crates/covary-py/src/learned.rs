@@ -11,7 +11,7 @@ use covary::family::Request;
 use covary::infer::{ObjectiveKind, Step, Termination};
 use covary::io::model_file;
 use covary::learn::Watch;
-use covary::learned::{CheckOutcome, Rows, Trained};
+use covary::learned::{CheckOutcome, Rows, Tipping, TippingPoint, Trained};
 use covary::model::ColumnMap;
 use covary::select::{SelfCheck, SelfCheckOptions};
 use covary::spec::NoiseFamily;
@@ -259,23 +259,57 @@ impl Learned {
         Ok((array2(py, lower)?, array2(py, upper)?))
     }
 
-    /// The table completed by joint draw `k`.
-    #[pyo3(signature = (x, k, seed, own=false, threads=0))]
+    /// The table completed by joint draws, this many times.
+    #[pyo3(signature = (x, n_draws, seed, own=false, threads=0))]
     fn draw_gaps<'py>(
         &self,
         py: Python<'py>,
         x: Table<'_>,
-        k: usize,
+        n_draws: usize,
         seed: u64,
         own: bool,
         threads: usize,
-    ) -> PyResult<Array2<'py>> {
+    ) -> PyResult<Vec<Array2<'py>>> {
         let (table, map) = (self.place.dataset(py, x, threads)?, &self.place.column_map);
-        let values = run(py, threads, None, |_| {
-            let drawn = self.learned.draw_gaps(rows(own), &*map.dataset(&table)?, k, seed)?;
-            map.values(&drawn, &table)
+        let drawn = run(py, threads, None, |_| {
+            let data = map.dataset(&table)?;
+            let draws = self.learned.gap_draws(rows(own), &data)?;
+            (0..n_draws).map(|k| map.values(&draws.draw(k, seed)?, &table)).collect::<Result<Vec<_>, _>>()
         })?;
-        array2(py, self.place.with_singles(values))
+        drawn.into_iter().map(|values| array2(py, self.place.with_singles(values))).collect()
+    }
+
+    /// The same model, filling cells of these columns this many standard deviations above.
+    fn shifted(&self, py: Python<'_>, by: Vec<(String, f64)>) -> PyResult<Py<PyAny>> {
+        let mut learned = self.learned.clone();
+        learned.shift(&by).map_err(of)?;
+        Self { learned, place: self.place.clone() }.into_python(py)
+    }
+
+    /// How the means of all columns with gaps move if missing values do: for each the column, its gaps, and shift, mean,
+    /// standard error and the ends of the interval.
+    #[pyo3(signature = (x, shifts, seed, own=false, threads=0))]
+    fn tipping_points(
+        &self,
+        py: Python<'_>,
+        x: Table<'_>,
+        shifts: Vec<f64>,
+        seed: u64,
+        own: bool,
+        threads: usize,
+    ) -> PyResult<Vec<(usize, usize, Vec<[f64; 5]>)>> {
+        let (table, map) = (self.place.dataset(py, x, threads)?, &self.place.column_map);
+        run(py, threads, None, |_| {
+            let data = map.dataset(&table)?;
+            let incomplete = |j: &usize| data.n_observed_by_column()[*j] < data.n_rows();
+            let columns: Vec<usize> = (0..data.n_columns()).filter(incomplete).collect();
+            let found = self.learned.tipping_points(rows(own), &data, &columns, &shifts, seed)?;
+            let points = |t: Tipping| {
+                let point = |p: &TippingPoint| [p.shift, p.mean, p.standard_error, p.lower, p.upper];
+                (map.columns[t.column], t.n_gaps, t.points.iter().map(point).collect())
+            };
+            Ok(found.into_iter().map(points).collect())
+        })
     }
 
     /// Hides cells of the table, fits without them, and compares.

@@ -24,7 +24,7 @@ mod work;
 #[pyo3::pymodule]
 mod _covary {
     #[pymodule_export]
-    use super::choose::{compare, compare_mixtures, parallel_analysis, pool, wild_cells};
+    use super::choose::{compare, compare_mixtures, far_cells, parallel_analysis, pool, wild_cells};
     #[pymodule_export]
     use super::learned::{Learned, open_model};
     #[pymodule_export]

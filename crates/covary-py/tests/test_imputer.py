@@ -1,10 +1,12 @@
 """Filling gaps, and how certain it is."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.impute import MissingIndicator, SimpleImputer
 
 import covary
+from covary.exceptions import DataWarning, OptionError
 
 
 @pytest.fixture(scope="module")
@@ -144,3 +146,66 @@ def test_select_recommends_and_explains():
     assert found.recommended == 2 and str(found).startswith("2 components")
     assert found.table["n_components"].tolist() == [0, 1, 2, 3, 4]
     assert found.choices["bic"] == 2
+
+
+def wild():
+    table = np.random.default_rng(3).normal(size=(120, 5))
+    table[:, 1:] += table[:, :1]
+    table[np.random.default_rng(4).random(table.shape) < 0.1] = np.nan
+    row = int(np.flatnonzero(np.isnan(table[:, 2]) & ~np.isnan(table[:, 1]))[0])
+    table[row, 1] = 1e6
+    return table, row
+
+
+def test_wild_cells_are_named_and_may_count_as_missing():
+    table, row = wild()
+    with pytest.warns(DataWarning):
+        covary.Imputer().fit(table)
+    asked = covary.Imputer(wild="down-weight")
+    with pytest.warns(DataWarning, match=rf"row {row + 1} of `x2` holds 1000000.*count as missing"):
+        filled, std = asked.fit_transform(table, return_std=True)
+    assert abs(filled[row, 2]) < 10
+    # Observed cells come back as they were, the wild one too.
+    observed = ~np.isnan(table)
+    assert (filled[observed] == table[observed]).all() and (std[observed] == 0).all()
+    assert (asked.transform(table) == filled).all()
+    lower, upper = asked.interval(table)
+    assert (lower[observed] == table[observed]).all() and (upper[observed] == table[observed]).all()
+    assert lower[row, 2] > -20 and upper[row, 2] < 20
+    drawn = asked.sample(table, 3)
+    assert (drawn[:, observed] == table[observed]).all() and (np.abs(drawn[:, row, 2]) < 20).all()
+    with pytest.raises(OptionError, match="wild must be"):
+        covary.Imputer(wild="drop").fit(table)
+
+
+def test_shifts_move_what_is_filled():
+    table, row = wild()
+    table[row, 1] = 0.0
+    frame = pd.DataFrame(table, columns=list("abcde"))
+    plain, shifted = covary.Imputer(bounds=None), covary.Imputer(bounds=None, shift={"c": 0.5})
+    by = np.where(np.isnan(table), [0, 0, 0.5 * np.nanstd(table[:, 2]), 0, 0], 0)
+    assert np.allclose(shifted.fit_transform(frame) - plain.fit_transform(frame), by, atol=1e-12)
+    for one, other in zip(shifted.interval(frame), plain.interval(frame), strict=True):
+        assert np.allclose(one - other, by, atol=1e-12)
+    assert np.allclose(shifted.sample(frame, 2) - plain.sample(frame, 2), by, atol=1e-12)
+    # By place, and in a table without names.
+    assert (covary.Imputer(bounds=None, shift={2: 0.5}).fit_transform(table) == shifted.transform(frame)).all()
+    means = plain.tipping_points(frame)
+    assert set(means) == {name for name in frame if frame[name].isna().any()}
+    step = 0.5 * np.nanstd(table[:, 2]) * np.isnan(table[:, 2]).mean()
+    assert np.allclose(np.diff(means["c"][:, 1]), step)
+    assert means["c"].shape == (5, 5) and (means["c"][:, 3] < means["c"][:, 1]).all()
+    for wrong, words in [({"z": 1.0}, "`z` is no column"), ({"c": "1"}, "must be a number"), (3, "must be a dict")]:
+        with pytest.raises(OptionError, match=words):
+            covary.Imputer(shift=wrong).fit(frame)
+
+
+def test_draws_of_one_table_share_their_parameters():
+    table, row = wild()
+    table[row, 1] = 0.0
+    table[:60, 4] = np.nan
+    imputer = covary.Imputer("gaussian", calibrate=False, bounds=None).fit(table)
+    means = imputer.sample(table, 200)[:, :60, 4].mean(axis=1)
+    _, std = imputer.transform(table, return_std=True)
+    # If rows were drawn apart, their mean would vary by the mean of their variances over 60.
+    assert means.var() > 1.4 * (std[:60, 4] ** 2).mean() / 60

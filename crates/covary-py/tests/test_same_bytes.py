@@ -85,3 +85,14 @@ def test_imputed_values_are_the_same(options, imputer, command, tmp_path):
     assert len(said) == table.isna().to_numpy().sum()
     for name, ours in {"value": filled, "sd": std, "lower": lower, "upper": upper}.items():
         assert (said[name].astype(float).to_numpy() == ours[at]).all(), name
+
+
+@pytest.mark.parametrize("options, imputer", [([], {}), (["--shift", "hue=-0.5"], {"shift": {"hue": -0.5}})])
+def test_draws_are_the_same(options, imputer, command, tmp_path):
+    out = tmp_path / "filled.csv"
+    run(command, "impute", GAPS, *options, "-o", out, "--draws", "2", "--quiet", "--no-check")
+    table = pd.read_csv(GAPS)[COLUMNS]
+    drawn = covary.Imputer(**imputer).fit(table).sample(table, 2)
+    for k, own in enumerate(drawn, 1):
+        theirs = pd.read_csv(tmp_path / f"filled-{k}.csv", dtype=str)[COLUMNS].astype(float).to_numpy()
+        assert (theirs == own).all()

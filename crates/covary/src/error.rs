@@ -430,6 +430,14 @@ pub enum Error {
         /// Its name.
         column: String,
     },
+    /// A column whose filled cells are asked for, and the model fills none.
+    #[error("`{column}` is no column that the model fills; give one of {known}")]
+    ColumnNotFilled {
+        /// Its name.
+        column: String,
+        /// The columns there are.
+        known: String,
+    },
     /// A family that does not exist.
     #[error("there is no model `{name}`; there are {known}")]
     NoSuchFamily {

@@ -2,7 +2,7 @@
 
 use super::said_written;
 use crate::args::{
-    Fitting, Reading, RotationName, Running, Selecting, at_least_one, families, with_families,
+    Fitting, Judging, Reading, RotationName, Running, Selecting, at_least_one, families, with_families,
 };
 use crate::classes;
 use crate::console::{Console, count};
@@ -75,6 +75,9 @@ pub(crate) struct Fit {
     check: bool,
 
     #[command(flatten)]
+    judging: Judging,
+
+    #[command(flatten)]
     fitting: Fitting,
 
     #[command(flatten)]
@@ -126,16 +129,20 @@ impl Fit {
             }
         }
         let request = Request { views: self.fitting.views(&source)?, classes, ..request };
-        let narrator = Narrator::new(console, (&source, &ledger), &request, &self.fitting);
+        let (far, without) = facts::judge(console, &source, &ledger, self.judging.wild)?;
+        let table = without.as_ref().unwrap_or(source.table.dataset());
+        let narrator =
+            Narrator::new(console, (&source, &ledger), &request, &self.fitting).from_table(without.as_ref());
         let (mut learned, map) = narrator.learn()?;
         if self.check {
-            let data = map.dataset(source.table.dataset()).map_err(|e| Failure::of_table(&source.name, e))?;
+            let data = map.dataset(table).map_err(|e| Failure::of_table(&source.name, e))?;
             narrator.check(&mut learned, &data)?;
         }
         output.write(|out| model_file::write(&learned, out))?;
         Ok(self.running.findings(|| {
             json!({
                 "data": facts::as_json(&source, &ledger),
+                "wild_cells": facts::far_as_json(&source, &far),
                 "model": facts::model_as_json(&learned),
             })
         }))

@@ -2,7 +2,8 @@
 
 use super::{Asked, ask, said_written};
 use crate::args::{
-    Fitting, Reading, RotationName, Running, Selecting, Target, at_least_one, probability, with_families,
+    Fitting, Judging, Reading, RotationName, Running, Selecting, Target, at_least_one, probability, shift,
+    with_families,
 };
 use crate::console::{Console, aligned, count, names};
 use crate::facts;
@@ -13,6 +14,7 @@ use crate::output::{Output, check_places, format_of, is_device};
 use clap::Args;
 use covary::data::Ledger;
 use covary::family::{Family, ForFilling, Request};
+use covary::filling::FarCell;
 use covary::io::{Format, Rounding};
 use covary::learned::{Learned, Rows};
 use covary::model::{ColumnMap, Imputed};
@@ -87,6 +89,15 @@ pub(crate) struct Impute {
     #[arg(long, verbatim_doc_comment, value_enum, value_name = "auto|none", default_value_t = Bounds::Auto)]
     bounds: Bounds,
 
+    /// Impute this many standard deviations of the column above what the model says, below if negative,
+    /// such as `income=0.5`; once for each column. For values that are missing because of what they
+    /// are: nothing in the table tells how far off, so ask how far the conclusions hold.
+    #[arg(long, verbatim_doc_comment, value_name = "COLUMN=SD", value_parser = shift, allow_hyphen_values = true)]
+    shift: Vec<(String, f64)>,
+
+    #[command(flatten)]
+    judging: Judging,
+
     /// Also list the filled cells: row (data rows from 1), column, the value filled in, mean and sd
     /// of what it may be (before --bounds), lower, upper. In the format of its name.
     #[arg(long, verbatim_doc_comment, value_name = "CELLS.csv")]
@@ -129,6 +140,9 @@ struct Filler {
     learned: Learned,
     column_map: ColumnMap,
     ledger: Ledger,
+    /// Cells far from what the rest of their rows say, and the table without them if they count as missing.
+    far: Vec<FarCell>,
+    without: Option<Dataset>,
 }
 
 impl Impute {
@@ -190,15 +204,21 @@ impl Impute {
         }
         let ledger = facts::tell(console, &source);
         let request = Request { views: self.fitting.views(&source)?, ..request };
-        let narrator = Narrator::new(console, (&source, &ledger), &request, &self.fitting);
+        let (far, without) = facts::judge(console, &source, &ledger, self.judging.wild)?;
+        let narrator =
+            Narrator::new(console, (&source, &ledger), &request, &self.fitting).from_table(without.as_ref());
         let (mut learned, column_map) = narrator.learn()?;
         learned.fill(Rows::Training).map_err(|e| Failure::of_model(&source.name, e))?;
         if !self.no_check {
             let failed = |e| Failure::of_table(&source.name, e);
-            narrator.check(&mut learned, &*column_map.dataset(source.table.dataset()).map_err(failed)?)?;
+            let table = without.as_ref().unwrap_or(source.table.dataset());
+            narrator.check(&mut learned, &*column_map.dataset(table).map_err(failed)?)?;
         }
         drop(narrator);
-        self.write(console, &Filler { rows: Rows::Training, source, learned, column_map, ledger }, &outputs)
+        let rows = Rows::Training;
+        let mut filler = Filler { rows, source, learned, column_map, ledger, far, without };
+        self.move_cells(console, &mut filler)?;
+        self.write(console, &filler, &outputs)
     }
 
     fn fill_by_model(&self, console: Console, model: &Path, draws: &[PathBuf]) -> Result<Value, Failure> {
@@ -223,6 +243,7 @@ impl Impute {
         let outputs = Outputs::open(self, draws)?;
         let asked = ask(model, &self.data, &self.reading)?;
         let ledger = facts::tell(console, &asked.source);
+        let (far, without) = facts::judge(console, &asked.source, &ledger, self.judging.wild)?;
         asked.warn_of_constants(console);
         let (data, learned) = (asked.data()?, &asked.learned);
         learned.fill(Rows::New).map_err(|e| asked.refused(e))?;
@@ -242,7 +263,23 @@ impl Impute {
         drop(data);
         let Asked { mut learned, source, column_map, .. } = asked;
         learned.check = check;
-        self.write(console, &Filler { rows: Rows::New, source, learned, column_map, ledger }, &outputs)
+        let mut filler = Filler { rows: Rows::New, source, learned, column_map, ledger, far, without };
+        self.move_cells(console, &mut filler)?;
+        self.write(console, &filler, &outputs)
+    }
+
+    /// Shifts filled cells as was asked for, after the check, which knows nothing of that.
+    fn move_cells(&self, console: Console, filler: &mut Filler) -> Result<(), Failure> {
+        if self.shift.is_empty() {
+            return Ok(());
+        }
+        filler.learned.shift(&self.shift).map_err(|e| Failure::Call(format!("--shift: {e}")))?;
+        let words = |(name, by): &(String, f64)| format!("`{name}` by {by}");
+        console.say(&format!(
+            "imputed values are shifted, in standard deviations of the column: {}",
+            self.shift.iter().map(words).collect::<Vec<_>>().join(", ")
+        ));
+        Ok(())
     }
 
     fn pass_through(&self, console: Console, source: &Source, outputs: &Outputs) -> Result<Value, Failure> {
@@ -283,16 +320,16 @@ impl Impute {
     }
 
     fn write(&self, console: Console, filler: &Filler, outputs: &Outputs) -> Result<Value, Failure> {
-        let Filler { rows, source, learned, column_map, ledger } = filler;
+        let Filler { rows, source, learned, column_map, ledger, far, without } = filler;
         let (table, wide) = (&source.table, source.table.dataset());
         let failed = |e: Error| Failure::of_table(&source.name, e);
         let format = self.target.format(source.format)?;
         if !format.layout.is_text() || format.gzip {
             outputs.table.refuse_terminal(format.layout.name())?;
         }
-        let data = column_map.dataset(wide).map_err(failed)?;
+        let data = column_map.dataset(without.as_ref().unwrap_or(wide)).map_err(failed)?;
         let fill = learned.fill(*rows).map_err(|e| Failure::of_model(&source.name, e))?;
-        let progress = console.working(&format!("filling {}", count(data.n_gaps(), "gap")));
+        let progress = console.working(&format!("filling {}", count(wide.n_gaps(), "gap")));
         let filled = column_map.imputed(fill.fill(&data).map_err(failed)?, wide).map_err(failed)?;
         drop(progress);
         let target = self.target.output.as_deref().map_or("standard output".to_owned(), input::name_of);
@@ -304,15 +341,18 @@ impl Impute {
                 table.cells_sheet(&filled, self.interval).map_err(|e| Failure::of_file(&source.name, &e))?;
             cells.write(|out| sheet.write(cells_format, out))?;
         }
-        for (k, output) in outputs.draws.iter().enumerate() {
+        if !outputs.draws.is_empty() {
             learned.density(*rows).map_err(|_| {
                 Failure::Call(
                     "--draws needs a density of rows, which independent components are not; leave it out, or give --model ppca or fa".to_owned(),
                 )
             })?;
-            let drawn = learned.draw_gaps(*rows, &data, k, self.fitting.seed).map_err(failed)?;
-            let values = column_map.values(&drawn, wide).map_err(failed)?;
-            output.write(|out| table.write_filled(&values, format, out))?;
+            let draws = learned.gap_draws(*rows, &data).map_err(failed)?;
+            for (k, output) in outputs.draws.iter().enumerate() {
+                let drawn = draws.draw(k, self.fitting.seed).map_err(failed)?;
+                let values = column_map.values(&drawn, wide).map_err(failed)?;
+                output.write(|out| table.write_filled(&values, format, out))?;
+            }
         }
         if !format.layout.is_text() {
             tell_rounding(
@@ -330,6 +370,7 @@ impl Impute {
         Ok(self.running.findings(|| {
             json!({
                 "data": facts::as_json(source, ledger),
+                "wild_cells": facts::far_as_json(source, far),
                 "n_filled": filled.cells().len(),
                 "n_gaps_left": left_gaps,
                 "model": facts::model_as_json(learned),

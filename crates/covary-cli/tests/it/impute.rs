@@ -326,3 +326,64 @@ fn a_wild_cell_is_warned_of_and_means_are_called_means() {
         said.err
     );
 }
+
+/// Three columns that go together, 100 rows; `b` of row 50 is missing, and `a` is what is given there.
+fn together(a: &str) -> String {
+    let mut table = "a,b,c\n".to_owned();
+    for i in 0..100 {
+        let common = 3.0 * (i as f64 * 0.7).sin();
+        let cell = |j: usize| format!("{:.4}", common + 0.3 * ((i * (7 * j + 5)) as f64).sin());
+        let cells =
+            if i == 49 { [a.to_owned(), String::new(), cell(2)] } else { [cell(0), cell(1), cell(2)] };
+        table.push_str(&cells.join(","));
+        table.push('\n');
+    }
+    table
+}
+
+/// The cells of row 50.
+fn fifty(said: &Said) -> Vec<f64> {
+    let line = said.out.lines().nth(50).expect("a hundred rows");
+    line.split(',').map(|cell| cell.parse().expect("a number")).collect()
+}
+
+#[test]
+fn wild_cells_are_named_and_may_count_as_missing() {
+    let (good, spoiled) = (run(&["-"], &together("0.1")), run(&["-"], &together("1000000")));
+    assert!(!good.err.contains("far from"), "{}", good.err);
+    assert!(spoiled.err.contains("row 50 of `a` holds 1000000"), "{}", spoiled.err);
+    let asked = run(&["-", "--wild", "down-weight"], &together("1000000"));
+    assert_eq!(asked.code, Some(0), "{}", asked.err);
+    assert!(
+        asked.err.contains("far from what the rest of the row says: row 50 of `a` holds 1000000, expected")
+            && asked.err.contains("they count as missing for the fit"),
+        "{}",
+        asked.err
+    );
+    // It leaves as it came, and what is imputed beside it does not follow it.
+    assert_eq!(fifty(&asked)[0], 1e6);
+    assert!((fifty(&asked)[1] - fifty(&good)[1]).abs() < 1.0, "{} {}", asked.out, good.out);
+    // An odd pair of ordinary values: only the rows tell.
+    let odd = run(&["-"], &together("-8"));
+    assert!(odd.err.contains("row 50 of `a` holds -8, expected"), "{}", odd.err);
+    assert!(odd.err.contains("check them; --wild down-weight"), "{}", odd.err);
+}
+
+#[test]
+fn shifts_move_imputed_values_and_are_refused_by_name() {
+    let table = together("0.1");
+    let (plain, moved) = (run(&["-"], &table), run(&["-", "--shift", "b=-0.5", "--shift", "c=1"], &table));
+    assert!(moved.err.contains("are shifted, in standard deviations of the column: `b` by -0.5, `c` by 1"));
+    let by = fifty(&moved)[1] - fifty(&plain)[1];
+    assert!((-1.3..-0.8).contains(&by), "{by}");
+    assert_eq!((fifty(&moved)[0], fifty(&moved)[2]), (fifty(&plain)[0], fifty(&plain)[2]));
+    check_fails(
+        &["-", "--shift", "d=1"],
+        &table,
+        2,
+        "--shift: `d` is no column that the model fills; give one of `a`, `b`, `c`",
+    );
+    for wrong in ["b", "b=", "b=high", "=1", "b=inf"] {
+        check_fails(&["-", "--shift", wrong], &table, 2, "such as income=0.5");
+    }
+}

@@ -194,7 +194,7 @@ class Draws(Fills):
     def _drawn(self, rows: Array, n_draws: int, seed: int, *, own: bool) -> Array:
         if not isinstance(n_draws, (int, np.integer)) or n_draws < 1:
             raise ValueError(f"n_draws must be a whole number from 1, got {n_draws!r}")
-        draws = [self._model.draw_gaps(rows, k, seed, own, n_threads()) for k in range(int(n_draws))]
+        draws = self._model.draw_gaps(rows, int(n_draws), seed, own, n_threads())
         return _table.like(np.stack(draws), rows)
 
     def _sampled(self, n_samples: Any, random_state: Any, least: int) -> Any:

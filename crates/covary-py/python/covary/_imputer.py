@@ -16,7 +16,7 @@ from . import _covary, _options, _table
 from ._families import FAMILIES, class_of
 from ._linear import LinearGaussian
 from ._threads import n_threads
-from .exceptions import CovaryWarning, DataError, OptionError
+from .exceptions import CovaryWarning, DataError, DataWarning, OptionError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -52,6 +52,14 @@ class Imputer(TransformerMixin, BaseEstimator):
     bounds : {"auto"} or None, default="auto"
         "auto" keeps filled cells, intervals and draws within what the observed cells of a column say it can
         be: not negative, at most 1 or 100, whole numbers, or the codes of a short scale.
+    shift : dict or None, default=None
+        By column (its name, or its place from 0) how many of its standard deviations filled cells lie above
+        what the model says, below if negative: values, intervals and draws. For values that are missing because
+        of what they are, of which nothing in the table tells; see :meth:`tipping_points`.
+    wild : {"report", "down-weight"}, default="report"
+        What becomes of cells far from what the rest of their rows say, such as 1000000 among values of 3, which
+        a :class:`~covary.exceptions.DataWarning` names. "down-weight" treats them as missing while fitting and
+        for the rest of their rows; a table to be filled is judged by itself. They are returned as they came.
     random_state : int, RandomState instance or None, default=None
         Seed of the hidden cells, of an `estimator` given by name, and of :meth:`sample`; None is 0.
     verbose : bool or int, default=False
@@ -93,6 +101,8 @@ class Imputer(TransformerMixin, BaseEstimator):
     keep_empty_features: bool = False
     calibrate: bool = True
     bounds: str | None = "auto"
+    shift: Any = None
+    wild: str = "report"
     random_state: Any = None
     verbose: bool | int = False
 
@@ -159,6 +169,8 @@ class Imputer(TransformerMixin, BaseEstimator):
     def _fit(self, X: ArrayLike) -> Array:
         _options.switch(self, "add_indicator")
         _options.switch(self, "keep_empty_features")
+        if self.wild not in ("report", "down-weight"):
+            raise OptionError(f"wild must be 'report' or 'down-weight', got {self.wild!r}")
         rows = self._gaps_as_nan(X, reset=True)
         gaps = np.isnan(rows)
         observed = np.asarray(~gaps.all(axis=0))
@@ -166,7 +178,10 @@ class Imputer(TransformerMixin, BaseEstimator):
         if self._observed is not None:
             self._warn_of_empty(observed)
         names = self.feature_names_in_[observed] if hasattr(self, "feature_names_in_") else None
-        self.estimator_ = self._learned(self._modeled(rows), names)
+        judged = self._without_wild(self._modeled(rows), names, warn=True)
+        self.estimator_ = self._learned(judged, names)
+        if self.shift:
+            self.estimator_._model = self.estimator_._model.shifted(self._shifts())
         single = [j for j, _ in self.estimator_._model.singles]
         if single:
             names = self.estimator_._model.names
@@ -193,6 +208,49 @@ class Imputer(TransformerMixin, BaseEstimator):
             f"without any observed value, so {what}: column(s) {said}", CovaryWarning, stacklevel=4
         )
 
+    def _without_wild(self, rows: Array, names: Array | None, *, warn: bool = False) -> Array:
+        """The table, without cells far from what the rest of their rows say if these count as missing."""
+        hide = self.wild == "down-weight"
+        if not (hide or warn):
+            return rows
+        said = None if names is None else [str(name) for name in names]
+        cells, words = _covary.far_cells(rows, said, not hide, n_threads())
+        if warn and words:
+            then = (
+                "they count as missing for the fit and for the rest of their rows"
+                if hide
+                else 'check them; wild="down-weight" lets such cells count as missing for the fit'
+            )
+            warnings.warn(
+                f"far from what the rest of the row says: {words}; {then}", DataWarning, stacklevel=4
+            )
+        if not (hide and cells):
+            return rows
+        rows = rows.copy()
+        for row, column, *_ in cells:
+            rows[row, column] = np.nan
+        return rows
+
+    def _asked(self, rows: Array) -> Array:
+        """The columns of the model, as rows are filled from them."""
+        modeled = self._modeled(rows)
+        return self._without_wild(modeled, None) if len(modeled) > 1 else modeled
+
+    def _shifts(self) -> list[tuple[str, float]]:
+        """Names of columns and their shifts."""
+        if not isinstance(self.shift, dict):
+            raise OptionError(f"shift must be a dict of columns and numbers, or None; got {self.shift!r}")
+        names = self.estimator_._model.names
+        places = range(len(names)) if self._observed is None else np.flatnonzero(self._observed).tolist()
+        found = []
+        for column, by in self.shift.items():
+            if isinstance(by, bool) or not isinstance(by, Real):
+                raise OptionError(f"the shift of {column!r} must be a number, got {by!r}")
+            if isinstance(column, (int, np.integer)) and column in places:
+                column = names[places.index(int(column))]
+            found.append((str(column), float(by)))
+        return found
+
     def _modeled(self, rows: Array) -> Array:
         """The columns of the model."""
         return rows if self._observed is None else np.ascontiguousarray(rows[:, self._observed])
@@ -206,8 +264,14 @@ class Imputer(TransformerMixin, BaseEstimator):
         return whole
 
     def _answer(self, rows: Array, *, own: bool, return_std: bool) -> Any:
-        found = self.estimator_._filled(self._modeled(rows), own=own, return_std=return_std)
+        modeled = self._modeled(rows)
+        found = self.estimator_._filled(self._asked(rows), own=own, return_std=return_std)
         filled, std = found if return_std else (found, found)
+        if self.wild == "down-weight":
+            observed = ~np.isnan(modeled)
+            filled[observed] = modeled[observed]
+            if return_std:
+                std[observed] = 0
         filled = self._whole(filled)
         if self.indicator_ is not None:
             filled = np.hstack([filled, self.indicator_.transform(rows)])
@@ -274,8 +338,10 @@ class Imputer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = self._gaps_as_nan(X, reset=False)
-        ends = self.estimator_._model.intervals(self._modeled(rows), float(level), False, n_threads())
-        lower, upper = (self._whole(_table.like(end, rows)) for end in ends)
+        modeled = self._modeled(rows)
+        ends = self.estimator_._model.intervals(self._asked(rows), float(level), False, n_threads())
+        kept = (np.where(np.isnan(modeled), end, modeled) for end in ends)
+        lower, upper = (self._whole(_table.like(end, rows)) for end in kept)
         return lower, upper
 
     def sample(self, X: ArrayLike, n_draws: int = 1, random_state: Any = None) -> Array:
@@ -296,9 +362,40 @@ class Imputer(TransformerMixin, BaseEstimator):
             The copies, without the columns of `add_indicator`. Analyze each and put the answers together by :func:`covary.pool`.
         """
         check_is_fitted(self)
-        rows = self._modeled(self._gaps_as_nan(X, reset=False))
+        rows = self._gaps_as_nan(X, reset=False)
+        modeled = self._modeled(rows)
         seed = _table.seed_of(self.random_state if random_state is None else random_state)
-        return self._whole(self.estimator_._drawn(rows, n_draws, seed, own=False))
+        drawn = self.estimator_._drawn(self._asked(rows), n_draws, seed, own=False)
+        return self._whole(np.where(np.isnan(modeled), drawn, modeled))
+
+    def tipping_points(self, X: ArrayLike, shifts: Any = (-1.0, -0.5, 0.0, 0.5, 1.0)) -> dict[Any, Array]:
+        """How the mean of each column with gaps moves if its missing values lie farther up or down.
+
+        No hidden cell tells of values that are missing because of what they are. A conclusion that holds for
+        every shift that is plausible does not depend on them; the shift at which it no longer does is its
+        tipping point. For other estimates fit with `shift` and pool :meth:`sample`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; NaN where a cell is missing.
+        shifts : sequence of float, default=(-1, -0.5, 0, 0.5, 1)
+            In standard deviations of the column, on top of `shift`.
+
+        Returns
+        -------
+        means : dict of ndarray of shape (n_shifts, 5)
+            By column (its name, or its place): shift, mean pooled over 20 draws by Rubin's rules, its standard
+            error, and the ends of its 95 % interval.
+        """
+        check_is_fitted(self)
+        rows = self._gaps_as_nan(X, reset=False)
+        asked = [float(shift) for shift in shifts]
+        seed = _table.seed_of(self.random_state)
+        found = self.estimator_._model.tipping_points(self._asked(rows), asked, seed, False, n_threads())
+        places = range(rows.shape[1]) if self._observed is None else np.flatnonzero(self._observed).tolist()
+        names = getattr(self, "feature_names_in_", range(rows.shape[1]))
+        return {names[places[column]]: np.array(points) for column, _, points in found}
 
     def check(self, X: ArrayLike, levels: Any = (0.5, 0.8, 0.95)) -> dict[str, Any]:
         """Hide a tenth of the observed cells, fit again without them, and compare.
@@ -318,7 +415,7 @@ class Imputer(TransformerMixin, BaseEstimator):
             each of ``levels`` the share of cells inside their interval, ``coverage``.
         """
         check_is_fitted(self)
-        rows = self._modeled(self._gaps_as_nan(X, reset=False))
+        rows = self._asked(self._gaps_as_nan(X, reset=False))
         seed = _table.seed_of(self.random_state)
         return self.estimator_._model.self_check(
             rows, seed, [float(level) for level in levels], n_threads(), _options.progress(self)

@@ -1,6 +1,7 @@
 //! What a report says, as data: the page and `--json` are two readings of it.
 
 use super::doubts;
+use super::tipping::{TippingFacts, tipping};
 use crate::Error;
 use covary::Dataset;
 use covary::data::Ledger;
@@ -304,6 +305,8 @@ pub struct FilledFacts {
     pub n_outside_range: usize,
     /// The least certain cells, the worst first.
     pub cells: Vec<CellFacts>,
+    /// How the means of the columns with most gaps move with their missing values.
+    pub tipping: Vec<TippingFacts>,
 }
 
 /// A filled cell.
@@ -565,6 +568,7 @@ fn filled(
         median_uncertainty: order.get(order.len() / 2).map(|o| o.0),
         n_outside_range: imputed.cells().iter().filter(outside).count(),
         cells: order.iter().take(MOST_CELLS).map(cell).collect::<Result<_, covary::Error>>()?,
+        tipping: tipping(study)?,
     })
 }
 

@@ -14,6 +14,7 @@ mod doubts;
 mod facts;
 mod figures;
 mod template;
+mod tipping;
 
 pub use facts::{
     CellFacts, CheckFacts, ChoiceAt, ColumnFacts, CoverageFacts, Facts, FilledFacts, ModelFacts, NoiseFacts,
@@ -21,3 +22,4 @@ pub use facts::{
 };
 pub use figures::{Figure, figures};
 pub use template::html;
+pub use tipping::{TippingFacts, TippingPointFacts};

@@ -414,6 +414,7 @@ fn filled(filled: &FilledFacts, facts: &Facts, figures: &Markup) -> Markup {
             @if filled.n_left > 0 { (several(filled.n_left, "missing value")) (if filled.n_left == 1 { " remains. " } else { " remain. " }) }
         }
         @if let Some(check) = &facts.check { (coverage(check)) }
+        @if !filled.tipping.is_empty() { (super::tipping::table(&filled.tipping)) }
         (figures)
         @if !filled.cells.is_empty() { (cells(filled)) }
     }

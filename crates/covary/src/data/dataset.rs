@@ -233,6 +233,16 @@ impl Dataset {
         Self::with_names(values, columns.iter().map(|&j| self.column_names[j].clone()).collect())
     }
 
+    /// The table with these cells missing.
+    ///
+    /// # Errors
+    /// As [`Dataset::new`].
+    pub fn without_cells(&self, cells: impl IntoIterator<Item = (usize, usize)>) -> Result<Self, Error> {
+        let mut values = self.values().clone();
+        cells.into_iter().for_each(|at| values[at] = f64::NAN);
+        Self::with_names(values, self.column_names().to_vec())
+    }
+
     /// At most `most` rows, ascending and evenly spread: one out of each of `most` equal runs of rows,
     /// its place in the run by multiples of the golden ratio, so that no period of the table (hours
     /// of a day, plates of a screen) is met in step.

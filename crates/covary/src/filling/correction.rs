@@ -155,6 +155,11 @@ impl LeftOut {
         Self { columns: columns.to_vec(), filled, residual, sd, gaps }
     }
 
+    /// The residual of a row's cell of the `c`th chosen column given the others of the row, and its standard deviation.
+    pub(super) fn residual_of(&self, row: usize, c: usize) -> (f64, f64) {
+        (self.residual[(row, c)], self.sd[(row, c)])
+    }
+
     /// The rows that have a cell of the `c`th chosen column, among the first `most`.
     fn rows_of(&self, c: usize, most: usize) -> Vec<usize> {
         (0..self.filled.n_rows().min(most)).filter(|&i| !self.residual[(i, c)].is_nan()).collect()

@@ -8,6 +8,7 @@
 //! | what does a Gaussian leave over? | [`Correction`]: smooth functions of the rest of the row |
 //! | how far do intervals reach? | [`calibrate`]: as far as the residuals of hidden cells |
 //! | what values can a column have? | [`limits_of`] |
+//! | which cells are far from what their rows say? | [`wild_cells`] |
 //!
 //! [`Request::learn`](crate::family::Request::learn) puts them together where the request is for
 //! [filling](crate::family::Request::filling).
@@ -18,6 +19,7 @@ mod hidden;
 mod limits;
 mod ridge;
 mod score;
+mod wild;
 
 pub use calibration::{ColumnCalibration, calibrate};
 pub use correction::Correction;
@@ -27,6 +29,7 @@ pub(crate) use hidden::{MANY_ROWS, most_gaps, sets_of};
 pub use limits::limits_of;
 pub use ridge::{Regression, regress};
 pub use score::{Gain, crps, weights_by_gaps};
+pub use wild::{FarCell, FarCellWords, wild_cells};
 
 use crate::model::{Distribution, Fill, FilledCell, Limits, Quantiles, Shape};
 use crate::{Dataset, Error};
@@ -34,7 +37,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// What hidden cells say of how a model fills.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Filling {
     /// What was tried on hidden cells, in order; the last that was taken is the model. Empty if nothing was.
     pub tried: Vec<Tried>,
@@ -44,6 +47,9 @@ pub struct Filling {
     pub calibration: Option<Calibration>,
     /// What values the columns can have; `None` if limits were not asked for.
     pub limits: Option<Vec<Limits>>,
+    /// What is added to filled cells of each column, where values are taken to be missing because of what they are
+    /// ([`Learned::shift`](crate::learned::Learned::shift)); empty if nothing is.
+    pub shift: Vec<f64>,
 }
 
 /// A way of filling that was tried.
@@ -88,6 +94,9 @@ impl Filling {
             correction.correct(data, &mut cells);
         }
         self.shape(&mut cells);
+        if !self.shift.is_empty() {
+            cells.iter_mut().for_each(|cell| cell.mean += self.shift[cell.column]);
+        }
         cells
     }
 

@@ -43,6 +43,7 @@ pub use evidence::{AlphaRule, Evidence, RelevantComponents};
 pub use factor_report::{FactorReport, Reference, Rmsea, Untested};
 pub use fixed_point::FixedPoint;
 pub use full_covariance::FullCovariance;
+pub(crate) use full_covariance::{ParameterPosterior, informative_rows};
 pub use gibbs::{Gibbs, GibbsState};
 pub use incremental::Incremental;
 pub use mixture::{MixtureEm, MixtureInit, Stop, Update};

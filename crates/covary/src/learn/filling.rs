@@ -142,7 +142,7 @@ impl Request {
         }
         let mut learned = request.learn_data(table, map, data, watch)?;
         let limits = how.limits.then(|| limits_of(data));
-        let mut filling = Filling { tried, correction: None, calibration: None, limits };
+        let mut filling = Filling { tried, limits, ..Filling::default() };
         let correct = how.choose && request.family == Family::Gaussian;
         if (how.calibrate || correct) && !data.is_complete() {
             match request.finish(&learned, &mut filling, (correct, how.calibrate), data, watch) {

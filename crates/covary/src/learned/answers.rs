@@ -4,7 +4,7 @@ use super::check::Refitted;
 use super::{Ending, Learned};
 use crate::family::Request;
 use crate::filling::Finished;
-use crate::infer::Observer;
+use crate::infer::{Observer, ParameterPosterior};
 use crate::model::{Estimate, Fill, Outlyingness, Predictive};
 use crate::{Coordinates, Dataset, Error, Matrix, Spec};
 use rand::Rng;
@@ -91,6 +91,11 @@ pub(crate) trait Answers {
         Ok(Box::new(self.density(rows)?))
     }
 
+    /// How uncertain its parameters are, where the density takes them as known.
+    fn parameter_posterior(&self, _learned: &Learned) -> Option<ParameterPosterior> {
+        None
+    }
+
     /// Scores of rows.
     fn scores(&self, learned: &Learned, data: &Dataset, how: Option<Coordinates>) -> Result<Scores, Error>;
 
@@ -173,24 +178,6 @@ impl Learned {
             None => model,
             Some(filling) => Box::new(Finished { model, filling }),
         })
-    }
-
-    /// The table with a random draw in the place of each gap, the `k`th of several: drawn jointly by the model, then moved
-    /// as filled cells are by hidden cells of the training table [M 4.4.4].
-    ///
-    /// # Errors
-    /// [`Error::NoDensity`] for independent components, [`Error::ColumnCount`] for a table of other columns.
-    pub fn draw_gaps(&self, rows: Rows, data: &Dataset, k: usize, seed: u64) -> Result<Matrix, Error> {
-        let density = self.density(rows)?;
-        let mut drawn = density.draw_gaps(data, k, seed)?;
-        if let Some(filling) = &self.filling {
-            let plain = density.gap_cells(data)?;
-            for (plain, finished) in plain.iter().zip(filling.finish(data, plain.clone())) {
-                let value = &mut drawn[(plain.row, plain.column)];
-                *value = finished.moved(plain, *value);
-            }
-        }
-        Ok(drawn)
     }
 
     /// Scores of rows over the model's columns, rotated with the loadings; those of the family unless others are asked

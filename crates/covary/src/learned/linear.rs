@@ -5,7 +5,10 @@ use super::check::{Refitted, TOLERANCE};
 use super::{Answers, Ending, Learned, Rows, Scores, Trained, Training};
 use crate::data::MatrixKind;
 use crate::family::{AnyMethod, Family, Request};
-use crate::infer::{Em, FactorReport, FitReport, Init, Observer, SharedPrivate, Termination};
+use crate::infer::{
+    Em, FactorReport, FitReport, Init, Observer, ParameterPosterior, SharedPrivate, Termination,
+    informative_rows,
+};
 use crate::model::{Coordinates, Mixture, Outlyingness, Predictive, Reconstruction, Rotated};
 use crate::select::HeldOut;
 use crate::spec::NoiseFamily;
@@ -34,6 +37,9 @@ pub struct LinearFit {
     pub fit_statistics: Option<FactorReport>,
     /// What it was fitted to in place of a table.
     pub matrix: Option<MatrixKind>,
+    /// Of a full covariance: for each column the rows that tell of its regression on columns with more observed cells
+    /// [M 4.4.6]; empty where that is not known.
+    pub informative_rows: Vec<f64>,
 }
 
 /// Rotated loadings and the name of the rotation.
@@ -155,6 +161,22 @@ impl Answers for LinearFit {
             Rows::Training => self.of_training_rows(),
             Rows::New => self.of_new_rows(),
         })
+    }
+
+    fn parameter_posterior(&self, learned: &Learned) -> Option<ParameterPosterior> {
+        let Ok(Method::FullCovariance(method)) = learned.method.to_method() else { return None };
+        let training = &learned.training;
+        let squares = training.column_sds.iter().map(|s| s * s).sum::<f64>();
+        let unit = (squares / training.column_sds.len() as f64).sqrt();
+        let scale = self.model.scale().map_or_else(|| vec![unit; training.column_sds.len()], <[f64]>::to_vec);
+        let observed = &training.n_observed_by_column;
+        let informative = if self.informative_rows.is_empty() {
+            // A file from before they were kept: as if gaps were nested.
+            observed.iter().map(|&n| n as f64).collect()
+        } else {
+            self.informative_rows.clone()
+        };
+        ParameterPosterior::new(&method, (&self.model, &self.spec), scale, (observed, &informative))
     }
 
     fn scores(&self, learned: &Learned, data: &Dataset, how: Option<Coordinates>) -> Result<Scores, Error> {
@@ -279,7 +301,11 @@ impl LinearFit {
 impl Learned {
     /// A fit of `data`; what the fit does not know is left empty, and the family follows from noise and method.
     pub fn of_fit(fit: Fit, data: &Dataset, spec: &Spec, method: &Method) -> Self {
-        Self::of_table(fit, Training::with_names(data), spec, method)
+        let mut learned = Self::of_table(fit, Training::with_names(data), spec, method);
+        if let (Method::FullCovariance(_), Trained::Linear(fit)) = (method, &mut learned.model) {
+            fit.informative_rows = informative_rows(data);
+        }
+        learned
     }
 
     /// As [`of_fit`](Self::of_fit), of a table known by its columns' names and numbers.
@@ -300,6 +326,7 @@ impl Learned {
             choice: None,
             fit_statistics: None,
             matrix: None,
+            informative_rows: Vec::new(),
         };
         Self::new(family, table, method.into(), Trained::Linear(Box::new(linear)))
     }

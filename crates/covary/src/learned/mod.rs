@@ -14,15 +14,19 @@
 
 mod answers;
 mod check;
+mod draws;
 mod linear;
 mod mixture;
+mod sensitivity;
 mod sources;
 
 pub(crate) use answers::Answers;
 pub use answers::{Membership, RowScores, Rows, Scores};
 pub use check::{CheckOutcome, Checked};
+pub use draws::GapDraws;
 pub use linear::{LinearFit, ParameterUncertainty, RotatedLoadings};
 pub use mixture::{ClassNames, MixtureFit};
+pub use sensitivity::{Tipping, TippingPoint};
 
 use crate::family::Family;
 use crate::filling::Filling;

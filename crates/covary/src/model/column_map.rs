@@ -134,7 +134,8 @@ impl ColumnMap {
     pub fn imputed(&self, filled: Imputed, wide: &Dataset) -> Result<Imputed, Error> {
         self.check(wide)?;
         let shape = |m: &Matrix| (m.n_rows(), m.n_columns());
-        if self.is_whole(wide) && shape(&filled.values) == shape(wide.values()) {
+        let is_whole = self.is_whole(wide) && shape(&filled.values) == shape(wide.values());
+        if is_whole && filled.cells.len() == wide.n_gaps() {
             return Ok(filled);
         }
         let values = self.values(&filled.values, wide)?;
@@ -142,6 +143,8 @@ impl ColumnMap {
             .cells
             .iter()
             .map(|cell| FilledCell { column: self.columns[cell.column], ..cell.clone() })
+            // Cells that are observed here were hidden from the model.
+            .filter(|cell| wide.row(cell.row)[cell.column].is_nan())
             .collect();
         for pattern in wide.patterns() {
             for &(column, mean) in &self.constants {

@@ -322,10 +322,11 @@ impl FilledCell {
         self.nearest(self.mean)
     }
 
-    /// Where a draw of `plain`, the same cell by another distribution, stands in this one: at the same level.
-    pub(crate) fn moved(&self, plain: &Self, drawn: f64) -> f64 {
+    /// Where a draw of `plain`, the same cell by another distribution, stands in this one, moved by so much: at the same
+    /// level.
+    pub(crate) fn moved(&self, plain: &Self, drawn: f64, by: f64) -> f64 {
         if plain.sd == 0.0 {
-            return drawn;
+            return drawn + (self.mean - plain.mean) + by;
         }
         let z = (drawn - plain.mean) / plain.sd;
         let z = match (&plain.distribution, &self.distribution) {
@@ -333,7 +334,7 @@ impl FilledCell {
             (Distribution::Normal, Distribution::Normal) => z,
             (from, to) => to.quantile(from.cdf(z)),
         };
-        self.nearest(self.mean + self.sd * z)
+        self.nearest(self.mean + by + self.sd * z)
     }
 
     fn nearest(&self, value: f64) -> f64 {

@@ -374,7 +374,7 @@ pub(crate) fn latent_precision(w: &Matrix, noise: &Noise, observed: &[usize]) ->
 }
 
 /// Keeps the draw of the parameters apart from that of the gaps.
-const PARAMETERS: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(crate) const PARAMETERS: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Density for LinearGaussian {
     fn n_columns(&self) -> usize {

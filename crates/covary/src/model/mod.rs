@@ -34,6 +34,7 @@ pub use density::{Completed, Density, Distribution, FilledCell, Given, Imputed, 
 pub use discriminants::Discriminants;
 pub use fill::Fill;
 pub use linear_gaussian::LinearGaussian;
+pub(crate) use linear_gaussian::PARAMETERS;
 pub(crate) use mixture::Shares;
 pub use mixture::{Mixture, Predictive};
 pub use noise::Noise;

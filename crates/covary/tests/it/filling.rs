@@ -203,8 +203,8 @@ fn draws_have_the_quantiles_of_their_cells_and_stay_within_limits() {
     let learned = Request::for_filling().learn(&table).unwrap();
     let filled = learned.fill(Rows::Training).unwrap().fill(&table).unwrap();
     let n = 400;
-    let draws: Vec<Matrix> =
-        (0..n).map(|k| learned.draw_gaps(Rows::Training, &table, k, 1).unwrap()).collect();
+    let drawn = learned.gap_draws(Rows::Training, &table).unwrap();
+    let draws: Vec<Matrix> = (0..n).map(|k| drawn.draw(k, 1).unwrap()).collect();
     let (mut inside, mut total) = (0.0, 0.0);
     for cell in filled.cells() {
         let at = |k: usize| draws[k][(cell.row, cell.column)];

@@ -15,7 +15,7 @@ use std::time::Instant;
 const NAN: f64 = f64::NAN;
 
 /// The numeric tables that may not be shipped.
-const TABLES: [&str; 18] = [
+pub(crate) const TABLES: [&str; 18] = [
     "canadian_weather/daily_precipitation_mm.csv",
     "canadian_weather/daily_temperature_c.csv",
     "canadian_weather/stations.csv",
@@ -36,11 +36,11 @@ const TABLES: [&str; 18] = [
     "usarrests/usarrests.csv",
 ];
 
-fn read(path: &Path) -> Dataset {
+pub(crate) fn read(path: &Path) -> Dataset {
     csv::read(File::open(path).unwrap()).unwrap().dataset().clone()
 }
 
-fn wine() -> Dataset {
+pub(crate) fn wine() -> Dataset {
     read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/wine.csv"))
 }
 

@@ -115,6 +115,7 @@ pub(crate) fn everything() -> Learned {
         }),
         fit_statistics: None,
         matrix: None,
+        informative_rows: Vec::new(),
     };
     Learned {
         family: Family::Fa,

@@ -3,8 +3,10 @@
 mod anderson;
 mod climb;
 mod expectation;
+mod posterior;
 
 pub(super) use expectation::Moments;
+pub(crate) use posterior::{ParameterPosterior, informative_rows};
 
 use super::Estimator;
 use super::em::parameters::Frame;

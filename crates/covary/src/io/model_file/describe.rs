@@ -53,6 +53,7 @@ impl Learned {
         let corrected = filling.correction.iter().flat_map(Correction::columns);
         let calibration =
             |c: &Calibration| json!({ "n_hidden": c.n_hidden, "hidden_as_gaps_lie": c.transplanted });
+        let shifted = filling.shift.iter().zip(&self.columns).filter(|(by, _)| **by != 0.0);
         let finite = |limit: f64| limit.is_finite().then_some(limit);
         let limits = |limits: &Vec<Limits>| {
             let limited = limits.iter().zip(&self.columns).filter(|(limits, _)| **limits != Limits::NONE);
@@ -64,6 +65,7 @@ impl Learned {
             "corrected_columns": corrected.map(|j| &self.columns[j]).collect::<Vec<_>>(),
             "calibration": filling.calibration.as_ref().map(calibration),
             "limits": filling.limits.as_ref().map(limits),
+            "shift": shifted.map(|(by, name)| json!({ "column": name, "by": by })).collect::<Vec<_>>(),
         })
     }
 

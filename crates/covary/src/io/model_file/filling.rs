@@ -15,7 +15,7 @@ const CODES: [f64; 3] = [0.0, 1.0, 2.0];
 
 /// Puts its arrays.
 pub(super) fn put(filling: &Filling, arrays: &mut Arrays) {
-    let Filling { tried, correction, calibration, limits } = filling;
+    let Filling { tried, correction, calibration, limits, shift } = filling;
     let row = |t: &Tried| {
         let (code, pseudo_rows) = match t.candidate {
             Candidate::PseudoRows(n) => (CODES[0], n),
@@ -32,6 +32,9 @@ pub(super) fn put(filling: &Filling, arrays: &mut Arrays) {
             "calibration_quantiles",
             &Matrix::from_rows(&columns.iter().map(row).collect::<Vec<_>>()),
         );
+    }
+    if !shift.is_empty() {
+        arrays.put("shift", shift.clone());
     }
     if let Some(limits) = limits {
         let row = |l: &Limits| [l.lower, l.upper, f64::from(u8::from(l.whole))];
@@ -80,7 +83,11 @@ pub(super) fn take(arrays: &mut Arrays, d: usize) -> Result<Option<Filling>, Err
     let calibration = if arrays.has("calibration") { Some(take_calibration(arrays, d)?) } else { None };
     let limits = if arrays.has("limits") { Some(take_limits(arrays, d)?) } else { None };
     let correction = if arrays.has("correction") { Some(take_correction(arrays, d)?) } else { None };
-    Ok(Some(Filling { tried, correction, calibration, limits }))
+    let shift = if arrays.has("shift") { arrays.take("shift")? } else { Vec::new() };
+    if !(shift.is_empty() || shift.len() == d) || shift.iter().any(|v| !v.is_finite()) {
+        return Err(broken("shift"));
+    }
+    Ok(Some(Filling { tried, correction, calibration, limits, shift }))
 }
 
 fn broken(what: &'static str) -> Error {

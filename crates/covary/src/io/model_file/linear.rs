@@ -20,6 +20,8 @@ use std::ops::Range;
 
 /// What the file holds.
 pub(super) const KIND: &str = "linear-gaussian";
+/// Of a full covariance.
+const INFORMATIVE_ROWS: &str = "informative_rows";
 
 /// Whether the parts fit together; returns the number of columns.
 pub(super) fn check(learned: &Learned, fit: &LinearFit) -> Result<usize, crate::Error> {
@@ -43,6 +45,13 @@ pub(super) fn check(learned: &Learned, fit: &LinearFit) -> Result<usize, crate::
             length("components of a draw", q, draw.n_components())?;
             let families = if isotropic(draw) == isotropic(&fit.model) { 1 } else { 2 };
             length("families of noise among model and draws", 1, families)?;
+        }
+    }
+    if !fit.informative_rows.is_empty() {
+        length("counts of informative rows", d, fit.informative_rows.len())?;
+        let n_rows = learned.training.n_rows as f64;
+        if let Some(&n) = fit.informative_rows.iter().find(|n| !(**n > 0.0 && **n <= n_rows)) {
+            range("a count of informative rows", n, "above 0 and at most the number of rows")?;
         }
     }
     // Whether it should have been fitted was for the method to say.
@@ -85,6 +94,9 @@ pub(super) fn put(learned: &Learned, fit: &LinearFit, arrays: &mut Arrays) -> St
     if let Some(u) = fit.model.uncertainty() {
         arrays.put_matrix("relative_covariances", &triangles(&u.relative));
         arrays.put("noise_shape", u.shape.clone());
+    }
+    if !fit.informative_rows.is_empty() {
+        arrays.put(INFORMATIVE_ROWS, fit.informative_rows.clone());
     }
     if let Some(draws) = &fit.draws {
         put_models(arrays, "draws", draws.models());
@@ -181,6 +193,11 @@ pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Resu
         choice: header.choice,
         fit_statistics,
         matrix,
+        informative_rows: if arrays.has(INFORMATIVE_ROWS) {
+            arrays.take(INFORMATIVE_ROWS)?
+        } else {
+            Vec::new()
+        },
     };
     let n_columns = header.columns.len();
     Ok(Learned {
