@@ -154,7 +154,10 @@ impl Target {
             let format = Format::from_name(word).map_err(|e| Failure::of_format("--output-format", &e))?;
             return match format.layout.is_written() {
                 true => Ok(format),
-                false => Err(Failure::of_format("--output-format", &Error::NotWritten { format: format.layout.name() })),
+                false => Err(Failure::of_format(
+                    "--output-format",
+                    &Error::NotWritten { format: format.layout.name() },
+                )),
             };
         }
         format_of(self.output.as_deref(), otherwise, "--output-format names another format for it")
@@ -186,8 +189,12 @@ pub(crate) fn format_of(path: Option<&Path>, otherwise: Format, remedy: &str) ->
     if path.extension().is_none() || is_device(path) {
         return Ok(otherwise);
     }
-    let known: Vec<String> =
-        Layout::NAMES.iter().filter(|(layout, _)| layout.is_written()).flat_map(|(_, words)| *words).map(|word| format!(".{word}")).collect();
+    let known: Vec<String> = Layout::NAMES
+        .iter()
+        .filter(|(layout, _)| layout.is_written())
+        .flat_map(|(_, words)| *words)
+        .map(|word| format!(".{word}"))
+        .collect();
     if let Some(format) = named {
         let why = Error::NotWritten { format: format.layout.name() };
         return Err(Failure::Call(format!("{}: {why}", path.display())));

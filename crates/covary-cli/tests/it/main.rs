@@ -5,6 +5,7 @@ mod bayes;
 mod documents;
 mod families;
 mod files;
+mod first_tables;
 mod formats;
 mod ica;
 mod impute;

@@ -127,11 +127,10 @@ pub(super) fn parse(
     let begin = if origin == Origin::File { 0 } else { header };
     let (delimiter, decimal_comma) = (dialect.delimiter, dialect.decimal_comma);
     let encoding = None;
-    let mut text =
-        Text { bytes, encoding, begin, starts, layout, delimiter, decimal_comma, n_blank_lines };
+    let mut text = Text { bytes, encoding, begin, starts, layout, delimiter, decimal_comma, n_blank_lines };
     let end = text.starts.get(usize::from(!dialect.header)).copied().unwrap_or(text.bytes.len());
     let mut names = if dialect.header {
-        text.names(header..end)?
+        text.names(header..end)
     } else {
         let row = without_line_ends(&text.bytes[header..end]);
         (1..=text.fields(row).count()).map(|j| format!("x{j}")).collect()
@@ -277,18 +276,11 @@ impl Text {
         Place { row: row + 1, line: Some(line_of(&self.bytes, self.starts[row])) }
     }
 
-    fn names(&self, header: Range<usize>) -> Result<Vec<String>, Error> {
+    fn names(&self, header: Range<usize>) -> Vec<String> {
         let row = without_line_ends(&self.bytes[header]);
-        let name = |(j, field): (usize, Range<usize>)| {
-            let name = unquoted(&row[field]);
-            let text = str::from_utf8(&name).map_err(|_| Error::NotUtf8 {
-                place: "the first line".to_owned(),
-                column: j + 1,
-                text: shown(&name),
-            })?;
-            Ok(text.trim().to_owned())
-        };
-        self.fields(row).enumerate().map(name).collect()
+        self.fields(row)
+            .map(|field| String::from_utf8_lossy(&unquoted(&row[field])).trim().to_owned())
+            .collect()
     }
 
     /// The cells of `columns`, row by row, NaN where they are gaps or text; and the text among them.
@@ -489,11 +481,16 @@ impl Text {
     }
 
     fn push_number(&self, value: f64, out: &mut Vec<u8>) {
+        if !self.decimal_comma {
+            return push_shortest(value, out);
+        }
+        // A decimal comma between commas stands in quotes.
+        let quotes = if self.delimiter == Delimiter::COMMA { &b"\""[..] } else { b"" };
+        out.extend_from_slice(quotes);
         let start = out.len();
         push_shortest(value, out);
-        if self.decimal_comma {
-            out[start..].iter_mut().filter(|b| **b == b'.').for_each(|b| *b = b',');
-        }
+        out[start..].iter_mut().filter(|b| **b == b'.').for_each(|b| *b = b',');
+        out.extend_from_slice(quotes);
     }
 }
 

@@ -73,7 +73,11 @@ pub(super) fn recognize(
     let mut notes = Vec::new();
 
     let decimals = decimals(&sample, &gaps);
-    let decimal_comma = options.decimal_comma.unwrap_or(delimiter != Delimiter::COMMA && decimals.comma);
+    let decimal_comma = options.decimal_comma.unwrap_or(match delimiter {
+        // Between commas a decimal comma stands in quotes, and so do the commas of thousands.
+        Delimiter::COMMA => decimals.are_usual && decimals.thousands.is_none(),
+        _ => decimals.comma,
+    });
     let found = given.is_none() && delimiter != usual;
     if found || (options.decimal_comma.is_none() && decimal_comma) {
         notes.push(Note::Delimiter { delimiter, decimal_comma });
@@ -91,7 +95,8 @@ pub(super) fn recognize(
     sample.drain(..above);
     let is_model = names_of_model(&sample, options);
     let header = options.header.unwrap_or_else(|| is_model || has_header(&sample, decimal_comma, &gaps));
-    let is_numeric = |cell: &Cell<'_>| cell.is_empty() || number(cell, decimal_comma, &gaps).is_some_and(|v| !v.is_nan());
+    let is_numeric =
+        |cell: &Cell<'_>| cell.is_empty() || number(cell, decimal_comma, &gaps).is_some_and(|v| !v.is_nan());
     let numeric = sample.first().is_some_and(|first| {
         first.iter().all(is_numeric) && first.iter().any(|cell| !cell.is_empty()) && sample.len() > 1
     });
@@ -162,7 +167,8 @@ fn usual_length(sample: &Sample<'_>) -> usize {
 /// score = (share of rows of the usual length) · (share of numbers among the cells of these rows that are not empty)
 /// ```
 fn delimiter_of(text: &[u8], comma: bool, gaps: &Gaps) -> Option<Delimiter> {
-    let candidates = [b',', b'\t', b';', b'|'].map(Delimiter::Character);
+    let of = Delimiter::Character;
+    let candidates = [Delimiter::COMMA, of(b'\t'), of(b';'), of(b'|'), Delimiter::Blanks];
     let score = |delimiter: Delimiter| -> f64 {
         let sample = cut(text, delimiter);
         let usual = usual_length(&sample);
@@ -178,44 +184,48 @@ fn delimiter_of(text: &[u8], comma: bool, gaps: &Gaps) -> Option<Delimiter> {
         let share = cells().filter(is_number).count() as f64 / cells().count().max(1) as f64;
         alike.len() as f64 / sample.len() as f64 * share
     };
-    let best = |among: &[Delimiter]| {
-        let scores = among.iter().map(|&delimiter| (delimiter, score(delimiter)));
-        scores.fold(None, |best: Option<(Delimiter, f64)>, (delimiter, score)| match best {
-            Some((_, highest)) if highest >= score => best,
-            _ if score > 0.0 => Some((delimiter, score)),
-            _ => best,
-        })
-    };
-    let found = best(if comma { &candidates } else { &candidates[1..] });
-    // Blanks are often within cells: they separate them where nothing else does.
-    found.or_else(|| best(&[Delimiter::Blanks])).map(|(delimiter, _)| delimiter)
+    // Of equals the first is taken.
+    let mut best = (None, 0.0);
+    for &delimiter in &candidates[usize::from(!comma)..] {
+        let score = score(delimiter);
+        if score > best.1 {
+            best = (Some(delimiter), score);
+        }
+    }
+    best.0
 }
 
 /// How decimals are written.
 struct Decimals {
     comma: bool,
+    /// Whether at least three numbers, and a third of all, have a comma and none a point.
+    are_usual: bool,
     /// A number such as 1,234, where all numbers with a comma are like it.
     thousands: Option<String>,
 }
 
 fn decimals(sample: &Sample<'_>, gaps: &Gaps) -> Decimals {
-    let (mut commas, mut points, mut thousands) = (0, 0, 0);
+    let (mut commas, mut points, mut thousands, mut numbers) = (0, 0, 0, 0);
     let mut example = None;
     for cell in sample.iter().flatten() {
-        if number(cell, false, gaps).is_some() {
+        if let Some(value) = number(cell, false, gaps) {
+            numbers += usize::from(!value.is_nan());
             points += usize::from(cell.text.contains(&b'.'));
         } else if number(cell, true, gaps).is_some() {
             commas += 1;
             let at = cell.text.iter().position(|&b| b == b',').unwrap_or(0);
-            let whole = cell.text[..at].iter().filter(|b| b.is_ascii_digit()).count();
+            let whole = cell.text[..at].trim_ascii_start().strip_prefix(b"-").unwrap_or(&cell.text[..at]);
             let digits = &cell.text[at + 1..];
-            if (1..=3).contains(&whole) && digits.len() == 3 && digits.iter().all(u8::is_ascii_digit) {
+            let all_digits = |text: &[u8]| text.iter().all(u8::is_ascii_digit);
+            let (short, zero) = ((1..=3).contains(&whole.len()), whole.starts_with(b"0"));
+            if short && !zero && all_digits(whole) && digits.len() == 3 && all_digits(digits) {
                 thousands += 1;
                 example.get_or_insert_with(|| shown(&cell.text));
             }
         }
     }
-    Decimals { comma: commas > points, thousands: example.filter(|_| thousands == commas) }
+    let are_usual = commas > 2 && points == 0 && 2 * commas >= numbers;
+    Decimals { comma: commas > points, are_usual, thousands: example.filter(|_| thousands == commas) }
 }
 
 /// Rows above the table: a title is one cell, and not a number. Where rows have two cells, and for a row of several, the
@@ -232,7 +242,7 @@ fn above(sample: &Sample<'_>, decimal_comma: bool, gaps: &Gaps) -> usize {
     };
     let n = sample.iter().take_while(|row| row.len() < usual || is_title(row)).count();
     let Some(below) = sample.get(n) else { return 0 };
-    let sure = usual > 2 && sample[..n].iter().all(is_title);
+    let sure = usual > 2 && sample[..n].iter().all(is_title) && below.iter().any(is_text);
     if sure || below.iter().all(is_text) { n } else { 0 }
 }
 
@@ -271,7 +281,8 @@ fn has_header(sample: &Sample<'_>, decimal_comma: bool, gaps: &Gaps) -> bool {
                 heads.push(number);
                 next.extend(value(&second[j]).filter(|v| !v.is_nan()));
                 // One other value says little of the range.
-                let range = if below.len() < 3 { (high - low).max(high.abs().max(low.abs())) } else { high - low };
+                let range =
+                    if below.len() < 3 { (high - low).max(high.abs().max(low.abs())) } else { high - low };
                 alike += usize::from((low - range..=high + range).contains(&number));
                 quoted &= head.quoted && !second[j].quoted;
             }
@@ -302,4 +313,222 @@ fn is_short(sample: &Sample<'_>) -> bool {
         && rest.iter().all(|row| row.len() == header.len() + 1)
         && labels.len() == rest.len()
         && rest.iter().any(|row| row.last().is_some_and(|cell| !cell.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Delimiter, Format, Input, Note, Pattern, ReadOptions, Table, csv, read};
+    use proptest::prelude::*;
+
+    fn table(text: &str) -> Table {
+        csv::read(text.as_bytes()).expect("a table")
+    }
+
+    fn rewritten(table: &Table) -> Vec<u8> {
+        let mut out = Vec::new();
+        table.write_filled(table.dataset().values(), Format::CSV, &mut out).expect("memory takes all");
+        out
+    }
+
+    /// What is assumed of a text, and how many rows it has then.
+    #[track_caller]
+    fn check(text: &str, n_rows: usize, notes: &[Note]) {
+        let found = table(text);
+        assert_eq!((found.n_rows(), found.notes()), (n_rows, notes), "{text}");
+        assert_eq!(rewritten(&found), text.as_bytes());
+    }
+
+    const ROWS: &str = "2.5,11,3\n4.25,12,1\n3.5,17,2\n";
+
+    #[test]
+    fn a_first_row_like_the_others_is_a_row() {
+        check(ROWS, 3, &[Note::NoHeader]);
+        assert_eq!(table(ROWS).column_names(), ["x1", "x2", "x3"]);
+        check(&format!(",{ROWS}").replacen("2.5,", "", 1), 3, &[Note::NoHeader]);
+        check("5.1,3.5,a\n4.9,3.0,a\n4.7,3.2,b\n", 3, &[Note::NoHeader]);
+        check("1,2,3\n4,5,6\n7,8,9\n", 3, &[Note::NoHeader]);
+        check("1,2\n3,4\n", 2, &[Note::NoHeader]);
+    }
+
+    #[test]
+    fn names_are_names_even_if_they_are_numbers() {
+        check(&format!("a,b,c\n{ROWS}"), 3, &[]);
+        // Numbers that count, years, what pandas writes, quotes, and numbers unlike those below.
+        check(&format!("1,2,3\n{ROWS}"), 3, &[Note::NumericHeader]);
+        check(&format!("2001,2004,2010\n{ROWS}"), 3, &[Note::NumericHeader]);
+        check("country,2010,2011\nA,5.5,6\nB,7,8\n", 2, &[]);
+        check(",0,1,2\n0,2.5,11,3\n1,4.25,12,1\n", 2, &[Note::NumericHeader]);
+        check(&format!("\"4\",\"12\",\"3\"\n{ROWS}"), 3, &[Note::NumericHeader]);
+        check(&format!("1001,2017,3055\n{ROWS}"), 3, &[Note::NumericHeader]);
+        check("Na,K\n1,2\n3,4\n", 2, &[]);
+    }
+
+    #[test]
+    fn an_option_decides_about_the_header() {
+        let with = |text: &str, header| {
+            let options = ReadOptions { header: Some(header), ..Default::default() };
+            read(Input::Stream(text.as_bytes()), Format::CSV, &options).expect("a table")
+        };
+        assert_eq!(with(ROWS, true).column_names(), ["2.5", "11", "3"]);
+        let text = format!("1,2,3\n{ROWS}");
+        assert_eq!((with(&text, false).n_rows(), with(&text, false).notes().len()), (4, 0));
+        let named = ReadOptions { header: Some(false), ..Default::default() };
+        let text = format!("a,b,c\n{ROWS}");
+        // A name is text among numbers then.
+        assert!(read(Input::Stream(text.as_bytes()), Format::CSV, &named).is_err());
+    }
+
+    #[test]
+    fn delimiters_and_decimals_are_those_of_the_text() {
+        let said = |delimiter, decimal_comma| Note::Delimiter { delimiter, decimal_comma };
+        let of = Delimiter::Character;
+        check("a;b\n1,5;2\n2,5;3,25\n", 2, &[said(of(b';'), true)]);
+        check("a;b\n1.5;2\n2.5;3.25\n", 2, &[said(of(b';'), false)]);
+        check("a\tb\n1\t2\n2\t3\n", 2, &[said(of(b'\t'), false)]);
+        check("a|b\n1|2\n2|3\n", 2, &[said(of(b'|'), false)]);
+        check("1,5;2,5\n2,25;3,5\n2;3\n", 3, &[said(of(b';'), true), Note::NoHeader]);
+        check("  a   b\n 1.5  NA\n\n 2 \t 3.25  \n", 2, &[said(Delimiter::Blanks, false)]);
+        check("\"a b\" c\n1 2\n2 3\n", 2, &[said(Delimiter::Blanks, false)]);
+        // Between commas decimal commas stand in quotes.
+        check("a,b\n\"1,5\",2\n\"2,25\",3\n\"2,5\",1\n", 3, &[said(Delimiter::COMMA, true)]);
+        check("a,b\nx,2\n\"4,5\",3\n,1\n", 3, &[]);
+        // Other characters in text are text.
+        check("a,b\nx;y,2\nz;w,3\n", 2, &[]);
+        check("city,b\nNew York,2\nLos Angeles,3\n", 2, &[]);
+        let thousands = table("a;b\n1,234;5\n2,345;6\n");
+        assert!(matches!(&thousands.notes()[1], Note::Thousands { text } if text == "1,234"));
+        assert!(thousands.notes()[1].is_warning());
+        assert_eq!(table("a;b\n0,234;5\n2,345;6\n").notes().len(), 1);
+    }
+
+    #[test]
+    fn a_filled_cell_is_written_like_the_others() {
+        let fill = |text: &str| {
+            let found = table(text);
+            let values = crate::Matrix::from_fn(found.n_rows(), 2, |i, j| {
+                let value = found.dataset().row(i)[j];
+                if value.is_nan() { 0.25 } else { value }
+            });
+            let mut out = Vec::new();
+            found.write_filled(&values, Format::CSV, &mut out).expect("memory takes all");
+            String::from_utf8(out).expect("UTF-8")
+        };
+        assert_eq!(fill("a;b\n1,5;\n2,5;3\n"), "a;b\n1,5;0,25\n2,5;3\n");
+        let quoted = "a,b\n\"1,5\",3\n\"2,5\",3\n\"2,5\",";
+        assert_eq!(fill(&format!("{quoted}\n")), format!("{quoted}\"0,25\"\n"));
+        assert_eq!(fill("a  b\n1.5  NA\n2.5  3\n"), "a  b\n1.5  0.25\n2.5  3\n");
+        assert_eq!(fill("1.5,\n2.5,3\n2,4\n"), "1.5,0.25\n2.5,3\n2,4\n");
+    }
+
+    #[test]
+    fn what_stands_above_the_table_is_not_part_of_it() {
+        let above = |n_lines, text: &str| Note::Above { n_lines, text: text.to_owned() };
+        let body = format!("a,b,c\n{ROWS}");
+        check(&format!("Table 1,,\n\n{body}"), 3, &[above(1, "Table 1")]);
+        check(&format!("Table 1\nfrom 2020\n{body}"), 3, &[above(2, "Table 1")]);
+        check(&format!("# by X, on a day\n{body}"), 3, &[above(1, "# by X")]);
+        check("Title\na,b\n1,2\n3,4\n", 2, &[above(1, "Title")]);
+        // One column of decimal commas, a column without a name, and a slip are no titles.
+        assert!(csv::read("x\n1,5\n2,5\n".as_bytes()).is_err());
+        check(",b\nr,2\ns,4\n", 2, &[]);
+        assert!(csv::read("x,y\n1,2,3,4\n5,6,7,8\n".as_bytes()).is_err());
+        let options = ReadOptions { skip: Some(0), ..Default::default() };
+        assert!(read(Input::Stream("Title,,\na,b,c\n1,2,3\n".as_bytes()), Format::CSV, &options).is_err());
+    }
+
+    #[test]
+    fn row_names_as_r_writes_them() {
+        check("\"a\",\"b\"\n\"r1\",1,2\n\"r2\",3,4\n", 2, &[Note::ShortHeader]);
+        assert_eq!(table("a,b\nr1,1,2\nr2,3,4\n").column_names(), ["", "a", "b"]);
+        // A delimiter too many is a slip.
+        assert!(csv::read("a,b\n1,2,\n3,4,\n".as_bytes()).is_err());
+    }
+
+    #[test]
+    fn numbers_that_label_rows_are_named() {
+        let rows = |f: &dyn Fn(usize) -> String| -> String { (0..12).map(|i| f(i) + "\n").collect() };
+        let found = |text: &str| match table(text).identifiers() {
+            Some(Note::Identifiers { columns }) => columns,
+            _ => Vec::new(),
+        };
+        let text = rows(&|i| {
+            format!("{:05},{},{},{},{}", 37 * i % 50, 20_240_101 + i, i + 1, 3 * i * i + 7, i * 5 % 7)
+        });
+        let named = |name: &str, pattern| (name.to_owned(), pattern);
+        assert_eq!(
+            found(&format!("zip,day,row,id,x\n{text}")),
+            [
+                named("zip", Pattern::LeadingZeros),
+                named("day", Pattern::Dates),
+                named("row", Pattern::RowNumbers),
+                named("id", Pattern::Ascending),
+            ]
+        );
+        // Measurements: decimals, zeros, counts, a gap, a month 13.
+        let text = rows(&|i| {
+            format!(
+                "{}.5,0.{i},{},{},{}",
+                i,
+                i * 5 % 7,
+                if i == 3 { String::new() } else { i.to_string() },
+                20_241_301 + i
+            )
+        });
+        assert_eq!(found(&format!("a,b,c,d,e\n{text}")), [named("e", Pattern::Ascending)]);
+        // Who asks for a column knows it.
+        let choice = super::super::ColumnChoice {
+            columns: super::super::Columns::Listed(vec!["row".to_owned()]),
+            ..Default::default()
+        };
+        let options = ReadOptions { choice, ..Default::default() };
+        let text = format!("row\n{}", rows(&|i| (i + 1).to_string()));
+        let asked = read(Input::Stream(text.as_bytes()), Format::CSV, &options).expect("a table");
+        assert_eq!(asked.identifiers(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_delimiter_decimal_sign_and_header_is_recognized(
+            cells in prop::collection::vec(prop::option::weighted(0.9, 1000_u32..2000), 8..40),
+            n_columns in 2..5_usize,
+            delimiter in prop::sample::select(vec![",", ";", "\t", "|", "   "]),
+            comma: bool,
+            header: bool,
+            title: bool,
+            line_end in prop::sample::select(vec!["\n", "\r\n"]),
+        ) {
+            let comma = comma && delimiter != ",";
+            let title = title && header && n_columns > 2 && delimiter != "   ";
+            // The range of every column is known: the first two rows below the first span it.
+            let mut rows: Vec<Vec<Option<u32>>> = cells.chunks_exact(n_columns).map(<[_]>::to_vec).collect();
+            rows[0][0] = Some(1234);
+            rows.splice(1..1, [vec![Some(1025); n_columns], vec![Some(1975); n_columns]]);
+            let gap = if delimiter == "   " { "NA" } else { "" };
+            let cell = |cell: &Option<u32>| cell.map_or(gap.to_owned(), |v| {
+                format!("{}{}{:02}", v / 100, if comma { "," } else { "." }, v % 100)
+            });
+            let mut text = String::new();
+            if title {
+                text += &format!("A title{}{line_end}", delimiter.repeat(n_columns - 1));
+            }
+            if header {
+                let names: Vec<String> = (0..n_columns).map(|j| format!("name{j}")).collect();
+                text += &(names.join(delimiter) + line_end);
+            }
+            for row in &rows {
+                text += &(row.iter().map(cell).collect::<Vec<_>>().join(delimiter) + line_end);
+            }
+            let found = table(&text);
+            prop_assert_eq!((found.n_rows(), found.n_columns()), (rows.len(), n_columns));
+            let name = if header { "name0" } else { "x1" };
+            prop_assert_eq!(&found.column_names()[0], name);
+            for (i, row) in rows.iter().enumerate() {
+                for (j, value) in row.iter().enumerate() {
+                    let value = value.map_or(f64::NAN, |v| format!("{}.{:02}", v / 100, v % 100).parse().expect("a number"));
+                    prop_assert_eq!(found.dataset().row(i)[j].to_bits() == value.to_bits(), true);
+                }
+            }
+            prop_assert_eq!(rewritten(&found), text.as_bytes());
+        }
+    }
 }

@@ -192,20 +192,6 @@ pub enum Error {
         /// Whether the format can hold the column if the model leaves it out.
         excludable: bool,
     },
-    /// Text that a format of UTF-8 text cannot hold.
-    #[error(
-        "{place}, column `{column}`: `{text}` is not UTF-8, which {format} needs; save the file as UTF-8, or write .csv"
-    )]
-    TextNotUtf8 {
-        /// The row.
-        place: Place,
-        /// Name of the column.
-        column: String,
-        /// What it says, bytes that are not UTF-8 replaced.
-        text: String,
-        /// The format to be written.
-        format: &'static str,
-    },
     /// A separator that cannot be distinguished from the text.
     #[error(
         "cells cannot be separated by {delimiter}; give one ASCII character that is neither a quote nor a line end, such as `;`"
@@ -229,7 +215,9 @@ pub enum Error {
         name: String,
     },
     /// Bytes that are no text in an encoding.
-    #[error("is not {name} text: byte {at}, after `{text}`, is not of a character; save the file as UTF-8, or name its encoding")]
+    #[error(
+        "is not {name} text: byte {at}, after `{text}`, is not of a character; save the file as UTF-8, or name its encoding"
+    )]
     NotInEncoding {
         /// The encoding.
         name: &'static str,
@@ -247,20 +235,12 @@ pub enum Error {
         known: Vec<String>,
     },
     /// A format that is read and not written.
-    #[error("{format} is read and not written; write .csv, which spreadsheet programs open, or another format")]
+    #[error(
+        "{format} is read and not written; write .csv, which spreadsheet programs open, or another format"
+    )]
     NotWritten {
         /// The format.
         format: &'static str,
-    },
-    /// A name that is not UTF-8.
-    #[error("{place}: the name of column {column}, `{text}`, is not UTF-8; save the file as UTF-8")]
-    NotUtf8 {
-        /// Where.
-        place: String,
-        /// The column, counted from 1.
-        column: usize,
-        /// What it says, bytes that are not UTF-8 replaced.
-        text: String,
     },
     /// A column that was asked for and is not there.
     #[error("there is no column `{name}`; there are {}", list(.known))]
@@ -633,7 +613,8 @@ impl Error {
             Self::NoNumericColumn { .. } => vec![Remedy::Delimiter(None), Remedy::DecimalComma],
             Self::TextAmongNumbers { text, column, .. } => {
                 // 1,5 is a number where decimals are written so.
-                let comma = text.replacen(',', ".", 1).parse::<f64>().is_ok().then_some(Remedy::DecimalComma);
+                let is_decimal = text.contains(',') && text.replacen(',', ".", 1).parse::<f64>().is_ok();
+                let comma = is_decimal.then_some(Remedy::DecimalComma);
                 let gap = (!is_cut(text)).then(|| Remedy::Gaps(text.clone()));
                 comma.into_iter().chain(gap).chain([Remedy::Exclude(column.clone())]).collect()
             }

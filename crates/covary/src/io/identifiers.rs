@@ -1,8 +1,8 @@
 //! Columns of numbers that label their rows.
 
+use super::Table;
 use super::note::{Note, Pattern};
 use super::table::Body;
-use super::Table;
 
 /// Rows whose text is looked at for leading zeros.
 const LOOKED_AT: usize = 1000;
@@ -43,12 +43,16 @@ impl Table {
         let data = self.dataset();
         let (n, value) = (data.n_rows(), |i: usize| data.row(i)[column]);
         let mut observed = (0..n).map(value).filter(|v| !v.is_nan());
-        if n >= FEWEST_DATES && observed.clone().take(FEWEST_DATES).count() == FEWEST_DATES && observed.all(is_date) {
+        if n >= FEWEST_DATES
+            && observed.clone().take(FEWEST_DATES).count() == FEWEST_DATES
+            && observed.all(is_date)
+        {
             return Some(Pattern::Dates);
         }
         let first = value(0);
         let numbered = || (first == 0.0 || first == 1.0) && (1..n).all(|i| value(i) == first + i as f64);
-        let ascends = || first.fract() == 0.0 && (1..n).all(|i| value(i).fract() == 0.0 && value(i) > value(i - 1));
+        let ascends =
+            || first.fract() == 0.0 && (1..n).all(|i| value(i).fract() == 0.0 && value(i) > value(i - 1));
         match n {
             FEWEST_NUMBERED.. if numbered() => Some(Pattern::RowNumbers),
             FEWEST_ASCENDING.. if ascends() => Some(Pattern::Ascending),
@@ -76,8 +80,9 @@ impl Table {
                 cell.iter().all(u8::is_ascii_digit)
             });
         }
-        let alive: Vec<bool> =
-            (0..data.n_columns()).map(|k| columns.iter().any(|c| c.0 == k) && seen[k] >= FEWEST_PADDED).collect();
+        let alive: Vec<bool> = (0..data.n_columns())
+            .map(|k| columns.iter().any(|c| c.0 == k) && seen[k] >= FEWEST_PADDED)
+            .collect();
         padded.iter().zip(alive).map(|(&padded, alive)| padded && alive).collect()
     }
 }

@@ -13,11 +13,11 @@ mod format;
 mod gaps;
 mod identifiers;
 pub mod model_file;
+mod note;
 #[cfg(feature = "npy")]
 mod npy;
 #[cfg(feature = "npy")]
 mod npz;
-mod note;
 mod sheet;
 #[cfg(feature = "xlsx")]
 mod spreadsheet;

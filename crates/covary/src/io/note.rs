@@ -115,7 +115,9 @@ impl fmt::Display for Note {
                 f,
                 "`{text}` is read with a decimal comma, not with a separator of thousands: remove the commas if they are such"
             ),
-            Self::Above { n_lines: 1, text } => write!(f, "the line above the table is not part of it: `{text}`"),
+            Self::Above { n_lines: 1, text } => {
+                write!(f, "the line above the table is not part of it: `{text}`")
+            }
             Self::Above { n_lines, text } => {
                 write!(f, "{n_lines} lines above the table are not part of it: `{text}`, …")
             }
@@ -134,8 +136,10 @@ impl fmt::Display for Note {
                 write!(f, "worksheet `{name}` is read, and not {}", others.join(", "))
             }
             Self::Identifiers { columns } => {
-                let said: Vec<String> = columns.iter().map(|(name, why)| format!("`{name}` ({why})")).collect();
-                let (verb, them) = if said.len() == 1 { ("looks", "it labels") } else { ("look", "they label") };
+                let said: Vec<String> =
+                    columns.iter().map(|(name, why)| format!("`{name}` ({why})")).collect();
+                let (verb, them) =
+                    if said.len() == 1 { ("looks", "it labels") } else { ("look", "they label") };
                 write!(
                     f,
                     "{} {verb} like identifiers or dates and not like measurements, and would be modeled; set aside what labels the rows, if {them} them",

@@ -21,11 +21,7 @@ const WIDEST: usize = 1 << 14;
 const LONGEST: u64 = 1 << 20;
 
 /// Reads a worksheet.
-pub(super) fn read<R: Read>(
-    input: Input<R>,
-    format: Format,
-    options: &ReadOptions,
-) -> Result<Table, Error> {
+pub(super) fn read<R: Read>(input: Input<R>, format: Format, options: &ReadOptions) -> Result<Table, Error> {
     let bytes = super::bytes(input, format.gzip, options.max_memory)?;
     let kind = format.layout.name();
     let (text, note) = guarded(kind, || {

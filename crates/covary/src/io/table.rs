@@ -1,8 +1,6 @@
 #[cfg(feature = "arrow")]
 use super::columnar;
 use super::csv;
-#[cfg(feature = "arrow")]
-use super::error::Place;
 use super::sheet::{Cells, Sheet};
 use super::transposed::Upright;
 use super::{Error, Format, Note};
@@ -171,15 +169,6 @@ impl Table {
         match &self.body {
             Body::Text(text) => text.decimal_comma(),
             _ => false,
-        }
-    }
-
-    /// Where a row is, for people.
-    #[cfg(feature = "arrow")]
-    pub(super) fn place(&self, row: usize) -> Place {
-        match &self.body {
-            Body::Text(text) => text.place(row),
-            _ => Place { row: row + 1, line: None },
         }
     }
 

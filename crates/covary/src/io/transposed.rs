@@ -2,9 +2,7 @@
 
 use super::columns::{Role, check_names};
 use super::table::Body;
-use super::{
-    ColumnChoice, ColumnKind, Error, Format, Input, ReadOptions, Rounding, Table, columns_named,
-};
+use super::{ColumnChoice, ColumnKind, Error, Format, Input, ReadOptions, Rounding, Table, columns_named};
 use crate::{Dataset, Matrix};
 use std::borrow::Cow;
 use std::io::{Read, Write};
@@ -17,11 +15,7 @@ pub(super) struct Upright {
 }
 
 /// Reads a file and turns it.
-pub(super) fn read<R: Read>(
-    input: Input<R>,
-    format: Format,
-    options: &ReadOptions,
-) -> Result<Table, Error> {
+pub(super) fn read<R: Read>(input: Input<R>, format: Format, options: &ReadOptions) -> Result<Table, Error> {
     let ColumnChoice { columns, exclude, id } = options.choice.clone();
     let choice = ColumnChoice { id, ..ColumnChoice::default() };
     let upright =

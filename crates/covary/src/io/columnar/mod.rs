@@ -465,12 +465,7 @@ impl<'a> Writable<'a> {
                     let mut texts = StringBuilder::new();
                     for i in rows {
                         let cell = table.cell(i, *column);
-                        let text = str::from_utf8(&cell).map_err(|_| Error::TextNotUtf8 {
-                            place: table.place(i),
-                            column: self.field.name().clone(),
-                            text: shown(&cell),
-                            format,
-                        })?;
+                        let text = String::from_utf8_lossy(&cell);
                         texts.append_option((!text.is_empty()).then_some(text));
                     }
                     Arc::new(texts.finish())
