@@ -538,7 +538,7 @@ pub enum Remedy {
     DecimalPoint,
     /// Whether the first line names the columns.
     Header(bool),
-    /// How many lines stand above the table.
+    /// How many lines precede the table.
     Skip,
     /// The encoding of the text.
     Encoding,

@@ -115,7 +115,7 @@ fn a_wrong_call_is_exit_2() {
         "give one of spectral, newton, cm, fixed-point, em, student-t, full-covariance, structured, mean-field, evidence, gibbs",
     );
     check_fails(&["-", "--delimiter", "ab"], SMALL, 2, "give one character");
-    check_fails(&["-", "--format", "xlsx"], SMALL, 2, "--format: format `xlsx` is not known");
+    check_fails(&["-", "--format", "docx"], SMALL, 2, "--format: format `docx` is not known");
     check_fails(&["-", "--json"], SMALL, 2, "--json takes standard output");
     check_fails(&["-", "--draws", "3"], SMALL, 2, "--output");
     check_fails(

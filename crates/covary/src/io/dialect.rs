@@ -1,5 +1,5 @@
 //! How a text table is written, as far as nobody has said it: what separates its cells, how decimals are written, which
-//! lines stand above the table, and whether the first line of the table names the columns. All of it is judged by the
+//! lines precede the table, and whether the first line of the table names the columns. All of it is judged by the
 //! first rows; what was assumed is said ([`Note`]), and an option decides each.
 
 use super::csv::number_of;
