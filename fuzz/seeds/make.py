@@ -7,6 +7,7 @@ import gzip
 import io
 import pathlib
 import shutil
+import zipfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +22,7 @@ def seed(target, name, content):
     (folder / name).write_bytes(content)
 
 
-for target in ["csv", "gzip", "npy", "npz", "parquet", "arrow", "model_file"]:
+for target in ["csv", "gzip", "npy", "npz", "parquet", "arrow", "xlsx", "ods", "model_file"]:
     shutil.rmtree(here / target, ignore_errors=True)
 
 texts = {
@@ -31,7 +32,13 @@ texts = {
     "chosen": (b"\x06\0", b"\xef\xbb\xbfx,y,z\r1,a,-.5e-3\r\r2,b,nan\r"),
     "comma": (b"\0\x03", b"x;y\n1,5;2\n;0,25\n"),
     "tabs": (b"\0\x08", b"x\ty\n1\t2\n3\t\n"),
-    "spaces": (b"\x10\x06", b"x y\n1 -99\n0 2\n"),
+    "spaces": (b"\x10\x04", b"x y\n1 -99\n0 2\n"),
+    "blanks": (b"\0\x20", b" x  y\n1 \t NA\n 0 2\n"),
+    "european": (b"\0\x10", b"Title;;\nx;y;z\n1,5;2;\n;0,25;3\n"),
+    "headerless": (b"\0\x10", b"1.5,2,a\n2.5,,a\n3,4,b\n"),
+    "utf16": (b"\0\x10", "\ufeffx\ty\r\n1,5\t2\r\n2\t\r\n".encode("utf-16-le")),
+    "latin": (b"\0\x10", "größe,x\né,1\n,2\n".encode("latin-1")),
+    "turned": (b"\0\x90", b"gene,s1,s2\ng1,1,2\ng2,,3\n"),
 }
 for name, (options, text) in texts.items():
     seed("csv", name, options + text)
@@ -75,6 +82,28 @@ for name, each in tables.items():
             with writer(out, each.schema, options=options) as sink:
                 sink.write_table(each, max_chunksize=2)
             seed("arrow", f"{name}_{kind}_{compression}", b"\0" + out.getvalue())
+
+main, office = "http://schemas.openxmlformats.org/", "urn:oasis:names:tc:opendocument:xmlns"
+workbook = {
+    "_rels/.rels": f'<Relationships><Relationship Id="rId1" Type="{main}officeDocument/2006/relationships/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+    "xl/workbook.xml": f'<workbook xmlns="{main}spreadsheetml/2006/main" xmlns:r="{main}officeDocument/2006/relationships"><sheets><sheet name="A" sheetId="1" r:id="rId1"/></sheets></workbook>',
+    "xl/_rels/workbook.xml.rels": f'<Relationships><Relationship Id="rId1" Type="{main}officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+    "xl/sharedStrings.xml": "<sst><si><t>x</t></si><si><t>y</t></si></sst>",
+    "xl/styles.xml": '<styleSheet><cellXfs count="2"><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs></styleSheet>',
+    "xl/worksheets/sheet1.xml": '<worksheet><sheetData><row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1" t="s"><v>1</v></c></row><row r="2"><c r="A2"><v>1.5</v></c><c r="B2" s="1"><v>45000</v></c></row><row r="3"><c r="A3" t="e"><v>#N/A</v></c><c r="B3" t="inlineStr"><is><t>2</t></is></c></row></sheetData></worksheet>',
+}
+document = {
+    "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
+    "META-INF/manifest.xml": "<manifest:manifest/>",
+    "content.xml": f'<office:document-content xmlns:office="{office}:office:1.0" xmlns:table="{office}:table:1.0" xmlns:text="{office}:text:1.0"><office:body><office:spreadsheet><table:table table:name="A"><table:table-row><table:table-cell office:value-type="string"><text:p>x</text:p></table:table-cell><table:table-cell office:value-type="string" table:number-columns-repeated="1"><text:p>y</text:p></table:table-cell></table:table-row><table:table-row table:number-rows-repeated="3"><table:table-cell office:value-type="float" office:value="1.5"/><table:table-cell office:value-type="date" office:date-value="2024-01-02"/></table:table-row></table:table></office:spreadsheet></office:body></office:document-content>',
+}
+for kind, parts in [("xlsx", workbook), ("ods", document)]:
+    seed(kind, "parts", b"".join(f"{name}\0{text}\0".encode() for name, text in parts.items()))
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in parts.items():
+            archive.writestr(zipfile.ZipInfo(name), text)
+    seed(kind, "whole", out.getvalue())
 
 for file in (golden / "model_files").glob("*.covary"):
     seed("model_file", file.stem, file.read_bytes())

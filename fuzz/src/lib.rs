@@ -1,12 +1,24 @@
 //! What every reader of tables is held to, whatever the bytes.
 
 use covary::Matrix;
-use covary::io::{self, ColumnChoice, Columns, Format, Input, Layout, ReadOptions, Table};
+use covary::io::{self, ColumnChoice, Columns, Delimiter, Format, Input, Layout, ReadOptions, Table};
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 /// A number that no option below declares a gap, exact in every type of float.
 const FILL: f64 = 0.625;
+
+/// Options that leave nothing of a text to be recognized: filled, it might be taken for another.
+pub fn as_said() -> ReadOptions {
+    ReadOptions {
+        delimiter: Some(Delimiter::COMMA),
+        decimal_comma: Some(false),
+        header: Some(true),
+        skip: Some(0),
+        ..ReadOptions::default()
+    }
+}
 
 /// Options from one byte, so that the fuzzer finds the ways through them.
 pub fn options(byte: u8) -> ReadOptions {
@@ -20,7 +32,7 @@ pub fn options(byte: u8) -> ReadOptions {
     let id = if byte & 8 == 0 { Vec::new() } else { words(&["1"]) };
     let gaps = if byte & 16 == 0 { Vec::new() } else { words(&["-99", "?", "0"]) };
     let array = (byte & 32 != 0).then(|| "a".to_owned());
-    ReadOptions { choice: ColumnChoice { columns, exclude, id }, gaps, array, ..ReadOptions::default() }
+    ReadOptions { choice: ColumnChoice { columns, exclude, id }, gaps, array, ..as_said() }
 }
 
 /// Reads a table and, if it is one, holds it to what always holds.
@@ -70,6 +82,23 @@ pub fn check(bytes: &[u8], format: Format, options: &ReadOptions) -> Option<Tabl
 pub fn write(table: &Table, values: &Matrix, format: Format) -> Result<Vec<u8>, io::Error> {
     let mut out = Vec::new();
     table.write_filled(values, format, &mut out).map(|_| out)
+}
+
+/// A workbook as it is, or one of parts that stand behind each other in the bytes, `name NUL content NUL`, so that the fuzzer
+/// gets behind checksums and compression.
+pub fn archived(bytes: &[u8]) -> Vec<u8> {
+    if bytes.starts_with(b"PK") {
+        return bytes.to_vec();
+    }
+    let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let mut parts = bytes.split(|&b| b == 0);
+    while let (Some(name), Some(part)) = (parts.next(), parts.next()) {
+        let stored = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+        if archive.start_file(String::from_utf8_lossy(name), stored).is_ok() {
+            let _ = archive.write_all(part);
+        }
+    }
+    archive.finish().map(std::io::Cursor::into_inner).unwrap_or_default()
 }
 
 /// Runs a target whose reader contains the panics of its decoder: libFuzzer would count them, being

@@ -4,6 +4,7 @@ use crate::views::{ViewArg, view};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use covary::family::{Components, Family};
+use covary::io::Delimiter;
 use covary::model::Rotation;
 use std::path::PathBuf;
 
@@ -63,8 +64,8 @@ pub(crate) struct Target {
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct Reading {
-    /// Format of DATA: csv, tsv, parquet, arrow, npy, npz, csv.gz or tsv.gz. If not given, by
-    /// its name; csv otherwise.
+    /// Format of DATA: csv, tsv, parquet, arrow, npy, npz, xlsx, ods, csv.gz or tsv.gz. If not
+    /// given, by its name; csv otherwise.
     #[arg(long, verbatim_doc_comment, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
 
@@ -79,13 +80,49 @@ pub(crate) struct Reading {
     )]
     pub(crate) gaps: Vec<String>,
 
-    /// What separates the cells of a text table, such as `;` or `tab`.
-    #[arg(long, verbatim_doc_comment, value_name = "CHAR", value_parser = delimiter)]
-    pub(crate) delimiter: Option<u8>,
+    /// What separates the cells of a text table: a character such as `;`, `tab`, or `blanks` for
+    /// any number of spaces and tabs. If not given, what the text shows.
+    #[arg(long, verbatim_doc_comment, value_name = "CHAR|tab|blanks", value_parser = delimiter)]
+    pub(crate) delimiter: Option<Delimiter>,
 
-    /// Numbers of a text table are written 1,5; cells are then separated by `;`.
+    /// Whether numbers of a text table are written 1,5. If not given, what the text shows.
+    #[arg(
+        long,
+        verbatim_doc_comment,
+        value_name = "true|false",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        hide_possible_values = true
+    )]
+    pub(crate) decimal_comma: Option<bool>,
+
+    /// The first line of the table names the columns, even if it holds numbers.
+    #[arg(long, verbatim_doc_comment, conflicts_with = "no_header")]
+    pub(crate) header: bool,
+
+    /// The first line of the table is a row like the others; columns are called x1, x2, …
     #[arg(long, verbatim_doc_comment)]
-    pub(crate) decimal_comma: bool,
+    pub(crate) no_header: bool,
+
+    /// Lines above the table that are not part of it, such as a title; blank lines are not
+    /// counted. If not given, as many as are not like the table.
+    #[arg(long, verbatim_doc_comment, value_name = "N")]
+    pub(crate) skip: Option<usize>,
+
+    /// Encoding of a text table, such as utf-16le or windows-1252. If not given: UTF-8, UTF-16
+    /// where the beginning shows it, and windows-1252 (Latin-1) where the text is not UTF-8.
+    #[arg(long, verbatim_doc_comment, value_name = "NAME")]
+    pub(crate) encoding: Option<String>,
+
+    /// Which worksheet of an .xlsx or .ods file, by name or number from 1; the first if not given.
+    #[arg(long, verbatim_doc_comment, value_name = "NAME|N")]
+    pub(crate) sheet: Option<String>,
+
+    /// The columns of the file are the rows of the table, as in genes × samples. Its first column
+    /// that is not of numbers, or that of --id, has the names. Imputed, the table leaves as it came.
+    #[arg(long, verbatim_doc_comment)]
+    pub(crate) transpose: bool,
 
     /// Which array of an .npz file.
     #[arg(long, verbatim_doc_comment, value_name = "NAME")]
@@ -305,10 +342,11 @@ pub(crate) fn at_least_one(s: &str) -> Result<usize, String> {
     }
 }
 
-fn delimiter(s: &str) -> Result<u8, String> {
+fn delimiter(s: &str) -> Result<Delimiter, String> {
     match s.as_bytes() {
-        [byte] => Ok(*byte),
-        b"tab" | b"\\t" => Ok(b'\t'),
-        _ => Err("give one character, such as `;`, or `tab`".to_owned()),
+        [byte] => Ok(Delimiter::Character(*byte)),
+        b"tab" | b"\\t" => Ok(Delimiter::Character(b'\t')),
+        b"blanks" => Ok(Delimiter::Blanks),
+        _ => Err("give one character, such as `;`, or `tab` or `blanks`".to_owned()),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::args::Wild;
 use crate::console::{Console, count, names};
-use crate::failure::Failure;
+use crate::failure::{Failure, note_words};
 use crate::input::Source;
 use covary::Dataset;
 use covary::data::{Ledger, Oddity, WildCell};
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 pub(crate) fn tell(console: Console, source: &Source) -> Ledger {
     let (table, data) = (&source.table, source.table.dataset());
     let ledger = Ledger::of(data);
+    tell_notes(console, source);
     let cells = (ledger.n_rows * ledger.n_columns) as f64;
     console.say(&format!(
         "{}: {}, {} of numbers, {} ({:.1} %)",
@@ -44,9 +45,6 @@ pub(crate) fn tell(console: Console, source: &Source) -> Ledger {
     }
     if table.n_blank_lines() > 0 {
         console.say(&format!("passed over: {}", count(table.n_blank_lines(), "blank line")));
-    }
-    if table.column_names().iter().all(|n| n.parse::<f64>().is_ok()) {
-        console.warn("the first line holds only numbers and was read as the names of the columns");
     }
     for oddity in ledger.oddities(data) {
         // What cannot be modeled is spoken of where it is set aside.
@@ -97,6 +95,14 @@ pub(crate) fn far_as_json(source: &Source, cells: &[FarCell]) -> Value {
     cells.iter().map(one).collect()
 }
 
+/// Says what was assumed of the file, and which option decides otherwise.
+pub(crate) fn tell_notes(console: Console, source: &Source) {
+    for note in source.table.notes() {
+        let words = note_words(note);
+        if note.is_warning() { console.warn(&words) } else { console.say(&words) }
+    }
+}
+
 /// The columns kept aside, each with why.
 fn aside(table: &Table) -> Vec<String> {
     let names = table.column_names();
@@ -132,6 +138,8 @@ pub(crate) fn as_json(source: &Source, ledger: &Ledger) -> Value {
         };
         json!({ "name": table.column_names()[j], "why": why })
     });
+    let identifiers = table.identifiers();
+    let noted = table.notes().iter().filter(|n| n.is_warning()).chain(&identifiers);
     json!({
         "source": source.name,
         "n_rows": ledger.n_rows,
@@ -143,7 +151,8 @@ pub(crate) fn as_json(source: &Source, ledger: &Ledger) -> Value {
         "empty_columns": ledger.empty_columns.iter().map(name).collect::<Vec<_>>(),
         "passed_through": aside.collect::<Vec<_>>(),
         "n_blank_lines": table.n_blank_lines(),
-        "warnings": ledger.oddities(data).map(|o| o.to_string()).collect::<Vec<_>>(),
+        "assumed": table.notes().iter().filter(|n| !n.is_warning()).map(note_words).collect::<Vec<_>>(),
+        "warnings": noted.map(note_words).chain(ledger.oddities(data).map(|o| o.to_string())).collect::<Vec<_>>(),
     })
 }
 

@@ -160,6 +160,11 @@ impl Failure {
     }
 }
 
+/// A note and the flag that decides otherwise.
+pub(crate) fn note_words(note: &covary::io::Note) -> String {
+    with_flags(note, note.remedies().iter().map(flags))
+}
+
 /// A message and the flags that follow its advice.
 fn with_flags(error: &dyn Display, flags: impl Iterator<Item = String>) -> String {
     let flags: Vec<String> = flags.filter(|flag| !flag.is_empty()).collect();
@@ -174,6 +179,13 @@ fn flags(remedy: &Remedy) -> String {
         Remedy::Delimiter(Some(delimiter)) => format!("--delimiter {}", quoted(delimiter)),
         Remedy::Delimiter(None) => "--delimiter CHAR".to_owned(),
         Remedy::DecimalComma => "--decimal-comma".to_owned(),
+        Remedy::DecimalPoint => "--decimal-comma=false".to_owned(),
+        Remedy::Header(true) => "--header".to_owned(),
+        Remedy::Header(false) => "--no-header".to_owned(),
+        Remedy::Skip => "--skip N".to_owned(),
+        Remedy::Encoding => "--encoding NAME".to_owned(),
+        Remedy::Sheet => "--sheet NAME".to_owned(),
+        Remedy::Id(columns) => format!("--id {}", quoted(&columns.join(","))),
         Remedy::Gaps(text) => format!("--gaps {}", quoted(text)),
         Remedy::Exclude(column) => format!("--exclude {}", quoted(column)),
         Remedy::Columns => "--columns COLUMNS".to_owned(),

@@ -12,6 +12,7 @@ use std::path::Path;
 /// A table that was read, and where it came from.
 pub(crate) struct Source {
     pub(crate) name: String,
+    /// In which it leaves if no other is asked for.
     pub(crate) format: Format,
     pub(crate) table: Table,
     /// What means a gap, in columns of every kind.
@@ -81,11 +82,16 @@ impl Reading {
             gaps: self.gaps.clone(),
             delimiter: self.delimiter,
             decimal_comma: self.decimal_comma,
+            header: if self.header { Some(true) } else { self.no_header.then_some(false) },
+            skip: self.skip,
+            encoding: self.encoding.clone(),
+            sheet: self.sheet.clone(),
+            transpose: self.transpose,
             array: self.array.clone(),
             max_memory: Some(self.max_memory.unwrap_or_else(memory::default_limit)),
         };
         let table = io::read(input, format, &options).map_err(failed)?;
-        Ok(Source { name, format, table, gaps: Gaps::new(&self.gaps) })
+        Ok(Source { name, format: format.written(), table, gaps: Gaps::new(&self.gaps) })
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::args::{Fitting, RotationName};
 use crate::checkpoint;
 use crate::console::{Console, Progress, count, names};
-use crate::failure::Failure;
+use crate::failure::{Failure, note_words};
 use crate::input::Source;
 use crate::interrupt;
 use covary::data::{Ledger, MatrixKind};
@@ -283,12 +283,19 @@ pub(crate) fn tell_mapped(console: Console, source: &Source, ledger: &Ledger, ma
         let said: Vec<&str> = single.iter().map(|&j| name(j)).collect();
         console.say(&format!("observed once, so not in the model; gaps stay: {}", names(&said)));
     }
+    let empty: Vec<&str> = ledger.empty_columns.iter().map(|&j| name(j)).collect();
+    if !empty.is_empty() {
+        console.warn(&format!("no value at all, so not in the model; gaps stay: {}", names(&empty)));
+    }
+    if let Some(note) = source.table.identifiers() {
+        console.warn(&note_words(&note));
+    }
 }
 
 /// The columns that can be modeled, which is said.
 pub(crate) fn mapped(console: Console, source: &Source, ledger: &Ledger) -> Result<ColumnMap, Failure> {
     let map =
-        ColumnMap::of_varying(source.table.dataset()).map_err(|e| Failure::of_table(&source.name, e))?;
+        ColumnMap::of_observed(source.table.dataset()).map_err(|e| Failure::of_table(&source.name, e))?;
     tell_mapped(console, source, ledger, &map);
     Ok(map)
 }

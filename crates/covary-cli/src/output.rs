@@ -151,7 +151,14 @@ impl Target {
     /// The format asked for, that of the output's name, or `otherwise`.
     pub(crate) fn format(&self, otherwise: Format) -> Result<Format, Failure> {
         if let Some(word) = &self.output_format {
-            return Format::from_name(word).map_err(|e| Failure::of_format("--output-format", &e));
+            let format = Format::from_name(word).map_err(|e| Failure::of_format("--output-format", &e))?;
+            return match format.layout.is_written() {
+                true => Ok(format),
+                false => Err(Failure::of_format(
+                    "--output-format",
+                    &Error::NotWritten { format: format.layout.name() },
+                )),
+            };
         }
         format_of(self.output.as_deref(), otherwise, "--output-format names another format for it")
     }
@@ -175,14 +182,23 @@ impl Target {
 /// other ending is refused, for it says what the file will not be.
 pub(crate) fn format_of(path: Option<&Path>, otherwise: Format, remedy: &str) -> Result<Format, Failure> {
     let Some(path) = path.filter(|p| !is_pipe(p)) else { return Ok(otherwise) };
-    if let Some(format) = Format::of_file(&path.to_string_lossy()) {
+    let named = Format::of_file(&path.to_string_lossy());
+    if let Some(format) = named.filter(|format| format.layout.is_written()) {
         return Ok(format);
     }
     if path.extension().is_none() || is_device(path) {
         return Ok(otherwise);
     }
-    let known: Vec<String> =
-        Layout::NAMES.iter().flat_map(|(_, words)| *words).map(|word| format!(".{word}")).collect();
+    let known: Vec<String> = Layout::NAMES
+        .iter()
+        .filter(|(layout, _)| layout.is_written())
+        .flat_map(|(_, words)| *words)
+        .map(|word| format!(".{word}"))
+        .collect();
+    if let Some(format) = named {
+        let why = Error::NotWritten { format: format.layout.name() };
+        return Err(Failure::Call(format!("{}: {why}", path.display())));
+    }
     Err(Failure::Call(format!(
         "{}: tables are written as {}, text also with .gz behind it; end the name so, or {remedy}",
         path.display(),

@@ -277,6 +277,10 @@ pub(crate) fn fit(
         let map = if as_is || matrix.is_some() {
             ColumnMap { columns: (0..table.n_columns()).collect(), constants: Vec::new() }
         } else {
+            // An estimator has as many features as the table it was fitted to; `Imputer` sets empty ones aside.
+            if let Some(j) = table.n_observed_by_column().iter().position(|&n| n == 0) {
+                return Err(Error::EmptyColumn { column: table.column_names()[j].clone() });
+            }
             request.column_map(&table)?
         };
         if let Some(start) = start {

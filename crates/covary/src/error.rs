@@ -593,6 +593,18 @@ pub enum Remedy {
     Delimiter(Option<String>),
     /// Decimals that are written with a comma.
     DecimalComma,
+    /// Decimals that are written with a point.
+    DecimalPoint,
+    /// Whether the first line names the columns.
+    Header(bool),
+    /// How many lines precede the table.
+    Skip,
+    /// The encoding of the text.
+    Encoding,
+    /// The name or number of one worksheet of several.
+    Sheet,
+    /// These columns as labels of the rows.
+    Id(Vec<String>),
     /// This text as one that means a gap.
     Gaps(String),
     /// A table without this column.

@@ -59,7 +59,8 @@ Examples:
   covary impute examples/wine_gaps.csv --model fa --components 3 --cells cells.csv -o filled.csv
   covary impute examples/wine_gaps.csv --model wine.covary --draws 5 -o filled.csv"))]
 pub(crate) struct Impute {
-    /// Table to fill: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard input.
+    /// Table to fill: CSV, TSV (.gz too), Excel, ODS, Parquet, Arrow or NumPy; `-` reads standard
+    /// input.
     /// Empty cells, NA, NaN and null are gaps.
     #[arg(verbatim_doc_comment)]
     data: PathBuf,
@@ -362,7 +363,7 @@ impl Impute {
         }
         let left_gaps = ledger.n_gaps - filled.cells().len();
         if left_gaps > 0 {
-            console.warn(&format!("{} left, in columns observed once", count(left_gaps, "gap")));
+            console.warn(&format!("{} left, in columns observed once or never", count(left_gaps, "gap")));
         }
         if !filled.cells().is_empty() {
             console.say(&self.listing(wide, &filled).map_err(failed)?);

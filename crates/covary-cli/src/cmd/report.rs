@@ -2,7 +2,7 @@
 
 use super::said_written;
 use crate::args::{Fitting, Reading, RotationName, Running, Selecting, families, probability, with_families};
-use crate::console::{Console, names};
+use crate::console::Console;
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::{Select, Source};
@@ -126,11 +126,6 @@ impl Report {
         let wide = source.table.dataset();
         let refused = |e| Failure::of_table(&source.name, e);
         let column_map = ColumnMap::of_observed(wide).map_err(refused)?;
-        let empty: Vec<&str> =
-            ledger.empty_columns.iter().map(|&j| wide.column_names()[j].as_str()).collect();
-        if !empty.is_empty() {
-            console.warn(&format!("no value at all, so not in the model; gaps stay: {}", names(&empty)));
-        }
         let narrator = Narrator::new(console, (source, ledger), request, &self.fitting);
         let mut learned = narrator.learn_mapped(&column_map)?;
         let data = column_map.dataset(wide).map_err(refused)?;

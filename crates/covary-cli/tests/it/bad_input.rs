@@ -61,15 +61,21 @@ fn text_tables_that_are_none() {
     bad.refuses("header.csv", b"x,y\n", &["header.csv: has a header of 2 column(s) and no rows"]);
     bad.refuses("twice.csv", b"x,x\n1,2\n", &["twice.csv: columns 1 and 2 are both called `x`"]);
     bad.refuses("nameless.csv", b"x,,\n1,2,3\n", &["columns 2 and 3 have no name", "name them"]);
-    bad.refuses("latin.csv", b"x,gr\xf6\xdfe\n1,2\n", &["the name of column 2", "save the file as UTF-8"]);
-    bad.refuses("wide.csv", b"\xff\xfex\0,\0y\0", &["UTF-16", "UTF-8"]);
-    bad.refuses("hollow.csv", b"x,y\n1,\n2,\n3,\n", &["column `y` has no observed value", "(--exclude 'y')"]);
+    bad.refuses("wide.csv", b"\xff\xfex\0,\0y", &["is not UTF-16LE text: byte 7", "(--encoding NAME)"]);
+    bad.refuses("hollow.csv", b"x,y\n,\n,NA\n,\n", &["column `x` has no observed value"]);
+    bad.refuses(
+        "single.csv",
+        b"x\n1,5\n2,5\n",
+        &["2 cells where the header names 1 column", "(--decimal-comma)"],
+    );
+    bad.refuses("book.xlsx", b"x,y\n1,2\n", &["book.xlsx: is not xlsx", "(--format FORMAT)"]);
+    bad.refuses("book.csv", b"PK\x03\x04", &["a workbook (.xlsx, .ods)", "(--format xlsx)"]);
+    bad.refuses("old.xls", b"\xd0\xcf\x11\xe0", &["an old workbook (.xls): save it as .xlsx"]);
     bad.refuses(
         "words.csv",
         b"x,y\na,b\nc,d\n",
         &["row 1 (line 2), column `x`: `a` is not a number", "(--delimiter CHAR, --decimal-comma)"],
     );
-    bad.refuses("semi.csv", b"x;y\n1;2\n", &["separated by `;`", "(--delimiter ';')"]);
     bad.refuses("columnar.csv", b"PAR1\x15", &["looks like Parquet", "(--format parquet)"]);
     bad.refuses("quote.csv", b"x,it's\n1,2\n3,4\n5,o'\n", &[r"(--gaps 'o'\''', --exclude 'it'\''s')"]);
     bad.fails("impute nowhere.csv -o out.csv", 1, &["nowhere.csv: cannot be read: "]);

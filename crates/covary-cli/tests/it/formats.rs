@@ -1,5 +1,6 @@
 //! The same table in every format gives the same answers, and keeps what it held.
 
+use super::first_tables::{Cell, ods, worksheet, xlsx};
 use super::{folder_with_examples, run_in, succeed};
 use covary::io::{self, Format, Input, ReadOptions};
 use std::fs;
@@ -118,4 +119,161 @@ fn other_separators_and_decimal_commas() {
     fs::write(root.join("bar.txt"), "x|y\n1|2\n2|\n3|6.1\n4|8\n").expect("writable");
     succeed(root, "impute -q bar.txt --delimiter | --components 1 -o bar-filled.txt");
     assert!(fs::read_to_string(root.join("bar-filled.txt")).expect("written").starts_with("x|y\n1|2\n2|"));
+}
+
+#[test]
+fn a_worksheet_is_read_by_name_or_number_and_leaves_as_text() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = folder.path();
+    let word = |text: &str| Cell::Text(text.to_owned());
+    let other = vec![
+        vec![Cell::Empty, word("x"), word("a, b")],
+        vec![Cell::Empty, Cell::Number(1.0), Cell::Number(0.1)],
+        vec![Cell::Empty, Cell::Number(2.5), Cell::Error("#N/A")],
+        vec![Cell::Empty, word("4"), Cell::Number(-3e-7)],
+    ];
+    fs::write(root.join("book.xlsx"), xlsx(&[("Data", worksheet()), ("Other", other.clone())]))
+        .expect("writable");
+    fs::write(root.join("book.ods"), ods(&other)).expect("writable");
+    let read = |file: &str, sheet: &str| {
+        let format = Format::of_file(file).expect("a known extension");
+        let sheet = (!sheet.is_empty()).then(|| sheet.to_owned());
+        let file = fs::File::open(root.join(file)).expect("written");
+        io::read(Input::<&[u8]>::File(file), format, &ReadOptions { sheet, ..Default::default() })
+    };
+    for table in [read("book.xlsx", "Other"), read("book.xlsx", "2"), read("book.ods", "")] {
+        let table = table.expect("a table");
+        assert_eq!(table.column_names(), ["x", "a, b"]);
+        let (data, nan) = (table.dataset(), f64::NAN);
+        let want = [[1.0, 0.1], [2.5, nan], [4.0, -3e-7]];
+        for (row, want) in data.values().rows().zip(want) {
+            assert!(row.iter().zip(want).all(|(a, b)| a.to_bits() == b.to_bits()), "{row:?}");
+        }
+        let mut out = Vec::new();
+        table.write_filled(data.values(), Format::CSV, &mut out).expect("memory takes all");
+        assert_eq!(String::from_utf8(out).expect("UTF-8"), "x,\"a, b\"\n1,0.1\n2.5,#N/A\n4,-3e-7\n");
+    }
+    // Dates pass through as text; the title stays behind.
+    let data = read("book.xlsx", "").expect("a table");
+    assert_eq!((data.text(0, 0).as_str(), data.dataset().n_gaps()), ("2024-01-01", 4));
+    succeed(root, "impute -q book.xlsx -o filled.csv --no-check");
+    assert!(
+        fs::read_to_string(root.join("filled.csv"))
+            .expect("written")
+            .starts_with("when,a,b,c,d\n2024-01-01,")
+    );
+    succeed(root, "impute -q book.xlsx -o filled.parquet --no-check");
+    let fails = |line: &str, code: i32, says: &str| {
+        let said = run_in(root, &line.split_whitespace().collect::<Vec<_>>(), b"");
+        assert!(said.code == Some(code) && said.err.contains(says), "{line}: {}", said.err);
+    };
+    fails("impute book.xlsx --sheet 3 -o out.csv", 1, "there is no worksheet `3`; there are `Data`, `Other`");
+    fails("impute book.xlsx -o out.xlsx", 2, "out.xlsx: xlsx is read and not written; write .csv");
+    fails("impute book.xlsx --output-format ods", 2, "--output-format: ods is read and not written");
+    fails("impute book.xlsx --max-memory 4000 -o out.csv", 1, "(--max-memory SIZE)");
+    fails("impute book.ods --max-memory 4000 -o out.csv", 1, "(--max-memory SIZE)");
+    let whole = fs::read(root.join("book.xlsx")).expect("written");
+    fs::write(root.join("cut.xlsx"), &whole[..whole.len() / 2]).expect("writable");
+    fails("impute cut.xlsx -o out.csv", 1, "cut.xlsx: is not xlsx");
+}
+
+#[test]
+fn a_spreadsheet_that_repeats_cells_without_end_is_refused_before_it_is_read() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = folder.path();
+    // Forty kilobytes that would be 16 384 columns of a million rows.
+    let mut rows = worksheet();
+    rows.extend((0..500).map(|_| vec![Cell::Number(1.0); 2]));
+    let bytes = ods(&rows);
+    let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).expect("an archive");
+    let mut out = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for i in 0..archive.len() {
+        let mut part = archive.by_index(i).expect("a part");
+        let name = part.name().expect("a name").into_owned();
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut part, &mut text).expect("text");
+        text = text
+            .replace(r#"office:value="1">"#, r#"office:value="1" table:number-columns-repeated="16000">"#);
+        out.start_file(name, zip::write::SimpleFileOptions::default()).expect("a part");
+        std::io::Write::write_all(&mut out, text.as_bytes()).expect("memory takes all");
+    }
+    fs::write(root.join("bomb.ods"), out.finish().expect("an archive").into_inner()).expect("writable");
+    let said = run_in(root, &["impute", "bomb.ods", "--max-memory", "100M", "-o", "out.csv"], b"");
+    assert!(said.code == Some(1) && said.err.contains("(--max-memory SIZE)"), "{}", said.err);
+}
+
+#[test]
+fn a_turned_table_is_filled_scored_and_written_as_it_came() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    // The wine table on its side: columns of the file are wines.
+    let wine = fs::read_to_string(root.join("examples/wine_gaps.csv")).expect("shipped");
+    let lines: Vec<Vec<&str>> = wine.lines().map(|line| line.split(',').collect()).collect();
+    let names: Vec<String> = (1..lines.len()).map(|i| format!("w{i}")).collect();
+    let mut turned = format!("what,{}\n", names.join(","));
+    for j in 0..lines[0].len() - 1 {
+        let cells: Vec<&str> = lines.iter().map(|line| line[j]).collect();
+        turned += &(cells.join(",") + "\n");
+    }
+    fs::write(root.join("turned.csv"), &turned).expect("writable");
+    succeed(root, "impute -q examples/wine_gaps.csv --exclude cultivar -o upright.csv --cells a.csv");
+    let said = succeed(root, "impute turned.csv --transpose -o filled.csv --cells b.csv");
+    assert!(said.err.contains("178 rows, 13 columns of numbers"), "{}", said.err);
+    assert_eq!(
+        fs::read(root.join("a.csv")).expect("written"),
+        fs::read(root.join("b.csv")).expect("written")
+    );
+    // Turned back, the cells are those of the upright table.
+    let want = fs::read_to_string(root.join("upright.csv")).expect("written");
+    let filled = fs::read_to_string(root.join("filled.csv")).expect("written");
+    let filled: Vec<Vec<&str>> = filled.lines().map(|line| line.split(',').collect()).collect();
+    for (i, line) in want.lines().enumerate().skip(1) {
+        for (j, cell) in line.split(',').enumerate().take(13) {
+            assert_eq!(filled[j + 1][i], cell, "row {i}, column {j}");
+        }
+    }
+    succeed(root, "impute -q turned.csv --transpose -o filled.parquet");
+    assert_eq!(read(root, "filled.parquet").n_rows(), 13);
+    // A model of the upright table answers for the turned one; some columns may be left out.
+    succeed(root, "fit -q examples/wine_gaps.csv --exclude cultivar,hue --components 2 -o wine.covary");
+    succeed(root, "score -q wine.covary turned.csv --transpose -o scores.csv");
+    succeed(root, "score -q wine.covary examples/wine_gaps.csv -o upright-scores.csv");
+    let (scores, upright) = (read(root, "scores.csv"), read(root, "upright-scores.csv"));
+    let place = |t: &io::Table| {
+        t.dataset().column_names().iter().position(|n| n == "log_likelihood").expect("a column")
+    };
+    assert_eq!(
+        scores.dataset().values().column(place(&scores)),
+        upright.dataset().values().column(place(&upright))
+    );
+    assert_eq!(scores.text(4, 0), "w5");
+    succeed(root, "impute -q turned.csv --transpose --exclude hue --components 1 -o some.csv");
+}
+
+#[test]
+fn what_was_assumed_is_in_the_json() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = folder.path();
+    let rows: String = (0..20)
+        .map(|i| {
+            format!(
+                "{};{},5;{}\n",
+                i + 1,
+                i * 7 % 20,
+                if i == 3 { String::new() } else { (i * 3 % 20).to_string() }
+            )
+        })
+        .collect();
+    fs::write(root.join("t.csv"), format!("row;a;b\n{rows}")).expect("writable");
+    let said = succeed(root, "impute t.csv --no-check --json -o out.csv");
+    let found: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!(
+        found["data"]["assumed"][0],
+        "cells are separated by `;`, decimals by a comma (--delimiter CHAR)"
+    );
+    let warned = found["data"]["warnings"][0].as_str().expect("text");
+    assert!(
+        warned.starts_with("`row` (numbers of the rows) looks like") && warned.ends_with("(--id 'row')"),
+        "{warned}"
+    );
 }

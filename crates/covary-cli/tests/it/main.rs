@@ -6,6 +6,7 @@ mod documents;
 mod factors;
 mod families;
 mod files;
+mod first_tables;
 mod formats;
 mod ica;
 mod impute;

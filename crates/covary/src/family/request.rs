@@ -241,14 +241,14 @@ impl Request {
     }
 
     /// The columns of a table that are fitted: those that vary, and where there are views those in one, view by
-    /// view.
+    /// view. Columns observed once or never are left out.
     ///
     /// # Errors
-    /// As [`ColumnMap::of_varying`]; [`Error::NumberOfViews`], [`Error::ColumnInTwoViews`] and
+    /// As [`ColumnMap::of_observed`]; [`Error::NumberOfViews`], [`Error::ColumnInTwoViews`] and
     /// [`Error::FlatView`] for views that cannot be.
     pub fn column_map(&self, table: &Dataset) -> Result<ColumnMap, Error> {
         self.check_views()?;
-        let mut column_map = ColumnMap::of_varying(table)?;
+        let mut column_map = ColumnMap::of_observed(table)?;
         if self.views.is_empty() {
             return Ok(column_map);
         }

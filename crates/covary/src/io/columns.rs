@@ -47,6 +47,11 @@ pub(super) enum Role {
 }
 
 impl ColumnChoice {
+    /// Whether the columns are named, and not all those of numbers.
+    pub(super) fn is_made(&self) -> bool {
+        self.columns != Columns::Numbers
+    }
+
     /// One role per name.
     pub(super) fn roles(&self, names: &[String]) -> Result<Vec<Role>, Error> {
         let places: HashMap<&str, usize> = names.iter().enumerate().map(|(j, n)| (n.as_str(), j)).collect();

@@ -1,31 +1,36 @@
 //! Delimited text, written back byte for byte except where a gap is filled.
 //!
-//! The first line names the columns. Fields are separated by commas (or another character) and may
-//! stand in double quotes, where separators and line ends are text and `""` is a quote. Lines end in
+//! The first line names the columns, or holds numbers as the others do (`io/dialect.rs` finds out, and what separates the
+//! cells). Fields may stand in double quotes, where separators and line ends are text and `""` is a quote. Lines end in
 //! LF, CRLF or CR; blank lines are not rows. A leading byte-order mark is not part of the first name.
 //!
 //! A cell is a **gap** when it is empty, `NA`, `N/A`, `#N/A`, `<NA>`, `NaN`, `null` or `None`, in
 //! upper or lower case, with or without quotes, spaces around it or a sign on `NaN`. A column is
 //! **numbers** when every other cell is one (spaces around it do not matter; `+.5` and `1e-7` are
-//! numbers, `1,5` and `0x10` are not). A column that is mostly numbers and holds text is refused: a
+//! numbers, `0x10` is not, and `1,5` is one where decimals are written so). A column that is mostly numbers and holds text is refused: a
 //! slip must not take a column out of the model. All other columns are kept aside and pass through,
 //! and so does a column without a name beside others: that is how R and pandas write row labels,
 //! which are not measurements.
 //!
-//! The `csv` crate hands out fields without quotes and without positions, so `io/csv.rs` finds them itself, and random tables
-//! are held against the crate's reading in its tests. One pass finds where rows begin, which quotes make a matter of order;
+//! The `csv` crate hands out fields without quotes and without positions, so `io/fields.rs` finds them itself, and random tables
+//! are held against the crate's reading in the tests. One pass finds where rows begin, which quotes make a matter of order;
 //! the next reads blocks of rows at once, numbers straight into their place in the dataset. Cells are not remembered: a row
 //! is short, and finding a cell in it again costs less than 16 bytes for each. A filled table is then the input with some
 //! spans replaced, which makes "nothing else changed" true by construction.
 
 use super::columns::{Role, check_names};
+use super::dialect;
+use super::encoding::{Decoded, Encoded, decoded};
 use super::error::{Place, shown};
+use super::fields::{
+    Delimiter, Fields, Rows, field_end, line_of, quoted_end, rows, unclosed, unquoted, without_line_ends,
+};
 use super::gaps::Gaps;
 use super::sheet::{Cells, Sheet};
 use super::table::Body;
 use super::{ColumnKind, Error, Format, Input, Layout, ReadOptions, Table};
 use crate::{Dataset, Matrix};
-use memchr::{Memchr, memchr, memchr_iter, memchr2, memchr3};
+use encoding_rs::Encoding;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::io::{Read, Write};
@@ -53,54 +58,86 @@ pub fn read(input: impl Read) -> Result<Table, Error> {
 #[derive(Debug, Clone)]
 pub(super) struct Text {
     bytes: Vec<u8>,
+    /// What the bytes were in before they were UTF-8.
+    encoding: Option<&'static Encoding>,
+    /// Where that begins which is written back.
+    begin: usize,
     /// Where each data row begins; the end of the last is that of the file.
     starts: Vec<usize>,
     layout: Layout,
-    delimiter: u8,
+    delimiter: Delimiter,
     decimal_comma: bool,
     n_blank_lines: usize,
 }
 
-/// Reads all rows in two passes: one finds where rows begin, which quotes make a matter of order;
-/// the other reads the cells of blocks of rows at once, straight into the place where the dataset
-/// keeps them.
-pub(super) fn parse(bytes: Vec<u8>, layout: Layout, options: &ReadOptions) -> Result<Table, Error> {
-    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-    const OTHERS: [(&[u8], &str, &str); 5] = [
+/// Where text comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// A file: it leaves as it came.
+    File,
+    /// A worksheet, put into words: what stands above the table stays behind.
+    #[cfg(feature = "xlsx")]
+    Worksheet,
+}
+
+/// Text of a file, in any encoding.
+pub(super) fn parse_encoded(bytes: Vec<u8>, layout: Layout, options: &ReadOptions) -> Result<Table, Error> {
+    const OTHERS: [(&[u8], &str, &str); 6] = [
         (b"PAR1", "Parquet", "parquet"),
         (b"ARROW1", "Arrow", "arrow"),
         (b"\x93NUMPY", "a NumPy array", "npy"),
-        (b"PK\x03\x04", "a zip of NumPy arrays (or a spreadsheet: save that as CSV)", "npz"),
+        (b"PK\x03\x04", "a workbook (.xlsx, .ods) or a zip of NumPy arrays (.npz)", "xlsx"),
+        (b"\xd0\xcf\x11\xe0", "an old workbook (.xls): save it as .xlsx", "xlsx"),
         (b"\x1f\x8b", "gzip", "csv.gz"),
     ];
     if let Some(&(_, format, word)) = OTHERS.iter().find(|(magic, ..)| bytes.starts_with(magic)) {
         return Err(Error::NotText { format, word });
     }
-    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
-        return Err(Error::Utf16);
+    let Decoded { bytes, encoding, note } = decoded(bytes, options.encoding.as_deref(), options.max_text())?;
+    let mut table = parse(bytes, Origin::File, layout, options)?;
+    if let Body::Text(text) = &mut table.body {
+        text.encoding = encoding;
     }
-    let delimiter = match (options.delimiter, layout) {
-        (Some(delimiter), _) => delimiter,
-        (None, Layout::Tsv) => b'\t',
-        (None, _) if options.decimal_comma => b';',
-        (None, _) => b',',
-    };
-    if !delimiter.is_ascii() || matches!(delimiter, b'"' | b'\r' | b'\n') || delimiter == 0 {
-        return Err(Error::BadDelimiter { delimiter: shown(&[delimiter]) });
-    }
-    if options.decimal_comma && delimiter == b',' {
-        return Err(Error::BadDelimiter { delimiter: "`,` with a decimal comma".to_owned() });
-    }
+    table.notes.splice(0..0, note);
+    Ok(table)
+}
+
+/// Reads all rows in two passes: one finds where rows begin, which quotes make a matter of order;
+/// the other reads the cells of blocks of rows at once, straight into the place where the dataset
+/// keeps them.
+pub(super) fn parse(
+    bytes: Vec<u8>,
+    origin: Origin,
+    layout: Layout,
+    options: &ReadOptions,
+) -> Result<Table, Error> {
+    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
     let from = if bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-    let Rows { mut starts, n_blank_lines } = rows(&bytes, from, delimiter)?;
-    if starts.is_empty() {
-        return Err(Error::Empty);
+    let dialect = dialect::recognize(&bytes, from, layout, options)?;
+    let Rows { mut starts, n_blank_lines, unclosed: quote } =
+        rows(&bytes, from, dialect.delimiter, usize::MAX);
+    if let Some(quote) = quote {
+        return Err(unclosed(&bytes, starts.len() - 1, quote));
     }
-    let header = starts.remove(0);
-    let mut text =
-        Text { bytes, starts, layout, delimiter, decimal_comma: options.decimal_comma, n_blank_lines };
-    let end = text.starts.first().copied().unwrap_or(text.bytes.len());
-    let names = text.names(header..end)?;
+    starts.drain(..dialect.above.min(starts.len()));
+    let Some(&header) = starts.first() else { return Err(Error::Empty) };
+    if dialect.header {
+        starts.remove(0);
+    }
+    let begin = if origin == Origin::File { 0 } else { header };
+    let (delimiter, decimal_comma) = (dialect.delimiter, dialect.decimal_comma);
+    let encoding = None;
+    let mut text = Text { bytes, encoding, begin, starts, layout, delimiter, decimal_comma, n_blank_lines };
+    let end = text.starts.get(usize::from(!dialect.header)).copied().unwrap_or(text.bytes.len());
+    let mut names = if dialect.header {
+        text.names(header..end)
+    } else {
+        let row = without_line_ends(&text.bytes[header..end]);
+        (1..=text.fields(row).count()).map(|j| format!("x{j}")).collect()
+    };
+    if dialect.short_header {
+        names.insert(0, String::new());
+    }
     check_names(&names)?;
     if text.starts.is_empty() {
         return Err(Error::NoRows { columns: names.len() });
@@ -171,7 +208,7 @@ pub(super) fn parse(bytes: Vec<u8>, layout: Layout, options: &ReadOptions) -> Re
         other => other.into(),
     })?;
     text.bytes.shrink_to_fit();
-    Ok(Table { names, kinds, data, body: Body::Text(text) })
+    Ok(Table { names, kinds, data, body: Body::Text(text), notes: dialect.notes, chosen: false })
 }
 
 /// The cells of a column that are neither numbers nor gaps.
@@ -194,7 +231,8 @@ impl Text {
     /// Whether a file of this layout can hold the bytes as they are.
     pub(super) fn is(&self, layout: Layout) -> bool {
         // `;`-separated text is kept as it came in any text file but one that promises tabs.
-        layout == self.layout || (layout == Layout::Csv && self.delimiter != b'\t')
+        let tabs = self.delimiter == Delimiter::Character(b'\t');
+        layout == self.layout || if tabs { layout == Layout::Tsv } else { layout == Layout::Csv }
     }
 
     /// A row without its line end.
@@ -238,18 +276,11 @@ impl Text {
         Place { row: row + 1, line: Some(line_of(&self.bytes, self.starts[row])) }
     }
 
-    fn names(&self, header: Range<usize>) -> Result<Vec<String>, Error> {
+    fn names(&self, header: Range<usize>) -> Vec<String> {
         let row = without_line_ends(&self.bytes[header]);
-        let name = |(j, field): (usize, Range<usize>)| {
-            let name = unquoted(&row[field]);
-            let text = str::from_utf8(&name).map_err(|_| Error::NotUtf8 {
-                place: "the first line".to_owned(),
-                column: j + 1,
-                text: shown(&name),
-            })?;
-            Ok(text.trim().to_owned())
-        };
-        self.fields(row).enumerate().map(name).collect()
+        self.fields(row)
+            .map(|field| String::from_utf8_lossy(&unquoted(&row[field])).trim().to_owned())
+            .collect()
     }
 
     /// The cells of `columns`, row by row, NaN where they are gaps or text; and the text among them.
@@ -307,7 +338,17 @@ impl Text {
         out: &mut [f64],
         mut text: impl FnMut(usize),
     ) -> usize {
-        let ends = |at: usize| at == row.len() || row[at] == self.delimiter;
+        if self.delimiter == Delimiter::Blanks {
+            let mut n_cells = 0;
+            for field in self.fields(row) {
+                if let Some(&Some(slot)) = slots.get(n_cells) {
+                    out[slot] = self.read_cell(&row[field], gaps, || text(slot));
+                }
+                n_cells += 1;
+            }
+            return n_cells;
+        }
+        let ends = |at: usize| at == row.len() || self.delimiter.is(row[at]);
         let (mut at, mut column) = (0, 0);
         loop {
             let end = match slots.get(column) {
@@ -318,10 +359,7 @@ impl Text {
                     }
                     _ => {
                         let end = field_end(row, at, self.delimiter);
-                        out[slot] = meaning(&row[at..end], self.decimal_comma, gaps).unwrap_or_else(|| {
-                            text(slot);
-                            f64::NAN
-                        });
+                        out[slot] = self.read_cell(&row[at..end], gaps, || text(slot));
                         end
                     }
                 },
@@ -333,6 +371,13 @@ impl Text {
             }
             at = end + 1;
         }
+    }
+
+    fn read_cell(&self, raw: &[u8], gaps: &Gaps, text: impl FnOnce()) -> f64 {
+        meaning(raw, self.decimal_comma, gaps).unwrap_or_else(|| {
+            text();
+            f64::NAN
+        })
     }
 
     /// A number that starts here, and its length: nearly every cell, read without looking for its
@@ -370,7 +415,7 @@ impl Text {
         // One column whose name holds another separator was most likely cut by the wrong one.
         let other = [b';', b'\t', b'|', b',']
             .into_iter()
-            .find(|&b| b != self.delimiter && names[0].as_bytes().contains(&b));
+            .find(|&b| !self.delimiter.is(b) && names[0].as_bytes().contains(&b));
         if let (1, Some(other)) = (names.len(), other) {
             return Error::OtherDelimiter { header: shown(names[0].as_bytes()), delimiter: shown(&[other]) };
         }
@@ -378,14 +423,21 @@ impl Text {
         Error::NoNumericColumn { place: self.place(row), column: names[column].clone(), text }
     }
 
-    /// Copies the bytes, with numbers in the place of gaps: blocks of rows are put together at once,
-    /// a few at a time, and written in order.
+    /// Copies the bytes, with numbers in the place of gaps, in the encoding they came in.
     pub(super) fn write_filled(
         &self,
         table: &Table,
         values: &Matrix,
         out: &mut dyn Write,
     ) -> Result<(), Error> {
+        let Some(encoding) = self.encoding else { return self.write_blocks(table, values, out) };
+        let mut out = Encoded::new(out, encoding);
+        self.write_blocks(table, values, &mut out)?;
+        out.finish().map_err(Error::Write)
+    }
+
+    /// Blocks of rows are put together at once, a few at a time, and written in order.
+    fn write_blocks(&self, table: &Table, values: &Matrix, out: &mut dyn Write) -> Result<(), Error> {
         /// Bytes of a block, and blocks in memory at once.
         const BLOCK: usize = 1 << 18;
         const AT_ONCE: usize = 16;
@@ -393,7 +445,7 @@ impl Text {
         let n = self.starts.len();
         let rows = (BLOCK * n / self.bytes.len()).max(1);
         let mut blocks = vec![Vec::new(); AT_ONCE];
-        out.write_all(&self.bytes[..self.starts[0]]).map_err(Error::Write)?;
+        out.write_all(&self.bytes[self.begin..self.starts[0]]).map_err(Error::Write)?;
         for first in (0..n).step_by(rows * AT_ONCE) {
             blocks.par_iter_mut().enumerate().for_each(|(k, block)| {
                 let start = n.min(first + k * rows);
@@ -429,11 +481,16 @@ impl Text {
     }
 
     fn push_number(&self, value: f64, out: &mut Vec<u8>) {
+        if !self.decimal_comma {
+            return push_shortest(value, out);
+        }
+        // A decimal comma between commas stands in quotes.
+        let quotes = if self.delimiter == Delimiter::COMMA { &b"\""[..] } else { b"" };
+        out.extend_from_slice(quotes);
         let start = out.len();
         push_shortest(value, out);
-        if self.decimal_comma {
-            out[start..].iter_mut().filter(|b| **b == b'.').for_each(|b| *b = b',');
-        }
+        out[start..].iter_mut().filter(|b| **b == b'.').for_each(|b| *b = b',');
+        out.extend_from_slice(quotes);
     }
 }
 
@@ -511,146 +568,6 @@ fn write_cell(cells: &Cells<'_>, source: usize, row: usize, field: &mut Vec<u8>)
     }
 }
 
-// The `csv` crate hands out fields without their quotes and without their place in the input, so it
-// cannot give a cell back as it came. The functions below find the places and nothing else; the
-// tests hold them against the crate's own reading. Reading numbers in place, by blocks of rows, is
-// also what makes the reader fast: see bench/README.md.
-
-/// Where rows begin, the header's first.
-struct Rows {
-    starts: Vec<usize>,
-    n_blank_lines: usize,
-}
-
-fn rows(bytes: &[u8], from: usize, delimiter: u8) -> Result<Rows, Error> {
-    let quoted = memchr(b'"', &bytes[from..]).is_some();
-    let (mut starts, mut n_blank_lines) = (Vec::new(), 0);
-    let mut at = from;
-    loop {
-        let blank = line_ends(&bytes[at..]);
-        at += blank.length;
-        if at == bytes.len() {
-            return Ok(Rows { starts, n_blank_lines });
-        }
-        // The end of the line before is not a blank line.
-        n_blank_lines += blank.count.saturating_sub(usize::from(!starts.is_empty()));
-        starts.push(at);
-        at = row_end(bytes, at, delimiter, quoted)
-            .map_err(|quote| unclosed(bytes, starts.len() - 1, quote))?;
-    }
-}
-
-struct LineEnds {
-    count: usize,
-    length: usize,
-}
-
-/// The line ends that a text starts with.
-fn line_ends(text: &[u8]) -> LineEnds {
-    let length = text.iter().take_while(|&&b| matches!(b, b'\r' | b'\n')).count();
-    let pairs = text[..length].windows(2).filter(|w| w == b"\r\n").count();
-    LineEnds { count: length - pairs, length }
-}
-
-/// Where the row that starts at `at` ends; the place of a quote that is never closed otherwise.
-fn row_end(bytes: &[u8], start: usize, delimiter: u8, quoted: bool) -> Result<usize, usize> {
-    if !quoted {
-        return Ok(memchr2(b'\n', b'\r', &bytes[start..]).map_or(bytes.len(), |n| start + n));
-    }
-    let mut at = start;
-    loop {
-        let Some(n) = memchr3(b'"', b'\n', b'\r', &bytes[at..]) else { return Ok(bytes.len()) };
-        at += n;
-        if bytes[at] != b'"' {
-            return Ok(at);
-        }
-        // A quote inside a field that did not start with one is text.
-        let opens = at == start || bytes[at - 1] == delimiter;
-        at = if opens { quoted_end(bytes, at).ok_or(at)? } else { at + 1 };
-    }
-}
-
-/// Behind the quote that closes the one at `open`.
-fn quoted_end(bytes: &[u8], open: usize) -> Option<usize> {
-    let mut at = open + 1;
-    loop {
-        at += memchr(b'"', &bytes[at..])? + 1;
-        if bytes.get(at) != Some(&b'"') {
-            return Some(at);
-        }
-        at += 1; // a doubled quote is text
-    }
-}
-
-fn unclosed(bytes: &[u8], row: usize, quote: usize) -> Error {
-    let place = if row == 0 { "the header".to_owned() } else { format!("row {row}") };
-    Error::UnclosedQuote { place, line: line_of(bytes, quote), text: shown(&bytes[quote..]) }
-}
-
-/// Where the field that starts at `start` ends, in a row whose quotes are all closed.
-fn field_end(row: &[u8], start: usize, delimiter: u8) -> usize {
-    let at = match row.get(start) {
-        Some(b'"') => quoted_end(row, start).unwrap_or(row.len()),
-        _ => start,
-    };
-    memchr(delimiter, &row[at..]).map_or(row.len(), |n| at + n)
-}
-
-/// Where the fields of a row lie, quotes included.
-struct Fields<'a> {
-    row: &'a [u8],
-    delimiter: u8,
-    at: Option<usize>,
-    /// The delimiters of a row without quotes, where each of them ends a field.
-    plain: Option<Memchr<'a>>,
-}
-
-impl<'a> Fields<'a> {
-    fn new(row: &'a [u8], delimiter: u8) -> Self {
-        let plain = memchr(b'"', row).is_none().then(|| memchr_iter(delimiter, row));
-        Self { row, delimiter, at: Some(0), plain }
-    }
-}
-
-impl Iterator for Fields<'_> {
-    type Item = Range<usize>;
-
-    fn next(&mut self) -> Option<Range<usize>> {
-        let start = self.at?;
-        let end = match &mut self.plain {
-            Some(delimiters) => delimiters.next().unwrap_or(self.row.len()),
-            None => field_end(self.row, start, self.delimiter),
-        };
-        self.at = (end < self.row.len()).then_some(end + 1);
-        Some(start..end)
-    }
-}
-
-fn without_line_ends(row: &[u8]) -> &[u8] {
-    let end = row.iter().rposition(|b| !matches!(b, b'\r' | b'\n')).map_or(0, |last| last + 1);
-    &row[..end]
-}
-
-/// A field without its quotes.
-fn unquoted(raw: &[u8]) -> Cow<'_, [u8]> {
-    if raw.first() != Some(&b'"') {
-        return Cow::Borrowed(raw);
-    }
-    let mut out = Vec::with_capacity(raw.len());
-    let mut at = 1;
-    while let Some(n) = memchr(b'"', &raw[at..]) {
-        out.extend_from_slice(&raw[at..at + n]);
-        at += n + 1;
-        if raw.get(at) != Some(&b'"') {
-            break;
-        }
-        out.push(b'"');
-        at += 1;
-    }
-    out.extend_from_slice(&raw[at..]);
-    Cow::Owned(out)
-}
-
 /// A number, NaN for a gap, `None` for text.
 fn meaning(raw: &[u8], decimal_comma: bool, gaps: &Gaps) -> Option<f64> {
     if raw.first() == Some(&b'"') {
@@ -660,8 +577,11 @@ fn meaning(raw: &[u8], decimal_comma: bool, gaps: &Gaps) -> Option<f64> {
             return None;
         }
     }
-    let cell = unquoted(raw);
-    let cell = cell.trim_ascii();
+    number_of(unquoted(raw).trim_ascii(), decimal_comma, gaps)
+}
+
+/// As [`meaning`], of a cell without quotes and surrounding spaces.
+pub(super) fn number_of(cell: &[u8], decimal_comma: bool, gaps: &Gaps) -> Option<f64> {
     if gaps.holds(cell) {
         return Some(f64::NAN);
     }
@@ -675,14 +595,4 @@ fn meaning(raw: &[u8], decimal_comma: bool, gaps: &Gaps) -> Option<f64> {
         text.parse()
     };
     number.ok().map(|value| gaps.number(value))
-}
-
-/// The line a byte is on, counted from 1; only asked when something is wrong.
-fn line_of(bytes: &[u8], at: usize) -> usize {
-    let ends_line = |i: &usize| match bytes[*i] {
-        b'\n' => true,
-        b'\r' => bytes.get(i + 1) != Some(&b'\n'),
-        _ => false,
-    };
-    (0..at).filter(ends_line).count() + 1
 }

@@ -85,7 +85,7 @@ pub enum Error {
     },
     /// A format of that name is not known.
     #[error(
-        "format `{name}` is not known; give one of csv, tsv, parquet, arrow, npy and npz (csv.gz and tsv.gz too), or a file whose name ends so"
+        "format `{name}` is not known; give one of csv, tsv, parquet, arrow, npy, npz, xlsx and ods (csv.gz and tsv.gz too), or a file whose name ends so"
     )]
     UnknownFormat {
         /// The word.
@@ -192,20 +192,6 @@ pub enum Error {
         /// Whether the format can hold the column if the model leaves it out.
         excludable: bool,
     },
-    /// Text that a format of UTF-8 text cannot hold.
-    #[error(
-        "{place}, column `{column}`: `{text}` is not UTF-8, which {format} needs; save the file as UTF-8, or write .csv"
-    )]
-    TextNotUtf8 {
-        /// The row.
-        place: Place,
-        /// Name of the column.
-        column: String,
-        /// What it says, bytes that are not UTF-8 replaced.
-        text: String,
-        /// The format to be written.
-        format: &'static str,
-    },
     /// A separator that cannot be distinguished from the text.
     #[error(
         "cells cannot be separated by {delimiter}; give one ASCII character that is neither a quote nor a line end, such as `;`"
@@ -222,18 +208,39 @@ pub enum Error {
         /// The word that names it.
         word: &'static str,
     },
-    /// Text in sixteen-bit characters.
-    #[error("is UTF-16 text; save it as UTF-8")]
-    Utf16,
-    /// A name that is not UTF-8.
-    #[error("{place}: the name of column {column}, `{text}`, is not UTF-8; save the file as UTF-8")]
-    NotUtf8 {
-        /// Where.
-        place: String,
-        /// The column, counted from 1.
-        column: usize,
-        /// What it says, bytes that are not UTF-8 replaced.
+    /// An encoding that is not known.
+    #[error("encoding `{name}` is not known; give one such as utf-8, utf-16le or windows-1252")]
+    UnknownEncoding {
+        /// The word.
+        name: String,
+    },
+    /// Bytes that are no text in an encoding.
+    #[error(
+        "is not {name} text: byte {at}, after `{text}`, is not of a character; save the file as UTF-8, or name its encoding"
+    )]
+    NotInEncoding {
+        /// The encoding.
+        name: &'static str,
+        /// Where, from 0.
+        at: usize,
+        /// What stands before it.
         text: String,
+    },
+    /// A worksheet that was asked for and is not there.
+    #[error("there is no worksheet `{name}`; there are {}", list(.known))]
+    UnknownSheet {
+        /// The name or number.
+        name: String,
+        /// The worksheets of the file.
+        known: Vec<String>,
+    },
+    /// A format that is read and not written.
+    #[error(
+        "{format} is read and not written; write .csv, which spreadsheet programs open, or another format"
+    )]
+    NotWritten {
+        /// The format.
+        format: &'static str,
     },
     /// A column that was asked for and is not there.
     #[error("there is no column `{name}`; there are {}", list(.known))]
@@ -591,8 +598,8 @@ impl Error {
     ///
     /// ```
     /// use covary::{Remedy, io::csv};
-    /// let error = csv::read("x;y\n1;2\n".as_bytes()).unwrap_err();
-    /// assert_eq!(error.remedies(), [Remedy::Delimiter(Some(";".to_owned()))]);
+    /// let error = csv::read("x\n1,5\n2,5\n".as_bytes()).unwrap_err();
+    /// assert_eq!(error.remedies(), [Remedy::DecimalComma]);
     /// ```
     pub fn remedies(&self) -> Vec<Remedy> {
         match self {
@@ -601,16 +608,21 @@ impl Error {
             | Self::NotNpy { .. }
             | Self::NotNpz { .. } => vec![Remedy::Format(None)],
             Self::NotText { word, .. } => vec![Remedy::Format(Some(word))],
+            Self::NotInEncoding { .. } | Self::UnknownEncoding { .. } => vec![Remedy::Encoding],
             Self::OtherDelimiter { delimiter, .. } => vec![Remedy::Delimiter(Some(delimiter.clone()))],
             Self::NoNumericColumn { .. } => vec![Remedy::Delimiter(None), Remedy::DecimalComma],
             Self::TextAmongNumbers { text, column, .. } => {
+                // 1,5 is a number where decimals are written so.
+                let is_decimal = text.contains(',') && text.replacen(',', ".", 1).parse::<f64>().is_ok();
+                let comma = is_decimal.then_some(Remedy::DecimalComma);
                 let gap = (!is_cut(text)).then(|| Remedy::Gaps(text.clone()));
-                gap.into_iter().chain([Remedy::Exclude(column.clone())]).collect()
+                comma.into_iter().chain(gap).chain([Remedy::Exclude(column.clone())]).collect()
             }
             Self::Nested { column, .. }
             | Self::NotNumbers { column, .. }
             | Self::LongInteger { column, .. }
             | Self::CannotHold { column, excludable: true, .. } => vec![Remedy::Exclude(column.clone())],
+            Self::LongRow { expected: 1, got: 2, .. } => vec![Remedy::DecimalComma],
             Self::TooLarge { .. } => vec![Remedy::Columns],
             Self::NoArray { .. } | Self::SeveralArrays { .. } => vec![Remedy::Array],
             Self::OverMemory { .. } => vec![Remedy::MaxMemory],

@@ -34,17 +34,23 @@ pub enum Layout {
     /// A filled archive keeps its other arrays as they are. A table that came from elsewhere is
     /// written as the arrays `x` and `columns`.
     Npz,
+    /// An Excel workbook, of which one worksheet is read ([`ReadOptions::sheet`](super::ReadOptions::sheet)); not written.
+    Xlsx,
+    /// An OpenDocument spreadsheet, the same.
+    Ods,
 }
 
 impl Layout {
     /// Every layout with the words it goes by: its own name first, then further file extensions.
-    pub const NAMES: [(Self, &'static [&'static str]); 6] = [
+    pub const NAMES: [(Self, &'static [&'static str]); 8] = [
         (Self::Csv, &["csv", "txt"]),
         (Self::Tsv, &["tsv", "tab"]),
         (Self::Parquet, &["parquet", "pq"]),
         (Self::Arrow, &["arrow", "feather", "ipc", "arrows"]),
         (Self::Npy, &["npy"]),
         (Self::Npz, &["npz"]),
+        (Self::Xlsx, &["xlsx", "xlsm"]),
+        (Self::Ods, &["ods"]),
     ];
 
     /// Its name, as users type it.
@@ -56,11 +62,31 @@ impl Layout {
     pub fn is_text(self) -> bool {
         matches!(self, Self::Csv | Self::Tsv)
     }
+
+    /// Why it cannot be written.
+    pub(super) fn not_written(self) -> Error {
+        if self.is_written() {
+            Error::NotBuilt { format: self.name() }
+        } else {
+            Error::NotWritten { format: self.name() }
+        }
+    }
+
+    /// Whether it is written, and not only read.
+    pub fn is_written(self) -> bool {
+        !matches!(self, Self::Xlsx | Self::Ods)
+    }
 }
 
 impl Format {
     /// Comma-separated text.
     pub const CSV: Self = Self { layout: Layout::Csv, gzip: false };
+
+    /// The format that a table of this one leaves in if no other is asked for: itself, and comma-separated text for those
+    /// that are only read.
+    pub fn written(self) -> Self {
+        if self.layout.is_written() { self } else { Self::CSV }
+    }
 
     /// The format a file of this name holds: by its extension, with or without `.gz` behind it.
     ///

@@ -5,28 +5,40 @@
 mod columnar;
 mod columns;
 pub mod csv;
+mod dialect;
+mod encoding;
 mod error;
+mod fields;
 mod format;
 mod gaps;
+mod identifiers;
 pub mod model_file;
+mod note;
 #[cfg(feature = "npy")]
 mod npy;
 #[cfg(feature = "npy")]
 mod npz;
 mod sheet;
+#[cfg(feature = "xlsx")]
+mod spreadsheet;
 mod table;
 #[cfg(test)]
 mod tests;
+mod transposed;
 
 pub use columns::{ColumnChoice, Columns, columns_named};
 pub use error::{Error, Place};
+pub use fields::Delimiter;
 pub use format::{Format, Layout};
 pub use gaps::Gaps;
+pub use note::{Note, Pattern};
 pub use sheet::{Cells, Sheet};
 pub use table::{ColumnKind, Rounding, Table};
 
 use std::fs::File;
 use std::io::{Read, Write};
+#[cfg(any(feature = "arrow", feature = "xlsx"))]
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Decoders at work whose panics are caught.
@@ -47,12 +59,25 @@ pub struct ReadOptions {
     /// Words that mean a gap, besides an empty cell, `NA`, `N/A`, `#N/A`, `<NA>`, `NaN`, `null` and
     /// `None`, in any case; one that reads as a number means that number, however it is written.
     pub gaps: Vec<String>,
-    /// What separates the cells of a text table: an ASCII character, not a quote or a line end. If
-    /// none is given: a tab for [`Layout::Tsv`], otherwise a semicolon with `decimal_comma`, else a
-    /// comma.
-    pub delimiter: Option<u8>,
-    /// Whether numbers of a text table are written `1,5`.
-    pub decimal_comma: bool,
+    /// What separates the cells of a text table. If none is given: a tab for [`Layout::Tsv`], otherwise what the text shows:
+    /// commas, tabs, semicolons, bars, or blanks where it is none of these.
+    pub delimiter: Option<Delimiter>,
+    /// Whether numbers of a text table are written `1,5`; if not given, what the text shows.
+    pub decimal_comma: Option<bool>,
+    /// Whether the first line of a text table, or row of a worksheet, names the columns; if not given, what the cells show.
+    /// Without a header columns are called `x1, x2, …`.
+    pub header: Option<bool>,
+    /// Lines above the table, blank ones not counted; if not given, as many as are not like the table.
+    pub skip: Option<usize>,
+    /// The encoding of a text table, by a name such as `utf-16le` or `windows-1252`. If not given: UTF-8; UTF-16 where the
+    /// beginning shows it; Windows-1252, which has Latin-1 in it, where the text is not UTF-8.
+    pub encoding: Option<String>,
+    /// Which worksheet of a workbook, by its name or its number from 1; the first visible one with cells if not given.
+    pub sheet: Option<String>,
+    /// Whether the columns of the file are the rows of the table, as in genes × samples. The column of the file that
+    /// [`ColumnChoice::id`] names, or the first that is not of numbers, has the names of the columns then; columns are
+    /// chosen by these names. Filled, the table leaves as it came.
+    pub transpose: bool,
     /// Which array of an `.npz` file; needed only if several could be meant.
     pub array: Option<String>,
     /// The most bytes of memory the table may take, with the text or the bytes it is read from; any number of them if
@@ -61,8 +86,14 @@ pub struct ReadOptions {
 }
 
 impl ReadOptions {
+    /// The most bytes of text: it is read into numbers of about its own size, and grouping the rows takes as much again; so
+    /// does turning the table.
+    fn max_text(&self) -> Option<u64> {
+        self.max_memory.map(|limit| limit / if self.transpose { 4 } else { 3 })
+    }
+
     /// Refuses what takes more memory than it may.
-    #[cfg(any(feature = "arrow", feature = "npy"))]
+    #[cfg(any(feature = "arrow", feature = "npy", feature = "xlsx"))]
     fn allow(&self, bytes: u64) -> Result<(), Error> {
         match self.max_memory {
             Some(limit) if bytes > limit => Err(Error::OverMemory { bytes, limit, is_text: false }),
@@ -97,12 +128,22 @@ pub enum Input<R> {
 /// [`Error::Read`] if the source fails; otherwise what is wrong with the bytes, the columns or the
 /// options, with its place and the way out.
 pub fn read<R: Read>(input: Input<R>, format: Format, options: &ReadOptions) -> Result<Table, Error> {
+    let mut table = if options.transpose {
+        transposed::read(input, format, options)?
+    } else {
+        read_upright(input, format, options)?
+    };
+    table.chosen = options.choice.is_made();
+    Ok(table)
+}
+
+fn read_upright<R: Read>(input: Input<R>, format: Format, options: &ReadOptions) -> Result<Table, Error> {
     match format.layout {
         Layout::Csv | Layout::Tsv => {
-            // Text is read into numbers of about its own size, and grouping the rows takes as much again.
-            let text = bytes(input, format.gzip, options.max_memory.map(|limit| limit / 3))?;
-            csv::parse(text, format.layout, options)
+            csv::parse_encoded(bytes(input, format.gzip, options.max_text())?, format.layout, options)
         }
+        #[cfg(feature = "xlsx")]
+        Layout::Xlsx | Layout::Ods => spreadsheet::read(input, format, options),
         #[cfg(feature = "parquet")]
         Layout::Parquet => columnar::parquet::read(input, format.gzip, options),
         #[cfg(feature = "arrow")]
@@ -163,4 +204,16 @@ fn compressed<T>(
     };
     out.flush().map_err(Error::Write)?;
     Ok(answer)
+}
+
+/// Runs a decoder on bytes that nobody vouches for. The crates return errors for nearly all damage
+/// and assert the rest: their panic is a damaged file like any other. (A panic hook, which is the
+/// program's to set, is still called; [`is_decoding`] tells it to be silent.)
+#[cfg(any(feature = "arrow", feature = "xlsx"))]
+fn guarded<T>(format: &'static str, decode: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let contradiction = || Error::Damaged { format, why: "its parts contradict each other".to_owned() };
+    DECODING.fetch_add(1, Ordering::SeqCst);
+    let outcome = catch_unwind(AssertUnwindSafe(decode));
+    DECODING.fetch_sub(1, Ordering::SeqCst);
+    outcome.unwrap_or_else(|_| Err(contradiction()))
 }

@@ -512,7 +512,7 @@ impl Places {
         })?;
         let Self { item, slots, aside, marks, names, kinds, .. } = self;
         let array = Array { item, flat, slots, aside, marks, archive: None };
-        Ok(Table { names, kinds, data, body: Body::Numpy(array) })
+        Ok(Table { names, kinds, data, body: Body::Numpy(array), notes: Vec::new(), chosen: false })
     }
 }
 

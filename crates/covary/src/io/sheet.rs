@@ -166,7 +166,7 @@ impl<'a> Sheet<'a> {
                 Layout::Npy => return npy::write(self, out),
                 #[cfg(feature = "npy")]
                 Layout::Npz => return npz::write(self, out),
-                other => return Err(Error::NotBuilt { format: other.name() }),
+                other => return Err(other.not_written()),
             }
             Ok(Vec::new())
         })
@@ -224,7 +224,7 @@ impl<'a> Sheet<'a> {
                     }
                     return npz::write_parts(n_rows, &first, &mut others, out);
                 }
-                other => return Err(Error::NotBuilt { format: other.name() }),
+                other => return Err(other.not_written()),
             }
             Ok(Vec::new())
         })

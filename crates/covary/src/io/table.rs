@@ -1,10 +1,9 @@
 #[cfg(feature = "arrow")]
 use super::columnar;
 use super::csv;
-#[cfg(feature = "arrow")]
-use super::error::Place;
 use super::sheet::{Cells, Sheet};
-use super::{Error, Format};
+use super::transposed::Upright;
+use super::{Error, Format, Note};
 #[cfg(feature = "npy")]
 use super::{Layout, npy, npz};
 use crate::model::{FilledCell, Imputed};
@@ -22,6 +21,10 @@ pub struct Table {
     pub(super) kinds: Vec<ColumnKind>,
     pub(super) data: Dataset,
     pub(super) body: Body,
+    /// What was assumed.
+    pub(super) notes: Vec<Note>,
+    /// Whether the columns were listed, or those of a model.
+    pub(super) chosen: bool,
 }
 
 /// What a file held besides the numbers, as its format keeps it.
@@ -32,6 +35,7 @@ pub(super) enum Body {
     Numpy(npy::Array),
     #[cfg(feature = "arrow")]
     Columnar(columnar::Frame),
+    Turned(Upright),
 }
 
 /// What the cells of a column are.
@@ -117,7 +121,13 @@ impl Table {
             Body::Numpy(_) => 0,
             #[cfg(feature = "arrow")]
             Body::Columnar(_) => 0,
+            Body::Turned(upright) => upright.n_blank_lines(),
         }
+    }
+
+    /// What was assumed of the file where it does not say it.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
     }
 
     /// What a cell says, as text: quotes taken off, bytes that are not UTF-8 replaced; empty where a
@@ -137,6 +147,7 @@ impl Table {
             Body::Numpy(array) => Cow::Owned(array.text(self, row, column).into_bytes()),
             #[cfg(feature = "arrow")]
             Body::Columnar(frame) => Cow::Owned(frame.text(&self.data, row, column).into_bytes()),
+            Body::Turned(upright) => upright.cell(row, column),
         }
     }
 
@@ -149,6 +160,7 @@ impl Table {
             Body::Numpy(array) => array.number_aside(self, row, column),
             #[cfg(feature = "arrow")]
             Body::Columnar(_) => None,
+            Body::Turned(upright) => upright.number(row, column),
         }
     }
 
@@ -156,17 +168,7 @@ impl Table {
     pub(super) fn has_decimal_comma(&self) -> bool {
         match &self.body {
             Body::Text(text) => text.decimal_comma(),
-            #[cfg(any(feature = "arrow", feature = "npy"))]
             _ => false,
-        }
-    }
-
-    /// Where a row is, for people.
-    #[cfg(feature = "arrow")]
-    pub(super) fn place(&self, row: usize) -> Place {
-        match &self.body {
-            Body::Text(text) => text.place(row),
-            _ => Place { row: row + 1, line: None },
         }
     }
 
@@ -177,6 +179,9 @@ impl Table {
     /// [`Error::OtherTable`] unless `values` has the shape of the table's numbers.
     pub fn rounding(&self, values: &Matrix) -> Result<Rounding, Error> {
         self.check_own(values)?;
+        if let Body::Turned(upright) = &self.body {
+            return upright.rounding(self, values);
+        }
         #[allow(unused_mut, reason = "without typed formats nothing is rounded")]
         let mut rounding = Rounding::default();
         #[cfg(feature = "arrow")]
@@ -245,6 +250,7 @@ impl Table {
                 super::compressed(format.gzip, &mut out, write)?;
                 Ok(Vec::new())
             }
+            Body::Turned(upright) => upright.write_filled(self, values, format, &mut out),
             _ => self.filled_sheet(values).write(format, out),
         }
     }

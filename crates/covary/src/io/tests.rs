@@ -1,5 +1,7 @@
 use super::table::Body;
-use super::{ColumnChoice, ColumnKind, Columns, Error, Format, Input, Layout, ReadOptions, Table, csv};
+use super::{
+    ColumnChoice, ColumnKind, Columns, Delimiter, Error, Format, Input, Layout, Note, ReadOptions, Table, csv,
+};
 use crate::model::{Density, Imputed, LinearGaussian, Noise};
 use crate::{Dataset, Matrix, Remedy};
 use proptest::prelude::*;
@@ -135,9 +137,14 @@ fn what_is_wrong_is_said_with_its_place_and_the_way_out() {
         &gap_or_exclude("1.O", "y"),
     );
     check_remedies(
-        "x;y\n1;2\n",
-        "has one column, `x;y`, and no numbers; if its cells are separated by `;`, declare that separator",
-        &[Remedy::Delimiter(Some(";".to_owned()))],
+        "x:y\n1:2\n2;1\n",
+        "row 1 (line 2), column `x:y`: `1:2` is not a number, and no other column holds only numbers and gaps; leave unknown cells empty, separate cells by commas and write decimals with a point, or declare another separator or decimal commas",
+        &[Remedy::Delimiter(None), Remedy::DecimalComma],
+    );
+    check_remedies(
+        "x,y\n1,2\n3,4\n5,\"1,5\"\n",
+        "row 3 (line 4), column `y`: `1,5` is not a number, unlike 2 cells of the column; correct it, declare it a gap if it means one, or exclude the column",
+        &[Remedy::DecimalComma, Remedy::Gaps("1,5".to_owned()), Remedy::Exclude("y".to_owned())],
     );
     for infinite in ["inf", "-Infinity", "1e999"] {
         check_error(
@@ -188,15 +195,48 @@ fn an_infinity_in_a_text_column_is_text() {
 }
 
 #[test]
-fn bytes_that_are_not_utf_8_pass_through_in_text_and_are_refused_in_names() {
-    let text = b"size,x\nk\xfcrzer,1\n,2\n";
-    assert_eq!(rewritten(&csv::read(&text[..]).expect("a table")), text);
-    let error = csv::read(&b"x,gr\xf6\xdfe\n1,2\n"[..]).expect_err("a name");
-    assert_eq!(
-        error.to_string(),
-        "the first line: the name of column 2, `gr\u{fffd}\u{fffd}e`, is not UTF-8; save the file as UTF-8"
-    );
-    assert!(matches!(csv::read(&b"\xff\xfex\0"[..]), Err(Error::Utf16)));
+fn text_in_another_encoding_is_read_and_leaves_in_it() {
+    let text = b"gr\xf6\xdfe,x\nk\xfcrzer,1\n\x81,2\n";
+    let t = csv::read(&text[..]).expect("a table");
+    assert_eq!((t.column_names()[0].as_str(), t.text(0, 0).as_str()), ("größe", "kürzer"));
+    assert_eq!(t.notes(), [Note::Encoding { name: "windows-1252", certain: false }]);
+    assert_eq!(rewritten(&t), text);
+
+    for big in [false, true] {
+        let bytes = |unit: u16| if big { unit.to_be_bytes() } else { unit.to_le_bytes() };
+        let utf16 = |text: &str| text.encode_utf16().flat_map(bytes).collect::<Vec<u8>>();
+        let text = "\u{feff}größe;x😀\r\nkürzer;1,5\r\nlänger;2\r\n";
+        let t = csv::read(&utf16(text)[..]).expect("a table");
+        assert_eq!(t.column_names(), ["größe", "x😀"]);
+        assert_eq!(t.dataset().values().column(0), [1.5, 2.0]);
+        assert_eq!(rewritten(&t), utf16(text));
+        // Without a mark the zeros show it; half a character is none.
+        assert_eq!(csv::read(&utf16("x,y\n1,2\n")[..]).expect("a table").n_columns(), 2);
+        let odd = [&utf16(text)[..], b"\n"].concat();
+        assert!(matches!(csv::read(&odd[..]), Err(Error::NotInEncoding { .. })));
+    }
+
+    let greek = ReadOptions { encoding: Some("iso-8859-7".to_owned()), ..Default::default() };
+    let text = b"\xe1,x\n\xe2,1\n\xe3,2\n";
+    let t = super::read(Input::Stream(&text[..]), Format::CSV, &greek).expect("a table");
+    assert_eq!((t.column_names()[0].as_str(), t.text(1, 0).as_str()), ("α", "γ"));
+    assert_eq!(rewritten(&t), text);
+    let unknown = ReadOptions { encoding: Some("morse".to_owned()), ..Default::default() };
+    assert!(matches!(read_with("x\n1\n", &unknown), Err(Error::UnknownEncoding { .. })));
+    let utf8 = ReadOptions { encoding: Some("utf-8".to_owned()), ..Default::default() };
+    let refused = super::read(Input::Stream(&text[..]), Format::CSV, &utf8);
+    assert!(matches!(refused, Err(Error::NotInEncoding { at: 0, .. })));
+}
+
+#[test]
+fn text_that_grows_when_it_is_decoded_stays_within_memory() {
+    let text = [&b"x\n"[..], &b"\xe9".repeat(3000)].concat();
+    let read = |most: u64| {
+        let options = ReadOptions { max_memory: Some(most), ..Default::default() };
+        super::read(Input::Stream(&text[..]), Format::CSV, &options)
+    };
+    assert!(matches!(read(3 * 5000), Err(Error::OverMemory { is_text: true, .. })));
+    assert!(matches!(read(3 * 7000), Err(Error::NoNumericColumn { .. })));
 }
 
 fn read_with(text: &str, options: &ReadOptions) -> Result<Table, Error> {
@@ -256,14 +296,14 @@ fn further_gaps_are_words_or_numbers_however_written() {
 
 #[test]
 fn decimal_commas_are_read_and_written() {
-    let options = ReadOptions { decimal_comma: true, ..Default::default() };
+    let options = ReadOptions { decimal_comma: Some(true), ..Default::default() };
     let t = read_with("x;y\n1,5;2\n2,5;\n-1e3;,25\n", &options).expect("numbers");
     assert_eq!(t.dataset().values().column(0), [1.5, 2.5, -1000.0]);
     let values = Matrix::from_rows(&[[1.5, 2.0], [2.5, 0.125], [-1000.0, 0.25]]);
     let mut out = Vec::new();
     t.write_filled(&values, Format::CSV, &mut out).expect("memory takes all");
     assert_eq!(String::from_utf8(out).expect("UTF-8"), "x;y\n1,5;2\n2,5;0,125\n-1e3;,25\n");
-    let clash = ReadOptions { delimiter: Some(b','), ..options };
+    let clash = ReadOptions { delimiter: Some(Delimiter::COMMA), ..options };
     assert!(matches!(read_with("x\n1\n", &clash), Err(Error::BadDelimiter { .. })));
 }
 
@@ -372,7 +412,7 @@ proptest! {
         if final_newline {
             text += line_end;
         }
-        let options = ReadOptions { delimiter: Some(delimiter as u8), ..Default::default() };
+        let options = ReadOptions { delimiter: Some(Delimiter::Character(delimiter as u8)), ..Default::default() };
         let table = read_with(&text, &options).expect("a table");
         let theirs = |text: &[u8]| -> Vec<Vec<String>> {
             let mut reader = ::csv::ReaderBuilder::new().delimiter(delimiter as u8).from_reader(text);

@@ -56,9 +56,12 @@ impl ColumnMap {
     /// that say so.
     ///
     /// # Errors
-    /// [`Error::AllConstant`] if no column varies.
+    /// [`Error::AllConstant`] if no column varies, [`Error::EmptyColumn`] if none has a value.
     pub fn of_observed(table: &Dataset) -> Result<Self, Error> {
         let observed = table.n_observed_by_column();
+        if observed.iter().all(|&n| n == 0) {
+            return Err(Error::EmptyColumn { column: table.column_names()[0].clone() });
+        }
         let mut column_map = Self::default();
         for j in (0..table.n_columns()).filter(|&j| observed[j] > 0) {
             match table.constant(j) {

@@ -2,7 +2,8 @@
 //! index at its end: a file need not hold a stream, and some writers (Polars) put something else before
 //! the first batch.
 
-use super::{Column, Part, Plan, damaged, guarded, place};
+use super::{Column, Part, Plan, damaged, place};
+use crate::io::guarded;
 use crate::io::{Error, Input, ReadOptions, Table};
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;

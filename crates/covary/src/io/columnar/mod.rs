@@ -45,9 +45,7 @@ use number::Part;
 use rayon::prelude::*;
 use std::io::Write;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Rows written at once; few in tests, whose tables are small.
 const BATCH: usize = if cfg!(test) { 16 } else { 1 << 16 };
@@ -168,7 +166,7 @@ impl Plan {
             }
             other => other.into(),
         })?;
-        Ok(Table { names, kinds, data, body: Body::Columnar(frame) })
+        Ok(Table { names, kinds, data, body: Body::Columnar(frame), notes: Vec::new(), chosen: false })
     }
 }
 
@@ -349,17 +347,6 @@ fn joined(pieces: &[ArrayRef], data_type: &DataType) -> ArrayRef {
     }
 }
 
-/// Runs a decoder on bytes that nobody vouches for. The crates return errors for nearly all damage
-/// and assert the rest: their panic is a damaged file like any other. (A panic hook, which is the
-/// program's to set, is still called; [`is_decoding`](super::is_decoding) tells it to be silent.)
-fn guarded<T>(format: &'static str, decode: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    let contradiction = || Error::Damaged { format, why: "its parts contradict each other".to_owned() };
-    super::DECODING.fetch_add(1, Ordering::SeqCst);
-    let outcome = catch_unwind(AssertUnwindSafe(decode));
-    super::DECODING.fetch_sub(1, Ordering::SeqCst);
-    outcome.unwrap_or_else(|_| Err(contradiction()))
-}
-
 /// Whether files of this layout have typed columns.
 pub(super) fn holds(layout: Layout) -> bool {
     layout == Layout::Arrow || (cfg!(feature = "parquet") && layout == Layout::Parquet)
@@ -478,12 +465,7 @@ impl<'a> Writable<'a> {
                     let mut texts = StringBuilder::new();
                     for i in rows {
                         let cell = table.cell(i, *column);
-                        let text = str::from_utf8(&cell).map_err(|_| Error::TextNotUtf8 {
-                            place: table.place(i),
-                            column: self.field.name().clone(),
-                            text: shown(&cell),
-                            format,
-                        })?;
+                        let text = String::from_utf8_lossy(&cell);
                         texts.append_option((!text.is_empty()).then_some(text));
                     }
                     Arc::new(texts.finish())

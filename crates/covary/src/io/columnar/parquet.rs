@@ -2,8 +2,9 @@
 
 use super::flat::{self, Flat, Pool, Seen, Source};
 use super::pages::{self, Page};
-use super::{BATCH, Column, Part, Plan, damaged, guarded, place};
+use super::{BATCH, Column, Part, Plan, damaged, place};
 use crate::io::error::shown;
+use crate::io::guarded;
 use crate::io::{Error, Input, ReadOptions, Table};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
