@@ -42,6 +42,7 @@ mod scikit_learn;
 mod select;
 mod self_check;
 mod shared_private;
+mod single;
 mod spectral;
 mod student;
 mod variational;
