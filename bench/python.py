@@ -1,7 +1,7 @@
 """The Python package: what a call costs beside the library, and `Imputer` beside scikit-learn's.
 
     python -m pip install . pandas pyarrow
-    python bench/python.py [overhead] [memory] [imputers] [--seeds N]
+    python bench/python.py [overhead] [memory] [single] [imputers] [--seeds N]
 
 Processor time on one thread, minimum of several for ours and of what 20 s allow for slow peers. `imputers` reads
 metabolite, ozone and yeast from the folder named by COVARY_DATA (default ../shared/data).
@@ -85,6 +85,33 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / tab
         print(f"| {name} | {float(done.stdout):.2f} |")
 
 
+def single():
+    """PCA of float32 tables beside scikit-learn's solvers: processor time, and the angle to the axes of float64."""
+    from sklearn.decomposition import PCA
+
+    shapes = ((100_000, 100, 10), (10_000, 1000, 20), (2000, 5000, 20), (1_000_000, 20, 5), (200, 20_000, 10))
+    solvers = ("covariance_eigh", "arpack", "randomized", "full")
+    print("| float32 | q | ours | " + " | ".join(solvers) + " |\n| --- | ---: | ---: |" + " ---: |" * len(solvers))
+    for n, d, q in shapes:
+        rng = np.random.default_rng(20240607)
+        x = rng.standard_normal((n, q), dtype=np.float32) @ rng.standard_normal((q, d), dtype=np.float32)
+        x += rng.standard_normal((n, d), dtype=np.float32) + rng.standard_normal(d, dtype=np.float32)
+        exact = covary.PCA(q).fit(x.astype(np.float64)).components_
+
+        def cell(make):
+            axes = np.linalg.qr(make().fit(x).components_.astype(np.float64).T)[0]
+            sine = np.linalg.norm(axes - exact.T @ (exact @ axes), 2)
+            seconds = fastest(lambda: make().fit(x), 5, time.process_time)
+            return f"{1e3 * seconds:.0f} ms, {np.degrees(np.arcsin(min(1.0, sine))):.1e}°"
+
+        row = [cell(lambda: covary.PCA(q))]
+        for solver in solvers:
+            # Those that would take minutes.
+            slow = (solver == "covariance_eigh" and d >= 5000) or (solver == "full" and n * d * min(n, d) > 2e9)
+            row.append("" if slow else cell(lambda solver=solver: PCA(q, svd_solver=solver, random_state=0)))
+        print(f"| {n} × {d} | {q} | " + " | ".join(row) + " |", flush=True)
+
+
 def tables():
     import pandas as pd
 
@@ -153,8 +180,8 @@ def imputers(seeds):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", choices=["overhead", "memory", "imputers", []])
+    parser.add_argument("what", nargs="*", choices=["overhead", "memory", "single", "imputers", []])
     parser.add_argument("--seeds", type=int, default=10)
     options = parser.parse_args()
-    for part in options.what or ["overhead", "memory", "imputers"]:
-        imputers(options.seeds) if part == "imputers" else {"overhead": overhead, "memory": memory}[part]()
+    for part in options.what or ["overhead", "memory", "single", "imputers"]:
+        imputers(options.seeds) if part == "imputers" else {"overhead": overhead, "memory": memory, "single": single}[part]()

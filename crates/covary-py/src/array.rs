@@ -3,7 +3,8 @@
 use crate::work::run;
 use covary::{Dataset, Error, Matrix};
 use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods,
+    Element, IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2,
+    PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -21,26 +22,29 @@ pub(crate) enum Table<'py> {
     Narrow(PyReadonlyArray2<'py, f32>),
 }
 
+/// The numbers of a table, in the precision they came in.
+pub(crate) enum Numbers {
+    Double(Matrix),
+    /// Rows and columns, and cells that are looked at in place.
+    Single((usize, usize), Arc<Borrowed<f32>>),
+}
+
 impl Table<'_> {
-    /// The numbers: looked at in place if they are f64, row by row and without holes, else copied.
-    pub(crate) fn matrix(self) -> PyResult<Matrix> {
+    /// The numbers: looked at in place if they are row by row and without holes, else copied.
+    pub(crate) fn numbers(self) -> PyResult<Numbers> {
         match self {
-            Self::Wide(array) => {
-                let (n, d) = (array.shape()[0], array.shape()[1]);
-                // `as_slice` also takes arrays that are column by column.
-                let made = if array.is_c_contiguous() {
-                    Matrix::from_shared(n, d, Arc::new(Borrowed::new(&array)))
-                } else {
-                    Matrix::from_vec(n, d, array.as_array().iter().copied().collect())
-                };
-                made.map_err(crate::error::of)
+            // `as_slice` also takes arrays that are column by column.
+            Self::Narrow(array) if array.is_c_contiguous() => {
+                let shape = (array.shape()[0], array.shape()[1]);
+                Ok(Numbers::Single(shape, Arc::new(Borrowed::new(&array))))
             }
-            Self::Narrow(array) => {
+            Self::Wide(array) if array.is_c_contiguous() => {
                 let (n, d) = (array.shape()[0], array.shape()[1]);
-                let wide = |v: &f32| f64::from(*v);
-                let values = array.as_array().iter().map(wide).collect();
-                Matrix::from_vec(n, d, values).map_err(crate::error::of)
+                let shared = Matrix::from_shared(n, d, Arc::new(Borrowed::new(&array)));
+                shared.map(Numbers::Double).map_err(crate::error::of)
             }
+            Self::Narrow(array) => copied(&array, |v| f64::from(*v)),
+            Self::Wide(array) => copied(&array, |v| *v),
         }
     }
 
@@ -51,17 +55,28 @@ impl Table<'_> {
         threads: usize,
         names: Option<Vec<String>>,
     ) -> PyResult<Dataset> {
-        let values = self.matrix()?;
+        let values = self.numbers()?;
         run(py, threads, None, |_| grouped(values, names))
     }
+
+    pub(crate) fn is_single(&self) -> bool {
+        matches!(self, Self::Narrow(_))
+    }
+}
+
+fn copied<T: Element>(array: &PyReadonlyArray2<'_, T>, wide: impl Fn(&T) -> f64) -> PyResult<Numbers> {
+    let (n, d) = (array.shape()[0], array.shape()[1]);
+    let values = array.as_array().iter().map(wide).collect();
+    Matrix::from_vec(n, d, values).map(Numbers::Double).map_err(crate::error::of)
 }
 
 /// The table of these numbers. To be called on threads of ours: those that the library would find by itself do
 /// not live on in a forked process. Names that stand for two columns name none: a model file matches by them.
-pub(crate) fn grouped(values: Matrix, names: Option<Vec<String>>) -> Result<Dataset, Error> {
-    match names.filter(|names| are_distinct(names)) {
-        Some(names) => Dataset::with_names(values, names),
-        None => Dataset::new(values),
+pub(crate) fn grouped(values: Numbers, names: Option<Vec<String>>) -> Result<Dataset, Error> {
+    match (values, names.filter(|names| are_distinct(names))) {
+        (Numbers::Double(values), Some(names)) => Dataset::with_names(values, names),
+        (Numbers::Double(values), None) => Dataset::new(values),
+        (Numbers::Single(shape, cells), names) => Dataset::from_single(shape, cells, names),
     }
 }
 
@@ -71,26 +86,26 @@ pub(crate) fn are_distinct(names: &[String]) -> bool {
 }
 
 /// The memory of a NumPy array, kept alive by a reference to it.
-struct Borrowed {
-    _owner: Py<PyArray2<f64>>,
-    start: *const f64,
+pub(crate) struct Borrowed<T> {
+    _owner: Py<PyArray2<T>>,
+    start: *const T,
     length: usize,
 }
 
-impl Borrowed {
+impl<T: Element> Borrowed<T> {
     /// Of an array that is contiguous and row-major.
-    fn new(array: &PyReadonlyArray2<'_, f64>) -> Self {
+    fn new(array: &PyReadonlyArray2<'_, T>) -> Self {
         let slice = array.as_slice().expect("the caller has seen that it is contiguous");
         let (start, length) = (slice.as_ptr(), slice.len());
-        let owner: &Array2<'_> = array;
+        let owner: &Bound<'_, PyArray2<T>> = array;
         Self { _owner: owner.clone().unbind(), start, length }
     }
 }
 
-impl AsRef<[f64]> for Borrowed {
+impl<T> AsRef<[T]> for Borrowed<T> {
     #[allow(unsafe_code, reason = "NumPy's memory without a copy")]
-    fn as_ref(&self) -> &[f64] {
-        // SAFETY: `start` and `length` are those of a contiguous array of f64, which NumPy aligns and which
+    fn as_ref(&self) -> &[T] {
+        // SAFETY: `start` and `length` are those of a contiguous array of T, which NumPy aligns and which
         // `_owner` keeps alive; NumPy does not move the memory of an array that others refer to. That nobody
         // writes to the array while it is being fitted is the caller's promise, as for NumPy's own functions.
         unsafe { std::slice::from_raw_parts(self.start, self.length) }
@@ -98,11 +113,20 @@ impl AsRef<[f64]> for Borrowed {
 }
 
 #[allow(unsafe_code, reason = "NumPy's memory without a copy")]
-// SAFETY: the pointer is only read through, and `Py` may be sent and shared.
-unsafe impl Send for Borrowed {}
+// SAFETY: the pointer is only read through, numbers and `Py` may be sent and shared.
+unsafe impl<T: Element> Send for Borrowed<T> {}
 #[allow(unsafe_code, reason = "NumPy's memory without a copy")]
 // SAFETY: as for `Send`.
-unsafe impl Sync for Borrowed {}
+unsafe impl<T: Element> Sync for Borrowed<T> {}
+
+/// An n × d array of single precision, without a copy.
+pub(crate) fn single2(
+    py: Python<'_>,
+    (n, d): (usize, usize),
+    values: Vec<f32>,
+) -> PyResult<Bound<'_, PyArray2<f32>>> {
+    values.into_pyarray(py).reshape([n, d])
+}
 
 /// An n × d array, without a copy.
 pub(crate) fn array2(py: Python<'_>, matrix: Matrix) -> PyResult<Array2<'_>> {

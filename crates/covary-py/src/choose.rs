@@ -1,6 +1,6 @@
 //! How many components, pooling, and the numbers behind some figures.
 
-use crate::array::{Array1, Table, array1, grouped};
+use crate::array::{Array1, Numbers, Table, array1, grouped};
 use crate::error::of;
 use crate::work::run;
 use covary::Error;
@@ -144,9 +144,13 @@ pub(crate) fn pool(py: Python<'_>, estimates: Vec<f64>, variances: Vec<f64>) -> 
 /// through in one pass.
 #[pyfunction]
 pub(crate) fn wild_cells(py: Python<'_>, x: Table<'_>, names: Option<Vec<String>>) -> PyResult<Vec<String>> {
-    use covary::data::{Ledger, Oddity, may_have_wild_cells};
-    let values = x.matrix()?;
-    if !py.detach(|| may_have_wild_cells(&values)) {
+    use covary::data::{Ledger, Oddity, may_have_wild_cells, may_have_wild_single_cells};
+    let values = x.numbers()?;
+    let any = py.detach(|| match &values {
+        Numbers::Double(values) => may_have_wild_cells(values),
+        Numbers::Single((_, d), cells) => may_have_wild_single_cells((**cells).as_ref(), *d),
+    });
+    if !any {
         return Ok(Vec::new());
     }
     run(py, 0, None, |_| {

@@ -1,6 +1,6 @@
 //! `Principal` and `Stream`: principal components of a table, and of a stream of batches.
 
-use crate::array::{Array1, Array2, Size, Table, array1, array2, grouped, numbers};
+use crate::array::{Array1, Array2, Size, Table, array1, array2, grouped, numbers, single2};
 use crate::error::{of, raise};
 use crate::learned::Learned;
 use crate::place::Place;
@@ -86,12 +86,15 @@ pub(crate) fn principal(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Principal> {
     let request = request(n_components, solver, seed, max_iterations, tolerance)?;
-    let values = x.matrix()?;
+    let (single, values) = (x.is_single(), x.numbers()?);
     run_or_leave(py, threads, progress.as_ref(), move |watched| {
         let data = grouped(values, names.clone())?;
         let (axes, report) = request.fit_reported(&data, &mut Stages(watched))?;
         // Complete rows are known by their moments.
         let complete = data.is_complete();
+        if single && complete {
+            return Ok(Principal::of_complete(axes, names));
+        }
         let log_likelihood = match axes.model() {
             Err(_) => None,
             Ok(_) if complete => axes.log_likelihood().ok(),
@@ -241,9 +244,14 @@ impl Principal {
         x: Table<'_>,
         whiten: bool,
         threads: usize,
-    ) -> PyResult<Array2<'py>> {
-        let data = x.dataset(py, threads, self.names.clone())?;
-        array2(py, run(py, threads, None, |_| self.axes.transform(&data, whiten))?)
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (single, data) = (x.is_single(), x.dataset(py, threads, self.names.clone())?);
+        if single {
+            let shape = (data.n_rows(), self.axes.components.n_rows());
+            let scores = run(py, threads, None, |_| self.axes.transform_single(&data, whiten))?;
+            return Ok(single2(py, shape, scores)?.into_any());
+        }
+        Ok(array2(py, run(py, threads, None, |_| self.axes.transform(&data, whiten))?)?.into_any())
     }
 
     /// Scores of sparse rows.

@@ -263,7 +263,7 @@ pub(crate) fn fit(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let Asked { mut request, views, as_is, in_steps, start, matrix, contrast } = Asked::new(family, asked)?;
-    let values = x.matrix()?;
+    let values = x.numbers()?;
     let raised = Arc::new(Mutex::new(None));
     let ours = Arc::clone(&raised);
     let learned = run_or_leave(py, threads, progress.as_ref(), move |watched| {

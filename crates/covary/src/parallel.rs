@@ -58,10 +58,17 @@ fn each(n: usize, work: &(dyn Fn(usize) + Sync)) {
 
 /// A copy of a table, made by all threads: most of the time goes into new pages.
 pub(crate) fn copied(table: &[f64]) -> Vec<f64> {
+    made_of(table, |to, from| to.copy_from_slice(from))
+}
+
+/// As [`copied`], in double precision.
+pub(crate) fn widened(table: &[f32]) -> Vec<f64> {
+    made_of(table, |to, from| to.iter_mut().zip(from).for_each(|(to, from)| *to = f64::from(*from)))
+}
+
+fn made_of<C: Sync>(table: &[C], make: impl Fn(&mut [f64], &[C]) + Sync) -> Vec<f64> {
     let mut copy = vec![0.0; table.len()];
-    copy.par_chunks_mut(BLOCK_CELLS)
-        .zip(table.par_chunks(BLOCK_CELLS))
-        .for_each(|(to, from)| to.copy_from_slice(from));
+    copy.par_chunks_mut(BLOCK_CELLS).zip(table.par_chunks(BLOCK_CELLS)).for_each(|(to, from)| make(to, from));
     copy
 }
 

@@ -1,10 +1,12 @@
 use super::pattern::{Pattern, Patterns};
+use crate::linalg::Cell;
 use crate::linalg::rows::{ColumnSums, add_column_sums};
-use crate::parallel::{BLOCK_CELLS, add, over_pieces};
+use crate::parallel::{BLOCK_CELLS, add, over_pieces, widened};
 use crate::{Error, Matrix};
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// A table of numbers with gaps, checked once: row-major, NaN where a cell is missing, rows grouped
 /// by their [`Pattern`] of gaps.
@@ -18,12 +20,94 @@ use std::sync::OnceLock;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {
-    values: Matrix,
+    values: Values,
     column_names: Vec<String>,
     row_labels: Option<Vec<String>>,
     patterns: Patterns,
     observed: Vec<usize>,
     columns: OnceLock<Columns>,
+}
+
+/// Cells in the precision they came in.
+#[derive(Debug, Clone)]
+enum Values {
+    Double(Matrix),
+    Single(Single),
+}
+
+/// Somebody else's numbers, looked at where they are, and widened once if a method needs them in double.
+#[derive(Clone)]
+struct Single {
+    n_columns: usize,
+    cells: Arc<dyn AsRef<[f32]> + Send + Sync>,
+    wide: OnceLock<Matrix>,
+}
+
+/// All cells of a table, row by row.
+#[derive(Clone, Copy)]
+pub(crate) enum Cells<'a> {
+    Double(&'a [f64]),
+    Single(&'a [f32]),
+}
+
+/// Does the same with the cells of a table in either precision.
+macro_rules! in_its_precision {
+    ($data:expr, $cells:ident => $work:expr) => {
+        match $data.cells() {
+            $crate::data::Cells::Double($cells) => $work,
+            $crate::data::Cells::Single($cells) => $work,
+        }
+    };
+}
+pub(crate) use in_its_precision;
+
+impl Values {
+    fn cells(&self) -> Cells<'_> {
+        match self {
+            Self::Double(values) => Cells::Double(values.as_slice()),
+            Self::Single(single) => Cells::Single((*single.cells).as_ref()),
+        }
+    }
+
+    fn n_columns(&self) -> usize {
+        match self {
+            Self::Double(values) => values.n_columns(),
+            Self::Single(single) => single.n_columns,
+        }
+    }
+
+    fn n_rows(&self) -> usize {
+        match self {
+            Self::Double(values) => values.n_rows(),
+            Self::Single(single) => (*single.cells).as_ref().len() / single.n_columns,
+        }
+    }
+
+    fn matrix(&self) -> &Matrix {
+        match self {
+            Self::Double(values) => values,
+            Self::Single(single) => single.wide.get_or_init(|| {
+                let cells = (*single.cells).as_ref();
+                let d = single.n_columns;
+                Matrix::from_vec(cells.len() / d, d, widened(cells)).expect("whole rows, as was checked")
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for Single {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Single")
+            .field("n_columns", &self.n_columns)
+            .field("cells", &(*self.cells).as_ref())
+            .finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for Values {
+    fn eq(&self, other: &Self) -> bool {
+        self.matrix() == other.matrix()
+    }
 }
 
 /// Mean and variance of each column over its observed cells.
@@ -39,7 +123,7 @@ impl Dataset {
     /// # Errors
     /// [`Error::EmptyTable`] without rows or columns, [`Error::Infinite`] at the first ±∞.
     pub fn new(values: Matrix) -> Result<Self, Error> {
-        let names = (1..=values.n_columns()).map(|j| format!("x{j}")).collect();
+        let names = default_names(values.n_columns());
         Self::with_names(values, names)
     }
 
@@ -49,18 +133,52 @@ impl Dataset {
     /// As [`Dataset::new`], and [`Error::WrongLength`] unless there is one name per column.
     pub fn with_names(values: Matrix, column_names: Vec<String>) -> Result<Self, Error> {
         let (rows, columns) = (values.n_rows(), values.n_columns());
+        Self::of_values(Values::Double(values), (rows, columns), column_names)
+    }
+
+    /// Looks at somebody else's table of single precision, row-major, without copying it; it is kept alive, and must
+    /// not change. Principal components and the closed form of probabilistic PCA read it as it is, with sums in double
+    /// precision; other methods widen it once, in a copy.
+    ///
+    /// ```
+    /// use covary::{Dataset, Matrix, infer::PrincipalAxes};
+    /// use std::sync::Arc;
+    /// let numbers = Arc::new(vec![1.0_f32, 1.0, 2.0, 2.5, 3.0, 2.0]);
+    /// let table = Dataset::from_single((3, 2), numbers, None)?;
+    /// let same = Dataset::new(table.values().clone())?;
+    /// let (single, double) = (PrincipalAxes::default().fit(&table)?, PrincipalAxes::default().fit(&same)?);
+    /// assert!((single.components[(0, 0)] - double.components[(0, 0)]).abs() < 1e-6);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`with_names`](Self::with_names), and [`Error::WrongLength`] unless there are as many numbers as cells.
+    pub fn from_single(
+        (n_rows, n_columns): (usize, usize),
+        cells: Arc<dyn AsRef<[f32]> + Send + Sync>,
+        column_names: Option<Vec<String>>,
+    ) -> Result<Self, Error> {
+        check_length("numbers in the table", n_rows * n_columns, (*cells).as_ref().len())?;
+        let names = column_names.unwrap_or_else(|| default_names(n_columns));
+        let values = Values::Single(Single { n_columns, cells, wide: OnceLock::new() });
+        Self::of_values(values, (n_rows, n_columns), names)
+    }
+
+    fn of_values(
+        values: Values,
+        (rows, columns): (usize, usize),
+        column_names: Vec<String>,
+    ) -> Result<Self, Error> {
         if rows == 0 || columns == 0 {
             return Err(Error::EmptyTable { rows, columns });
         }
         check_length("column names", columns, column_names.len())?;
-        let Some(patterns) = Patterns::new(values.as_slice(), columns) else {
-            let at = values.as_slice().iter().position(|v| v.is_infinite()).expect("one was just seen");
-            return Err(Error::Infinite {
-                row: at / columns + 1,
-                column: column_names[at % columns].clone(),
-                value: values.as_slice()[at],
-            });
-        };
+        let grouped = in_its_precision!(values, cells => Patterns::new(cells, columns).ok_or_else(|| {
+            let infinite = |v: &f64| v.is_infinite();
+            let (at, value) = cells.iter().map(|v| v.wide()).enumerate().find(|(_, v)| infinite(v)).expect("just seen");
+            Error::Infinite { row: at / columns + 1, column: column_names[at % columns].clone(), value }
+        }));
+        let patterns = grouped?;
         let mut observed = vec![rows; columns];
         for p in 0..patterns.len() {
             let pattern = patterns.get(p);
@@ -93,17 +211,25 @@ impl Dataset {
 
     /// The cells; NaN where missing.
     pub fn values(&self) -> &Matrix {
-        &self.values
+        self.values.matrix()
+    }
+
+    /// The cells in the precision they came in.
+    pub(crate) fn cells(&self) -> Cells<'_> {
+        self.values.cells()
     }
 
     /// Gives the cells back.
     pub fn into_values(self) -> Matrix {
-        self.values
+        match self.values {
+            Values::Double(values) => values,
+            Values::Single(_) => self.values.matrix().clone(),
+        }
     }
 
     /// Row `i`; NaN where missing.
     pub fn row(&self, i: usize) -> &[f64] {
-        self.values.row(i)
+        self.values().row(i)
     }
 
     /// Column names in order.
@@ -280,17 +406,22 @@ impl Dataset {
 
     /// The one value of column `j`, if all its observed cells have it.
     pub fn constant(&self, j: usize) -> Option<f64> {
-        let mut seen = (0..self.n_rows()).map(|i| self.values[(i, j)]).filter(|v| !v.is_nan());
-        let first = seen.next()?;
-        seen.all(|v| v == first).then_some(first)
+        in_its_precision!(self, cells => {
+            let mut seen = cells[j..].iter().step_by(self.n_columns()).filter(|v| !v.is_gap());
+            let first = seen.next()?;
+            seen.all(|v| v == first).then_some(first.wide())
+        })
     }
 
     /// Two passes in fixed pieces: means about the first observed values, so that a large common
     /// offset costs no digits, then squares about the means.
     fn columns(&self) -> &Columns {
         self.columns.get_or_init(|| {
-            let first = |j: usize| (0..self.n_rows()).map(|i| self.values[(i, j)]).find(|v| !v.is_nan());
-            let origin: Vec<f64> = (0..self.n_columns()).map(|j| first(j).unwrap_or(f64::NAN)).collect();
+            let d = self.n_columns();
+            let origin: Vec<f64> = in_its_precision!(self, cells => {
+                let first = |j: usize| cells[j..].iter().step_by(d).find(|v| !v.is_gap());
+                (0..d).map(|j| first(j).map_or(f64::NAN, |v| v.wide())).collect()
+            });
             let about_origin = self.column_sums(&origin);
             let mean = |j: usize| origin[j] + about_origin.sum[j] / about_origin.count[j];
             let means: Vec<f64> = (0..self.n_columns()).map(mean).collect();
@@ -304,7 +435,9 @@ impl Dataset {
         let d = self.n_columns();
         let sums_of = |rows: Range<usize>| {
             let mut sums = ColumnSums::new(d);
-            add_column_sums(&self.values.as_slice()[rows.start * d..rows.end * d], origin, &mut sums);
+            in_its_precision!(self, cells => {
+                add_column_sums(&cells[rows.start * d..rows.end * d], origin, &mut sums);
+            });
             sums
         };
         over_pieces(self.n_rows(), BLOCK_CELLS.div_ceil(d), sums_of, |a, b| {
@@ -313,6 +446,11 @@ impl Dataset {
             add(&mut a.squares, &b.squares);
         })
     }
+}
+
+/// `x1, x2, …`
+fn default_names(n_columns: usize) -> Vec<String> {
+    (1..=n_columns).map(|j| format!("x{j}")).collect()
 }
 
 fn check_length(what: &'static str, expected: usize, got: usize) -> Result<(), Error> {

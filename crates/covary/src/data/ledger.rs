@@ -1,4 +1,6 @@
 use super::Dataset;
+use crate::linalg::Cell;
+use crate::linalg::rows::{ColumnSums, add_column_sums, extremes};
 use crate::{Matrix, parallel};
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -457,42 +459,46 @@ const FEWEST_DISTANCES: usize = 20;
 /// assert!(may_have_wild_cells(&values));
 /// ```
 pub fn may_have_wild_cells(values: &Matrix) -> bool {
-    /// Of one column, relative to its first cell.
-    #[derive(Clone, Copy)]
-    struct Sums {
-        first: f64,
-        n: f64,
-        sum: f64,
-        squares: f64,
-        low: f64,
-        high: f64,
+    may_have_wild(values.as_slice(), values.n_columns())
+}
+
+/// As [`may_have_wild_cells`], of single precision, row-major.
+pub fn may_have_wild_single_cells(cells: &[f32], n_columns: usize) -> bool {
+    may_have_wild(cells, n_columns)
+}
+
+/// Rows whose variance is looked at first, of every so many: what bounds it holds for any of the rows.
+const SAMPLED: usize = 64;
+const OF_ROWS: usize = 512;
+
+fn may_have_wild<C: Cell>(cells: &[C], d: usize) -> bool {
+    if d == 0 || cells.is_empty() {
+        return false;
     }
-    let none = Sums { first: f64::NAN, n: 0.0, sum: 0.0, squares: 0.0, low: 0.0, high: 0.0 };
-    let mut columns = vec![none; values.n_columns()];
-    for row in values.rows() {
-        for (of, &value) in columns.iter_mut().zip(row) {
-            if value.is_nan() {
-                continue;
-            }
-            if of.n == 0.0 {
-                of.first = value;
-            }
-            let v = value - of.first;
-            (of.n, of.sum, of.squares) = (of.n + 1.0, of.sum + v, of.squares + v * v);
-            (of.low, of.high) = (of.low.min(v), of.high.max(v));
+    let (low, high) = extremes(cells, d);
+    let first = |j: usize| cells[j..].iter().step_by(d).find(|v| !v.is_gap());
+    let origin: Vec<f64> = (0..d).map(|j| first(j).map_or(0.0, |v| v.wide())).collect();
+    let may = |every: usize, farthest: &dyn Fn(usize, f64) -> f64| {
+        let mut sums = ColumnSums::new(d);
+        for rows in cells.chunks(every * d) {
+            let end = if every == OF_ROWS { rows.len().min(SAMPLED * d) } else { rows.len() };
+            add_column_sums(&rows[..end], &origin, &mut sums);
         }
-    }
-    let most = MOST_WILD as f64;
-    columns.iter().filter(|of| of.n > FEWEST_DISTANCES as f64).any(|of| {
-        let mean = of.sum / of.n;
-        let variance = of.squares / of.n - mean * mean;
-        let farthest = (of.high - mean).max(mean - of.low);
-        let share = 1.0 - 1.0 / OUTLYING - most / of.n;
-        // A little less, for rounding; numbers too large for squares are looked at.
-        let bound = 0.99 * share * share / (most / of.n + 1.0 / (OUTLYING * OUTLYING));
-        // Not a number where squares overflow: then it may.
-        (farthest * farthest).partial_cmp(&(bound * variance)) != Some(Ordering::Less)
-    })
+        let most = MOST_WILD as f64;
+        (0..d).filter(|&j| every == OF_ROWS || sums.count[j] > FEWEST_DISTANCES as f64).any(|j| {
+            let n = sums.count[j];
+            let mean = sums.sum[j] / n;
+            let variance = sums.squares[j] / n - mean * mean;
+            let share = 1.0 - 1.0 / OUTLYING - most / n;
+            // A little less, for rounding; numbers too large for squares are looked at.
+            let bound = 0.99 * share * share / (most / n + 1.0 / (OUTLYING * OUTLYING));
+            // Not a number where squares overflow, or where there is no cell: then it may.
+            farthest(j, mean + origin[j]).powi(2).partial_cmp(&(bound * variance)) != Some(Ordering::Less)
+        })
+    };
+    let n_rows = cells.len() / d;
+    (n_rows < OF_ROWS || may(OF_ROWS, &|j, _| high[j] - low[j]))
+        && may(n_rows, &|j, mean| (high[j] - mean).max(mean - low[j]))
 }
 
 /// The wild cells of all columns; see [`WildCell`].

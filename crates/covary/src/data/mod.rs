@@ -11,8 +11,11 @@ pub mod simulate;
 mod sparse;
 
 pub use dataset::Dataset;
+pub(crate) use dataset::{Cells, in_its_precision};
 pub(crate) use ledger::list;
-pub use ledger::{Duplicates, Ledger, Oddity, SuspectedCode, WildCell, may_have_wild_cells};
+pub use ledger::{
+    Duplicates, Ledger, Oddity, SuspectedCode, WildCell, may_have_wild_cells, may_have_wild_single_cells,
+};
 pub use moments::{CentralMoments, MatrixKind};
 pub use pattern::Pattern;
 pub use simulate::Shape;

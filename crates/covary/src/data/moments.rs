@@ -1,5 +1,5 @@
-use super::Dataset;
-use crate::linalg::{add_gram_lower, rows};
+use super::{Cells, Dataset};
+use crate::linalg::{Cell, rows};
 use crate::parallel::{BLOCK_CELLS, add, over_pieces};
 use crate::{Error, Matrix};
 use std::ops::Range;
@@ -147,14 +147,20 @@ impl CentralMoments {
         if !data.is_complete() {
             return Err(Error::HasGaps { method: "a covariance matrix", gaps: data.n_gaps() });
         }
-        let d = data.n_columns();
-        let cells = data.values().as_slice();
+        Ok(match data.cells() {
+            Cells::Double(cells) => Self::of_cells::<f64, f64>(cells, data.n_columns()),
+            Cells::Single(cells) => Self::of_cells::<f32, f64>(cells, data.n_columns()),
+        })
+    }
+
+    /// Of complete rows, row-major, by products in the precision W.
+    pub(crate) fn of_cells<C: Cell, W: Cell>(cells: &[C], d: usize) -> Self {
         let moments_of = |rows: Range<usize>| {
             let mut part = Self::new(d);
-            part.add(&cells[rows.start * d..rows.end * d]);
+            part.add_cells::<C, W>(&cells[rows.start * d..rows.end * d]);
             part
         };
-        Ok(over_pieces(data.n_rows(), BLOCK_CELLS.div_ceil(d), moments_of, Self::merge))
+        over_pieces(cells.len() / d, block_rows::<W>(d), moments_of, Self::merge)
     }
 
     /// From a covariance (or correlation) matrix that somebody else computed from `n_rows` rows,
@@ -200,20 +206,25 @@ impl CentralMoments {
     /// # Panics
     /// If the length of `rows` is not a multiple of the number of columns.
     pub fn add(&mut self, rows: &[f64]) {
+        self.add_cells::<f64, f64>(rows);
+    }
+
+    fn add_cells<C: Cell, W: Cell>(&mut self, rows: &[C]) {
         let d = self.mean.len();
         assert_eq!(rows.len() % d, 0, "whole rows of {d} numbers");
-        let block_rows = BLOCK_CELLS.div_ceil(d);
+        let block_rows = block_rows::<W>(d);
         let ones = vec![1.0; d];
-        let mut centered = vec![0.0; (block_rows * d).min(rows.len())];
+        let mut centered = vec![W::of(0.0); (block_rows * d).min(rows.len())];
+        let mut part = Vec::new();
         for block in rows.chunks(block_rows * d) {
             let n = block.len() / d;
-            let first = &block[..d];
+            let first: Vec<f64> = block[..d].iter().map(|v| v.wide()).collect();
             let mut mean = vec![0.0; d];
-            rows::add_rows(block, first, &mut mean);
-            mean.iter_mut().zip(first).for_each(|(m, o)| *m = o + *m / n as f64);
+            rows::add_rows(block, &first, &mut mean);
+            mean.iter_mut().zip(&first).for_each(|(m, o)| *m = o + *m / n as f64);
             let centered = &mut centered[..block.len()];
             rows::center(block, &mean, &ones, centered);
-            add_gram_lower(self.scatter.view_mut(), faer::MatRef::from_row_major_slice(centered, n, d));
+            W::add_gram(&mut self.scatter, faer::MatRef::from_row_major_slice(centered, n, d), &mut part);
             self.absorb_mean(n, &mean);
         }
     }
@@ -272,4 +283,9 @@ impl CentralMoments {
         s.as_mut_slice().iter_mut().for_each(|v| *v /= n);
         s
     }
+}
+
+/// Rows of a block that are centered about their own mean.
+fn block_rows<W: Cell>(d: usize) -> usize {
+    BLOCK_CELLS.div_ceil(d).max(W::LEAST_ROWS)
 }

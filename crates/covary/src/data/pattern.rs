@@ -1,4 +1,5 @@
-use crate::linalg::rows::mark_gaps;
+use crate::linalg::Cell;
+use crate::linalg::rows::{Seen, mark_gaps};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -60,18 +61,23 @@ pub(crate) struct Patterns {
 
 impl Patterns {
     /// Groups the rows; `None` if a cell is infinite. One pass over the table serves both.
-    pub(crate) fn new(values: &[f64], n_columns: usize) -> Option<Self> {
+    pub(crate) fn new<C: Cell>(values: &[C], n_columns: usize) -> Option<Self> {
         let words = n_columns.div_ceil(64);
         let n_rows = values.len() / n_columns;
         // One bit per cell, set at the gaps.
         let mut masks = vec![0_u64; n_rows * words];
-        let finite = masks
+        let seen = masks
             .par_chunks_mut(MASK_ROWS * words)
             .zip(values.par_chunks(MASK_ROWS * n_columns))
             .map(|(masks, rows)| mark_gaps(rows, n_columns, masks))
-            .reduce(|| true, |a, b| a & b);
-        if !finite {
-            return None;
+            .reduce(|| Seen::Complete, Seen::max);
+        match seen {
+            Seen::Infinite => return None,
+            Seen::Complete => {
+                let (rows, row_end) = ((0..n_rows).collect(), vec![n_rows]);
+                return Some(Self { n_columns, rows, row_end, gaps: Vec::new(), gap_end: vec![0] });
+            }
+            Seen::Gaps => {}
         }
         let mut ids: HashMap<&[u64], usize> = HashMap::new();
         let mut pattern_of = Vec::with_capacity(n_rows);

@@ -189,13 +189,14 @@ impl<'a> Problem<'a> {
         let theta: Vec<f64> = svd.s.iter().map(|s| s * s).collect();
         let known = self.n_components.min(theta.len());
         let rest = theta[known..].iter().sum();
+        let next = theta.get(known).copied().unwrap_or(0.0);
         let mut vectors = Matrix::zeros(psi.len(), self.n_components);
         let mut values = vec![0.0; self.n_components];
         for k in 0..known {
             values[k] = theta[k];
             (0..psi.len()).for_each(|j| vectors[(j, k)] = svd.v[(j, k)]);
         }
-        Ok(Leading { values, vectors, rest })
+        Ok(Leading { values, vectors, rest, next })
     }
 
     /// `Y / √N`, turned into a triangle if it has more rows than columns: scaling its columns costs no

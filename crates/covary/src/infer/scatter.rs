@@ -1,9 +1,9 @@
 //! Products with a table that is loaded (centered, scaled, gaps as 0) a block of rows at a time, never
 //! as a whole.
 
-use crate::linalg::gemm;
+use crate::Matrix;
+use crate::linalg::{Cell, gemm};
 use crate::parallel::{BLOCK_CELLS, add, over_pieces};
-use crate::{Dataset, Matrix};
 use faer::{MatMut, MatRef};
 use std::ops::Range;
 
@@ -24,40 +24,42 @@ pub(super) fn sum_matrices(
 
 /// `Σ_blocks Yᵀ R`, d × `width`: `load` turns the cells of whole rows into Y, and `right` gives R for
 /// a block of Y and the rows it holds.
-pub(super) fn transpose_times(
-    data: &Dataset,
+pub(super) fn transpose_times<C: Cell, W: Cell>(
+    (cells, d): (&[C], usize),
     width: usize,
-    load: &(impl Fn(&[f64], &mut [f64]) + Sync),
-    right: impl Fn(&[f64], Range<usize>, &mut Vec<f64>) + Sync,
+    load: &(impl Fn(&[C], &mut [W]) + Sync),
+    right: impl Fn(&[W], Range<usize>, &mut Vec<W>) + Sync,
 ) -> Matrix {
-    let (n, d) = (data.n_rows(), data.n_columns());
-    let step = (BLOCK_CELLS / d).max(64);
+    let n = cells.len() / d;
+    let step = (BLOCK_CELLS / d).max(64).max(W::LEAST_ROWS);
     sum_matrices(n, step, (d, width), |rows, part| {
-        let (mut y, mut r) = (vec![0.0; step * d], Vec::new());
+        let (mut y, mut r, mut product) = (vec![W::of(0.0); step * d], Vec::new(), Vec::new());
         for start in rows.clone().step_by(step) {
             let block = start..(start + step).min(rows.end);
             let m = block.len();
             let y = &mut y[..m * d];
-            load(&data.values().as_slice()[start * d..(start + m) * d], y);
+            load(&cells[start * d..(start + m) * d], y);
             right(y, block, &mut r);
             let y = MatRef::from_row_major_slice(y, m, d);
-            gemm(part.view_mut(), true, y.transpose(), MatRef::from_row_major_slice(&r, m, width));
+            W::add_product(part, y.transpose(), MatRef::from_row_major_slice(&r, m, width), &mut product);
         }
     })
 }
 
 /// `out = Yᵀ (Y X) / divisor`, one pass over the table.
-pub(crate) fn scatter_times(
-    data: &Dataset,
-    load: &(impl Fn(&[f64], &mut [f64]) + Sync),
+pub(crate) fn scatter_times<C: Cell, W: Cell>(
+    (cells, d): (&[C], usize),
+    load: &(impl Fn(&[C], &mut [W]) + Sync),
     divisor: f64,
     x: MatRef<'_, f64>,
     mut out: MatMut<'_, f64>,
 ) {
-    let (d, b) = (data.n_columns(), x.ncols());
-    let sum = transpose_times(data, b, load, |y, rows, r| {
+    let b = x.ncols();
+    let x: Vec<W> = x.col_iter().flat_map(|column| column.iter().map(|v| W::of(*v))).collect();
+    let x = MatRef::from_column_major_slice(&x, d, b);
+    let sum = transpose_times((cells, d), b, load, |y, rows, r| {
         let m = rows.len();
-        r.resize(m * b, 0.0);
+        r.resize(m * b, W::of(0.0));
         gemm(MatMut::from_row_major_slice_mut(r, m, b), false, MatRef::from_row_major_slice(y, m, d), x);
     });
     for i in 0..d {

@@ -8,14 +8,19 @@ use super::Estimator;
 use super::options::{options, words};
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination, Warning, decomposed};
 use super::scatter::{scatter_times, sum_matrices, transpose_times};
+use crate::data::in_its_precision;
 use crate::linalg::rows::center;
-use crate::linalg::{Eigen, canonical_signs, krylov, leading_eigenpairs, thin_svd, top_eigenpairs};
+use crate::linalg::{
+    Cell, Eigen, Leading, canonical_signs, krylov, leading_eigenpairs, thin_svd, top_eigenpairs,
+    top_eigenpairs_from_rough,
+};
 use crate::model::{LinearGaussian, Noise};
 use crate::parallel::BLOCK_CELLS;
 use crate::spec::NoiseFamily;
 use crate::{CentralMoments, Dataset, Error, Matrix, Spec};
 use faer::{MatMut, MatRef};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Closed form, complete tables, isotropic noise.
 ///
@@ -93,8 +98,8 @@ pub struct Spectrum {
 
 /// Below this share of the largest eigenvalue the squared methods have lost the digits that matter.
 const ILL_CONDITIONED: f64 = 1e-8;
-/// Largest angle to the exact subspace (radians) accepted from the iterative solver: 6e-8 degrees.
-const MAX_ANGLE: f64 = 1e-9;
+/// Share of the smallest eigenvalue that counts that rounding to single precision may have.
+const NEGLIGIBLE: f64 = 1e-4;
 
 impl Spectral {
     /// The `k` leading eigenpairs of the covariance of a complete table, each column divided by its
@@ -123,39 +128,64 @@ impl Spectral {
         observer: &mut dyn Observer,
     ) -> Result<Spectrum, Error> {
         let data = &*data.complete_rows("spectral")?;
-        let (n, d) = (data.n_rows(), data.n_columns());
-        if n < 2 {
-            return Err(Error::TooFewRows { rows: n });
+        if data.n_rows() < 2 {
+            return Err(Error::TooFewRows { rows: data.n_rows() });
         }
-        let k = k.min(d);
-        let solver = match self.solver {
-            Solver::Auto => cheapest(n, d, k),
-            chosen => chosen,
-        };
-        let found = match solver {
-            Solver::Covariance => {
-                from_moments(&CentralMoments::of(data)?, k, standardize, self.seed, observer)?
-            }
-            Solver::Svd => Centered::new(data, standardize).svd(k, observer)?,
-            Solver::Gram => Centered::new(data, standardize).gram(k, self.seed, observer)?,
-            Solver::Krylov | Solver::Auto => {
-                let centered = Centered::new(data, standardize);
-                match centered.krylov(k, self.seed)? {
-                    Some(found) => found,
-                    None if d <= n => {
-                        from_moments(&CentralMoments::of(data)?, k, standardize, self.seed, observer)?
-                    }
-                    None => centered.gram(k, self.seed, observer)?,
-                }
-            }
+        in_its_precision!(data, cells => {
+            self.of_centered(&Centered::new(data, cells, standardize), k.min(data.n_columns()), observer)
+        })
+    }
+
+    /// Of a table in its own precision, and in double where its rounding would show.
+    fn of_centered<C: Cell>(
+        &self,
+        table: &Centered<'_, C>,
+        k: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<Spectrum, Error> {
+        let found = match self.found::<C, C::Own>(table, k, observer)? {
+            Some(found) => found,
+            None => self.found::<C, f64>(table, k, observer)?.expect("double precision decides"),
         };
         let tail = found.noise_variance(k);
         let smallest = found.eigenvalues.last().copied().unwrap_or(tail).min(tail);
         let largest = found.eigenvalues.first().copied().unwrap_or(0.0);
         if self.solver == Solver::Auto && k > 0 && smallest < ILL_CONDITIONED * largest {
-            return Centered::new(data, standardize).svd(k, observer);
+            return table.svd(k, observer);
         }
         Ok(found)
+    }
+
+    /// By products in the precision W; `None` if their rounding would show.
+    fn found<C: Cell, W: Cell>(
+        &self,
+        table: &Centered<'_, C>,
+        k: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Spectrum>, Error> {
+        let (n, d) = (table.data.n_rows(), table.data.n_columns());
+        let solver = match self.solver {
+            Solver::Auto => cheapest(n, d, k),
+            chosen => chosen,
+        };
+        let mut by_covariance = || {
+            let moments = CentralMoments::of_cells::<C, W>(table.cells, d);
+            from_moments::<W>(&moments, k, table.standardize, self.seed, observer)
+        };
+        match solver {
+            Solver::Covariance => by_covariance(),
+            Solver::Svd => table.svd(k, observer).map(Some),
+            Solver::Gram => table.gram::<W>(k, self.seed, observer),
+            Solver::Krylov | Solver::Auto => match table.krylov::<W>(k, self.seed)? {
+                Some(found) => {
+                    // The rest is what the eigenvalues leave of the total: their rounding is its own.
+                    let rounding = W::ROUNDING * found.eigenvalues.iter().sum::<f64>();
+                    Ok((rounding <= NEGLIGIBLE * found.discarded_variance).then_some(found))
+                }
+                None if d <= n => by_covariance(),
+                None => table.gram::<W>(k, self.seed, observer),
+            },
+        }
     }
 
     /// The `k` leading eigenpairs for a request that passed its checks, and a warning if columns are
@@ -185,7 +215,8 @@ impl Spectral {
     pub fn fit_moments(&self, moments: &CentralMoments, spec: &Spec) -> Result<Fit, Error> {
         spec.check_method("spectral", NoiseFamily::Isotropic)?;
         spec.check_shape(moments.n_rows(), moments.n_columns())?;
-        from_moments(moments, spec.n_components, spec.standardize, self.seed, &mut ())?.fit(spec)
+        let found = from_moments::<f64>(moments, spec.n_components, spec.standardize, self.seed, &mut ())?;
+        found.expect("double precision decides").fit(spec)
     }
 }
 
@@ -345,22 +376,53 @@ impl Spectrum {
     }
 }
 
-fn from_moments(
+/// Whether rounding shows in the `k` leading eigenpairs of a symmetric matrix whose entries are means of `n` products,
+/// made in runs of m. Each term of a run rounds what was added before it, and runs are independent:
+///
+/// ```text
+/// Var Eᵢⱼ ≈ u² (m² Sᵢⱼ² / 3 + m Sᵢᵢ Sⱼⱼ / 2) / n        ‖E U‖² ≈ Σᵢⱼ Var Eᵢⱼ Σₖ Uⱼₖ²        sin ∠ ≤ ‖E U‖ / (λₖ − λₖ₊₁)
+/// ```
+fn rounding_shows<W: Cell>(s: &Matrix, found: &Leading, n: usize) -> bool {
+    if W::ROUNDING == 0.0 {
+        return false;
+    }
+    let (order, k) = (s.n_rows(), found.values.len());
+    let (n, m) = (n as f64, W::RUN.min(n) as f64);
+    let within: Vec<f64> = found.vectors.rows().map(|row| row.iter().map(|u| u * u).sum()).collect();
+    let mut squares = 0.0;
+    for i in 0..order {
+        for (j, within) in within.iter().enumerate() {
+            let (sum, spread) = (s[(i, j)] * s[(i, j)], s[(i, i)] * s[(j, j)]);
+            squares += within * (m * m * sum / 3.0 + m * spread / 2.0) / n;
+        }
+    }
+    let rounding = W::ROUNDING * squares.sqrt();
+    let last = found.values.last().copied().unwrap_or(0.0);
+    let gap = if k < order { last - found.next } else { f64::INFINITY };
+    let others = if k < order { found.rest / (order - k) as f64 } else { f64::INFINITY };
+    !(rounding <= W::MAX_ANGLE * gap && rounding <= NEGLIGIBLE * last.min(others))
+}
+
+/// By products in the precision W; `None` if their rounding would show.
+fn from_moments<W: Cell>(
     moments: &CentralMoments,
     k: usize,
     standardize: bool,
     seed: u64,
     observer: &mut dyn Observer,
-) -> Result<Spectrum, Error> {
+) -> Result<Option<Spectrum>, Error> {
     let mut s = moments.covariance();
     let variances: Vec<f64> = (0..s.n_rows()).map(|j| s[(j, j)]).collect();
     let scale = scales(&variances, standardize);
     let inverse: Vec<f64> = scale.iter().map(|s| 1.0 / s).collect();
     s.scale_both(&inverse);
     let total_variance = s.trace();
-    let found = decomposed(observer, || leading_eigenpairs(&s, k, MAX_ANGLE, seed))?;
+    let found = decomposed(observer, || leading_eigenpairs(&s, k, f64::MAX_ANGLE, seed))?;
+    if rounding_shows::<W>(&s, &found, moments.n_rows()) {
+        return Ok(None);
+    }
     let discarded_variance = found.rest;
-    Ok(Spectrum {
+    Ok(Some(Spectrum {
         n_rows: moments.n_rows(),
         mean: moments.mean().to_vec(),
         eigenvalues: found.values.iter().map(|v| v.max(0.0)).collect(),
@@ -371,7 +433,7 @@ fn from_moments(
         angle_bound: 0.0,
         variances,
         scale,
-    })
+    }))
 }
 
 /// Standard deviations to divide by; a constant column keeps its scale.
@@ -381,48 +443,62 @@ fn scales(variances: &[f64], standardize: bool) -> Vec<f64> {
 }
 
 /// A complete table seen centered and scaled, a block of rows at a time, without a copy of the whole.
-struct Centered<'a> {
+struct Centered<'a, C> {
     data: &'a Dataset,
-    mean: &'a [f64],
+    cells: &'a [C],
+    standardize: bool,
+    /// Not all solvers look at them.
+    units: OnceLock<Units>,
+}
+
+/// What columns are divided by, and its inverse.
+struct Units {
     scale: Vec<f64>,
     inverse: Vec<f64>,
     total_variance: f64,
 }
 
-impl<'a> Centered<'a> {
-    fn new(data: &'a Dataset, standardize: bool) -> Self {
-        let (mean, variances) = (data.observed_means(), data.observed_variances());
-        let scale = scales(variances, standardize);
-        let total_variance = variances.iter().zip(&scale).map(|(v, s)| v / (s * s)).sum();
-        let inverse = scale.iter().map(|s| 1.0 / s).collect();
-        Self { data, mean, scale, inverse, total_variance }
+impl<'a, C: Cell> Centered<'a, C> {
+    fn new(data: &'a Dataset, cells: &'a [C], standardize: bool) -> Self {
+        Self { data, cells, standardize, units: OnceLock::new() }
+    }
+
+    fn units(&self) -> &Units {
+        self.units.get_or_init(|| {
+            let variances = self.data.observed_variances();
+            let scale = scales(variances, self.standardize);
+            let total_variance = variances.iter().zip(&scale).map(|(v, s)| v / (s * s)).sum();
+            let inverse = scale.iter().map(|s| 1.0 / s).collect();
+            Units { scale, inverse, total_variance }
+        })
     }
 
     fn spectrum(&self, found: Eigen, discarded_variance: f64, solver: Solver, angle_bound: f64) -> Spectrum {
         Spectrum {
             n_rows: self.data.n_rows(),
-            mean: self.mean.to_vec(),
+            mean: self.data.observed_means().to_vec(),
             eigenvalues: found.values,
             axes: found.vectors,
-            total_variance: self.total_variance,
+            total_variance: self.units().total_variance,
             discarded_variance: discarded_variance.max(0.0),
             solver,
             angle_bound,
             variances: self.data.observed_variances().to_vec(),
-            scale: self.scale.clone(),
+            scale: self.units().scale.clone(),
         }
     }
 
     /// Some columns of some rows, centered and scaled, row-major.
-    fn block(&self, rows: Range<usize>, columns: Range<usize>, out: &mut Vec<f64>) {
-        let (mean, inverse) = (&self.mean[columns.clone()], &self.inverse[columns.clone()]);
-        out.resize(rows.len() * columns.len(), 0.0);
-        if columns.len() == self.data.n_columns() {
-            let d = columns.len();
-            return center(&self.data.values().as_slice()[rows.start * d..rows.end * d], mean, inverse, out);
+    fn block<W: Cell>(&self, rows: Range<usize>, columns: Range<usize>, out: &mut Vec<W>) {
+        let d = self.data.n_columns();
+        let (mean, inverse) =
+            (&self.data.observed_means()[columns.clone()], &self.units().inverse[columns.clone()]);
+        out.resize(rows.len() * columns.len(), W::of(0.0));
+        if columns.len() == d {
+            return center(&self.cells[rows.start * d..rows.end * d], mean, inverse, out);
         }
         for (i, out) in rows.zip(out.chunks_exact_mut(columns.len())) {
-            center(&self.data.row(i)[columns.clone()], mean, inverse, out);
+            center(&self.cells[i * d..][columns.clone()], mean, inverse, out);
         }
     }
 
@@ -442,27 +518,36 @@ impl<'a> Centered<'a> {
         Ok(self.spectrum(Eigen { values, vectors }, rest, Solver::Svd, 0.0))
     }
 
-    fn gram(&self, k: usize, seed: u64, observer: &mut dyn Observer) -> Result<Spectrum, Error> {
+    /// By products in the precision W; `None` if their rounding would show.
+    fn gram<W: Cell>(
+        &self,
+        k: usize,
+        seed: u64,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Spectrum>, Error> {
         let (n, d) = (self.data.n_rows(), self.data.n_columns());
         let panel = (BLOCK_CELLS / n).clamp(64, 512);
         let mut gram = sum_matrices(d, panel, (n, n), |columns, part| {
-            let mut y = Vec::new();
+            let (mut y, mut product) = (Vec::<W>::new(), Vec::new());
             for start in columns.clone().step_by(panel) {
                 let block = start..(start + panel).min(columns.end);
                 let m = block.len();
                 self.block(0..n, block, &mut y);
                 let y = MatRef::from_row_major_slice(&y, n, m);
-                crate::linalg::add_gram_lower(part.view_mut(), y.transpose());
+                W::add_gram(part, y.transpose(), &mut product);
             }
         });
         gram.mirror_lower();
         gram.as_mut_slice().iter_mut().for_each(|v| *v /= n as f64);
         let k_in = k.min(n);
-        let found = decomposed(observer, || leading_eigenpairs(&gram, k_in, MAX_ANGLE, seed))?;
+        let found = decomposed(observer, || leading_eigenpairs(&gram, k_in, f64::MAX_ANGLE, seed))?;
+        if rounding_shows::<W>(&gram, &found, d) {
+            return Ok(None);
+        }
         let rest = found.rest;
         // u = Yᵀ a / √(N λ); a direction without variance has no axis and stays zero.
         let a = &found.vectors;
-        let mut axes = transpose_times(self.data, k_in, &self.load(), |_, rows, out| {
+        let mut axes = transpose_times((self.cells, d), k_in, &self.load::<f64>(), |_, rows, out| {
             out.clear();
             out.extend_from_slice(&a.as_slice()[rows.start * k_in..rows.end * k_in]);
         });
@@ -477,21 +562,34 @@ impl<'a> Centered<'a> {
         canonical_signs(&mut vectors);
         let mut values: Vec<f64> = found.values.iter().map(|v| v.max(0.0)).collect();
         values.resize(k, 0.0);
-        Ok(self.spectrum(Eigen { values, vectors }, rest, Solver::Gram, 0.0))
+        Ok(Some(self.spectrum(Eigen { values, vectors }, rest, Solver::Gram, 0.0)))
     }
 
     /// The cells of whole rows, centered and scaled.
-    fn load(&self) -> impl Fn(&[f64], &mut [f64]) + Sync {
-        |cells, out| center(cells, self.mean, &self.inverse, out)
+    fn load<W: Cell>(&self) -> impl Fn(&[C], &mut [W]) + Sync {
+        let (mean, inverse) = (self.data.observed_means(), &self.units().inverse);
+        move |cells, out| center(cells, mean, inverse, out)
     }
 
-    fn krylov(&self, k: usize, seed: u64) -> Result<Option<Spectrum>, Error> {
+    /// `out = Yᵀ (Y X) / N`, by products in the precision W.
+    fn times<W: Cell>(&self, x: MatRef<'_, f64>, out: MatMut<'_, f64>) {
         let (n, d) = (self.data.n_rows(), self.data.n_columns());
-        let apply = |x: MatRef<'_, f64>, out: MatMut<'_, f64>| {
-            scatter_times(self.data, &self.load(), n as f64, x, out);
+        scatter_times((self.cells, d), &self.load::<W>(), n as f64, x, out);
+    }
+
+    fn krylov<W: Cell>(&self, k: usize, seed: u64) -> Result<Option<Spectrum>, Error> {
+        let d = self.data.n_columns();
+        let (own, exact) = (
+            |x: MatRef<'_, f64>, out: MatMut<'_, f64>| self.times::<W>(x, out),
+            |x: MatRef<'_, f64>, out: MatMut<'_, f64>| self.times::<f64>(x, out),
+        );
+        let found = if W::ROUNDING > 0.0 {
+            top_eigenpairs_from_rough(own, exact, d, k, W::MAX_ANGLE, seed)?
+        } else {
+            top_eigenpairs(own, d, k, W::MAX_ANGLE, seed)?
         };
-        let Some(found) = top_eigenpairs(apply, d, k, MAX_ANGLE, seed)? else { return Ok(None) };
-        let rest = self.total_variance - found.eigen.values.iter().sum::<f64>();
+        let Some(found) = found else { return Ok(None) };
+        let rest = self.units().total_variance - found.eigen.values.iter().sum::<f64>();
         Ok(Some(self.spectrum(found.eigen, rest, Solver::Krylov, found.angle_bound)))
     }
 }

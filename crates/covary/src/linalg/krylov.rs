@@ -17,6 +17,8 @@ pub(crate) struct Krylov {
 
 /// Passes over the operator before the search is given up: beyond this the exact method is cheaper.
 pub(crate) const MAX_PASSES: usize = 10;
+/// Bound on the angle (radians) from which rounding to single precision may be what holds it up.
+const ROUGH: f64 = 1e-4;
 /// Order from which a few leading pairs are worth an iteration.
 pub(crate) const SMALLEST: usize = 128;
 /// Angle (radians) that is good enough for the start of an iteration.
@@ -45,26 +47,37 @@ pub(crate) fn top_eigenpairs(
     max_angle: f64,
     seed: u64,
 ) -> Result<Option<Krylov>, Error> {
-    let mut space = Space::new(apply, n, block_width(k, n), seed);
-    for _ in 0..MAX_PASSES {
-        if !space.grow() {
-            return Ok(None);
-        }
-        let (ritz, residual) = space.ritz(k + 1)?;
-        let norm = |j: usize| residual.col(j).norm_l2();
-        let found = (0..k).map(norm).map(|r| r * r).sum::<f64>().sqrt();
-        // The block is wider than k, so pair k exists unless k exhausts the space.
-        let next = if ritz.values.len() > k { ritz.values[k] + norm(k) } else { 0.0 };
-        let gap = if k == 0 { f64::INFINITY } else { ritz.values[k - 1] - next };
-        let angle_bound = if gap > 0.0 { found / gap } else { f64::INFINITY };
-        if angle_bound <= max_angle {
-            let mut vectors = ritz.vectors.first_columns(k);
-            canonical_signs(&mut vectors);
-            let eigen = Eigen { values: ritz.values[..k].to_vec(), vectors };
-            return Ok(Some(Krylov { eigen, angle_bound, next }));
+    Ok(Space::new(apply, n, block_width(k, n), seed).search(k, max_angle, 0.0)?.ok())
+}
+
+/// As [`top_eigenpairs`], with products in single precision as long as they bring the bound down. Where their rounding
+/// holds it above `max_angle`, the leading vectors found so far are the start of a search with exact ones.
+pub(crate) fn top_eigenpairs_from_rough(
+    rough: impl FnMut(MatRef<'_, f64>, MatMut<'_, f64>),
+    exact: impl FnMut(MatRef<'_, f64>, MatMut<'_, f64>),
+    n: usize,
+    k: usize,
+    max_angle: f64,
+    seed: u64,
+) -> Result<Option<Krylov>, Error> {
+    let mut space = Space::new(rough, n, block_width(k, n), seed);
+    match space.search(k, max_angle, ROUGH)? {
+        Ok(found) => Ok(Some(found)),
+        Err(Short::Far) => Ok(None),
+        Err(Short::Stalled) => {
+            let (ritz, _) = space.ritz(block_width(k, n))?;
+            let block = ritz.vectors.view().to_owned().qr().compute_thin_Q();
+            Ok(Space::of_block(exact, block).search(k, max_angle, 0.0)?.ok())
         }
     }
-    Ok(None)
+}
+
+/// Why a search ended short of its bound.
+enum Short {
+    /// In the rounding of its products.
+    Stalled,
+    /// Out of passes or of room.
+    Far,
 }
 
 /// The `k` leading eigenpairs of such an operator after a few passes, however close the eigenvalues are: those far
@@ -105,9 +118,42 @@ impl<A: FnMut(MatRef<'_, f64>, MatMut<'_, f64>)> Space<A> {
     fn new(apply: A, n: usize, width: usize, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let block: Mat<f64> = Mat::from_fn(n, width, |_, _| StandardNormal.sample(&mut rng));
-        let block = block.qr().compute_thin_Q();
+        Self::of_block(apply, block.qr().compute_thin_Q())
+    }
+
+    /// From an orthonormal block.
+    fn of_block(apply: A, block: Mat<f64>) -> Self {
         let (basis, image) = (Vec::new(), Vec::new());
-        Self { apply, n, block, last: None, basis, image, t: Matrix::zeros(0, 0) }
+        Self { apply, n: block.nrows(), block, last: None, basis, image, t: Matrix::zeros(0, 0) }
+    }
+
+    /// Grows until the bound on the angle is low enough. Below `rough` a pass that does not halve it has met the
+    /// rounding of the products.
+    fn search(&mut self, k: usize, max_angle: f64, rough: f64) -> Result<Result<Krylov, Short>, Error> {
+        let mut before = f64::INFINITY;
+        for _ in 0..MAX_PASSES {
+            if !self.grow() {
+                break;
+            }
+            let (ritz, residual) = self.ritz(k + 1)?;
+            let norm = |j: usize| residual.col(j).norm_l2();
+            let found = (0..k).map(norm).map(|r| r * r).sum::<f64>().sqrt();
+            // The block is wider than k, so pair k exists unless k exhausts the space.
+            let next = if ritz.values.len() > k { ritz.values[k] + norm(k) } else { 0.0 };
+            let gap = if k == 0 { f64::INFINITY } else { ritz.values[k - 1] - next };
+            let angle_bound = if gap > 0.0 { found / gap } else { f64::INFINITY };
+            if angle_bound <= max_angle {
+                let mut vectors = ritz.vectors.first_columns(k);
+                canonical_signs(&mut vectors);
+                let eigen = Eigen { values: ritz.values[..k].to_vec(), vectors };
+                return Ok(Ok(Krylov { eigen, angle_bound, next }));
+            }
+            if angle_bound < rough && angle_bound > 0.5 * before {
+                return Ok(Err(Short::Stalled));
+            }
+            before = angle_bound;
+        }
+        Ok(Err(if before < rough { Short::Stalled } else { Short::Far }))
     }
 
     /// Adds a block to the basis, one pass over the operator; false if there is no room for it.

@@ -3,6 +3,7 @@
 //! faer types appear in no public signature. Everything here runs on the calling thread.
 
 pub(crate) mod blocks;
+pub(crate) mod cell;
 pub(crate) mod elementary;
 pub(crate) mod krylov;
 pub(crate) mod lanes;
@@ -12,7 +13,8 @@ pub(crate) mod packed;
 pub(crate) mod rows;
 pub(crate) mod tridiagonal;
 
-pub(crate) use krylov::top_eigenpairs;
+pub(crate) use cell::Cell;
+pub(crate) use krylov::{top_eigenpairs, top_eigenpairs_from_rough};
 pub use matrix::Matrix;
 pub(crate) use orient::canonical_signs;
 
@@ -32,26 +34,26 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// `out ← A B`, or `out ← out + A B`; views may be transposed.
-pub(crate) fn gemm(
-    out: faer::MatMut<'_, f64>,
+pub(crate) fn gemm<W: Cell>(
+    out: faer::MatMut<'_, W>,
     accumulate: bool,
-    a: faer::MatRef<'_, f64>,
-    b: faer::MatRef<'_, f64>,
+    a: faer::MatRef<'_, W>,
+    b: faer::MatRef<'_, W>,
 ) {
     let beta = if accumulate { Accum::Add } else { Accum::Replace };
-    matmul(out, beta, a, b, 1.0, Par::Seq);
+    matmul(out, beta, a, b, W::ONE, Par::Seq);
 }
 
 /// Adds `Aᵀ A` to the lower triangle of `out`; the upper triangle is left alone.
-pub(crate) fn add_gram_lower(out: faer::MatMut<'_, f64>, a: faer::MatRef<'_, f64>) {
+pub(crate) fn add_gram_lower<W: Cell>(out: faer::MatMut<'_, W>, a: faer::MatRef<'_, W>) {
     add_product_lower(out, a.transpose(), a);
 }
 
 /// Adds `A B`, known to be symmetric, to the lower triangle of `out`; the upper one is left alone.
-pub(crate) fn add_product_lower(
-    out: faer::MatMut<'_, f64>,
-    a: faer::MatRef<'_, f64>,
-    b: faer::MatRef<'_, f64>,
+pub(crate) fn add_product_lower<W: Cell>(
+    out: faer::MatMut<'_, W>,
+    a: faer::MatRef<'_, W>,
+    b: faer::MatRef<'_, W>,
 ) {
     triangular::matmul(
         out,
@@ -61,7 +63,7 @@ pub(crate) fn add_product_lower(
         Block::Rectangular,
         b,
         Block::Rectangular,
-        1.0,
+        W::ONE,
         Par::Seq,
     );
 }
@@ -104,6 +106,8 @@ pub(crate) struct Leading {
     pub(crate) vectors: Matrix,
     /// Sum of the other eigenvalues.
     pub(crate) rest: f64,
+    /// Upper bound on the first of them.
+    pub(crate) next: f64,
 }
 
 /// The `k` leading eigenpairs of a symmetric matrix. For few pairs of a large matrix the iteration
@@ -113,14 +117,15 @@ pub(crate) fn leading_eigenpairs(a: &Matrix, k: usize, max_angle: f64, seed: u64
     let n = a.n_rows();
     if n >= krylov::SMALLEST && 8 * krylov::block_width(k, n) <= n {
         let apply = |x: faer::MatRef<'_, f64>, out: faer::MatMut<'_, f64>| gemm(out, false, a.view(), x);
-        if let Some(krylov::Krylov { eigen, .. }) = top_eigenpairs(apply, n, k, max_angle, seed)? {
+        if let Some(krylov::Krylov { eigen, next, .. }) = top_eigenpairs(apply, n, k, max_angle, seed)? {
             let rest = a.trace() - eigen.values.iter().sum::<f64>();
-            return Ok(Leading { values: eigen.values, vectors: eigen.vectors, rest });
+            return Ok(Leading { values: eigen.values, vectors: eigen.vectors, rest, next });
         }
     }
     let all = eigen(a)?;
     let rest = all.values[k..].iter().map(|v| v.max(0.0)).sum();
-    Ok(Leading { values: all.values[..k].to_vec(), vectors: all.vectors.first_columns(k), rest })
+    let next = all.values.get(k).copied().unwrap_or(0.0);
+    Ok(Leading { values: all.values[..k].to_vec(), vectors: all.vectors.first_columns(k), rest, next })
 }
 
 /// Thin singular value decomposition `A = U diag(s) Vᵀ`, largest first; signs as faer gives them.

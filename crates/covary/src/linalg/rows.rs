@@ -3,23 +3,42 @@
 //! These passes read the whole table; in baseline SSE2 code they cost as much as the matrix products
 //! they feed.
 
+use super::Cell;
 use super::lanes::LANES;
 use pulp::{Arch, Simd, WithSimd};
 
+/// Numbers beside each other from which a row fills vectors.
+const WIDE: usize = 64;
+
+/// How many short rows are taken as one.
+fn rows_as_one(n_columns: usize) -> usize {
+    if n_columns < WIDE { WIDE.div_ceil(n_columns) } else { 1 }
+}
+
 /// `out = (rows − mean) · inverse`, row by row; `rows` and `out` are row-major with `mean.len()`
 /// columns.
-pub(crate) fn center(rows: &[f64], mean: &[f64], inverse: &[f64], out: &mut [f64]) {
-    Arch::new().dispatch(Center { rows, mean, inverse, out });
+pub(crate) fn center<C: Cell, W: Cell>(rows: &[C], mean: &[f64], inverse: &[f64], out: &mut [W]) {
+    let as_one = rows_as_one(mean.len());
+    let wide = as_one * mean.len();
+    let whole = rows.len() / wide * wide;
+    let (out, rest) = out[..rows.len()].split_at_mut(whole);
+    if as_one > 1 && whole > 0 {
+        let (mean, inverse) = (mean.repeat(as_one), inverse.repeat(as_one));
+        Arch::new().dispatch(Center { rows: &rows[..whole], mean: &mean, inverse: &inverse, out });
+    } else {
+        Arch::new().dispatch(Center { rows: &rows[..whole], mean, inverse, out });
+    }
+    Arch::new().dispatch(Center { rows: &rows[whole..], mean, inverse, out: rest });
 }
 
-struct Center<'a> {
-    rows: &'a [f64],
+struct Center<'a, C, W> {
+    rows: &'a [C],
     mean: &'a [f64],
     inverse: &'a [f64],
-    out: &'a mut [f64],
+    out: &'a mut [W],
 }
 
-impl WithSimd for Center<'_> {
+impl<C: Cell, W: Cell> WithSimd for Center<'_, C, W> {
     type Output = ();
 
     #[inline(always)]
@@ -28,24 +47,39 @@ impl WithSimd for Center<'_> {
         let (mean, inverse) = (&self.mean[..d], &self.inverse[..d]);
         for (row, out) in self.rows.chunks_exact(d).zip(self.out.chunks_exact_mut(d)) {
             for j in 0..d {
-                out[j] = (row[j] - mean[j]) * inverse[j];
+                out[j] = W::of((row[j].wide() - mean[j]) * inverse[j]);
             }
         }
     }
 }
 
 /// Adds every row, less `origin`, to `sum`.
-pub(crate) fn add_rows(rows: &[f64], origin: &[f64], sum: &mut [f64]) {
-    Arch::new().dispatch(AddRows { rows, origin, sum });
+pub(crate) fn add_rows<C: Cell>(rows: &[C], origin: &[f64], sum: &mut [f64]) {
+    // Sums of double cells keep their order.
+    let as_one = if C::ROUNDING > 0.0 { rows_as_one(origin.len()) } else { 1 };
+    let wide = as_one * origin.len();
+    let whole = if as_one > 1 { rows.len() / wide * wide } else { 0 };
+    if whole > 0 {
+        let mut sums = vec![0.0; wide];
+        Arch::new().dispatch(AddRows {
+            rows: &rows[..whole],
+            origin: &origin.repeat(as_one),
+            sum: &mut sums,
+        });
+        for part in sums.chunks_exact(origin.len()) {
+            crate::parallel::add(sum, part);
+        }
+    }
+    Arch::new().dispatch(AddRows { rows: &rows[whole..], origin, sum });
 }
 
-struct AddRows<'a> {
-    rows: &'a [f64],
+struct AddRows<'a, C> {
+    rows: &'a [C],
     origin: &'a [f64],
     sum: &'a mut [f64],
 }
 
-impl WithSimd for AddRows<'_> {
+impl<C: Cell> WithSimd for AddRows<'_, C> {
     type Output = ();
 
     #[inline(always)]
@@ -54,7 +88,7 @@ impl WithSimd for AddRows<'_> {
         let (origin, sum) = (&self.origin[..d], &mut self.sum[..d]);
         for row in self.rows.chunks_exact(d) {
             for j in 0..d {
-                sum[j] += row[j] - origin[j];
+                sum[j] += row[j].wide() - origin[j];
             }
         }
     }
@@ -81,7 +115,7 @@ impl WithSimd for ZeroGaps<'_> {
 
 /// Adds to each column: the count of its observed cells, their sum about `origin`, and the sum of
 /// squares about it.
-pub(crate) fn add_column_sums(rows: &[f64], origin: &[f64], sums: &mut ColumnSums) {
+pub(crate) fn add_column_sums<C: Cell>(rows: &[C], origin: &[f64], sums: &mut ColumnSums) {
     Arch::new().dispatch(AddColumns { rows, origin, sums });
 }
 
@@ -98,13 +132,13 @@ impl ColumnSums {
     }
 }
 
-struct AddColumns<'a> {
-    rows: &'a [f64],
+struct AddColumns<'a, C> {
+    rows: &'a [C],
     origin: &'a [f64],
     sums: &'a mut ColumnSums,
 }
 
-impl WithSimd for AddColumns<'_> {
+impl<C: Cell> WithSimd for AddColumns<'_, C> {
     type Output = ();
 
     #[inline(always)]
@@ -115,8 +149,8 @@ impl WithSimd for AddColumns<'_> {
         let squares = &mut self.sums.squares[..d];
         for row in self.rows.chunks_exact(d) {
             for j in 0..d {
-                let seen = !row[j].is_nan();
-                let y = if seen { row[j] - origin[j] } else { 0.0 };
+                let seen = !row[j].is_gap();
+                let y = if seen { row[j].wide() - origin[j] } else { 0.0 };
                 count[j] += if seen { 1.0 } else { 0.0 };
                 sum[j] += y;
                 squares[j] += y * y;
@@ -125,37 +159,49 @@ impl WithSimd for AddColumns<'_> {
     }
 }
 
-/// Sets one bit per NaN in `masks`, `⌈columns/64⌉` words per row; false if a cell is infinite.
-pub(crate) fn mark_gaps(rows: &[f64], n_columns: usize, masks: &mut [u64]) -> bool {
+/// What [`mark_gaps`] has seen.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Seen {
+    /// Numbers only: no bit was set.
+    Complete,
+    Gaps,
+    Infinite,
+}
+
+/// Sets one bit per NaN in `masks`, `⌈columns/64⌉` words per row.
+pub(crate) fn mark_gaps<C: Cell>(rows: &[C], n_columns: usize, masks: &mut [u64]) -> Seen {
     Arch::new().dispatch(MarkGaps { rows, n_columns, masks })
 }
 
-struct MarkGaps<'a> {
-    rows: &'a [f64],
+struct MarkGaps<'a, C> {
+    rows: &'a [C],
     n_columns: usize,
     masks: &'a mut [u64],
 }
 
-impl WithSimd for MarkGaps<'_> {
-    type Output = bool;
+impl<C: Cell> WithSimd for MarkGaps<'_, C> {
+    type Output = Seen;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> bool {
+    fn with_simd<S: Simd>(self, _: S) -> Seen {
+        if self.rows.iter().fold(true, |all, v| all & v.is_number()) {
+            return Seen::Complete;
+        }
         let words = self.n_columns.div_ceil(64);
         let mut finite = true;
         for (mask, row) in self.masks.chunks_exact_mut(words).zip(self.rows.chunks_exact(self.n_columns)) {
             // Most rows of most tables are complete: look before building the mask.
-            if row.iter().fold(true, |all, v| all & v.is_finite()) {
+            if row.iter().fold(true, |all, v| all & v.is_number()) {
                 continue;
             }
             for (word, cells) in mask.iter_mut().zip(row.chunks(64)) {
                 for (j, v) in cells.iter().enumerate() {
-                    *word |= u64::from(v.is_nan()) << j;
-                    finite &= !v.is_infinite();
+                    *word |= u64::from(v.is_gap()) << j;
+                    finite &= v.is_gap() || v.is_number();
                 }
             }
         }
-        finite
+        if finite { Seen::Gaps } else { Seen::Infinite }
     }
 }
 
@@ -214,6 +260,75 @@ impl WithSimd for AddMultiple<'_> {
         let Self(a, f, b) = self;
         for (a, b) in a.iter_mut().zip(b) {
             *a += f * b;
+        }
+    }
+}
+
+/// `a ← a + b`
+pub(crate) fn add_wide(a: &mut [f64], b: &[f32]) {
+    let length = a.len();
+    Arch::new().dispatch(AddWide { a, b, length, lower: false });
+}
+
+/// As [`add_wide`], of the lower triangles of two n × n matrices.
+pub(crate) fn add_wide_lower(a: &mut [f64], b: &[f32], n: usize) {
+    Arch::new().dispatch(AddWide { a, b, length: n, lower: true });
+}
+
+struct AddWide<'a> {
+    a: &'a mut [f64],
+    b: &'a [f32],
+    length: usize,
+    lower: bool,
+}
+
+impl WithSimd for AddWide<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let rows = self.a.chunks_exact_mut(self.length).zip(self.b.chunks_exact(self.length));
+        for (i, (a, b)) in rows.enumerate() {
+            let end = if self.lower { i + 1 } else { self.length };
+            for (a, b) in a[..end].iter_mut().zip(&b[..end]) {
+                *a += f64::from(*b);
+            }
+        }
+    }
+}
+
+/// Least and greatest observed cell of each column; ∞ and −∞ of an empty one.
+pub(crate) fn extremes<C: Cell>(rows: &[C], d: usize) -> (Vec<f64>, Vec<f64>) {
+    let wide = rows_as_one(d) * d;
+    let whole = rows.len() / wide * wide;
+    let (mut low, mut high) = (vec![C::of(f64::INFINITY); wide], vec![C::of(f64::NEG_INFINITY); wide]);
+    Arch::new().dispatch(AddExtremes { rows: &rows[..whole], low: &mut low, high: &mut high });
+    Arch::new().dispatch(AddExtremes { rows: &rows[whole..], low: &mut low[..d], high: &mut high[..d] });
+    let of_column = |numbers: &[C], pick: fn(f64, f64) -> f64, none: f64| {
+        (0..d).map(|j| numbers[j..].iter().step_by(d).fold(none, |m, v| pick(m, v.wide()))).collect()
+    };
+    (of_column(&low, f64::min, f64::INFINITY), of_column(&high, f64::max, f64::NEG_INFINITY))
+}
+
+struct AddExtremes<'a, C> {
+    rows: &'a [C],
+    low: &'a mut [C],
+    high: &'a mut [C],
+}
+
+impl<C: Cell> WithSimd for AddExtremes<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let d = self.low.len();
+        let (low, high) = (&mut self.low[..d], &mut self.high[..d]);
+        for row in self.rows.chunks_exact(d) {
+            // NaN is neither less nor more.
+            for j in 0..d {
+                low[j] = if row[j] < low[j] { row[j] } else { low[j] };
+                high[j] = if row[j] > high[j] { row[j] } else { high[j] };
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Classical principal components: axes and variances, by the conventions of other software.
 
 use super::{LinearGaussian, Noise};
-use crate::data::Sparse;
-use crate::linalg::{gemm, rows::center};
+use crate::data::{Cells, Sparse};
+use crate::linalg::{Cell, gemm, rows::center};
 use crate::parallel::{BLOCK_CELLS, pieces};
 use crate::{Dataset, Density, Error, Matrix};
 use faer::{MatMut, MatRef};
@@ -170,23 +170,45 @@ impl Principal {
             filled = self.filling()?.impute(data)?;
             filled.values()
         };
-        let (n, d, q) = (values.n_rows(), self.mean.len(), self.components.n_rows());
-        let axes = self.to_scores(whiten);
+        Matrix::from_vec(values.n_rows(), self.components.n_rows(), self.scores(values.as_slice(), whiten))
+    }
+
+    /// As [`transform`](Self::transform), row by row and in single precision; a complete table of single precision is
+    /// read as it is.
+    ///
+    /// # Errors
+    /// As [`transform`](Self::transform).
+    pub fn transform_single(&self, data: &Dataset, whiten: bool) -> Result<Vec<f32>, Error> {
+        match data.cells() {
+            Cells::Single(cells) if data.is_complete() => {
+                super::density::check_columns(self.mean.len(), data)?;
+                Ok(self.scores(cells, whiten))
+            }
+            _ => Ok(self.transform(data, whiten)?.as_slice().iter().map(|z| *z as f32).collect()),
+        }
+    }
+
+    /// Scores of complete rows.
+    fn scores<C: Cell>(&self, cells: &[C], whiten: bool) -> Vec<C> {
+        let (d, q) = (self.mean.len(), self.components.n_rows());
+        let axes: Vec<C> = self.to_scores(whiten).as_slice().iter().map(|v| C::of(*v)).collect();
+        let axes = MatRef::from_row_major_slice(&axes, q, d);
         let ones = vec![1.0; d];
         let step = BLOCK_CELLS.div_ceil(d);
-        let scores = pieces(n, step, |rows| {
-            let (mut centered, mut scores) = (vec![0.0; step.min(rows.len()) * d], vec![0.0; rows.len() * q]);
-            let cells = &values.as_slice()[rows.start * d..rows.end * d];
+        let scores = pieces(cells.len() / d, step, |rows| {
+            let mut centered = vec![C::of(0.0); step.min(rows.len()) * d];
+            let mut scores = vec![C::of(0.0); rows.len() * q];
+            let cells = &cells[rows.start * d..rows.end * d];
             for (block, out) in cells.chunks(step * d).zip(scores.chunks_mut((step * q).max(1))) {
                 let m = block.len() / d;
                 let centered = &mut centered[..block.len()];
                 center(block, &self.mean, &ones, centered);
                 let out = MatMut::from_row_major_slice_mut(out, m, q);
-                gemm(out, false, MatRef::from_row_major_slice(centered, m, d), axes.view().transpose());
+                gemm(out, false, MatRef::from_row_major_slice(centered, m, d), axes.transpose());
             }
             scores
         });
-        Matrix::from_vec(n, q, scores.concat())
+        scores.concat()
     }
 
     /// As [`transform`](Self::transform), of a sparse table that is not written out: `U D⁻¹ t − U D⁻¹ μ`.

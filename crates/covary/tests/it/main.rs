@@ -47,6 +47,7 @@ mod select;
 mod self_check;
 mod sensitivity;
 mod shared_private;
+mod single;
 mod spectral;
 mod student;
 mod variational;

@@ -126,7 +126,7 @@ pub(super) fn filled_scatter(data: &Dataset, frame: &Frame) -> impl Fn(MatRef<'_
     let share = data.n_observed() as f64 / (n * d) as f64;
     move |x, out| {
         let load = |cells: &[f64], out: &mut [f64]| center_observed(cells, &frame.mean, &frame.inverse, out);
-        scatter_times(data, &load, n as f64 * share * share, x, out);
+        scatter_times((data.values().as_slice(), data.n_columns()), &load, n as f64 * share * share, x, out);
     }
 }
 

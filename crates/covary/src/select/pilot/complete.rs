@@ -181,7 +181,13 @@ impl<'a> Scaled<'a> {
                 let load =
                     |cells: &[f64], out: &mut [f64]| center(cells, self.data.observed_means(), inverse, out);
                 let apply = |x: MatRef<'_, f64>, mut out: MatMut<'_, f64>| {
-                    scatter_times(self.data, &load, m, x, out.as_mut());
+                    scatter_times(
+                        (self.data.values().as_slice(), self.data.n_columns()),
+                        &load,
+                        m,
+                        x,
+                        out.as_mut(),
+                    );
                     let taken = left_out.view().transpose() * (left_out.view() * x);
                     let along = MatRef::from_row_major_slice(&mean, 1, d) * x;
                     for b in 0..x.ncols() {
