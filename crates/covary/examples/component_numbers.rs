@@ -1,7 +1,8 @@
 //! How many components are found, and in what time: the figures of `docs/select.md`.
 //!
 //! `component_numbers simulated [SEED]` counts right choices in 86 simulated tables;
-//! `component_numbers time ROWS COLUMNS COMPONENTS GAPS ppca|fa` compares the choice with the fit that follows;
+//! `component_numbers standardized [SEED]` does in tables of random loadings whose columns are standardized;
+//! `component_numbers time ROWS COLUMNS COMPONENTS GAPS ppca|standardized|fa` compares the choice with the fit that follows;
 //! `component_numbers real TABLE.csv …` hides cells of real tables and compares with the best number of components.
 //! One thread; processor time.
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
@@ -24,6 +25,8 @@ fn main() -> Answer {
     pool.install(|| match args.as_slice() {
         ["simulated"] => simulated(0),
         ["simulated", from] => simulated(from.parse()?),
+        ["standardized"] => standardized(0),
+        ["standardized", from] => standardized(from.parse()?),
         ["time", n, d, q, gaps, family] => {
             time(n.parse().unwrap_or(0), d.parse().unwrap_or(0), q.parse().unwrap_or(0), gaps, family)
         }
@@ -34,9 +37,11 @@ fn main() -> Answer {
 
 /// Best and fewest, and the seconds they took.
 fn choose(data: &Dataset, spec: &Spec) -> Result<(usize, usize, f64), Failure> {
+    let filling = PilotSearch { purpose: Purpose::Filling, ..PilotSearch::default() };
+    let best = filling.run(data, spec)?.map_or(0, |found| found.chosen(ChoiceRule::Maximum));
     let (found, seconds) = timed(|| PilotSearch::default().run(data, spec))?;
-    let by = |rule| found.as_ref().map_or(0, |found| found.chosen(rule));
-    Ok((by(ChoiceRule::Maximum), by(ChoiceRule::OneStandardError), seconds))
+    let fewest = found.map_or(0, |found| found.chosen(ChoiceRule::OneStandardError));
+    Ok((best, fewest, seconds))
 }
 
 /// Seconds of the fit that follows.
@@ -87,16 +92,7 @@ fn simulated(from: u64) -> Answer {
                     let table = if gaps > 0.0 { simulate::hide(&whole, gaps, seed + 7) } else { whole };
                     let (best, fewest, seconds) = choose(&table, &Spec::ppca(0))?;
                     let fit = fit_seconds(&table, &Spec::ppca(fewest))?;
-                    let right = |k: usize| f64::from(u8::from(k == q));
-                    let found = [
-                        1.0,
-                        right(best),
-                        right(fewest),
-                        q.abs_diff(best) as f64,
-                        q.abs_diff(fewest) as f64,
-                        seconds,
-                        fit,
-                    ];
+                    let found = record(q, best, fewest, seconds, fit);
                     of.iter_mut().zip(found).for_each(|(a, b)| *a += b);
                     by_gaps[g].iter_mut().zip(found).for_each(|(a, b)| *a += b);
                     by_strength[strength].iter_mut().zip(found).for_each(|(a, b)| *a += b);
@@ -108,6 +104,49 @@ fn simulated(from: u64) -> Answer {
     }
     line("all", total);
     println!("gaps 0, 10, 30 %: {by_gaps:?}\nweak, clear: {by_strength:?}");
+    Ok(())
+}
+
+/// One table; which choices are exact, and how far they are off.
+fn record(truth: usize, best: usize, fewest: usize, seconds: f64, fit: f64) -> [f64; 7] {
+    let right = |k: usize| f64::from(u8::from(k == truth));
+    let off = |k: usize| truth.abs_diff(k) as f64;
+    [1.0, right(best), right(fewest), off(best), off(fewest), seconds, fit]
+}
+
+/// Tables of random loadings, of equal noise and of unequal; columns are standardized, which makes both unequal.
+fn standardized(from: u64) -> Answer {
+    let sizes: [(usize, usize, usize); 7] = [
+        (100, 30, 3),
+        (200, 10, 2),
+        (500, 20, 4),
+        (500, 60, 10),
+        (2000, 50, 5),
+        (20_000, 30, 6),
+        (20_000, 100, 10),
+    ];
+    println!("rows columns components | tables best fewest | mean error best fewest | seconds choice fit");
+    let mut total = [0.0; 7];
+    for (n, d, q) in sizes {
+        let mut of = [0.0; 7];
+        for seed in from..from + 2 {
+            let shape = Shape { rows: n, columns: d, n_components: q };
+            for whole in [simulate::ppca(shape, seed).0, simulate::factor_analysis(shape, seed).0] {
+                for gaps in [0.0, 0.1, 0.3] {
+                    let table =
+                        if gaps > 0.0 { simulate::hide(&whole, gaps, seed + 7) } else { whole.clone() };
+                    let spec = Spec { standardize: true, ..Spec::ppca(0) };
+                    let (best, fewest, seconds) = choose(&table, &spec)?;
+                    let fit = fit_seconds(&table, &Spec { n_components: fewest, ..spec })?;
+                    let found = record(q, best, fewest, seconds, fit);
+                    of.iter_mut().zip(found).for_each(|(a, b)| *a += b);
+                }
+            }
+        }
+        total.iter_mut().zip(of).for_each(|(a, b)| *a += b);
+        line(&format!("{n} {d} {q}"), of);
+    }
+    line("all", total);
     Ok(())
 }
 
@@ -127,6 +166,7 @@ fn time(n: usize, d: usize, q: usize, gaps: &str, family: &str) -> Answer {
     let shape = Shape { rows: n, columns: d, n_components: q };
     let (spec, whole) = match family {
         "fa" => (Spec::factor_analysis(0), simulate::factor_analysis(shape, 1).0),
+        "standardized" => (Spec { standardize: true, ..Spec::ppca(0) }, simulate::ppca(shape, 1).0),
         _ => (Spec::ppca(0), simulate::ppca(shape, 1).0),
     };
     let table = if gaps > 0.0 { simulate::hide(&whole, gaps, 2) } else { whole };

@@ -76,3 +76,33 @@ impl<'a> Truncations<'a> {
             .with_scale(self.model.scale().map(<[f64]>::to_vec))
     }
 }
+/// The same where each column has noise of its own: what is left out of a column's signal is noise of that column, so that
+/// columns keep their variances. Axes are principal in units in which the noise is equal.
+/// ```text
+/// Ψ^-½ W = U S Vᵀ        W_q = Ψ^½ U_q S_q        ψ_q = ψ + diag(L Lᵀ),  L = Ψ^½ U S without its first q columns
+/// ```
+pub(crate) struct FactorTruncations {
+    /// `Ψ^½ U S`
+    loadings: Matrix,
+    mean: Vec<f64>,
+    psi: Vec<f64>,
+}
+
+impl FactorTruncations {
+    pub(crate) fn of(model: &LinearGaussian) -> Result<Self, Error> {
+        let psi = model.noise_variances();
+        let deviation: Vec<f64> = psi.iter().map(|v| v.sqrt()).collect();
+        let (axes, variances) = model.clone().with_scale(Some(deviation.clone()))?.principal_axes();
+        let mut loadings = axes.transpose();
+        loadings.scale_columns(&variances.iter().map(|v| (v - 1.0).max(0.0).sqrt()).collect::<Vec<_>>());
+        loadings.scale_rows(&deviation);
+        Ok(Self { loadings, mean: model.mean().to_vec(), psi })
+    }
+
+    /// The model with the first `q` axes.
+    pub(crate) fn keeping(&self, q: usize) -> Result<LinearGaussian, Error> {
+        let left = |(w, psi): (&[f64], &f64)| psi + w[q..].iter().map(|w| w * w).sum::<f64>();
+        let noise = self.loadings.rows().zip(&self.psi).map(left).collect();
+        LinearGaussian::new(self.loadings.first_columns(q), self.mean.clone(), Noise::Diagonal(noise))
+    }
+}

@@ -9,6 +9,7 @@ use super::Progress;
 use super::bracket::n_above_noise;
 use super::curve::Curve;
 use super::hidden::inverse_scale;
+use super::units::equal_noise;
 use crate::data::CentralMoments;
 use crate::infer::scatter_times;
 use crate::linalg::elementary::standard_crps;
@@ -42,7 +43,7 @@ const PASSES: usize = 4;
 /// The scores of all numbers of components up to one beyond the best.
 pub(super) fn curve(
     data: &Dataset,
-    standardize: bool,
+    (standardize, equalize): (bool, bool),
     cap: usize,
     seed: u64,
     progress: &Progress<'_>,
@@ -60,7 +61,10 @@ pub(super) fn curve(
         })
         .filter(|rows| !rows.is_empty())
         .collect();
-    let scaled = Scaled::new(data, standardize, folds.len());
+    let mut scaled = Scaled::new(data, standardize, folds.len());
+    if equalize {
+        scaled.equalize(cap)?;
+    }
     // The rest of the rows must leave noise beside the components.
     let fewest = n - folds.iter().map(Vec::len).max().unwrap_or(0);
     let cap = cap.min(fewest.saturating_sub(2));
@@ -81,7 +85,7 @@ pub(super) fn curve(
             let axes =
                 if axes.leading.values.len() < q { scaled.axes_without(rows, &left_out, q)? } else { axes };
             progress.check()?;
-            let (scores, squares) = axes.score(&left_out, q);
+            let (scores, squares) = axes.score(&left_out, &scaled.unit, q);
             fold_scores.push(scores);
             baseline += squares;
         }
@@ -116,6 +120,8 @@ fn concatenated<'a>(parts: impl Iterator<Item = &'a HeldOutRows>) -> HeldOutRows
 struct Scaled<'a> {
     data: &'a Dataset,
     inverse_scale: Vec<f64>,
+    /// What an error is multiplied by to be one in the scale of the fit.
+    unit: Vec<f64>,
     products: Products,
 }
 
@@ -143,7 +149,7 @@ impl<'a> Scaled<'a> {
     fn new(data: &'a Dataset, standardize: bool, n_folds: usize) -> Self {
         let (n, d) = (data.n_rows(), data.n_columns());
         let inverse_scale = inverse_scale(data.observed_variances(), standardize);
-        let mut scaled = Self { data, inverse_scale, products: Products::Table };
+        let mut scaled = Self { data, inverse_scale, unit: vec![1.0; d], products: Products::Table };
         if n_folds == 1 && n.min(d) >= VERY_LARGE {
             return scaled;
         }
@@ -154,6 +160,18 @@ impl<'a> Scaled<'a> {
             Products::Rows(y.dot_t(&y))
         };
         scaled
+    }
+
+    /// Scales the columns for equal noise instead.
+    fn equalize(&mut self, cap: usize) -> Result<(), Error> {
+        let n = self.data.n_rows() as f64;
+        if let Products::Columns(moments) = &self.products {
+            let mut s = moments.scatter();
+            s.scale_both(&self.inverse_scale.iter().map(|v| v / n.sqrt()).collect::<Vec<_>>());
+            self.unit = equal_noise(&s, n, 1.0, cap)?;
+            self.inverse_scale.iter_mut().zip(&self.unit).for_each(|(s, unit)| *s /= unit);
+        }
+        Ok(())
     }
 
     /// Some rows, scaled and about the means of the table.
@@ -243,7 +261,7 @@ impl<'a> Scaled<'a> {
 }
 
 /// The leading eigenpairs of a covariance: all of a small one.
-fn leading(s: &Matrix, k: usize) -> Result<Eigen, Error> {
+pub(super) fn leading(s: &Matrix, k: usize) -> Result<Eigen, Error> {
     let n = s.n_rows();
     if n >= LARGE {
         let apply = |x: MatRef<'_, f64>, out: MatMut<'_, f64>| gemm(out, false, s.view(), x);
@@ -256,8 +274,8 @@ fn leading(s: &Matrix, k: usize) -> Result<Eigen, Error> {
 
 impl Axes {
     /// Scores of the rows left out with 0 to `most` components, and the sum of squares about the mean.
-    fn score(&self, left_out: &Matrix, most: usize) -> (Vec<HeldOutRows>, f64) {
-        let kernel = Kernel::new(self, most);
+    fn score(&self, left_out: &Matrix, unit: &[f64], most: usize) -> (Vec<HeldOutRows>, f64) {
+        let kernel = Kernel::new(self, unit, most);
         let arch = pulp::Arch::new();
         let parts =
             pieces(left_out.n_rows(), 16, |rows| arch.dispatch(Work { kernel: &kernel, left_out, rows }));
@@ -277,10 +295,12 @@ struct Kernel<'a> {
     inverse_noise: Vec<f64>,
     /// `1 / √[P_q]_jj`, for every q.
     sd: Matrix,
+    /// What errors are multiplied by.
+    unit: Vec<f64>,
 }
 
 impl<'a> Kernel<'a> {
-    fn new(axes: &'a Axes, most: usize) -> Self {
+    fn new(axes: &'a Axes, unit: &[f64], most: usize) -> Self {
         let (vectors, values) = (&axes.leading.vectors, &axes.leading.values);
         let d = axes.mean.len();
         let known = values.len().min(most);
@@ -306,7 +326,8 @@ impl<'a> Kernel<'a> {
             }
         }
         let inverse_variance = values[..known].iter().map(|v| 1.0 / v.max(floor)).collect();
-        Self { axes, directions, inverse_variance, inverse_noise, sd }
+        let unit = (0..width).map(|j| if j < d { unit[j] } else { 0.0 }).collect();
+        Self { axes, directions, inverse_variance, inverse_noise, sd, unit }
     }
 }
 
@@ -324,7 +345,10 @@ impl pulp::WithSimd for Work<'_> {
     fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
         let Self { kernel, left_out, rows } = self;
         let (d, width) = (left_out.n_columns(), kernel.sd.n_columns());
-        let ln_volume = |sd: &[f64]| sd[..d].iter().map(|sd| 0.5 * (2.0 * PI).ln() + sd.ln()).sum::<f64>();
+        let ln_volume = |sd: &[f64]| {
+            let sds = sd[..d].iter().zip(&kernel.unit);
+            sds.map(|(sd, unit)| 0.5 * (2.0 * PI).ln() + (sd * unit).ln()).sum::<f64>()
+        };
         let ln_volume: Vec<f64> = kernel.sd.rows().map(ln_volume).collect();
         let mut scores: Vec<HeldOutRows> = ln_volume.iter().map(|_| HeldOutRows::new(rows.len())).collect();
         let mut squares = 0.0;
@@ -332,7 +356,7 @@ impl pulp::WithSimd for Work<'_> {
         for (i, row) in rows.enumerate() {
             let centered = left_out.row(row).iter().zip(&kernel.axes.mean);
             y.iter_mut().zip(centered).for_each(|(to, (y, m))| *to = y - m);
-            squares += dot(&y, &y);
+            squares += y.iter().zip(&kernel.unit).map(|(y, unit)| (y * unit) * (y * unit)).sum::<f64>();
             // From y to (I − U Uᵀ) y, and U Λ⁻¹ Uᵀ y.
             inside.fill(0.0);
             for (q, scores) in scores.iter_mut().enumerate() {
@@ -347,7 +371,7 @@ impl pulp::WithSimd for Work<'_> {
                     }
                 }
                 let [crps, squared, distance] =
-                    losses(&y, &inside, kernel.inverse_noise[q], kernel.sd.row(q));
+                    losses(&y, &inside, kernel.inverse_noise[q], kernel.sd.row(q), &kernel.unit);
                 scores.crps[i] = crps;
                 scores.squared_error[i] = squared;
                 scores.marginal[i] = -ln_volume[q] - 0.5 * distance;
@@ -360,15 +384,17 @@ impl pulp::WithSimd for Work<'_> {
 
 /// Sums of CRPS, of squared errors and of squared errors over variances, of all cells of a row.
 #[inline(always)]
-fn losses(outside: &[f64], inside: &[f64], inverse_noise: f64, sd: &[f64]) -> [f64; 3] {
+fn losses(outside: &[f64], inside: &[f64], inverse_noise: f64, sd: &[f64], unit: &[f64]) -> [f64; 3] {
     let mut sums = [[0.0; LANES]; 3];
     for start in (0..sd.len()).step_by(LANES) {
         let at = start..start + LANES;
-        let (outside, inside, sd) = (&outside[at.clone()], &inside[at.clone()], &sd[at]);
+        let (outside, inside) = (&outside[at.clone()], &inside[at.clone()]);
+        let (sd, unit) = (&sd[at.clone()], &unit[at]);
         for l in 0..LANES {
             let z = (outside[l] * inverse_noise + inside[l]) * sd[l];
-            let error = z * sd[l];
-            sums[0][l] += sd[l] * standard_crps(z);
+            let sd = sd[l] * unit[l];
+            let error = z * sd;
+            sums[0][l] += sd * standard_crps(z);
             sums[1][l] += error * error;
             sums[2][l] += z * z;
         }

@@ -28,7 +28,7 @@ impl Curve {
         self.found.insert(q, (rows.mean_loss(Score::Crps), rows));
     }
 
-    fn score(&mut self, q: usize, scorer: &mut Scorer<'_>) -> Result<(), Error> {
+    pub(super) fn score(&mut self, q: usize, scorer: &mut Scorer<'_>) -> Result<(), Error> {
         if !self.found.contains_key(&q) {
             self.insert(q, scorer(q)?);
         }
@@ -65,21 +65,6 @@ impl Curve {
                 return Ok(());
             }
             between.into_iter().try_for_each(|q| self.score(q, scorer))?;
-        }
-    }
-
-    /// Scores a number and its neighbors, and goes on to the better side until both neighbors of the best are scored.
-    pub(super) fn walk(&mut self, from: usize, most: usize, scorer: &mut Scorer<'_>) -> Result<(), Error> {
-        self.score(from, scorer)?;
-        loop {
-            let best = self.best();
-            let scored = self.found.len();
-            for q in [best.saturating_sub(1), (best + 1).min(most)] {
-                self.score(q, scorer)?;
-            }
-            if self.found.len() == scored {
-                return Ok(());
-            }
         }
     }
 

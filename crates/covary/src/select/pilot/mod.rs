@@ -6,6 +6,7 @@
 //! | how many components there may be at most | [`bracket`] |
 //! | which cells are hidden, and how their predictions are scored | [`hidden`] |
 //! | which numbers of components are scored | [`curve`] |
+//! | complete tables whose columns have noise of their own | [`units`] |
 //! | complete tables: rows are left out, and no EM is needed | [`complete`] |
 
 mod bracket;
@@ -14,10 +15,11 @@ mod curve;
 mod hidden;
 #[cfg(test)]
 mod tests;
+mod units;
 
-use super::held_out::{HeldOut, HeldOutOptions, Purpose, held_out_cells_up_to};
+use super::held_out::{ChoiceRule, HeldOut, HeldOutAt, HeldOutOptions, Purpose, held_out_cells_up_to};
 use crate::infer::{Em, PilotStart};
-use crate::model::Truncations;
+use crate::model::{FactorTruncations, Truncations};
 use crate::parallel::try_map;
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, LinearGaussian, Spec};
@@ -56,11 +58,15 @@ const SMALL: (usize, usize) = (50_000, 6);
 /// Columns for each row beyond which the start says little, and the steps then: with 4 of them 100 × 20000 had 10, or none, of its
 /// 5 components.
 const WIDE: (usize, usize) = (20, 20);
-/// Steps of a factor analysis, whose start is close.
+/// Steps where columns have noise of their own, of which the start knows little.
 const FACTOR_STEPS: usize = 8;
-/// Hidden cells wanted; fewer of a factor analysis, of which every number has to be fitted.
+/// Rows for each column beyond which a table with gaps is long.
+const LONG: usize = 20;
+/// What counts as much better: a root mean squared error larger by this share. Unequal noise costs a model of equal noise as much,
+/// with the right number of components.
+const MATERIAL: f64 = 0.05;
+/// Hidden cells wanted.
 const CELLS: f64 = 4000.0;
-const FACTOR_CELLS: f64 = 2000.0;
 
 impl PilotSearch {
     /// The scores; `None` if the table has no room for a component, or no cells to spare.
@@ -90,85 +96,165 @@ impl PilotSearch {
         Spec { n_components: 0, ..spec.clone() }.check(data)?;
         spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
         let progress = Progress { watch, done: AtomicUsize::new(0), total: AtomicUsize::new(1) };
-        let isotropic = spec.noise == NoiseFamily::Isotropic;
-        if isotropic
-            && data.n_rows() * data.n_columns() >= FEWEST_CELLS
+        if data.n_rows() * data.n_columns() >= FEWEST_CELLS
+            && (spec.noise == NoiseFamily::Isotropic || data.n_columns() < data.n_rows())
             && let Ok(rows) = data.complete_rows("this choice")
         {
-            return complete::curve(&rows, spec.standardize, bracket.cap, self.seed, &progress).map(Some);
+            let mut scores = |own_noise, cap, _| {
+                complete::curve(&rows, (spec.standardize, own_noise), cap, self.seed, &progress)
+            };
+            return self.choose(data, spec, bracket.cap, &mut scores).map(Some);
         }
-        let sets = HiddenSet::draw(data, if isotropic { CELLS } else { FACTOR_CELLS }, self.seed)?;
+        let sets = HiddenSet::draw(data, CELLS, self.seed)?;
         if sets.iter().map(|set| set.n_hidden).sum::<usize>() < FEWEST_CELLS {
             // Where nothing takes time, every number is fitted again to all but a fifth of the cells.
             let options = HeldOutOptions { seed: self.seed, ..HeldOutOptions::default() };
             return held_out_cells_up_to(data, spec, bracket.cap, &Em::default(), &options, watch);
         }
-        self.by_pilots(data, spec, &bracket, &sets, &progress).map(Some)
+        let mut pilots = Pilots::new(data, spec, &bracket, &sets, self.purpose)?;
+        let mut scores = |own_noise, cap, few| pilots.curve(own_noise, cap, few, &progress);
+        self.choose(data, spec, bracket.cap, &mut scores).map(Some)
     }
 
-    /// The scores of truncated pilots, or of factor analyses around the best of them.
-    fn by_pilots(
+    /// The scores that decide. Components of standardized columns are those that they have beside noise of their own, unless
+    /// more of them predict much better in a model of equal noise [M 3.6].
+    fn choose(
         &self,
         data: &Dataset,
         spec: &Spec,
-        bracket: &Bracket,
-        sets: &[HiddenSet],
-        progress: &Progress<'_>,
+        cap: usize,
+        scores: &mut Scores<'_>,
     ) -> Result<HeldOut, Error> {
+        if spec.noise == NoiseFamily::Diagonal {
+            return scores(true, cap, None);
+        }
+        if !(spec.standardize && self.purpose == Purpose::Components && passes_for_components(data)) {
+            return scores(false, cap, None);
+        }
+        let own = scores(true, cap, None)?;
+        let few = own.chosen(ChoiceRule::OneStandardError);
+        let ahead = cap.min(2 * few + 4);
+        let equal = scores(false, ahead, Some(few))?;
+        let error = |at: Option<&HeldOutAt>| at.map_or(f64::INFINITY, |at| at.rmse);
+        let more = equal.by_n_components.iter().filter(|at| at.n_components > few);
+        let more = more.min_by(|a, b| a.rmse.total_cmp(&b.rmse));
+        if error(equal.at(few)) <= (1.0 + MATERIAL) * error(more) {
+            return Ok(own);
+        }
+        scores(false, cap, None)
+    }
+}
+
+/// Scores with noise of each column or not, at most so many components; of this number and some more only if one is given.
+type Scores<'a> = dyn FnMut(bool, usize, Option<usize>) -> Result<HeldOut, Error> + 'a;
+
+/// Whether unequal noise passes for components. Pilots of a table with gaps do not converge, and take it for them only where there
+/// are many rows for each column.
+fn passes_for_components(data: &Dataset) -> bool {
+    let rows = if data.is_complete() { 1 } else { LONG };
+    data.n_rows() > rows * data.n_columns()
+}
+
+/// What pilots of equal noise and of noise by column share.
+struct Pilots<'a> {
+    sets: &'a [HiddenSet],
+    scoring: Scoring<'a>,
+    baseline: f64,
+    starts: Vec<PilotStart<'a>>,
+    most: usize,
+    steps: usize,
+    purpose: Purpose,
+}
+
+impl<'a> Pilots<'a> {
+    fn new(
+        data: &'a Dataset,
+        spec: &Spec,
+        bracket: &Bracket,
+        sets: &'a [HiddenSet],
+        purpose: Purpose,
+    ) -> Result<Self, Error> {
         // Columns of their own noise are standardized whatever was asked for: what is scored does not depend on it.
-        let own_noise = spec.noise == NoiseFamily::Diagonal;
-        let pilot_spec = Spec {
-            noise: NoiseFamily::Isotropic,
-            standardize: spec.standardize || own_noise,
-            ..spec.clone()
-        };
-        let scoring = Scoring::new(data, &pilot_spec, sets);
-        let baseline = scoring.baseline();
+        let standardize = spec.standardize || spec.noise == NoiseFamily::Diagonal;
+        let spec = Spec { noise: NoiseFamily::Isotropic, standardize, ..spec.clone() };
+        let scoring = Scoring::new(data, &spec, sets);
         let n_known = bracket.n_known();
-        let mut starts = try_map(sets.len(), |s| PilotStart::new(&sets[s].visible, &pilot_spec, n_known))?;
-        let mut h = bracket.components(&mut starts[0], &sets[0].visible)?;
+        let mut starts = try_map(sets.len(), |s| PilotStart::new(&sets[s].visible, &spec, n_known))?;
+        let most = bracket.components(&mut starts[0], &sets[0].visible)?;
         let (n, d) = (data.n_rows(), data.n_columns());
         let steps = match n * d {
             cells if cells <= SMALL.0 => SMALL.1,
             _ if d > WIDE.0 * n => WIDE.1,
             _ => STEPS,
         };
-        let mut curve = loop {
+        Ok(Self { sets, baseline: scoring.baseline(), scoring, starts, most, steps, purpose })
+    }
+
+    /// The scores of truncated pilots with `cap` components at most; only of `few`, as many as the cap and halfway between, if
+    /// it is given.
+    fn curve(
+        &mut self,
+        own_noise: bool,
+        cap: usize,
+        few: Option<usize>,
+        progress: &Progress<'_>,
+    ) -> Result<HeldOut, Error> {
+        let Self { sets, scoring, starts, .. } = self;
+        let (noise, steps) = match own_noise {
+            true => (NoiseFamily::Diagonal, FACTOR_STEPS),
+            false => (NoiseFamily::Isotropic, self.steps),
+        };
+        let mut h = if few.is_some() { cap } else { self.most.min(cap) };
+        let curve = loop {
             progress.expect(sets.len() * steps + curve::n_scored(h));
             starts.iter_mut().try_for_each(|start| start.know(h))?;
-            let climb = |s: usize| starts[s].climb(h, NoiseFamily::Isotropic, steps, &|| progress.step());
-            let pilots = try_map(sets.len(), climb)?;
-            let truncated = pilots.iter().map(Truncations::of).collect::<Result<Vec<_>, _>>()?;
+            let pilots = try_map(sets.len(), |s| starts[s].climb(h, noise, steps, &|| progress.step()))?;
+            let truncated = pilots.iter().map(|pilot| Pilot::of(pilot, own_noise));
+            let truncated = truncated.collect::<Result<Vec<_>, _>>()?;
             let mut curve = Curve::default();
             let mut score = |q: usize| {
                 progress.check()?;
                 scoring.of(&truncated.iter().map(|pilot| pilot.keeping(q)).collect::<Result<Vec<_>, _>>()?)
             };
+            if let Some(few) = few {
+                [few, few.midpoint(h), h].into_iter().try_for_each(|q| curve.score(q, &mut score))?;
+                break curve;
+            }
             curve.search(h, &mut score)?;
-            if curve.best() == h && h < bracket.cap && !own_noise {
-                h = bracket.cap.min(2 * h + 2);
+            if curve.best() == h && h < cap {
+                h = cap.min(2 * h + 2);
                 continue;
             }
-            if self.purpose == Purpose::Components && !own_noise {
-                curve.descend(baseline, &mut score)?;
+            if self.purpose == Purpose::Components {
+                curve.descend(self.baseline, &mut score)?;
             }
             break curve;
         };
+        let limited = curve.best() == cap;
+        Ok(HeldOut { n_sets: sets.len(), limited, ..curve.summary(self.baseline) })
+    }
+}
+
+/// A pilot, of which any number of components can be kept.
+enum Pilot<'a> {
+    Equal(Truncations<'a>),
+    Own(FactorTruncations),
+}
+
+impl<'a> Pilot<'a> {
+    fn of(model: &'a LinearGaussian, own_noise: bool) -> Result<Self, Error> {
         if own_noise {
-            let near = curve.best().min(bracket.cap);
-            progress.expect(4 * sets.len() * FACTOR_STEPS);
-            let mut score = |q: usize| {
-                let climb =
-                    |s: usize| starts[s].climb(q, NoiseFamily::Diagonal, FACTOR_STEPS, &|| progress.step());
-                scoring.of(&try_map(sets.len(), climb)?)
-            };
-            curve = Curve::default();
-            curve.walk(near, bracket.cap, &mut score)?;
-            if self.purpose == Purpose::Components {
-                curve.descend(baseline, &mut score)?;
-            }
+            FactorTruncations::of(model).map(Self::Own)
+        } else {
+            Truncations::of(model).map(Self::Equal)
         }
-        Ok(HeldOut { n_sets: sets.len(), limited: curve.best() == bracket.cap, ..curve.summary(baseline) })
+    }
+
+    fn keeping(&self, q: usize) -> Result<LinearGaussian, Error> {
+        match self {
+            Self::Equal(pilot) => pilot.keeping(q),
+            Self::Own(pilot) => pilot.keeping(q),
+        }
     }
 }
 

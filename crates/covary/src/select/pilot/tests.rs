@@ -168,7 +168,38 @@ fn a_search_among_many_numbers_finds_the_best_and_the_fewest() {
     assert_eq!((found.best(), found.chosen(ChoiceRule::OneStandardError)), (37, 37));
     assert!(found.at(36).is_some() && found.at(38).is_some());
     assert!(asked <= 20, "{asked}");
-    let mut walked = Curve::default();
-    walked.walk(34, 100, &mut |q| Ok(rows(q))).unwrap();
-    assert_eq!((walked.best(), walked.summary(1.0).by_n_components.len()), (37, 6));
+}
+
+#[test]
+fn units_of_equal_noise_are_those_of_the_factors() {
+    // S = W Wᵀ + Ψ, exactly: the noise is found up to one number.
+    let (_, truth) = simulate::factor_analysis(Shape { rows: 3, columns: 12, n_components: 2 }, 4);
+    let by = super::units::equal_noise(&truth.covariance(), 1e6, 1.0, 5).unwrap();
+    let ratio = |j: usize| truth.noise().variance(j).sqrt() / by[j];
+    for j in 1..12 {
+        assert!((ratio(j) / ratio(0) - 1.0).abs() < 0.02, "{j}: {} and {}", ratio(j), ratio(0));
+    }
+    let variances = truth.covariance();
+    let mean = (0..12).map(|j| variances[(j, j)] / (by[j] * by[j])).sum::<f64>() / 12.0;
+    assert!((mean - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn truncated_factors_keep_the_variance_of_every_column() {
+    let (_, model) = simulate::factor_analysis(Shape { rows: 3, columns: 9, n_components: 3 }, 4);
+    let pilot = crate::model::FactorTruncations::of(&model).unwrap();
+    let whole = model.covariance();
+    let same = pilot.keeping(3).unwrap().covariance();
+    assert!(whole.as_slice().iter().zip(same.as_slice()).all(|(a, b)| (a - b).abs() < 1e-9));
+    for q in 0..3 {
+        let kept = pilot.keeping(q).unwrap();
+        assert_eq!(kept.n_components(), q);
+        let covariance = kept.covariance();
+        assert!((0..9).all(|j| (covariance[(j, j)] - whole[(j, j)]).abs() < 1e-9));
+        // Axes in units of the noise are orthogonal, the largest first.
+        let mut w = kept.loadings().clone();
+        w.scale_rows(&model.noise_variances().iter().map(|v| 1.0 / v.sqrt()).collect::<Vec<_>>());
+        let gram = w.t_dot(&w);
+        assert!((1..q).all(|k| gram[(k, k - 1)].abs() < 1e-9 && gram[(k, k)] <= gram[(k - 1, k - 1)]));
+    }
 }
