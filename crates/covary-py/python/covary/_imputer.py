@@ -119,11 +119,11 @@ class Imputer(TransformerMixin, BaseEstimator):
         filling = (self.estimator is None, _options.switch(self, "calibrate"), self.bounds is not None)
         if self.estimator is not None:
             model = self._estimator()
-            asked = [said for said, on in zip(("calibrate=True", f"bounds={self.bounds!r}"), filling[1:]) if on]
-            if asked and not model._fills:
+            wanted = [said for said, on in zip(("calibrate=True", f"bounds={self.bounds!r}"), filling[1:]) if on]
+            if wanted and not model._fills:
                 name = type(model).__name__
                 raise OptionError(
-                    f"Imputer({name}()) does not do {' or '.join(asked)}: principal axes are not fitted again without some "
+                    f"Imputer({name}()) does not do {' or '.join(wanted)}: principal axes are not fitted again without some "
                     "of the cells; give calibrate=False and bounds=None, or Imputer('ppca'), which does both"
                 )
             model.n_features_in_ = rows.shape[1]
