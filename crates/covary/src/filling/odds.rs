@@ -72,7 +72,9 @@ impl<'a> Odds<'a> {
             }
             // Rows sum to zero, so that what the gaps' rows have the others lack.
             let factor = 1.0 / gaps.len() as f64 + 1.0 / others as f64;
-            between.iter_mut().for_each(|b| *b *= factor);
+            for b in &mut between {
+                *b *= factor;
+            }
             between[j] = 0.0;
             let through: Vec<f64> = inverse.rows().map(|row| dot(row, &between)).collect();
             let b: Vec<f64> =
