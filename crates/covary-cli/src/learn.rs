@@ -55,7 +55,7 @@ impl<'a> Narrator<'a> {
     }
 
     /// The same, learning from another table of the same columns if there is one.
-    pub(crate) fn from_table(self, table: Option<&'a Dataset>) -> Self {
+    pub(crate) fn learning_from(self, table: Option<&'a Dataset>) -> Self {
         Self { table: table.unwrap_or(self.table), ..self }
     }
 

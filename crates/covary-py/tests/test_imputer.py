@@ -199,6 +199,8 @@ def test_shifts_move_what_is_filled():
     for wrong, words in [({"z": 1.0}, "`z` is no column"), ({"c": "1"}, "must be a number"), (3, "must be a dict")]:
         with pytest.raises(OptionError, match=words):
             covary.Imputer(shift=wrong).fit(frame)
+    with pytest.raises(OptionError, match="does not go with PCA"):
+        covary.Imputer(covary.PCA(2), shift={"c": 1.0}).fit(frame)
 
 
 def test_draws_of_one_table_share_their_parameters():

@@ -131,8 +131,8 @@ impl Fit {
         let request = Request { views: self.fitting.views(&source)?, classes, ..request };
         let (far, without) = facts::judge(console, &source, &ledger, self.judging.wild)?;
         let table = without.as_ref().unwrap_or(source.table.dataset());
-        let narrator =
-            Narrator::new(console, (&source, &ledger), &request, &self.fitting).from_table(without.as_ref());
+        let narrator = Narrator::new(console, (&source, &ledger), &request, &self.fitting)
+            .learning_from(without.as_ref());
         let (mut learned, map) = narrator.learn()?;
         if self.check {
             let data = map.dataset(table).map_err(|e| Failure::of_table(&source.name, e))?;

@@ -206,8 +206,8 @@ impl Impute {
         let ledger = facts::tell(console, &source);
         let request = Request { views: self.fitting.views(&source)?, ..request };
         let (far, without) = facts::judge(console, &source, &ledger, self.judging.wild)?;
-        let narrator =
-            Narrator::new(console, (&source, &ledger), &request, &self.fitting).from_table(without.as_ref());
+        let narrator = Narrator::new(console, (&source, &ledger), &request, &self.fitting)
+            .learning_from(without.as_ref());
         let (mut learned, column_map) = narrator.learn()?;
         learned.fill(Rows::Training).map_err(|e| Failure::of_model(&source.name, e))?;
         if !self.no_check {

@@ -189,6 +189,9 @@ class Imputer(TransformerMixin, BaseEstimator):
         judged = self._without_wild(self._modeled(rows), names, warn=True)
         self.estimator_ = self._learned(judged, names)
         if self.shift:
+            if isinstance(getattr(type(self.estimator_), "_model", None), property):
+                name = type(self.estimator_).__name__
+                raise OptionError(f"shift does not go with {name}; Imputer('ppca') takes it")
             self.estimator_._model = self.estimator_._model.shifted(self._shifts())
         single = [j for j, _ in self.estimator_._model.singles]
         if single:

@@ -3,6 +3,7 @@
 use super::facts::Study;
 use crate::Error;
 use crate::scale::{count, number, rounded};
+use crate::text::clean;
 use covary::learned::{Rows, Tipping, TippingPoint};
 use maud::{Markup, html as markup};
 use serde::Serialize;
@@ -68,16 +69,18 @@ pub(super) fn table(columns: &[TippingFacts]) -> Markup {
             "The check assumes that missing values are like the hidden cells. If they are missing because of what they are, \
              the mean of a column depends on how far they lie from what is imputed:"
         }
-        table {
-            caption.quiet { "Mean of a column, with its 95 % interval, if its missing values lie this many standard deviations higher" }
-            thead { tr {
-                th scope="col" { "column" } th scope="col" { "missing" }
-                @for p in &columns[0].points { th scope="col" { (number(p.shift, 2)) } }
-            } }
-            tbody { @for c in columns { tr {
-                th scope="row" { (c.column) } td { (count(c.n_missing)) }
-                @for p in &c.points { td { (value(p)) } }
-            } } }
+        div.scroll tabindex="0" role="region" aria-label="Means by shift" {
+            table {
+                caption.quiet { "Mean of a column, with its 95 % interval, if its missing values lie this many standard deviations higher" }
+                thead { tr {
+                    th scope="col" { "column" } th scope="col" { "missing" }
+                    @for p in &columns[0].points { th scope="col" { (number(p.shift, 2)) } }
+                } }
+                tbody { @for c in columns { tr {
+                    th scope="row" { bdi.name { (clean(&c.column)) } } td { (count(c.n_missing)) }
+                    @for p in &c.points { td { (value(p)) } }
+                } } }
+            }
         }
     }
 }

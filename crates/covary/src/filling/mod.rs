@@ -106,7 +106,9 @@ impl Filling {
         }
         self.shape(&mut cells);
         if !self.shift.is_empty() {
-            cells.iter_mut().for_each(|cell| cell.mean += self.shift[cell.column]);
+            for cell in &mut cells {
+                cell.mean += self.shift[cell.column];
+            }
         }
         cells
     }

@@ -91,7 +91,9 @@ fn far_cells(data: &Dataset) -> Result<Vec<FarCell>, Error> {
     }
     let Some(judge) = Judge::new(data.of_columns(&varying)?)? else { return Ok(Vec::new()) };
     let mut cells = judge.far();
-    cells.iter_mut().for_each(|cell| cell.column = varying[cell.column]);
+    for cell in &mut cells {
+        cell.column = varying[cell.column];
+    }
     Ok(cells)
 }
 
@@ -165,7 +167,9 @@ impl Judge {
             return Vec::new();
         }
         let mut by_column: Vec<Vec<f64>> = vec![Vec::new(); self.scale.len()];
-        cells.iter().for_each(|cell| by_column[cell.column].push(cell.distance()));
+        for cell in &cells {
+            by_column[cell.column].push(cell.distance());
+        }
         let units: Vec<f64> =
             by_column.iter_mut().map(|z| (quantile(z, 0.5) / MEDIAN_OF_NORMAL).max(1.0)).collect();
         let in_units = |cells: &mut Vec<FarCell>| cells.iter_mut().for_each(|c| c.sd *= units[c.column]);

@@ -10,6 +10,9 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 /// Draws that estimates are pooled over.
 const DRAWS: usize = 20;
 
+/// The estimate of each draw, and its variance.
+type ByDraw = (Vec<f64>, Vec<f64>);
+
 /// How the mean of a column moves with its missing values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tipping {
@@ -120,9 +123,9 @@ impl Learned {
                 }
             }
         }
-        let of_column = |(&column, found): (&usize, Vec<(Vec<f64>, Vec<f64>)>)| {
+        let of_column = |(&column, found): (&usize, Vec<ByDraw>)| {
             let n_gaps = data.n_rows() - data.n_observed_by_column()[column];
-            let point = |(&shift, (estimates, variances)): (&f64, (Vec<f64>, Vec<f64>))| {
+            let point = |(&shift, (estimates, variances)): (&f64, ByDraw)| {
                 Ok(TippingPoint::of(shift, &pool(&estimates, &variances)?))
             };
             let points = shifts.iter().zip(found).map(point).collect::<Result<_, Error>>()?;

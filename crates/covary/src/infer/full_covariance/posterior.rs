@@ -115,9 +115,9 @@ impl ParameterPosterior {
             let mut row = vec![0.0; d];
             row[j] = sigma;
             let mut moved = sigma / n.sqrt() * normal();
-            for k in 0..j {
+            for (k, before) in shift[..j].iter().enumerate() {
                 let a = sigma / total.sqrt() * normal();
-                moved += a * shift[k];
+                moved += a * before;
                 add_multiple(&mut row[..=k], a, &t.row(k)[..=k]);
             }
             shift[j] = moved;
