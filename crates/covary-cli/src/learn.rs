@@ -379,7 +379,9 @@ fn tell_fitted(console: Console, learned: &Learned) {
         console.warn(&warning.message);
     }
     if let Some(found) = learned.linear().ok().and_then(|fit| fit.fit_statistics.as_ref()) {
-        fit_statistics(found).iter().for_each(|line| console.say(line));
+        for line in fit_statistics(found) {
+            console.say(&line);
+        }
     }
     if end.termination == Termination::Interrupted {
         console.warn("interrupted: going on with the fit as it is; press Ctrl-C again to give up");

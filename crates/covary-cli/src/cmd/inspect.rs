@@ -181,9 +181,11 @@ fn loadings(learned: &Learned, fit: &LinearFit) -> String {
     let by = fit.rotation.as_ref().map_or_else(String::new, |r| format!(", after {} rotation", r.name));
     let is_factors = learned.family == Family::Fa;
     let rest = if shown < q { "not shared" } else { "noise" };
-    let share = match is_factors {
-        true => "and the share of its variance that the factors explain (communality) and that is noise (uniqueness)".to_owned(),
-        false => format!("and the share of its variance that is {rest}"),
+    let share = if is_factors {
+        "and the share of its variance that the factors explain (communality) and that is noise (uniqueness)"
+            .to_owned()
+    } else {
+        format!("and the share of its variance that is {rest}")
     };
     // A correlation or covariance matrix has no means.
     let means = if fit.matrix.is_none() { "observed mean and sd" } else { "sd" };

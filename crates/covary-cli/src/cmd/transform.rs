@@ -78,14 +78,15 @@ impl Transform {
             }
             let coordinates = self.coordinates.and_then(CoordinatesName::coordinates);
             self.check(learned, coordinates)?;
-            let scores = match self.draw {
-                true => learned.draw_scores(&data, self.seed).map_err(|e| match e {
+            let scores = if self.draw {
+                learned.draw_scores(&data, self.seed).map_err(|e| match e {
                     Error::Unsupported { .. } => Failure::Call(
                         "--draw goes with one model, and pcca has private components besides".to_owned(),
                     ),
                     e => refused(e),
-                })?,
-                false => learned.scores(&data, coordinates).map_err(refused)?,
+                })?
+            } else {
+                learned.scores(&data, coordinates).map_err(refused)?
             };
             if scores.names.is_empty() {
                 console.warn("the model has no components, so rows have no scores");

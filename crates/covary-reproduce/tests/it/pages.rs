@@ -70,7 +70,7 @@ fn the_index_of_the_gallery_is_up_to_date() {
         let on_page = page.lines().filter(is_row).count();
         assert_eq!(rows.parse(), Ok(on_page), "{}", exhibit.name);
         assert!(agree.parse::<usize>().expect("a count") <= on_page);
-        sections.push_str(&format!("\n#{}\n", page.trim_end()));
+        sections.extend(["\n#", page.trim_end(), "\n"]);
     }
     assert!(
         index.ends_with(&sections),

@@ -31,7 +31,7 @@ fn holzinger(gaps: bool) -> Option<Dataset> {
     let table = table.of_columns(&places).unwrap();
     let cell = |i: usize, j: usize| {
         let number = 9 * i + j;
-        if gaps && number % 7 == 3 && number % 2 == 0 { f64::NAN } else { table.values()[(i, j)] }
+        if gaps && number % 7 == 3 && number.is_multiple_of(2) { f64::NAN } else { table.values()[(i, j)] }
     };
     let values = Matrix::from_fn(table.n_rows(), 9, cell);
     Some(Dataset::with_names(values, names).unwrap())
@@ -126,10 +126,10 @@ fn tables_and_matrices_fit_as_factanal_and_lavaan_say() {
             }
             "ability" => check_case(case, &of_file("fa_covariances/ability_cov.csv", MatrixKind::Covariance)),
             "harman23" => {
-                check_case(case, &of_file("fa_covariances/harman23_cor.csv", MatrixKind::Correlation))
+                check_case(case, &of_file("fa_covariances/harman23_cor.csv", MatrixKind::Correlation));
             }
             "harman74" => {
-                check_case(case, &of_file("fa_covariances/harman74_cor.csv", MatrixKind::Correlation))
+                check_case(case, &of_file("fa_covariances/harman74_cor.csv", MatrixKind::Correlation));
             }
             other => panic!("no such case: {other}"),
         }
@@ -201,7 +201,7 @@ fn what_cannot_be_tested_says_why() {
 
     // Two columns that are never observed together.
     let cell = |i: usize, j: usize| match j {
-        0 if i % 2 == 0 => f64::NAN,
+        0 if i.is_multiple_of(2) => f64::NAN,
         1 if i % 2 == 1 => f64::NAN,
         _ => data.values()[(i, j)],
     };
