@@ -305,7 +305,7 @@ impl Dataset {
 
     /// Row and column of the first missing cell, both from 0.
     pub fn first_gap(&self) -> Option<(usize, usize)> {
-        let place = self.values.as_slice().iter().position(|v| v.is_nan())?;
+        let place = in_its_precision!(self, cells => cells.iter().position(|v| v.is_nan()))?;
         Some((place / self.n_columns(), place % self.n_columns()))
     }
 
