@@ -168,7 +168,7 @@ impl<'a> Scaled<'a> {
         if let Products::Columns(moments) = &self.products {
             let mut s = moments.scatter();
             s.scale_both(&self.inverse_scale.iter().map(|v| v / n.sqrt()).collect::<Vec<_>>());
-            self.unit = equal_noise(&s, n, 1.0, cap)?;
+            self.unit = equal_noise(&s, n, cap)?;
             self.inverse_scale.iter_mut().zip(&self.unit).for_each(|(s, unit)| *s /= unit);
         }
         Ok(())

@@ -174,7 +174,7 @@ fn a_search_among_many_numbers_finds_the_best_and_the_fewest() {
 fn units_of_equal_noise_are_those_of_the_factors() {
     // S = W Wᵀ + Ψ, exactly: the noise is found up to one number.
     let (_, truth) = simulate::factor_analysis(Shape { rows: 3, columns: 12, n_components: 2 }, 4);
-    let by = super::units::equal_noise(&truth.covariance(), 1e6, 1.0, 5).unwrap();
+    let by = super::units::equal_noise(&truth.covariance(), 1e6, 5).unwrap();
     let ratio = |j: usize| truth.noise().variance(j).sqrt() / by[j];
     for j in 1..12 {
         assert!((ratio(j) / ratio(0) - 1.0).abs() < 0.02, "{j}: {} and {}", ratio(j), ratio(0));

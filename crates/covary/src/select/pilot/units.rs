@@ -9,9 +9,12 @@ use super::complete::leading;
 use crate::linalg::{dot, positive_inverse};
 use crate::{Error, Matrix};
 
-/// Rounds at most, and the change of a noise variance, as a share of it, that ends them.
-const ROUNDS: usize = 20;
-const SETTLED: f64 = 0.01;
+/// Rounds at most, and the change that ends them, in standard errors √(2/n) of a noise variance, as shares of it.
+const ROUNDS: usize = 100;
+const SETTLED: f64 = 0.1;
+/// Rows for each column beyond which weaker components do not count: they move the noise by little, and while it is not yet
+/// found, unequal noise would pass for them.
+const ENOUGH: f64 = 50.0;
 /// Least share of a column's variance that is noise: the scores of others are not to drown in those of a column that is known
 /// almost exactly.
 const LEAST_SHARE: f64 = 1e-3;
@@ -23,9 +26,11 @@ const SPARE: usize = 12;
 /// ψ ← diag(S) − diag(Ψ^½ U_k (Λ_k − I) U_kᵀ Ψ^½)      U, Λ: eigenpairs of Ψ^-½ S Ψ^-½;   k: how many are above noise
 /// ```
 /// from the variance of each column given all others. That is the maximum of the likelihood of k factors [M 1.6.2].
-pub(super) fn equal_noise(s: &Matrix, n_rows: f64, share: f64, cap: usize) -> Result<Vec<f64>, Error> {
+pub(super) fn equal_noise(s: &Matrix, n_rows: f64, cap: usize) -> Result<Vec<f64>, Error> {
     let d = s.n_rows();
-    let mut psi = given_others(s, d as f64 / (n_rows * share * share));
+    let mut psi = given_others(s, d as f64 / n_rows);
+    let settled = SETTLED * (2.0 / n_rows).sqrt();
+    let counted = n_rows.min(ENOUGH * d as f64);
     let mut above = 0;
     for _ in 0..ROUNDS {
         let deviation: Vec<f64> = psi.iter().map(|v| v.sqrt()).collect();
@@ -35,7 +40,7 @@ pub(super) fn equal_noise(s: &Matrix, n_rows: f64, share: f64, cap: usize) -> Re
         let mut known = (above + SPARE).min(d);
         let (found, k) = loop {
             let found = leading(&whitened, known)?;
-            let k = n_above_noise(&found.values, total, (n_rows, d), share, cap);
+            let k = n_above_noise(&found.values, total, (counted, d), 1.0, cap);
             if k < found.values.len() || known == d {
                 break (found, k);
             }
@@ -51,7 +56,7 @@ pub(super) fn equal_noise(s: &Matrix, n_rows: f64, share: f64, cap: usize) -> Re
             change = change.max((left / *psi - 1.0).abs());
             *psi = left;
         }
-        if k == above && change < SETTLED {
+        if k == above && change < settled {
             break;
         }
         above = k;
@@ -61,7 +66,7 @@ pub(super) fn equal_noise(s: &Matrix, n_rows: f64, share: f64, cap: usize) -> Re
 }
 
 /// The variance of each column given all others; of a covariance whose diagonal is raised until it has an inverse, as few
-/// rows, and gaps, demand.
+/// rows demand.
 fn given_others(s: &Matrix, blur: f64) -> Vec<f64> {
     let d = s.n_rows();
     let mut raised = (0.1 * blur).clamp(1e-6, 1.0);
