@@ -152,12 +152,11 @@ impl Target {
     pub(crate) fn format(&self, otherwise: Format) -> Result<Format, Failure> {
         if let Some(word) = &self.output_format {
             let format = Format::from_name(word).map_err(|e| Failure::of_format("--output-format", &e))?;
-            return match format.layout.is_written() {
-                true => Ok(format),
-                false => Err(Failure::of_format(
-                    "--output-format",
-                    &Error::NotWritten { format: format.layout.name() },
-                )),
+            let refused = Error::NotWritten { format: format.layout.name() };
+            return if format.layout.is_written() {
+                Ok(format)
+            } else {
+                Err(Failure::of_format("--output-format", &refused))
             };
         }
         format_of(self.output.as_deref(), otherwise, "--output-format names another format for it")

@@ -254,17 +254,9 @@ fn a_turned_table_is_filled_scored_and_written_as_it_came() {
 fn what_was_assumed_is_in_the_json() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let root = folder.path();
-    let rows: String = (0..20)
-        .map(|i| {
-            format!(
-                "{};{},5;{}\n",
-                i + 1,
-                i * 7 % 20,
-                if i == 3 { String::new() } else { (i * 3 % 20).to_string() }
-            )
-        })
-        .collect();
-    fs::write(root.join("t.csv"), format!("row;a;b\n{rows}")).expect("writable");
+    let last = |i: usize| if i == 3 { String::new() } else { (i * 3 % 20).to_string() };
+    let rows: Vec<String> = (0..20).map(|i| format!("{};{},5;{}\n", i + 1, i * 7 % 20, last(i))).collect();
+    fs::write(root.join("t.csv"), format!("row;a;b\n{}", rows.concat())).expect("writable");
     let said = succeed(root, "impute t.csv --no-check --json -o out.csv");
     let found: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
     assert_eq!(

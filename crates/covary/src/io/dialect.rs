@@ -509,7 +509,7 @@ mod tests {
             });
             let mut text = String::new();
             if title {
-                text += &format!("A title{}{line_end}", delimiter.repeat(n_columns - 1));
+                text += &["A title", &delimiter.repeat(n_columns - 1), line_end].concat();
             }
             if header {
                 let names: Vec<String> = (0..n_columns).map(|j| format!("name{j}")).collect();

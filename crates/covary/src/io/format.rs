@@ -84,6 +84,7 @@ impl Format {
 
     /// The format that a table of this one leaves in if no other is asked for: itself, and comma-separated text for those
     /// that are only read.
+    #[must_use]
     pub fn written(self) -> Self {
         if self.layout.is_written() { self } else { Self::CSV }
     }

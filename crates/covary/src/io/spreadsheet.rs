@@ -52,7 +52,8 @@ fn weigh(bytes: &[u8], layout: Layout, options: &ReadOptions) -> Result<(), Erro
     for i in 0..archive.len() {
         let part = archive.by_index(i).map_err(|e| damaged(kind, &e))?;
         let name = part.name().map_err(|e| damaged(kind, &e))?.to_ascii_lowercase();
-        if !name.ends_with(".xml") && !name.ends_with(".rels") {
+        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+        if ending != "xml" && ending != "rels" {
             continue;
         }
         let weight = if name.ends_with("styles.xml") { STYLES } else { OTHERS };
@@ -162,10 +163,9 @@ fn borrowed(cell: &Data) -> DataRef<'_> {
     match cell {
         Data::Int(value) => DataRef::Int(*value),
         Data::Float(value) => DataRef::Float(*value),
-        Data::String(text) => DataRef::SharedString(text),
         Data::Bool(value) => DataRef::Bool(*value),
         Data::DateTime(value) => DataRef::DateTime(*value),
-        Data::DateTimeIso(text) | Data::DurationIso(text) => DataRef::SharedString(text),
+        Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) => DataRef::SharedString(text),
         Data::Error(error) => DataRef::Error(error.clone()),
         Data::Empty => DataRef::Empty,
     }
@@ -199,7 +199,7 @@ fn chosen(
 struct Rows {
     bytes: Vec<u8>,
     /// Where each row ends, and the columns it reaches to.
-    rows: Vec<(usize, usize)>,
+    ends: Vec<(usize, usize)>,
     /// Columns to the left that are empty in every row.
     left: usize,
     most: usize,
@@ -209,11 +209,11 @@ struct Rows {
 impl Rows {
     fn new(options: &ReadOptions) -> Self {
         let most = options.max_text().map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
-        Self { bytes: Vec::new(), rows: Vec::new(), left: usize::MAX, most, cell: Vec::new() }
+        Self { bytes: Vec::new(), ends: Vec::new(), left: usize::MAX, most, cell: Vec::new() }
     }
 
     fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.ends.is_empty()
     }
 
     fn push(&mut self, row: usize, column: usize, value: &DataRef<'_>) -> Result<(), Error> {
@@ -223,13 +223,13 @@ impl Rows {
             return Ok(());
         }
         let misplaced = || damaged("workbook", &"its cells are not in order");
-        if row as u64 >= LONGEST || column >= WIDEST || row + 1 < self.rows.len() {
+        if row as u64 >= LONGEST || column >= WIDEST || row + 1 < self.ends.len() {
             return Err(misplaced());
         }
-        while self.rows.len() <= row {
-            self.rows.push((self.bytes.len(), 0));
+        while self.ends.len() <= row {
+            self.ends.push((self.bytes.len(), 0));
         }
-        let (_, width) = self.rows[row];
+        let (_, width) = self.ends[row];
         if column < width || (width > 0 && column + 1 == width) {
             return Err(misplaced());
         }
@@ -237,7 +237,7 @@ impl Rows {
         let commas = if width == 0 { column } else { column + 1 - width };
         self.bytes.extend(std::iter::repeat_n(b',', commas));
         quote(&self.cell, &mut self.bytes);
-        self.rows[row] = (self.bytes.len(), column + 1);
+        self.ends[row] = (self.bytes.len(), column + 1);
         self.check(self.bytes.len())
     }
 
@@ -250,12 +250,12 @@ impl Rows {
 
     /// The text, every row as wide as the widest.
     fn text(self) -> Result<Vec<u8>, Error> {
-        let widest = self.rows.iter().map(|r| r.1).max().unwrap_or(0);
-        let filled = self.rows.iter().filter(|r| r.1 > 0).count();
-        self.check(self.bytes.len() + self.rows.len() + filled.saturating_mul(widest))?;
-        let mut text = Vec::with_capacity(self.bytes.len() + self.rows.len());
+        let widest = self.ends.iter().map(|r| r.1).max().unwrap_or(0);
+        let filled = self.ends.iter().filter(|r| r.1 > 0).count();
+        self.check(self.bytes.len() + self.ends.len() + filled.saturating_mul(widest))?;
+        let mut text = Vec::with_capacity(self.bytes.len() + self.ends.len());
         let mut start = 0;
-        for &(end, width) in &self.rows {
+        for &(end, width) in &self.ends {
             if width > 0 {
                 text.extend_from_slice(&self.bytes[start + self.left..end]);
                 text.extend(std::iter::repeat_n(b',', widest - width));

@@ -40,7 +40,9 @@ fn turned(mut upright: Table, choice: &ColumnChoice, id: &[String]) -> Result<Ta
     }
     let mut kinds = vec![ColumnKind::Excluded; names.len()];
     kinds[0] = ColumnKind::Unnamed;
-    kept.iter().for_each(|&j| kinds[j] = ColumnKind::Numbers);
+    for &j in &kept {
+        kinds[j] = ColumnKind::Numbers;
+    }
     let columns = upright.numeric_columns();
     let values = Matrix::from_fn(columns.len(), kept.len(), |i, k| upright.data.row(kept[k] - 1)[i]);
     let data = Dataset::with_names(values, kept.iter().map(|&j| names[j].clone()).collect())?;
