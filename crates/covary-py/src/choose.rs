@@ -178,7 +178,7 @@ pub(crate) fn far_cells(
 ) -> PyResult<(Vec<Far>, String)> {
     use covary::data::Ledger;
     use covary::filling::{FarCell, FarCellWords};
-    let values = x.matrix()?;
+    let values = x.numbers()?;
     run(py, threads, None, |_| {
         // What cannot be a table is refused by the fit.
         let Ok(table) = grouped(values, names) else { return Ok((Vec::new(), String::new())) };

@@ -467,7 +467,7 @@ pub fn may_have_wild_single_cells(cells: &[f32], n_columns: usize) -> bool {
     may_have_wild(cells, n_columns)
 }
 
-/// Rows whose variance is looked at first, of every so many: what bounds it holds for any of the rows.
+/// Rows whose variance is looked at first, evenly spread: what bounds it holds for any of the rows.
 const SAMPLED: usize = 64;
 const OF_ROWS: usize = 512;
 

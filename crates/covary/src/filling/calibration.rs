@@ -111,7 +111,7 @@ mod tests {
     fn normal_residuals_give_the_normal_distribution_back() {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
         let z: Vec<(usize, f64)> = (0..200_000).map(|i| (i % 2, StandardNormal.sample(&mut rng))).collect();
-        for q in calibrate(&z, &[1.0; 200_000], 2) {
+        for q in calibrate(&z, &vec![1.0; 200_000], 2) {
             for k in 0..KNOTS {
                 assert!((q.knots()[k] / place(k) - 1.0).abs() < 0.03, "{k}: {}", q.knots()[k]);
             }
@@ -125,7 +125,7 @@ mod tests {
         let heavy = StudentT::new(3.0).unwrap();
         let mut z: Vec<(usize, f64)> = (0..20_000).map(|_| (0, 2.0 * heavy.sample(&mut rng))).collect();
         z.extend((0..20_000).map(|_| (1, StandardNormal.sample(&mut rng))));
-        let q = calibrate(&z, &[1.0; 40_000], 4);
+        let q = calibrate(&z, &vec![1.0; 40_000], 4);
         // The 97.5 % point of t with 3 degrees of freedom is 3.182.
         assert!((q[0].at(1.959_964) - 2.0 * 3.182).abs() < 0.2);
         assert!((q[1].at(1.959_964) - 1.96).abs() < 0.1);

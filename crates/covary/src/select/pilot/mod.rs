@@ -145,7 +145,7 @@ impl PilotSearch {
     }
 }
 
-/// Scores with noise of each column or not, at most so many components; of this number and some more only if one is given.
+/// Scores with noise of each column or not, with at most this many components; of one number and some more only if one is given.
 type Scores<'a> = dyn FnMut(bool, usize, Option<usize>) -> Result<HeldOut, Error> + 'a;
 
 /// Whether unequal noise passes for components. Pilots of a table with gaps do not converge, and take it for them only where there
@@ -200,9 +200,10 @@ impl<'a> Pilots<'a> {
         progress: &Progress<'_>,
     ) -> Result<HeldOut, Error> {
         let Self { sets, scoring, starts, .. } = self;
-        let (noise, steps) = match own_noise {
-            true => (NoiseFamily::Diagonal, FACTOR_STEPS),
-            false => (NoiseFamily::Isotropic, self.steps),
+        let (noise, steps) = if own_noise {
+            (NoiseFamily::Diagonal, FACTOR_STEPS)
+        } else {
+            (NoiseFamily::Isotropic, self.steps)
         };
         let mut h = if few.is_some() { cap } else { self.most.min(cap) };
         let curve = loop {
