@@ -12,8 +12,6 @@ const RUN: usize = 256;
 
 /// A cell of a table, and a precision to make products in.
 pub(crate) trait Cell: RealField + Copy + Send + Sync {
-    /// The precision that products of such cells are first made in.
-    type Own: Cell;
     /// Unit of the rounding that products show; 0 in double, which others are held against.
     const ROUNDING: f64;
     /// Terms of a product that are rounded one after the other.
@@ -37,7 +35,6 @@ pub(crate) trait Cell: RealField + Copy + Send + Sync {
 }
 
 impl Cell for f64 {
-    type Own = Self;
     const ROUNDING: f64 = 0.0;
     const RUN: usize = usize::MAX;
     const MAX_ANGLE: f64 = 1e-9;
@@ -74,7 +71,6 @@ impl Cell for f64 {
 }
 
 impl Cell for f32 {
-    type Own = Self;
     const ROUNDING: f64 = f32::EPSILON as f64 / 2.0;
     const RUN: usize = RUN;
     const MAX_ANGLE: f64 = 1e-6;
