@@ -62,7 +62,8 @@ pub(super) fn tipping(study: &Study<'_>) -> Result<Vec<TippingFacts>, Error> {
 pub(super) fn table(columns: &[TippingFacts]) -> Markup {
     let value = |p: &TippingPointFacts| {
         let digits = (p.upper - p.lower) / 4.0;
-        format!("{} ({} to {})", rounded(p.mean, digits), rounded(p.lower, digits), rounded(p.upper, digits))
+        let [mean, lower, upper] = [p.mean, p.lower, p.upper].map(|v| rounded(v, digits));
+        markup! { td { (mean) br; span.quiet { (lower) " to " (upper) } } }
     };
     markup! {
         p {
@@ -73,12 +74,12 @@ pub(super) fn table(columns: &[TippingFacts]) -> Markup {
             table {
                 caption.quiet { "Mean of a column, with its 95 % interval, if its missing values lie this many standard deviations higher" }
                 thead { tr {
-                    th scope="col" { "column" } th scope="col" { "missing" }
+                    th.left scope="col" { "column" } th scope="col" { "missing" }
                     @for p in &columns[0].points { th scope="col" { (number(p.shift, 2)) } }
                 } }
                 tbody { @for c in columns { tr {
                     th scope="row" { bdi.name { (clean(&c.column)) } } td { (count(c.n_missing)) }
-                    @for p in &c.points { td { (value(p)) } }
+                    @for p in &c.points { (value(p)) }
                 } } }
             }
         }
