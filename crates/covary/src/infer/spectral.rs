@@ -143,7 +143,7 @@ impl Spectral {
         k: usize,
         observer: &mut dyn Observer,
     ) -> Result<Spectrum, Error> {
-        let found = match self.found::<C, C::Own>(table, k, observer)? {
+        let found = match self.found::<C, C>(table, k, observer)? {
             Some(found) => found,
             None => self.found::<C, f64>(table, k, observer)?.expect("double precision decides"),
         };
