@@ -320,14 +320,14 @@ def run(method, x, missing, seed, limit):
 
 
 def tournament(names, mechanisms, seeds, methods, raw, limit):
-    """Runs what `raw` does not have yet, and returns all of it that was asked for."""
+    """Runs what `raw` does not have yet of the masks that `seeds` gives a method, and returns all of it that was asked for."""
     done = pd.read_csv(raw) if raw.exists() else pd.DataFrame(columns=FIELDS)
     have = set(zip(done["table"], done["mechanism"], done["seed"], done["method"], strict=True))
     with raw.open("a", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
         if not raw.stat().st_size:
             writer.writeheader()
-        for seed in range(seeds):
+        for seed in range(max(map(seeds, methods))):
             for name in names:
                 try:
                     x = tables.table(name)
@@ -337,15 +337,15 @@ def tournament(names, mechanisms, seeds, methods, raw, limit):
                 for mechanism in mechanisms:
                     missing = tables.gaps(x, mechanism, name, seed)
                     for method in methods:
-                        if (name, mechanism, seed, method) in have:
+                        if (name, mechanism, seed, method) in have or seed >= seeds(method):
                             continue
-                        row = {"tables": "fresh" if name in tables.FRESH else "seen", "table": name, "seed": seed}
+                        row = {"tables": tables.list_of(name), "table": name, "seed": seed}
                         row |= {"rows": len(x), "columns": x.shape[1], "mechanism": mechanism, "method": method}
                         writer.writerow(row | run(method, x, missing, seed, limit))
                         file.flush()
     found = pd.read_csv(raw)
-    asked = found["table"].isin(names) & found["mechanism"].isin(mechanisms) & (found["seed"] < seeds)
-    return found[asked & found["method"].isin(methods)]
+    asked = found["table"].isin(names) & found["mechanism"].isin(mechanisms) & found["method"].isin(methods)
+    return found[asked & (found["seed"] < found["method"].map(seeds))]
 
 
 # ---------------------------------------------------------------- what the page says
@@ -367,16 +367,18 @@ def by_table(found, method, what):
     return np.log(wide[method] / wide[REFERENCE]).dropna().groupby("table").mean()
 
 
-def ranks(found):
-    """Mean rank in RMSE over masks that everybody was given; a failure is last."""
-    wide = found.assign(rmse=found["rmse"].fillna(np.inf))
-    wide = wide.pivot_table(index=["table", "mechanism", "seed"], columns="method", values="rmse").dropna()
+def ranks(found, what):
+    """Mean rank of ours and of peers over masks that all of them were given; a failure is last."""
+    field = found[(found["method"] == OURS) | ~found["method"].str.startswith("covary")]
+    able = field.groupby("method")[what].transform("count") > 0
+    wide = field[able].assign(**{what: field.loc[able, what].fillna(np.inf)})
+    wide = wide.pivot_table(index=["table", "mechanism", "seed"], columns="method", values=what).dropna()
     return wide.rank(axis=1).mean(), len(wide)
 
 
 def ratios(found, methods, rng):
-    rank, tasks = ranks(found)
-    out = [f"| method | RMSE | MAE | CRPS | tables won : lost | mean rank ({tasks} masks) | failed | median s |"]
+    rank = {what: ranks(found, what) for what in SCORES}
+    out = [f"| method | RMSE | MAE | CRPS | tables won : lost | mean rank ({rank['rmse'][1]} masks) | failed | median s |"]
     out += ["| --- | --- | --- | --- | --- | --- | --- | --- |"]
     for method in methods:
         mine = found[found["method"] == method]
@@ -388,7 +390,7 @@ def ratios(found, methods, rng):
         won = f"{(rmse < -0.005).sum()} : {(rmse > 0.005).sum()} of {len(rmse)}"
         failed, late = (~mine["status"].isin(["ok", "time"])).sum(), (mine["status"] == "time").sum()
         said = f"{failed + late} of {len(mine)}" + (f", {late} by time" if late else "")
-        place = f"{rank[method]:.1f}" if method in rank else ""
+        place = ", ".join(f"{mean[method]:.2f}" for mean, _ in rank.values() if method in mean)
         out.append(f"| {method} | {' | '.join(cells)} | {won} | {place} | {said} | {mine['seconds'].median():.3g} |")
     return out
 
@@ -422,8 +424,8 @@ def coverage(found, methods, rng):
         means.append(f"| {' | '.join(mean)} |")
         shares.append(f"| {' | '.join(share)} |")
     perfect = ["*intervals of exactly their level*"]
-    for kind in kinds:  # binomial noise alone, on the cells of the reference
-        n = found[(found["mechanism"] == kind) & (found["method"] == REFERENCE)].groupby("table")["cells"].sum().to_numpy().astype(int)
+    for kind in kinds:  # binomial noise alone, on the cells of ours
+        n = found[(found["mechanism"] == kind) & (found["method"] == OURS)].groupby("table")["cells"].sum().to_numpy().astype(int)
         hits = [np.abs(rng.binomial(n, level, (2000, len(n))) / n - level) <= points / 100 for level, points in near]
         perfect.append(f"{', '.join(f'{100 * each.mean():.0f}' for each in hits)} %")
     title = "Coverage of 50, 80 and 95 % intervals, in %, mean over tables:"
@@ -447,43 +449,47 @@ def each_table(found):
     return out
 
 
-def report(found, methods):
+def report(found, methods, seeds):
+    """`seeds` is the number of masks that peers have too: errors are compared on these."""
     rng = np.random.default_rng(0)
     certain = [m for m in methods if found.loc[found["method"] == m, "crps"].notna().any()]
     out = []
-    for which in ("fresh", "seen"):
+    for which in tables.LISTS:
         part = found[found["tables"] == which]
         if part.empty:
             continue
-        masks = part.groupby(["table", "mechanism", "seed"]).ngroups
-        out += [f"### {which.capitalize()} tables: {part['table'].nunique()}, {masks} masks", "", *ratios(part, methods, rng), ""]
-        out += [*by_mechanism(part, [OURS], rng), "", *coverage(part, certain, rng), "", *each_table(part), ""]
+        shared = part[part["seed"] < seeds]
+        masks = [each.groupby(["table", "mechanism", "seed"]).ngroups for each in (shared, part)]
+        title = f"### {which.capitalize()} tables: {part['table'].nunique()}, {masks[0]} masks"
+        title += f", {masks[1]} for the coverage of ours" if masks[1] > masks[0] else ""
+        out += [title, "", *ratios(shared, methods, rng), "", *by_mechanism(shared, [OURS], rng), ""]
+        out += [*coverage(part, certain, rng), "", *each_table(shared), ""]
     return "\n".join(out)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--peers", nargs="*", default=list(CONTENDERS), help="methods by name; the reference and ours always run")
-    parser.add_argument("--tables", nargs="*", default=["fresh", "seen"], help="fresh, seen, or parts of names")
+    parser.add_argument("--peers", nargs="*", default=list(CONTENDERS), help="methods by name")
+    parser.add_argument("--tables", nargs="*", default=list(tables.LISTS), help=f"{', '.join(tables.LISTS)}, or parts of names")
     parser.add_argument("--mechanisms", nargs="*", default=list(tables.MECHANISMS), help="parts of names: MCAR, MAR, …")
     parser.add_argument("--seeds", type=int, default=2, help="masks of each kind for every table")
+    parser.add_argument("--own-seeds", type=int, help="as many for ours, ours without bounds and the reference, for their coverage")
     parser.add_argument("--limit", type=float, default=60, help="seconds of processor time for one call")
     parser.add_argument("--raw", type=Path, help="CSV of every call; what it has is not run again")
     parser.add_argument("--markdown", type=Path, help="write the tables of the report here instead of standard output")
     parser.add_argument("--smoke", action="store_true", help="two small tables, one mask of each kind, fast peers")
     asked = parser.parse_args()
     if asked.smoke:
-        asked.tables, asked.seeds, asked.peers = ["HSAUR/skulls", "sklearn/iris"], 1, ["KNNImputer", "IterativeImputer"]
-    lists = {"fresh": tables.FRESH, "seen": tables.SEEN}
-    every = tables.FRESH | tables.SEEN
-    names = [n for n in every if any(n in lists[t] if t in lists else t in n for t in asked.tables)]
+        asked.tables, asked.seeds, asked.peers = ["HSAUR/skulls", "sklearn/iris"], 1, [REFERENCE, OURS, "KNNImputer", "IterativeImputer"]
+    own = {method: max(asked.seeds, asked.own_seeds or 0) for method in (REFERENCE, OURS, "covary, no bounds")}
+    names = [n for n in tables.EVERY if any(n in tables.LISTS.get(t, ()) or (t not in tables.LISTS and t in n) for t in asked.tables)]
     mechanisms = [m for m in tables.MECHANISMS if any(m.startswith(a) for a in asked.mechanisms)]
     unknown = set(asked.peers) - set(CONTENDERS)
     if unknown or not names or not mechanisms:
-        parser.error(f"known peers: {', '.join(CONTENDERS)}; kinds of gaps: {', '.join(tables.MECHANISMS)}; tables: {', '.join(every)}")
+        parser.error(f"known peers: {', '.join(CONTENDERS)}; kinds of gaps: {', '.join(tables.MECHANISMS)}; tables: {', '.join(tables.EVERY)}")
     methods = []
     for method in CONTENDERS:
-        if method not in (REFERENCE, OURS, *asked.peers):
+        if method not in asked.peers:
             continue
         if installed(CONTENDERS[method][1]):
             methods.append(method)
@@ -491,8 +497,8 @@ def main():
             print(f"SKIPPED peer {method}: {CONTENDERS[method][1].removeprefix('R:')} is not installed", file=sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         raw = asked.raw or Path(folder) / "raw.csv"
-        found = tournament(names, mechanisms, asked.seeds, methods, raw, asked.limit)
-    text = report(found, methods)
+        found = tournament(names, mechanisms, lambda method: own.get(method, asked.seeds), methods, raw, asked.limit)
+    text = report(found, methods, asked.seeds)
     asked.markdown.write_text(text) if asked.markdown else print(text)
 
 

@@ -157,6 +157,11 @@ EVERY = CONFIRMATION | FRESH | SEEN
 MECHANISMS = ("MCAR 10 %", "MCAR 30 %", "MAR", "MNAR", "blocks")
 
 
+def list_of(name):
+    """Which of LISTS has the table."""
+    return next(which for which, names in LISTS.items() if name in names)
+
+
 class Absent(Exception):
     """What is needed is not installed."""
 
