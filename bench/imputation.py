@@ -18,6 +18,7 @@ for variable in ("OMP", "OPENBLAS", "MKL", "RAYON", "NUMEXPR"):
 import argparse
 import csv
 import importlib
+import itertools
 import multiprocessing
 import resource
 import shutil
@@ -327,22 +328,21 @@ def tournament(names, mechanisms, seeds, methods, raw, limit):
         writer = csv.DictWriter(file, FIELDS)
         if not raw.stat().st_size:
             writer.writeheader()
-        for seed in range(max(map(seeds, methods))):
-            for name in names:
-                try:
-                    x = tables.table(name)
-                except tables.Absent as absent:
-                    print(f"SKIPPED table {name}: {absent}", file=sys.stderr)
-                    continue
-                for mechanism in mechanisms:
-                    missing = tables.gaps(x, mechanism, name, seed)
-                    for method in methods:
-                        if (name, mechanism, seed, method) in have or seed >= seeds(method):
-                            continue
-                        row = {"tables": tables.list_of(name), "table": name, "seed": seed}
-                        row |= {"rows": len(x), "columns": x.shape[1], "mechanism": mechanism, "method": method}
-                        writer.writerow(row | run(method, x, missing, seed, limit))
-                        file.flush()
+        rounds = itertools.product(range(max(map(seeds, methods))), range(len(mechanisms)), enumerate(names))
+        for seed, turn, (place, name) in rounds:  # a run that is interrupted has as many masks of each kind
+            mechanism = mechanisms[(place + turn) % len(mechanisms)]
+            due = [m for m in methods if (name, mechanism, seed, m) not in have and seed < seeds(m)]
+            try:
+                x = tables.table(name)
+            except tables.Absent as absent:
+                print(f"SKIPPED table {name}: {absent}", file=sys.stderr)
+                continue
+            missing = tables.gaps(x, mechanism, name, seed)
+            for method in due:
+                row = {"tables": tables.list_of(name), "table": name, "rows": len(x), "columns": x.shape[1]}
+                row |= {"mechanism": mechanism, "seed": seed, "method": method}
+                writer.writerow(row | run(method, x, missing, seed, limit))
+                file.flush()
     found = pd.read_csv(raw)
     asked = found["table"].isin(names) & found["mechanism"].isin(mechanisms) & found["method"].isin(methods)
     return found[asked & (found["seed"] < found["method"].map(seeds))]

@@ -205,6 +205,7 @@ def _frame(name):
         raise Absent(f"{error.name} is not installed") from None
 
 
+@cache
 def table(name):
     """The table as floats, complete and cut."""
     rows, columns = (200, 15) if name in CONFIRMATION else (500, 40)
