@@ -39,13 +39,14 @@ HERE = Path(__file__).resolve().parent
 LEVELS = (0.5, 0.8, 0.95)
 QUANTILES = (np.arange(60) + 0.5) / 60
 REFERENCE, OURS = "covary 0.1.0", "covary"
+TREES = int(os.environ.get("TREES", 100))
 SCORES = ("rmse", "mae", "crps")
 FIELDS = ["tables", "table", "rows", "columns", "mechanism", "seed", "method", "status", "cells", *SCORES]
 FIELDS += [*(f"inside{100 * level:.0f}" for level in LEVELS), "unfilled", "seconds"]
 
 # ---------------------------------------------------------------- the contenders
 # Each takes a table with gaps and a seed, and returns the filled table and what says how certain it is, if anything:
-# a function from a level to intervals, or an array of draws.
+# a function from a level to intervals, an array of draws, or a dictionary of intervals at some levels.
 
 
 def ours(*words, **options):
@@ -54,6 +55,28 @@ def ours(*words, **options):
 
         imputer = covary.Imputer(*words, random_state=seed, **options)
         return imputer.fit_transform(x), lambda level: imputer.interval(x, level)
+
+    return fill
+
+
+def by_command(model):
+    """Mixtures, which `Imputer` does not take: the command's intervals at its default level."""
+
+    def fill(x, seed):
+        with tempfile.TemporaryDirectory() as folder:
+            given, cells, filled = (Path(folder) / f"{name}.csv" for name in ("given", "cells", "filled"))
+            pd.DataFrame(x).add_prefix("c").to_csv(given, index=False)
+            words = ["covary", "impute", given, "--model", model, "--seed", str(seed), "--threads", "1", "--no-check", "--quiet"]
+            start = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            said = subprocess.run([*words, "--cells", cells, "-o", filled], capture_output=True, text=True)
+            fill.seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - start
+            if said.returncode:
+                raise RuntimeError(said.stderr.strip().splitlines()[-1])
+            found, cells = pd.read_csv(filled).to_numpy(float), pd.read_csv(cells)
+        at = cells["row"].to_numpy() - 1, cells["column"].str[1:].astype(int).to_numpy()
+        ends = np.full((2, *x.shape), np.nan)
+        ends[:, *at] = cells[["lower", "upper"]].to_numpy().T
+        return found, {0.95: ends}
 
     return fill
 
@@ -92,7 +115,7 @@ def bayesian_ridge(x, seed):
 def extra_trees(x, seed):
     from sklearn.ensemble import ExtraTreesRegressor
 
-    trees = ExtraTreesRegressor(n_estimators=100, random_state=seed)
+    trees = ExtraTreesRegressor(n_estimators=TREES, random_state=seed)
     return iterative(trees, max_iter=5, random_state=seed).fit_transform(x)
 
 
@@ -107,7 +130,7 @@ def miss_forest(x, seed):
         last = filled.copy()
         for j in np.argsort(missing.sum(0), kind="stable"):
             if missing[:, j].any():
-                forest = RandomForestRegressor(100, max_features=max(1, int(np.sqrt(x.shape[1]))), random_state=seed)
+                forest = RandomForestRegressor(TREES, max_features=max(1, int(np.sqrt(x.shape[1]))), random_state=seed)
                 others = np.delete(filled, j, 1)
                 forest.fit(others[~missing[:, j]], x[~missing[:, j], j])
                 filled[missing[:, j], j] = forest.predict(others[missing[:, j]])
@@ -176,17 +199,19 @@ def miceforest(x, seed):
     return draws.mean(0), draws
 
 
-def in_r(method):
+def in_r(method, rows=None):
+    """`rows` are those of one table where several stand one below the other: their draws follow each other."""
+
     def fill(x, seed):
         with tempfile.TemporaryDirectory() as folder:
             given, drawn = Path(folder) / "table.csv", Path(folder) / "draws.csv"
             pd.DataFrame(x).to_csv(given, header=False, index=False, na_rep="NA")
-            words = ["Rscript", HERE / "imputation.R", method, given, drawn, str(seed)]
+            words = ["Rscript", HERE / "imputation.R", method, given, drawn, str(seed), str(rows or len(x))]
             said = subprocess.run(words, capture_output=True, text=True)
             if said.returncode:
                 words = [line for line in said.stderr.splitlines() if line.strip() and line != "Execution halted"]
                 raise RuntimeError((words or [f"signal {-said.returncode}"])[-1])
-            draws = pd.read_csv(drawn, header=None).to_numpy(float).reshape(-1, *x.shape)
+            draws = pd.read_csv(drawn, header=None).to_numpy(float).reshape(-1, rows or len(x), x.shape[1])
         fill.seconds = float(said.stdout.split()[-1])
         return draws.mean(0), draws if len(draws) > 1 else None
 
@@ -201,6 +226,8 @@ CONTENDERS = {
     "covary ppca": (ours("ppca"), "covary"),
     "covary fa": (ours("fa"), "covary"),
     "covary bpca": (ours("bpca"), "covary"),
+    "covary mppca": (by_command("mppca"), "command:covary"),
+    "covary gmm": (by_command("gmm"), "command:covary"),
     "IterativeImputer": (bayesian_ridge, "sklearn.experimental.enable_iterative_imputer"),
     "IterativeImputer trees": (extra_trees, "sklearn.ensemble"),
     "KNNImputer": (knn, "sklearn.impute"),
@@ -218,6 +245,8 @@ CONTENDERS = {
 
 def installed(package):
     """Imports a module before the clock starts: every call is a copy of this process."""
+    if package.startswith("command:"):
+        return shutil.which(package.removeprefix("command:")) is not None
     if package.startswith("R:"):
         ask = f'quit(status = !requireNamespace("{package[2:]}", quietly = TRUE))'
         return shutil.which("Rscript") is not None and not subprocess.run(["Rscript", "-e", ask], capture_output=True).returncode
@@ -266,7 +295,10 @@ def score(x, missing, filled, certain):
     scores |= {"rmse": np.sqrt(np.mean(error**2)), "mae": np.abs(error).mean()}
     if certain is None:
         return scores
-    if callable(certain):
+    crps = np.array(np.nan)
+    if isinstance(certain, dict):
+        ends = {level: [end[at] / sd for end in pair] for level, pair in certain.items()}
+    elif callable(certain):
         ends = {level: [end[at] / sd for end in certain(level)] for level in (*LEVELS, *(1 - 2 * QUANTILES[:30]))}
         quantiles = [ends[level][side] for side, levels in ((0, QUANTILES[:30]), (1, QUANTILES[29::-1])) for level in 1 - 2 * levels]
         crps = crps_of_quantiles(np.array(quantiles), y)
@@ -278,7 +310,7 @@ def score(x, missing, filled, certain):
         crps = crps_of_draws(draws, y)
     slack = 1e-9 * (1 + np.abs(y))  # a closed interval, up to rounding
     scores["crps"] = crps.mean()
-    for level in LEVELS:
+    for level in set(LEVELS) & set(ends):
         lower, upper = ends[level]
         scores[f"inside{100 * level:.0f}"] = int(((lower - slack <= y) & (y <= upper + slack)).sum())
     return scores
@@ -320,7 +352,7 @@ def run(method, x, missing, seed, limit):
     return found
 
 
-def tournament(names, mechanisms, seeds, methods, raw, limit):
+def tournament(names, mechanisms, kinds, seeds, methods, raw, limit):
     """Runs what `raw` does not have yet of the masks that `seeds` gives a method, and returns all of it that was asked for."""
     done = pd.read_csv(raw) if raw.exists() else pd.DataFrame(columns=FIELDS)
     have = set(zip(done["table"], done["mechanism"], done["seed"], done["method"], strict=True))
@@ -328,7 +360,7 @@ def tournament(names, mechanisms, seeds, methods, raw, limit):
         writer = csv.DictWriter(file, FIELDS)
         if not raw.stat().st_size:
             writer.writeheader()
-        rounds = itertools.product(range(max(map(seeds, methods))), range(len(mechanisms)), enumerate(names))
+        rounds = itertools.product(range(max(map(seeds, methods))), range(kinds), enumerate(names))
         for seed, turn, (place, name) in rounds:  # a run that is interrupted has as many masks of each kind
             mechanism = mechanisms[(place + turn) % len(mechanisms)]
             due = [m for m in methods if (name, mechanism, seed, m) not in have and seed < seeds(m)]
@@ -415,11 +447,12 @@ def coverage(found, methods, rng):
     for method in methods:
         mean, share = [method], [method]
         for kind in kinds:
-            part = found[(found["mechanism"] == kind) & (found["method"] == method) & found["crps"].notna()]
-            pooled = part.groupby("table")[["cells", *inside]].sum()
+            part = found[(found["mechanism"] == kind) & (found["method"] == method) & found["inside95"].notna()]
+            pooled = part.groupby("table")[["cells", *inside]].sum(min_count=1)
             rate = dict(zip(LEVELS, 100 * pooled[inside].to_numpy().T / pooled["cells"].to_numpy(), strict=True))
-            mean.append(" / ".join(f"{rate[level].mean():.1f}" for level in LEVELS) if len(part) else "")
-            hits = [f"{100 * np.mean(np.abs(rate[level] - 100 * level) <= points):.0f}" for level, points in near]
+            known = [level for level in LEVELS if np.isfinite(rate[level]).all()]
+            mean.append(" / ".join(f"{rate[level].mean():.1f}" for level in known) if len(part) else "")
+            hits = [f"{100 * np.mean(np.abs(rate[level] - 100 * level) <= points):.0f}" for level, points in near if level in known]
             share.append(f"{', '.join(hits)} %" if len(part) else "")
         means.append(f"| {' | '.join(mean)} |")
         shares.append(f"| {' | '.join(share)} |")
@@ -452,7 +485,7 @@ def each_table(found):
 def report(found, methods, seeds):
     """`seeds` is the number of masks that peers have too: errors are compared on these."""
     rng = np.random.default_rng(0)
-    certain = [m for m in methods if found.loc[found["method"] == m, "crps"].notna().any()]
+    certain = [m for m in methods if found.loc[found["method"] == m, "inside95"].notna().any()]
     out = []
     for which in tables.LISTS:
         part = found[found["tables"] == which]
@@ -472,6 +505,7 @@ def main():
     parser.add_argument("--peers", nargs="*", default=list(CONTENDERS), help="methods by name")
     parser.add_argument("--tables", nargs="*", default=list(tables.LISTS), help=f"{', '.join(tables.LISTS)}, or parts of names")
     parser.add_argument("--mechanisms", nargs="*", default=list(tables.MECHANISMS), help="parts of names: MCAR, MAR, …")
+    parser.add_argument("--kinds", type=int, default=len(tables.MECHANISMS), help="how many of these a table gets, taking turns")
     parser.add_argument("--seeds", type=int, default=2, help="masks of each kind for every table")
     parser.add_argument("--own-seeds", type=int, help="as many for ours, ours without bounds and the reference, for their coverage")
     parser.add_argument("--limit", type=float, default=60, help="seconds of processor time for one call")
@@ -494,10 +528,10 @@ def main():
         if installed(CONTENDERS[method][1]):
             methods.append(method)
         else:
-            print(f"SKIPPED peer {method}: {CONTENDERS[method][1].removeprefix('R:')} is not installed", file=sys.stderr)
+            print(f"SKIPPED peer {method}: {CONTENDERS[method][1].split(':')[-1]} is not installed", file=sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         raw = asked.raw or Path(folder) / "raw.csv"
-        found = tournament(names, mechanisms, lambda method: own.get(method, asked.seeds), methods, raw, asked.limit)
+        found = tournament(names, mechanisms, min(asked.kinds, len(mechanisms)), lambda method: own.get(method, asked.seeds), methods, raw, asked.limit)
     text = report(found, methods, asked.seeds)
     asked.markdown.write_text(text) if asked.markdown else print(text)
 
