@@ -24,5 +24,7 @@ invisible(loadNamespace(sub(" .*", "", words[1])))
 set.seed(as.integer(words[4]))
 each <- lapply(seq_len(nrow(every) / rows), function(k) every[(k - 1) * rows + seq_len(rows), , drop = FALSE])
 spent <- system.time(tables <- suppressWarnings(lapply(each, fill[[words[1]]])))
-write.table(do.call(rbind, lapply(unlist(tables, recursive = FALSE), as.matrix)), words[3], sep = ",", row.names = FALSE, col.names = FALSE)
+# Amelia leaves NA in the place of a draw whose chain failed.
+drawn <- Filter(function(draw) nrow(draw) == rows, lapply(unlist(tables, recursive = FALSE), as.matrix))
+write.table(do.call(rbind, drawn), words[3], sep = ",", row.names = FALSE, col.names = FALSE)
 cat("seconds", spent[["user.self"]] + spent[["sys.self"]], "\n")
