@@ -18,7 +18,8 @@ def error(filled, wine, hidden):
 
 @pytest.mark.parametrize("estimator", [None, "gaussian", "ppca", "fa", "bpca", covary.PCA(4), covary.PPCA(3), covary.IncrementalPCA(4)])
 def test_gaps_are_filled_better_than_by_means(estimator, wine, wine_gaps, hidden):
-    imputer = covary.Imputer(estimator).fit(wine_gaps)
+    principal = isinstance(estimator, covary.PCA | covary.IncrementalPCA)
+    imputer = covary.Imputer(estimator, **({"calibrate": False, "bounds": None} if principal else {})).fit(wine_gaps)
     filled, std = imputer.transform(wine_gaps, return_std=True)
     assert (filled[~hidden] == wine_gaps[~hidden]).all()
     means = SimpleImputer().fit_transform(wine_gaps)
@@ -144,3 +145,12 @@ def test_select_recommends_and_explains():
     assert found.recommended == 2 and str(found).startswith("2 components")
     assert found.table["n_components"].tolist() == [0, 1, 2, 3, 4]
     assert found.choices["bic"] == 2
+
+
+@pytest.mark.parametrize("cls", [covary.PCA, covary.IncrementalPCA])
+def test_principal_axes_refuse_what_they_do_not_do(cls, wine_gaps):
+    for options, said in (({}, "calibrate=True or bounds='auto'"), ({"bounds": None}, "calibrate=True:")):
+        with pytest.raises(ValueError, match=rf"Imputer\({cls.__name__}\(\)\) does not do {said}"):
+            covary.Imputer(cls(2), **options).fit(wine_gaps)
+    filled = covary.Imputer(cls(2), calibrate=False, bounds=None).fit_transform(wine_gaps)
+    np.testing.assert_array_equal(filled, cls(2).fit(wine_gaps).impute(wine_gaps))

@@ -30,6 +30,8 @@ class Fitted(ModelFile, BaseEstimator):
     _model: Any
     #: Whether hidden cells choose the model, calibrate its intervals and limits apply, if it is fitted to fill gaps.
     _filling: tuple[bool, bool, bool] | None = None
+    #: Whether it is fitted so that these can be asked for.
+    _fills: bool = True
     #: Fitted attributes that are worked out when they are first asked for.
     _when_asked: frozenset[str] = frozenset()
 

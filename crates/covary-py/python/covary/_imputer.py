@@ -36,6 +36,7 @@ class Imputer(TransformerMixin, BaseEstimator):
     ----------
     estimator : estimator, {"gaussian", "ppca", "fa", "bpca"} or None, default=None
         The model: an instance such as ``PPCA(n_components=3)``, or the name of one with its defaults.
+        :class:`PCA` and :class:`IncrementalPCA` need ``calibrate=False`` and ``bounds=None``.
         None takes what predicts hidden cells of the table best: a :class:`Gaussian`, how strongly it is
         regularized and whether it is corrected by smooth functions of the rest of the row; or a
         :class:`PPCA` where columns are too many for that.
@@ -118,6 +119,13 @@ class Imputer(TransformerMixin, BaseEstimator):
         filling = (self.estimator is None, _options.switch(self, "calibrate"), self.bounds is not None)
         if self.estimator is not None:
             model = self._estimator()
+            wanted = [said for said, on in zip(("calibrate=True", f"bounds={self.bounds!r}"), filling[1:]) if on]
+            if wanted and not model._fills:
+                name = type(model).__name__
+                raise OptionError(
+                    f"Imputer({name}()) does not do {' or '.join(wanted)}: principal axes are not fitted again without some "
+                    "of the cells; give calibrate=False and bounds=None, or Imputer('ppca'), which does both"
+                )
             model.n_features_in_ = rows.shape[1]
             if names is not None:
                 model.feature_names_in_ = names

@@ -28,6 +28,8 @@ _SOLVERS = ("auto", "full", "covariance_eigh", "arpack", "randomized")
 class Principal(LinearGaussian):
     """What PCA and IncrementalPCA share: projections, in the units of the table."""
 
+    _fills = False
+
     _principal: _covary.Principal
     #: The sparse matrices that are taken.
     _formats: tuple[str, ...] = ("csr", "csc")

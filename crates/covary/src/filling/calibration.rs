@@ -20,36 +20,45 @@ pub struct ColumnCalibration {
 }
 
 /// The distribution of `residuals`, each of a column and in standard deviations that the model states, for each of
-/// `n_columns`: their own where there are many, that of all columns where there are few [M 4.4.2].
+/// `n_columns`: their own where there are many, that of all columns where there are few [M 4.4.2]. Each counts by its
+/// weight b; only ratios of weights matter.
 ///
 /// ```text
-/// wᵢ = 1{column i = j} + 50/n        c: their cumulative sums at the middle of each |z|, ascending
+/// wᵢ = bᵢ (1{column i = j} + 50/n)        c: their cumulative sums at the middle of each |z|, ascending
 /// Q(x) = |z| where c is (2Φ(x) − 1)(1 + 1/n_eff)        n_eff = (Σw)²/Σw²
 /// ```
 ///
 /// Beyond the last residual Q goes on in proportion to x.
-pub fn calibrate(residuals: &[(usize, f64)], n_columns: usize) -> Vec<Quantiles> {
+pub fn calibrate(residuals: &[(usize, f64)], weights: &[f64], n_columns: usize) -> Vec<Quantiles> {
     let n = residuals.len();
     let mut order: Vec<usize> = (0..n).collect();
     let size = |i: usize| residuals[i].1.abs().min(LARGEST);
     order.sort_by(|&a, &b| size(a).total_cmp(&size(b)));
     let levels: [f64; KNOTS] = std::array::from_fn(|k| 2.0 * super::score::cdf(place(k)) - 1.0);
-    // Where each column's own residuals stand in that order.
-    let mut own: Vec<Vec<usize>> = vec![Vec::new(); n_columns];
+    let average = weights.iter().sum::<f64>() / n as f64;
+    let weight = |rank: usize| weights[order[rank]] / average;
+    // Weights of all residuals before each rank, and of each column's own, with their ranks.
+    let mut before = vec![0.0];
+    let mut own: Vec<(Vec<usize>, Vec<f64>)> = vec![(Vec::new(), vec![0.0]); n_columns];
+    let mut squares = 0.0;
     for (rank, &i) in order.iter().enumerate() {
-        own[residuals[i].0].push(rank);
+        before.push(before[rank] + weight(rank));
+        squares += weight(rank).powi(2);
+        let (ranks, sums) = &mut own[residuals[i].0];
+        sums.push(sums[ranks.len()] + weight(rank));
+        ranks.push(rank);
     }
     let shared = POOL / n as f64;
-    let column = |own: &Vec<usize>| {
-        let mine = own.len() as f64;
-        let total = POOL + mine;
-        let squares = mine * (1.0 + shared).powi(2) + (n as f64 - mine) * shared * shared;
+    let column = |(ranks, sums): &(Vec<usize>, Vec<f64>)| {
+        let total = POOL + sums[ranks.len()];
+        let own_squares: f64 = ranks.iter().map(|&rank| weight(rank).powi(2)).sum();
+        let squares = own_squares * (1.0 + shared).powi(2) + (squares - own_squares) * shared * shared;
         let effective = total * total / squares;
         // The cumulative weight at the middle of the residual of this rank: increasing, so that it can be searched.
         let middle = |rank: usize| {
-            let before = own.partition_point(|&r| r < rank) as f64;
-            let weight = shared + f64::from(u8::from(own.binary_search(&rank).is_ok()));
-            (shared * rank as f64 + before + 0.5 * weight) / total
+            let mine = ranks.partition_point(|&r| r < rank);
+            let share = shared + f64::from(u8::from(ranks.get(mine) == Some(&rank)));
+            (shared * before[rank] + sums[mine] + 0.5 * share * weight(rank)) / total
         };
         let at = |rank: usize| (middle(rank), size(order[rank]));
         let mut knots = [0.0; KNOTS];
@@ -102,7 +111,7 @@ mod tests {
     fn normal_residuals_give_the_normal_distribution_back() {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
         let z: Vec<(usize, f64)> = (0..200_000).map(|i| (i % 2, StandardNormal.sample(&mut rng))).collect();
-        for q in calibrate(&z, 2) {
+        for q in calibrate(&z, &[1.0; 200_000], 2) {
             for k in 0..KNOTS {
                 assert!((q.knots()[k] / place(k) - 1.0).abs() < 0.03, "{k}: {}", q.knots()[k]);
             }
@@ -116,10 +125,29 @@ mod tests {
         let heavy = StudentT::new(3.0).unwrap();
         let mut z: Vec<(usize, f64)> = (0..20_000).map(|_| (0, 2.0 * heavy.sample(&mut rng))).collect();
         z.extend((0..20_000).map(|_| (1, StandardNormal.sample(&mut rng))));
-        let q = calibrate(&z, 4);
+        let q = calibrate(&z, &[1.0; 40_000], 4);
         // The 97.5 % point of t with 3 degrees of freedom is 3.182.
         assert!((q[0].at(1.959_964) - 2.0 * 3.182).abs() < 0.2);
         assert!((q[1].at(1.959_964) - 1.96).abs() < 0.1);
         assert!(q[2] == q[3] && q[2].at(1.0) > q[1].at(1.0) && q[2].at(1.0) < q[0].at(1.0));
+    }
+
+    /// A residual of weight 3 is three residuals; only what a finite number of them adds to each level differs.
+    #[test]
+    fn weights_are_counts() {
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(3);
+        let z: Vec<(usize, f64)> = (0..4000).map(|i| (i % 3, StandardNormal.sample(&mut rng))).collect();
+        let often = |i: usize| if z[i].1 > 0.5 { 3 } else { 1 };
+        let weights: Vec<f64> = (0..z.len()).map(|i| f64::from(often(i))).collect();
+        let repeated: Vec<(usize, f64)> = (0..z.len()).flat_map(|i| vec![z[i]; often(i) as usize]).collect();
+        let found = calibrate(&z, &weights, 3);
+        let expected = calibrate(&repeated, &vec![1.0; repeated.len()], 3);
+        for (a, b) in found.iter().zip(&expected) {
+            for k in 0..KNOTS - 2 {
+                let (a, b) = (a.knots()[k], b.knots()[k]);
+                assert!((a / b - 1.0).abs() < 0.03, "{k}: {a}, not {b}");
+            }
+        }
+        assert!(found[0].at(1.0) > 1.1);
     }
 }

@@ -4,8 +4,9 @@
 //! | --- | --- |
 //! | which cells to hide? | [`hide_as_gaps_lie`]: as the gaps of other rows lie |
 //! | how good is a prediction? | [`crps`], in standard deviations of the column |
-//! | is a candidate better than the default? | [`Gain`]: by more than one standard error |
+//! | is a candidate better than the default? | [`Gain`]: by more than its standard error |
 //! | what does a Gaussian leave over? | [`Correction`]: smooth functions of the rest of the row |
+//! | may a mean lie beyond all observed values? | [`Observed::restrained`]: as far as it is certain |
 //! | how far do intervals reach? | [`calibrate`]: as far as the residuals of hidden cells |
 //! | what values can a column have? | [`limits_of`] |
 //!
@@ -14,17 +15,22 @@
 
 mod calibration;
 mod correction;
+mod extrapolation;
 mod hidden;
 mod limits;
+mod odds;
 mod ridge;
 mod score;
 
 pub use calibration::{ColumnCalibration, calibrate};
 pub use correction::Correction;
 pub(crate) use correction::{ColumnCorrection, Widths};
+pub use extrapolation::Observed;
+pub(crate) use extrapolation::{observed_of, restrain};
 pub use hidden::{HiddenSet, Hiding, hide_as_gaps_lie};
 pub(crate) use hidden::{MANY_ROWS, most_gaps, sets_of};
 pub use limits::limits_of;
+pub(crate) use odds::Odds;
 pub use ridge::{Regression, regress};
 pub use score::{Gain, crps, weights_by_gaps};
 
@@ -40,6 +46,8 @@ pub struct Filling {
     pub tried: Vec<Tried>,
     /// What is added to a Gaussian's cells.
     pub correction: Option<Correction>,
+    /// What means are restrained by; `None` for a model that was asked for by name.
+    pub observed: Option<Vec<Observed>>,
     /// How far intervals reach; `None` if it was not asked for or too few cells can be hidden.
     pub calibration: Option<Calibration>,
     /// What values the columns can have; `None` if limits were not asked for.
@@ -86,6 +94,9 @@ impl Filling {
     pub(crate) fn finish(&self, data: &Dataset, mut cells: Vec<FilledCell>) -> Vec<FilledCell> {
         if let Some(correction) = &self.correction {
             correction.correct(data, &mut cells);
+        }
+        if let Some(observed) = &self.observed {
+            restrain(observed, &mut cells);
         }
         self.shape(&mut cells);
         cells

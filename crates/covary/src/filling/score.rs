@@ -2,6 +2,7 @@
 
 use crate::linalg::elementary::standard_crps;
 use statrs::distribution::{ContinuousCDF, Normal};
+use std::collections::BTreeMap;
 
 /// Standard deviations below this count as this.
 const SMALLEST: f64 = 1e-9;
@@ -55,16 +56,29 @@ pub struct Gain {
 }
 
 impl Gain {
-    /// The candidate's gain, cell by cell, by weights that sum to one [M 4.2.3].
-    pub fn of(default: &[f64], candidate: &[f64], weights: &[f64]) -> Self {
+    /// The candidate's gain, cell by cell, by weights that sum to one [M 4.2.3]. Cells of a row are alike, so that rows, not
+    /// cells, count as independent; `rows` says which row each cell is of.
+    ///
+    /// ```text
+    /// d̄ = ΣW d        se = √Σᵢ (Σ_{cells of row i} W (d − d̄))²
+    /// ```
+    pub fn of(default: &[f64], candidate: &[f64], weights: &[f64], rows: &[usize]) -> Self {
         let cells = || default.iter().zip(candidate).map(|(a, b)| a - b).zip(weights);
         let mean: f64 = cells().map(|(d, w)| w * d).sum();
-        let squares: f64 = cells().map(|(d, w)| (w * (d - mean)).powi(2)).sum();
-        Self { mean, standard_error: squares.sqrt() }
+        let mut of_rows = BTreeMap::new();
+        for ((d, w), &row) in cells().zip(rows) {
+            *of_rows.entry(row).or_insert(0.0) += w * (d - mean);
+        }
+        Self { mean, standard_error: of_rows.values().map(|t: &f64| t * t).sum::<f64>().sqrt() }
     }
 
-    /// Whether the candidate is taken: its gain is above one standard error.
+    /// Whether the gain is above one standard error.
     pub fn counts(&self) -> bool {
-        self.mean > self.standard_error
+        self.exceeds(1.0)
+    }
+
+    /// Whether the gain is above this many standard errors.
+    pub fn exceeds(&self, standard_errors: f64) -> bool {
+        self.mean > standard_errors * self.standard_error
     }
 }

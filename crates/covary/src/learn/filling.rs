@@ -3,8 +3,8 @@
 use super::{Seen, Watch};
 use crate::family::{Components, Family, ForFilling, Request};
 use crate::filling::{
-    Calibration, Candidate, Correction, Filling, Gain, HiddenSet, Hiding, MANY_ROWS, Tried, Widths,
-    calibrate, crps, hide_as_gaps_lie, limits_of, most_gaps, sets_of, weights_by_gaps,
+    Calibration, Candidate, Correction, Filling, Gain, HiddenSet, Hiding, MANY_ROWS, Odds, Tried, Widths,
+    calibrate, crps, hide_as_gaps_lie, limits_of, most_gaps, observed_of, sets_of, weights_by_gaps,
 };
 use crate::infer::FullCovariance;
 use crate::learned::Learned;
@@ -34,6 +34,9 @@ const FEW_SETS: usize = 4;
 const TO_CHOOSE: usize = 30;
 const TO_CALIBRATE: usize = 10;
 
+/// Standard errors by which a correction must gain: its columns were taken by their own leave-one-out errors.
+const TO_CORRECT: f64 = 0.5;
+
 /// A hidden cell and what is predicted for it, in standard deviations of its column.
 #[derive(Clone, Copy)]
 struct Hidden {
@@ -47,6 +50,11 @@ struct Hidden {
 /// The score of each.
 fn scores(cells: &[Hidden]) -> Vec<f64> {
     cells.iter().map(|cell| crps(cell.truth, cell.mean, cell.sd)).collect()
+}
+
+/// The row of each.
+fn rows_of(cells: &[Hidden]) -> Vec<usize> {
+    cells.iter().map(|cell| cell.row).collect()
 }
 
 /// Their mean by weights that sum to one.
@@ -142,7 +150,8 @@ impl Request {
         }
         let mut learned = request.learn_data(table, map, data, watch)?;
         let limits = how.limits.then(|| limits_of(data));
-        let mut filling = Filling { tried, correction: None, calibration: None, limits };
+        let observed = how.choose.then(|| observed_of(data));
+        let mut filling = Filling { tried, correction: None, observed, calibration: None, limits };
         let correct = how.choose && request.family == Family::Gaussian;
         if (how.calibrate || correct) && !data.is_complete() {
             match request.finish(&learned, &mut filling, (correct, how.calibrate), data, watch) {
@@ -192,7 +201,8 @@ impl Request {
             _ => None,
         };
         let predicted = parallel::try_map(sets.len(), |r| {
-            learned.predict_hidden(self, &sets[r], correction.as_ref(), &mut Seen::Checking(watch))
+            let known = (correction.as_ref(), filling.observed.is_some());
+            learned.predict_hidden(self, &sets[r], known, &mut Seen::Checking(watch))
         })?;
         let (mut plain, mut corrected) = (Vec::new(), Vec::new());
         for (predicted, set) in predicted.into_iter().zip(&sets) {
@@ -205,12 +215,13 @@ impl Request {
         let columns: Vec<usize> = plain.iter().map(|cell| cell.column).collect();
         let weights = weights_by_gaps(&columns, &gaps(data));
         let mut cells = plain;
+        let rows = rows_of(&cells);
         let mut consider = |candidate: Candidate, other: Vec<Hidden>, cells: &mut Vec<Hidden>| {
             let own = scores(&other);
-            let gain = Gain::of(&scores(cells), &own, &weights);
+            let gain = Gain::of(&scores(cells), &own, &weights, &rows);
             let crps = weighted(&own, &weights);
             // Scores that are not numbers gain nothing.
-            let taken = gain.counts();
+            let taken = gain.exceeds(if candidate == Candidate::Correction { TO_CORRECT } else { 1.0 });
             filling.tried.push(Tried { candidate, crps, gain, taken });
             if taken {
                 *cells = other;
@@ -231,8 +242,13 @@ impl Request {
         if calibrated && enough >= TO_CALIBRATE {
             let residuals: Vec<(usize, f64)> =
                 cells.iter().map(|c| (c.column, (c.truth - c.mean) / c.sd.max(1e-9))).collect();
+            let odds = Odds::of(data);
+            let weights: Vec<f64> = cells.iter().map(|c| odds.at(c.row, c.column)).collect();
             filling.calibration = Some(Calibration {
-                columns: calibrate(&residuals, data.n_columns()).into_iter().map(Into::into).collect(),
+                columns: calibrate(&residuals, &weights, data.n_columns())
+                    .into_iter()
+                    .map(Into::into)
+                    .collect(),
                 n_hidden: cells.len(),
                 transplanted: sets.iter().all(|set| set.transplanted),
             });
@@ -322,24 +338,62 @@ fn choose_pseudo_rows(data: &Dataset, seed: u64, watch: &dyn Watch) -> Result<(f
     };
     let columns: Vec<usize> = plain.iter().map(|cell| cell.column).collect();
     let weights = weights_by_gaps(&columns, &gaps(few));
-    let base = scores(&plain);
+    let rows = rows_of(&plain);
     let zero = Gain { mean: 0.0, standard_error: 0.0 };
-    let candidate = Candidate::PseudoRows(DEFAULT);
-    let mut tried = vec![Tried { candidate, crps: weighted(&base, &weights), gain: zero, taken: true }];
+    let mut found = vec![(DEFAULT, scores(&plain))];
     for (k, &lambda) in below.iter().chain(above).enumerate() {
-        if let Some(cells) = of_candidate(k + 1) {
-            let own = scores(&cells);
-            let gain = Gain::of(&base, &own, &weights);
-            let candidate = Candidate::PseudoRows(lambda);
-            tried.push(Tried { candidate, crps: weighted(&own, &weights), gain, taken: false });
-        }
+        found.extend(of_candidate(k + 1).map(|cells| (lambda, scores(&cells))));
     }
-    let best =
-        (0..tried.len()).min_by(|&a, &b| tried[a].crps.total_cmp(&tried[b].crps)).expect("the default");
-    tried[best].taken = best == 0 || tried[best].gain.counts();
-    let taken = if tried[best].taken { best } else { 0 };
-    let Candidate::PseudoRows(pseudo_rows) = tried[taken].candidate else {
-        unreachable!("no other was tried")
-    };
-    Ok((pseudo_rows, tried))
+    let taken = nearest_as_good(&found, &weights, &rows);
+    let tried = found.iter().enumerate().map(|(k, (lambda, own))| {
+        let gain = if k == 0 { zero } else { Gain::of(&found[0].1, own, &weights, &rows) };
+        let crps = weighted(own, &weights);
+        Tried { candidate: Candidate::PseudoRows(*lambda), crps, gain, taken: k == 0 || k == taken }
+    });
+    Ok((found[taken].0, tried.collect()))
+}
+
+/// The candidate nearest to the first, by ratio, than which the best is not better by more than one standard error [M 4.2.3].
+fn nearest_as_good(found: &[(f64, Vec<f64>)], weights: &[f64], rows: &[usize]) -> usize {
+    let score = |k: &usize| weighted(&found[*k].1, weights);
+    let best = (0..found.len()).min_by(|a, b| score(a).total_cmp(&score(b))).expect("the default");
+    let far = |k: &usize| (found[*k].0 / found[0].0).ln().abs();
+    let mut order: Vec<usize> = (0..found.len()).collect();
+    order.sort_by(|a, b| far(a).total_cmp(&far(b)));
+    let as_good = |k: &usize| !Gain::of(&found[*k].1, &found[best].1, weights, rows).counts();
+    order.into_iter().find(as_good).unwrap_or(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_that_is_as_good_as_the_best_is_taken() {
+        // Scores of 40 rows of two cells: a mean, and what differs between rows.
+        let scores = |mean: f64, noise: f64| -> Vec<f64> {
+            (0..80).map(|i| mean + noise * f64::from(u8::from(i / 2 % 2 == 0)) - 0.5 * noise).collect()
+        };
+        let rows: Vec<usize> = (0..80).map(|i| i / 2).collect();
+        let weights = [1.0 / 80.0; 80];
+        let taken = |found: &[(f64, Vec<f64>)]| found[nearest_as_good(found, &weights, &rows)].0;
+        // The standard error of a difference with noise a is a/2/√40 by rows, and a/2/√80 by cells.
+        let (noise, error) = (0.4, 0.2 / 40.0_f64.sqrt());
+        let best = scores(0.5, 0.0);
+        let ladder = |third: f64, default: f64| {
+            vec![
+                (5.0, scores(default, noise)),
+                (3.0, scores(third, noise)),
+                (0.3, best.clone()),
+                (30.0, scores(0.9, noise)),
+            ]
+        };
+        assert_eq!(taken(&ladder(0.5 + 0.9 * error, 0.5 + 1.1 * error)), 3.0);
+        assert_eq!(taken(&ladder(0.5 + 1.1 * error, 0.5 + 1.1 * error)), 0.3);
+        let found = ladder(0.9, 0.5 + 0.9 * error);
+        assert_eq!(taken(&found), 5.0);
+        // If cells of a row were independent, the default would not be as good.
+        let cells: Vec<usize> = (0..80).collect();
+        assert_eq!(found[nearest_as_good(&found, &weights, &cells)].0, 0.3);
+    }
 }

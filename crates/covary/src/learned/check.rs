@@ -2,7 +2,9 @@
 
 use super::{Learned, Rows};
 use crate::family::{Family, Request};
-use crate::filling::{Correction, HiddenSet, Hiding, Widths, hide_as_gaps_lie, most_gaps, sets_of};
+use crate::filling::{
+    Correction, HiddenSet, Hiding, Widths, hide_as_gaps_lie, most_gaps, observed_of, restrain, sets_of,
+};
 use crate::infer::{Observer, stop_flag};
 use crate::model::{FilledCell, Mixture};
 use crate::select::{CheckedCell, SelfCheck, SelfCheckOptions, compare, self_check_by};
@@ -115,7 +117,8 @@ impl Learned {
                 set => set?,
             };
             let correction = self.filling.as_ref().and_then(|filling| filling.correction.as_ref());
-            let predicted = match self.predict_hidden(request, &set, correction, observer) {
+            let restrained = self.filling.as_ref().is_some_and(|filling| filling.observed.is_some());
+            let predicted = match self.predict_hidden(request, &set, (correction, restrained), observer) {
                 Ok(None) => {
                     return self.check_as_it_is(Rows::Training, data, options, stop_flag(observer));
                 }
@@ -146,12 +149,13 @@ impl Learned {
     }
 
     /// What the model, fitted again without the cells of a set, predicts for them, and what a correction with the widths
-    /// of `known`, learned without them, makes of that; `None` for a model that is not fitted again.
+    /// of `known`, learned without them, makes of that, both restrained by what is visible if asked for; `None` for a model
+    /// that is not fitted again.
     pub(crate) fn predict_hidden(
         &self,
         request: &Request,
         set: &HiddenSet,
-        known: Option<&Correction>,
+        (known, restrained): (Option<&Correction>, bool),
         observer: &mut dyn Observer,
     ) -> Result<Option<Predicted>, Error> {
         let Some(refit) = self.answers().refit(self, request, &set.visible, observer)? else {
@@ -159,7 +163,7 @@ impl Learned {
         };
         let rows = set.visible_rows()?;
         let stop = stop_flag(observer);
-        let plain = match &refit {
+        let mut plain = match &refit {
             Refitted::Linear(fit) => fit.of_training_rows().gap_cells_unless(&rows, stop)?,
             Refitted::Mixture(mixture) => mixture.gap_cells_unless(&rows, stop)?,
         };
@@ -172,6 +176,11 @@ impl Learned {
             {
                 found.correct(&rows, own);
             }
+        }
+        if restrained {
+            let observed = observed_of(&set.visible);
+            restrain(&observed, &mut plain);
+            restrain(&observed, corrected.as_deref_mut().unwrap_or_default());
         }
         Ok(Some(Predicted { plain, corrected }))
     }

@@ -47,7 +47,9 @@ fn golden_rule_for_ties() {
     for (input, expected) in cases.iter().zip(case["expected"]["cases"].as_array().unwrap()) {
         let weights = weights_by_gaps(&counts(&input["column"]), &counts(&input["gaps"]));
         assert_all(&weights, &numbers(&expected["weights"]), 1e-10);
-        let gain = Gain::of(&numbers(&input["default"]), &numbers(&input["candidate"]), &weights);
+        // Each cell is of a row of its own.
+        let rows: Vec<usize> = (0..weights.len()).collect();
+        let gain = Gain::of(&numbers(&input["default"]), &numbers(&input["candidate"]), &weights, &rows);
         let wanted = [expected["difference"].as_f64().unwrap(), expected["se"].as_f64().unwrap()];
         assert_all(&[gain.mean, gain.standard_error], &wanted, 1e-10);
         assert_eq!(gain.counts(), expected["choose"] == "candidate");
@@ -60,7 +62,8 @@ fn golden_quantile_functions() {
         let case = golden("part3", name);
         let columns = counts(&case["input"]["column"]);
         let residuals: Vec<(usize, f64)> = columns.into_iter().zip(numbers(&case["input"]["z"])).collect();
-        let found = calibrate(&residuals, case["input"]["columns"].as_u64().unwrap() as usize);
+        let weights = vec![1.0; residuals.len()];
+        let found = calibrate(&residuals, &weights, case["input"]["columns"].as_u64().unwrap() as usize);
         let knots = numbers(&case["expected"]["knots"]);
         for (j, quantiles) in found.iter().enumerate() {
             let got: Vec<f64> = knots.iter().map(|&x| quantiles.at(x)).collect();

@@ -3,7 +3,8 @@
 use super::{Arrays, Error};
 use crate::Matrix;
 use crate::filling::{
-    Calibration, Candidate, ColumnCalibration, ColumnCorrection, Correction, Filling, Gain, Regression, Tried,
+    Calibration, Candidate, ColumnCalibration, ColumnCorrection, Correction, Filling, Gain, Observed,
+    Regression, Tried,
 };
 use crate::model::{Limits, Quantiles};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ const CODES: [f64; 3] = [0.0, 1.0, 2.0];
 
 /// Puts its arrays.
 pub(super) fn put(filling: &Filling, arrays: &mut Arrays) {
-    let Filling { tried, correction, calibration, limits } = filling;
+    let Filling { tried, correction, observed, calibration, limits } = filling;
     let row = |t: &Tried| {
         let (code, pseudo_rows) = match t.candidate {
             Candidate::PseudoRows(n) => (CODES[0], n),
@@ -32,6 +33,10 @@ pub(super) fn put(filling: &Filling, arrays: &mut Arrays) {
             "calibration_quantiles",
             &Matrix::from_rows(&columns.iter().map(row).collect::<Vec<_>>()),
         );
+    }
+    if let Some(observed) = observed {
+        let row = |o: &Observed| [o.least, o.most, o.sd];
+        arrays.put_matrix("observed", &Matrix::from_rows(&observed.iter().map(row).collect::<Vec<_>>()));
     }
     if let Some(limits) = limits {
         let row = |l: &Limits| [l.lower, l.upper, f64::from(u8::from(l.whole))];
@@ -80,7 +85,8 @@ pub(super) fn take(arrays: &mut Arrays, d: usize) -> Result<Option<Filling>, Err
     let calibration = if arrays.has("calibration") { Some(take_calibration(arrays, d)?) } else { None };
     let limits = if arrays.has("limits") { Some(take_limits(arrays, d)?) } else { None };
     let correction = if arrays.has("correction") { Some(take_correction(arrays, d)?) } else { None };
-    Ok(Some(Filling { tried, correction, calibration, limits }))
+    let observed = if arrays.has("observed") { Some(take_observed(arrays, d)?) } else { None };
+    Ok(Some(Filling { tried, correction, observed, calibration, limits }))
 }
 
 fn broken(what: &'static str) -> Error {
@@ -102,6 +108,16 @@ fn take_calibration(arrays: &mut Arrays, d: usize) -> Result<Calibration, Error>
     };
     let columns = rows.rows().map(column).collect::<Option<Vec<_>>>().ok_or_else(|| broken(what))?;
     Ok(Calibration { columns, n_hidden: n_hidden as usize, transplanted: transplanted != 0.0 })
+}
+
+fn take_observed(arrays: &mut Arrays, d: usize) -> Result<Vec<Observed>, Error> {
+    let rows = arrays.take_matrix("observed")?;
+    let observed = |row: &[f64]| match row {
+        &[least, most, sd] => Some(Observed { least, most, sd }),
+        _ => None,
+    };
+    let found = rows.rows().map(observed).collect::<Option<Vec<_>>>();
+    found.filter(|observed| observed.len() == d).ok_or_else(|| broken("observed"))
 }
 
 fn take_limits(arrays: &mut Arrays, d: usize) -> Result<Vec<Limits>, Error> {
