@@ -18,6 +18,7 @@ for variable in ("OMP", "OPENBLAS", "MKL", "RAYON", "NUMEXPR"):
 import argparse
 import csv
 import importlib
+import itertools
 import multiprocessing
 import resource
 import shutil
@@ -38,13 +39,14 @@ HERE = Path(__file__).resolve().parent
 LEVELS = (0.5, 0.8, 0.95)
 QUANTILES = (np.arange(60) + 0.5) / 60
 REFERENCE, OURS = "covary 0.1.0", "covary"
+TREES = int(os.environ.get("TREES", 100))
 SCORES = ("rmse", "mae", "crps")
 FIELDS = ["tables", "table", "rows", "columns", "mechanism", "seed", "method", "status", "cells", *SCORES]
 FIELDS += [*(f"inside{100 * level:.0f}" for level in LEVELS), "unfilled", "seconds"]
 
 # ---------------------------------------------------------------- the contenders
 # Each takes a table with gaps and a seed, and returns the filled table and what says how certain it is, if anything:
-# a function from a level to intervals, or an array of draws.
+# a function from a level to intervals, an array of draws, or a dictionary of intervals at some levels.
 
 
 def ours(*words, **options):
@@ -53,6 +55,28 @@ def ours(*words, **options):
 
         imputer = covary.Imputer(*words, random_state=seed, **options)
         return imputer.fit_transform(x), lambda level: imputer.interval(x, level)
+
+    return fill
+
+
+def by_command(model):
+    """Mixtures, which `Imputer` does not take: the command's intervals at its default level."""
+
+    def fill(x, seed):
+        with tempfile.TemporaryDirectory() as folder:
+            given, cells, filled = (Path(folder) / f"{name}.csv" for name in ("given", "cells", "filled"))
+            pd.DataFrame(x).add_prefix("c").to_csv(given, index=False)
+            words = ["covary", "impute", given, "--model", model, "--seed", str(seed), "--threads", "1", "--no-check", "--quiet"]
+            start = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            said = subprocess.run([*words, "--cells", cells, "-o", filled], capture_output=True, text=True)
+            fill.seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - start
+            if said.returncode:
+                raise RuntimeError(said.stderr.strip().splitlines()[-1])
+            found, cells = pd.read_csv(filled).to_numpy(float), pd.read_csv(cells)
+        at = cells["row"].to_numpy() - 1, cells["column"].str[1:].astype(int).to_numpy()
+        ends = np.full((2, *x.shape), np.nan)
+        ends[:, *at] = cells[["lower", "upper"]].to_numpy().T
+        return found, {0.95: ends}
 
     return fill
 
@@ -91,7 +115,7 @@ def bayesian_ridge(x, seed):
 def extra_trees(x, seed):
     from sklearn.ensemble import ExtraTreesRegressor
 
-    trees = ExtraTreesRegressor(n_estimators=100, random_state=seed)
+    trees = ExtraTreesRegressor(n_estimators=TREES, random_state=seed)
     return iterative(trees, max_iter=5, random_state=seed).fit_transform(x)
 
 
@@ -106,7 +130,7 @@ def miss_forest(x, seed):
         last = filled.copy()
         for j in np.argsort(missing.sum(0), kind="stable"):
             if missing[:, j].any():
-                forest = RandomForestRegressor(100, max_features=max(1, int(np.sqrt(x.shape[1]))), random_state=seed)
+                forest = RandomForestRegressor(TREES, max_features=max(1, int(np.sqrt(x.shape[1]))), random_state=seed)
                 others = np.delete(filled, j, 1)
                 forest.fit(others[~missing[:, j]], x[~missing[:, j], j])
                 filled[missing[:, j], j] = forest.predict(others[missing[:, j]])
@@ -175,17 +199,19 @@ def miceforest(x, seed):
     return draws.mean(0), draws
 
 
-def in_r(method):
+def in_r(method, rows=None):
+    """`rows` are those of one table where several stand one below the other: their draws follow each other."""
+
     def fill(x, seed):
         with tempfile.TemporaryDirectory() as folder:
             given, drawn = Path(folder) / "table.csv", Path(folder) / "draws.csv"
             pd.DataFrame(x).to_csv(given, header=False, index=False, na_rep="NA")
-            words = ["Rscript", HERE / "imputation.R", method, given, drawn, str(seed)]
+            words = ["Rscript", HERE / "imputation.R", method, given, drawn, str(seed), str(rows or len(x))]
             said = subprocess.run(words, capture_output=True, text=True)
             if said.returncode:
                 words = [line for line in said.stderr.splitlines() if line.strip() and line != "Execution halted"]
                 raise RuntimeError((words or [f"signal {-said.returncode}"])[-1])
-            draws = pd.read_csv(drawn, header=None).to_numpy(float).reshape(-1, *x.shape)
+            draws = pd.read_csv(drawn, header=None).to_numpy(float).reshape(-1, rows or len(x), x.shape[1])
         fill.seconds = float(said.stdout.split()[-1])
         return draws.mean(0), draws if len(draws) > 1 else None
 
@@ -200,6 +226,8 @@ CONTENDERS = {
     "covary ppca": (ours("ppca"), "covary"),
     "covary fa": (ours("fa"), "covary"),
     "covary bpca": (ours("bpca"), "covary"),
+    "covary mppca": (by_command("mppca"), "command:covary"),
+    "covary gmm": (by_command("gmm"), "command:covary"),
     "IterativeImputer": (bayesian_ridge, "sklearn.experimental.enable_iterative_imputer"),
     "IterativeImputer trees": (extra_trees, "sklearn.ensemble"),
     "KNNImputer": (knn, "sklearn.impute"),
@@ -217,6 +245,8 @@ CONTENDERS = {
 
 def installed(package):
     """Imports a module before the clock starts: every call is a copy of this process."""
+    if package.startswith("command:"):
+        return shutil.which(package.removeprefix("command:")) is not None
     if package.startswith("R:"):
         ask = f'quit(status = !requireNamespace("{package[2:]}", quietly = TRUE))'
         return shutil.which("Rscript") is not None and not subprocess.run(["Rscript", "-e", ask], capture_output=True).returncode
@@ -265,7 +295,10 @@ def score(x, missing, filled, certain):
     scores |= {"rmse": np.sqrt(np.mean(error**2)), "mae": np.abs(error).mean()}
     if certain is None:
         return scores
-    if callable(certain):
+    crps = np.array(np.nan)
+    if isinstance(certain, dict):
+        ends = {level: [end[at] / sd for end in pair] for level, pair in certain.items()}
+    elif callable(certain):
         ends = {level: [end[at] / sd for end in certain(level)] for level in (*LEVELS, *(1 - 2 * QUANTILES[:30]))}
         quantiles = [ends[level][side] for side, levels in ((0, QUANTILES[:30]), (1, QUANTILES[29::-1])) for level in 1 - 2 * levels]
         crps = crps_of_quantiles(np.array(quantiles), y)
@@ -277,7 +310,7 @@ def score(x, missing, filled, certain):
         crps = crps_of_draws(draws, y)
     slack = 1e-9 * (1 + np.abs(y))  # a closed interval, up to rounding
     scores["crps"] = crps.mean()
-    for level in LEVELS:
+    for level in set(LEVELS) & set(ends):
         lower, upper = ends[level]
         scores[f"inside{100 * level:.0f}"] = int(((lower - slack <= y) & (y <= upper + slack)).sum())
     return scores
@@ -319,33 +352,32 @@ def run(method, x, missing, seed, limit):
     return found
 
 
-def tournament(names, mechanisms, seeds, methods, raw, limit):
-    """Runs what `raw` does not have yet, and returns all of it that was asked for."""
+def tournament(names, mechanisms, kinds, seeds, methods, raw, limit):
+    """Runs what `raw` does not have yet of the masks that `seeds` gives a method, and returns all of it that was asked for."""
     done = pd.read_csv(raw) if raw.exists() else pd.DataFrame(columns=FIELDS)
     have = set(zip(done["table"], done["mechanism"], done["seed"], done["method"], strict=True))
     with raw.open("a", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
         if not raw.stat().st_size:
             writer.writeheader()
-        for seed in range(seeds):
-            for name in names:
-                try:
-                    x = tables.table(name)
-                except tables.Absent as absent:
-                    print(f"SKIPPED table {name}: {absent}", file=sys.stderr)
-                    continue
-                for mechanism in mechanisms:
-                    missing = tables.gaps(x, mechanism, name, seed)
-                    for method in methods:
-                        if (name, mechanism, seed, method) in have:
-                            continue
-                        row = {"tables": "fresh" if name in tables.FRESH else "seen", "table": name, "seed": seed}
-                        row |= {"rows": len(x), "columns": x.shape[1], "mechanism": mechanism, "method": method}
-                        writer.writerow(row | run(method, x, missing, seed, limit))
-                        file.flush()
+        rounds = itertools.product(range(max(map(seeds, methods))), range(kinds), enumerate(names))
+        for seed, turn, (place, name) in rounds:  # a run that is interrupted has as many masks of each kind
+            mechanism = mechanisms[(place + turn) % len(mechanisms)]
+            due = [m for m in methods if (name, mechanism, seed, m) not in have and seed < seeds(m)]
+            try:
+                x = tables.table(name)
+            except tables.Absent as absent:
+                print(f"SKIPPED table {name}: {absent}", file=sys.stderr)
+                continue
+            missing = tables.gaps(x, mechanism, name, seed)
+            for method in due:
+                row = {"tables": tables.list_of(name), "table": name, "rows": len(x), "columns": x.shape[1]}
+                row |= {"mechanism": mechanism, "seed": seed, "method": method}
+                writer.writerow(row | run(method, x, missing, seed, limit))
+                file.flush()
     found = pd.read_csv(raw)
-    asked = found["table"].isin(names) & found["mechanism"].isin(mechanisms) & (found["seed"] < seeds)
-    return found[asked & found["method"].isin(methods)]
+    asked = found["table"].isin(names) & found["mechanism"].isin(mechanisms) & found["method"].isin(methods)
+    return found[asked & (found["seed"] < found["method"].map(seeds))]
 
 
 # ---------------------------------------------------------------- what the page says
@@ -367,16 +399,18 @@ def by_table(found, method, what):
     return np.log(wide[method] / wide[REFERENCE]).dropna().groupby("table").mean()
 
 
-def ranks(found):
-    """Mean rank in RMSE over masks that everybody was given; a failure is last."""
-    wide = found.assign(rmse=found["rmse"].fillna(np.inf))
-    wide = wide.pivot_table(index=["table", "mechanism", "seed"], columns="method", values="rmse").dropna()
+def ranks(found, what):
+    """Mean rank of ours and of peers over masks that all of them were given; a failure is last."""
+    field = found[(found["method"] == OURS) | ~found["method"].str.startswith("covary")]
+    able = field.groupby("method")[what].transform("count") > 0
+    wide = field[able].assign(**{what: field.loc[able, what].fillna(np.inf)})
+    wide = wide.pivot_table(index=["table", "mechanism", "seed"], columns="method", values=what).dropna()
     return wide.rank(axis=1).mean(), len(wide)
 
 
 def ratios(found, methods, rng):
-    rank, tasks = ranks(found)
-    out = [f"| method | RMSE | MAE | CRPS | tables won : lost | mean rank ({tasks} masks) | failed | median s |"]
+    rank = {what: ranks(found, what) for what in SCORES}
+    out = [f"| method | RMSE | MAE | CRPS | tables won : lost | mean rank ({rank['rmse'][1]} masks) | failed | median s |"]
     out += ["| --- | --- | --- | --- | --- | --- | --- | --- |"]
     for method in methods:
         mine = found[found["method"] == method]
@@ -388,7 +422,7 @@ def ratios(found, methods, rng):
         won = f"{(rmse < -0.005).sum()} : {(rmse > 0.005).sum()} of {len(rmse)}"
         failed, late = (~mine["status"].isin(["ok", "time"])).sum(), (mine["status"] == "time").sum()
         said = f"{failed + late} of {len(mine)}" + (f", {late} by time" if late else "")
-        place = f"{rank[method]:.1f}" if method in rank else ""
+        place = ", ".join(f"{mean[method]:.2f}" for mean, _ in rank.values() if method in mean)
         out.append(f"| {method} | {' | '.join(cells)} | {won} | {place} | {said} | {mine['seconds'].median():.3g} |")
     return out
 
@@ -413,17 +447,18 @@ def coverage(found, methods, rng):
     for method in methods:
         mean, share = [method], [method]
         for kind in kinds:
-            part = found[(found["mechanism"] == kind) & (found["method"] == method) & found["crps"].notna()]
-            pooled = part.groupby("table")[["cells", *inside]].sum()
+            part = found[(found["mechanism"] == kind) & (found["method"] == method) & found["inside95"].notna()]
+            pooled = part.groupby("table")[["cells", *inside]].sum(min_count=1)
             rate = dict(zip(LEVELS, 100 * pooled[inside].to_numpy().T / pooled["cells"].to_numpy(), strict=True))
-            mean.append(" / ".join(f"{rate[level].mean():.1f}" for level in LEVELS) if len(part) else "")
-            hits = [f"{100 * np.mean(np.abs(rate[level] - 100 * level) <= points):.0f}" for level, points in near]
+            known = [level for level in LEVELS if np.isfinite(rate[level]).all()]
+            mean.append(" / ".join(f"{rate[level].mean():.1f}" for level in known) if len(part) else "")
+            hits = [f"{100 * np.mean(np.abs(rate[level] - 100 * level) <= points):.0f}" for level, points in near if level in known]
             share.append(f"{', '.join(hits)} %" if len(part) else "")
         means.append(f"| {' | '.join(mean)} |")
         shares.append(f"| {' | '.join(share)} |")
     perfect = ["*intervals of exactly their level*"]
-    for kind in kinds:  # binomial noise alone, on the cells of the reference
-        n = found[(found["mechanism"] == kind) & (found["method"] == REFERENCE)].groupby("table")["cells"].sum().to_numpy().astype(int)
+    for kind in kinds:  # binomial noise alone, on the cells of ours
+        n = found[(found["mechanism"] == kind) & (found["method"] == OURS)].groupby("table")["cells"].sum().to_numpy().astype(int)
         hits = [np.abs(rng.binomial(n, level, (2000, len(n))) / n - level) <= points / 100 for level, points in near]
         perfect.append(f"{', '.join(f'{100 * each.mean():.0f}' for each in hits)} %")
     title = "Coverage of 50, 80 and 95 % intervals, in %, mean over tables:"
@@ -447,52 +482,57 @@ def each_table(found):
     return out
 
 
-def report(found, methods):
+def report(found, methods, seeds):
+    """`seeds` is the number of masks that peers have too: errors are compared on these."""
     rng = np.random.default_rng(0)
-    certain = [m for m in methods if found.loc[found["method"] == m, "crps"].notna().any()]
+    certain = [m for m in methods if found.loc[found["method"] == m, "inside95"].notna().any()]
     out = []
-    for which in ("fresh", "seen"):
+    for which in tables.LISTS:
         part = found[found["tables"] == which]
         if part.empty:
             continue
-        masks = part.groupby(["table", "mechanism", "seed"]).ngroups
-        out += [f"### {which.capitalize()} tables: {part['table'].nunique()}, {masks} masks", "", *ratios(part, methods, rng), ""]
-        out += [*by_mechanism(part, [OURS], rng), "", *coverage(part, certain, rng), "", *each_table(part), ""]
+        shared = part[part["seed"] < seeds]
+        masks = [each.groupby(["table", "mechanism", "seed"]).ngroups for each in (shared, part)]
+        title = f"### {which.capitalize()} tables: {part['table'].nunique()}, {masks[0]} masks"
+        title += f", {masks[1]} for the coverage of ours" if masks[1] > masks[0] else ""
+        out += [title, "", *ratios(shared, methods, rng), "", *by_mechanism(shared, [OURS], rng), ""]
+        out += [*coverage(part, certain, rng), "", *each_table(shared), ""]
     return "\n".join(out)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--peers", nargs="*", default=list(CONTENDERS), help="methods by name; the reference and ours always run")
-    parser.add_argument("--tables", nargs="*", default=["fresh", "seen"], help="fresh, seen, or parts of names")
+    parser.add_argument("--peers", nargs="*", default=list(CONTENDERS), help="methods by name")
+    parser.add_argument("--tables", nargs="*", default=list(tables.LISTS), help=f"{', '.join(tables.LISTS)}, or parts of names")
     parser.add_argument("--mechanisms", nargs="*", default=list(tables.MECHANISMS), help="parts of names: MCAR, MAR, …")
+    parser.add_argument("--kinds", type=int, default=len(tables.MECHANISMS), help="how many of these a table gets, taking turns")
     parser.add_argument("--seeds", type=int, default=2, help="masks of each kind for every table")
+    parser.add_argument("--own-seeds", type=int, help="as many for ours, ours without bounds and the reference, for their coverage")
     parser.add_argument("--limit", type=float, default=60, help="seconds of processor time for one call")
     parser.add_argument("--raw", type=Path, help="CSV of every call; what it has is not run again")
     parser.add_argument("--markdown", type=Path, help="write the tables of the report here instead of standard output")
     parser.add_argument("--smoke", action="store_true", help="two small tables, one mask of each kind, fast peers")
     asked = parser.parse_args()
     if asked.smoke:
-        asked.tables, asked.seeds, asked.peers = ["HSAUR/skulls", "sklearn/iris"], 1, ["KNNImputer", "IterativeImputer"]
-    lists = {"fresh": tables.FRESH, "seen": tables.SEEN}
-    every = tables.FRESH | tables.SEEN
-    names = [n for n in every if any(n in lists[t] if t in lists else t in n for t in asked.tables)]
+        asked.tables, asked.seeds, asked.peers = ["HSAUR/skulls", "sklearn/iris"], 1, [REFERENCE, OURS, "KNNImputer", "IterativeImputer"]
+    own = {method: max(asked.seeds, asked.own_seeds or 0) for method in (REFERENCE, OURS, "covary, no bounds")}
+    names = [n for n in tables.EVERY if any(n in tables.LISTS.get(t, ()) or (t not in tables.LISTS and t in n) for t in asked.tables)]
     mechanisms = [m for m in tables.MECHANISMS if any(m.startswith(a) for a in asked.mechanisms)]
     unknown = set(asked.peers) - set(CONTENDERS)
     if unknown or not names or not mechanisms:
-        parser.error(f"known peers: {', '.join(CONTENDERS)}; kinds of gaps: {', '.join(tables.MECHANISMS)}; tables: {', '.join(every)}")
+        parser.error(f"known peers: {', '.join(CONTENDERS)}; kinds of gaps: {', '.join(tables.MECHANISMS)}; tables: {', '.join(tables.EVERY)}")
     methods = []
     for method in CONTENDERS:
-        if method not in (REFERENCE, OURS, *asked.peers):
+        if method not in asked.peers:
             continue
         if installed(CONTENDERS[method][1]):
             methods.append(method)
         else:
-            print(f"SKIPPED peer {method}: {CONTENDERS[method][1].removeprefix('R:')} is not installed", file=sys.stderr)
+            print(f"SKIPPED peer {method}: {CONTENDERS[method][1].split(':')[-1]} is not installed", file=sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         raw = asked.raw or Path(folder) / "raw.csv"
-        found = tournament(names, mechanisms, asked.seeds, methods, raw, asked.limit)
-    text = report(found, methods)
+        found = tournament(names, mechanisms, min(asked.kinds, len(mechanisms)), lambda method: own.get(method, asked.seeds), methods, raw, asked.limit)
+    text = report(found, methods, asked.seeds)
     asked.markdown.write_text(text) if asked.markdown else print(text)
 
 

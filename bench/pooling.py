@@ -20,6 +20,7 @@ for variable in ("OMP", "OPENBLAS", "MKL", "RAYON"):
 
 import argparse
 import csv
+import itertools
 import shutil
 from pathlib import Path
 
@@ -31,6 +32,7 @@ import covary
 from imputation import in_r, installed
 
 ROWS, DRAWS, TRUTH, LEVEL = 200, 20, 1.0, 0.95
+BATCH = 25  # repetitions for one start of R
 BETA = np.array([TRUTH, 0.5, -0.5])
 
 
@@ -69,17 +71,29 @@ def interval(tables):
     return pooled.estimate, stats.t.ppf(0.5 + LEVEL / 2, freedom) * np.sqrt(pooled.total)
 
 
+# Each takes tables with gaps and their seeds, and returns the filled tables of each.
+
+
+def one_by_one(fill):
+    return lambda tables, seeds: [fill(gaps, seed) for gaps, seed in zip(tables, seeds, strict=True)]
+
+
 def drawn(*words, **options):
-    return lambda gaps, seed: covary.Imputer(*words, random_state=seed, **options).fit(gaps).sample(gaps, DRAWS)
+    return one_by_one(lambda gaps, seed: covary.Imputer(*words, random_state=seed, **options).fit(gaps).sample(gaps, DRAWS))
+
+
+def in_mice(tables, seeds):
+    filled = in_r("mice norm", ROWS)(np.vstack(tables), seeds[0])[1]
+    return filled.reshape(len(tables), DRAWS, *tables[0].shape)
 
 
 METHODS = {
     "covary": drawn(),
     "covary 0.1.0": drawn("gaussian", calibrate=False, bounds=None),
     "covary bpca": drawn("bpca"),
-    "complete rows": lambda gaps, seed: [gaps[~np.isnan(gaps).any(1)]],
+    "complete rows": one_by_one(lambda gaps, seed: [gaps[~np.isnan(gaps).any(1)]]),
     "before the gaps": None,
-    "mice norm": lambda gaps, seed: in_r("mice norm")(gaps, seed)[1],
+    "mice norm": in_mice,
 }
 
 
@@ -118,17 +132,18 @@ def main():
         writer = csv.DictWriter(file, fields)
         if not rows:
             writer.writeheader()
-        for seed in range(asked.repetitions):
-            for mechanism in ("MCAR", "MAR"):
-                whole, gaps = simulate(mechanism, seed)
-                for method in asked.methods:
-                    if (mechanism, method, seed) in have:
-                        continue
-                    tables = [whole] if METHODS[method] is None else METHODS[method](gaps, seed)
-                    estimate, reach = interval(tables)
-                    rows.append(dict(zip(fields, (mechanism, method, seed, estimate, reach), strict=True)))
-                    writer.writerow(rows[-1])
-                    file.flush()
+        batches = range(0, asked.repetitions, BATCH)
+        for start, mechanism, method in itertools.product(batches, ("MCAR", "MAR"), asked.methods):
+            seeds = range(start, min(start + BATCH, asked.repetitions))
+            seeds = [seed for seed in seeds if (mechanism, method, seed) not in have]
+            if not seeds:
+                continue
+            whole, gaps = zip(*(simulate(mechanism, seed) for seed in seeds), strict=True)
+            filled = [[table] for table in whole] if METHODS[method] is None else METHODS[method](gaps, seeds)
+            for seed, tables in zip(seeds, filled, strict=True):
+                rows.append(dict(zip(fields, (mechanism, method, seed, *interval(tables)), strict=True)))
+                writer.writerow(rows[-1])
+            file.flush()
     print(report(pd.DataFrame(rows)))
 
 
