@@ -200,7 +200,7 @@ def test_shifts_move_what_is_filled():
         with pytest.raises(OptionError, match=words):
             covary.Imputer(shift=wrong).fit(frame)
     with pytest.raises(OptionError, match="does not go with PCA"):
-        covary.Imputer(covary.PCA(2), shift={"c": 1.0}).fit(frame)
+        covary.Imputer(covary.PCA(2), calibrate=False, bounds=None, shift={"c": 1.0}).fit(frame)
 
 
 def test_draws_of_one_table_share_their_parameters():
