@@ -132,9 +132,11 @@ class Imputer(TransformerMixin, BaseEstimator):
             wanted = [said for said, on in zip(("calibrate=True", f"bounds={self.bounds!r}"), filling[1:]) if on]
             if wanted and not model._fills:
                 name = type(model).__name__
-                raise OptionError(
+                warnings.warn(
                     f"Imputer({name}()) does not do {' or '.join(wanted)}: principal axes are not fitted again without some "
-                    "of the cells; give calibrate=False and bounds=None, or Imputer('ppca'), which does both"
+                    "of the cells; give calibrate=False and bounds=None, or Imputer('ppca'), which does both",
+                    CovaryWarning,
+                    stacklevel=3,
                 )
             model.n_features_in_ = rows.shape[1]
             if names is not None:
