@@ -1,7 +1,7 @@
 //! EM for dynamic factors [M 1.10.4].
 
 use super::model::{DynamicFactor, spectral_radius, stationary};
-use super::moments::{Maximize, Moments};
+use super::moments::{Maximize, Moments, regressed, unexplained};
 use super::{Regressors, Season, Start, Timeline, Trend, model};
 use crate::infer::{
     Aitken, Em, Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning, extrapolated,
@@ -364,8 +364,7 @@ impl DynamicEm {
                 n += 1.0;
             }
         }
-        let mut a = with.clone();
-        (0..k).for_each(|i| solve_spd(before.clone(), a.row_mut(i)));
+        let mut a = regressed(&with, &before);
         let radius = spectral_radius(&model::companion(&a));
         if radius > 0.98 {
             // A_l r^l has its roots multiplied by r.
@@ -376,12 +375,7 @@ impl DynamicEm {
                 }
             }
         }
-        let explained = a.dot_t(&with);
-        let squared = a.dot(&before).dot_t(&a);
-        let mut q = Matrix::from_fn(k, k, |i, j| {
-            (now[(i, j)] - explained[(i, j)] - explained[(j, i)] + squared[(i, j)]) / n
-        });
-        q.symmetrize();
+        let q = unexplained(&a, &now, &with, &before, n);
         (a, q)
     }
 }

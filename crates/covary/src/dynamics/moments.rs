@@ -141,7 +141,7 @@ impl Dynamics {
         if self.steps == 0.0 {
             return Ok((old_a.clone(), old_q.clone(), model.start().clone()));
         }
-        let a = self.regressed(&self.with_before);
+        let a = regressed(&self.with_before, &self.before);
         let q = positive(&self.left(&a))?;
         if first == FirstState::Stationary && spectral_radius(&companion(&a)) < 1.0 {
             let (to_a, to_q) =
@@ -160,23 +160,9 @@ impl Dynamics {
         Ok((a, q, self.start()?))
     }
 
-    /// `S S₀₀⁻¹`
-    fn regressed(&self, with_before: &Matrix) -> Matrix {
-        let mut a = with_before.clone();
-        (0..a.n_rows()).for_each(|i| solve_spd(self.before.clone(), a.row_mut(i)));
-        a
-    }
-
-    /// `(S₁₁ − A S₁₀ᵀ − S₁₀ Aᵀ + A S₀₀ Aᵀ)/n`: what A leaves of the factors.
+    /// What A leaves of the factors.
     fn left(&self, a: &Matrix) -> Matrix {
-        let explained = a.dot_t(&self.with_before);
-        let squared = a.dot(&self.before).dot_t(a);
-        let k = a.n_rows();
-        let mut q = Matrix::from_fn(k, k, |i, j| {
-            (self.now[(i, j)] - explained[(i, j)] - explained[(j, i)] + squared[(i, j)]) / self.steps
-        });
-        q.symmetrize();
-        q
+        unexplained(a, &self.now, &self.with_before, &self.before, self.steps)
     }
 
     /// Where `F(A, Q) = ln N(first states | 0, Σ) + ln N(steps | A, Q)`, expected, has no slope, with `Σ = A Σ Aᵀ + Q`. With
@@ -204,7 +190,7 @@ impl Dynamics {
                 |m: &Matrix, columns: usize| Matrix::from_fn(k, columns, |i, j| m[(i, j)] * 2.0 / self.steps);
             let mut with_before = q.dot(&top(&slope, states));
             add(with_before.as_mut_slice(), self.with_before.as_slice());
-            let next_a = self.regressed(&with_before);
+            let next_a = regressed(&with_before, &self.before);
             let mut next_q = q.dot(&top(&lambda, k)).dot(&q);
             add(next_q.as_mut_slice(), self.left(&next_a).as_slice());
             next_q.symmetrize();
@@ -355,6 +341,25 @@ impl Maximize {
             |row: &[f64]| shrunk.iter().map(|&l| constant - self.ridge * row[l] * row[l]).sum::<f64>();
         0.5 * model.coefficients().rows().map(of_row).sum::<f64>()
     }
+}
+
+/// `S₁₀ S₀₀⁻¹`: the regression of factors on states before them.
+pub(super) fn regressed(with_before: &Matrix, before: &Matrix) -> Matrix {
+    let mut a = with_before.clone();
+    (0..a.n_rows()).for_each(|i| solve_spd(before.clone(), a.row_mut(i)));
+    a
+}
+
+/// `(S₁₁ − A S₁₀ᵀ − S₁₀ Aᵀ + A S₀₀ Aᵀ)/n`: what the regression leaves of them.
+pub(super) fn unexplained(a: &Matrix, now: &Matrix, with_before: &Matrix, before: &Matrix, n: f64) -> Matrix {
+    let explained = a.dot_t(with_before);
+    let squared = a.dot(before).dot_t(a);
+    let k = a.n_rows();
+    let mut q = Matrix::from_fn(k, k, |i, j| {
+        (now[(i, j)] - explained[(i, j)] - explained[(j, i)] + squared[(i, j)]) / n
+    });
+    q.symmetrize();
+    q
 }
 
 /// `x + t (y − x)`
