@@ -4,13 +4,18 @@
 //! happened, [`Regressors`] what is known of every time beforehand, a [`DynamicFactor`] is the fitted model, and
 //! [`DynamicEm`] fits it, exactly with any pattern of gaps, by a filter and a smoother of the factors' size.
 
+mod blocks;
+mod choice;
 mod em;
 mod model;
 mod moments;
+mod prior;
 mod regressors;
 mod smoother;
 mod timeline;
 
+pub use blocks::check_by_blocks;
+pub use choice::{TimeChoice, TimeSearch, Tried};
 pub use em::{DynamicEm, FirstState};
 pub use model::{DynamicFactor, Factors, Forecast, Start};
 pub use regressors::{Regressors, Season, Trend};

@@ -136,7 +136,8 @@ impl Learned {
         let found = if cells.is_empty() {
             Err(Error::TooFewToHide { cells: 0, folds: 1 })
         } else {
-            Ok((compare(&cells, &baseline, data, &options.levels), cells))
+            let rows: Vec<usize> = cells.iter().map(|c| c.cell.row).collect();
+            Ok((compare(&cells, &baseline, &rows, data, &options.levels), cells))
         };
         Checked::of(found, true)
     }
