@@ -223,7 +223,8 @@ pub(crate) struct Fitting {
     pub(crate) season: Option<usize>,
 
     /// Waves within a season, each two numbers for every column, or `means` for a mean of each of its
-    /// steps; 1 if not given.
+    /// steps. If not given 1, or what predicts hidden blocks of time where the number of factors is
+    /// chosen, too.
     #[arg(long, verbatim_doc_comment, value_name = "N|means", value_parser = harmonics, requires = "season")]
     pub(crate) harmonics: Option<String>,
 
@@ -231,7 +232,7 @@ pub(crate) struct Fitting {
     #[arg(long, verbatim_doc_comment)]
     pub(crate) trend: bool,
 
-    /// Of dfm: how many steps back the factors depend on; 1 if not given.
+    /// Of dfm: how many steps back the factors depend on; if not given 1, or what predicts as above.
     #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
     pub(crate) order: Option<usize>,
 
@@ -262,9 +263,10 @@ pub(crate) struct Fitting {
 impl Fitting {
     /// What was said about time, as options of a method.
     pub(crate) fn options_of_time(&self) -> Vec<(String, String)> {
-        let waves = self.harmonics.as_deref().unwrap_or("1");
+        let waves =
+            |period: usize| self.harmonics.as_deref().map_or(period.to_string(), |n| format!("{period}:{n}"));
         let said = [
-            ("season", self.season.map(|period| format!("{period}:{waves}"))),
+            ("season", self.season.map(waves)),
             ("trend", self.trend.then(|| "true".to_owned())),
             ("order", self.order.map(|p| p.to_string())),
         ];

@@ -7,6 +7,7 @@ use crate::failure::{Failure, note_words};
 use crate::input::Source;
 use crate::interrupt;
 use covary::data::{Ledger, MatrixKind};
+use covary::dynamics::{Season, TimeChoice, Tried};
 use covary::family::{Choice, Family, Grounds, Kind, Request, SIGNIFICANT};
 use covary::filling::{Candidate, Filling, Gain};
 use covary::infer::{Observer, Step, Termination};
@@ -355,8 +356,36 @@ fn tell_choice(console: Console, choice: &Choice) {
         Grounds::Sizes(sizes) => {
             console.say(&format!("chose the size of least BIC among {} that were tried", sizes.len()));
         }
+        Grounds::Blocks(None) => console.say("took 1 factor: too few cells can be hidden to choose by"),
+        Grounds::Blocks(Some(found)) => console.say(&format!("chose {}", time_words(found))),
         Grounds::Asked | Grounds::Share(_) | Grounds::Fixed | Grounds::Offered | Grounds::Directions => {}
     }
+}
+
+/// What blocks of time and forecasts chose.
+fn time_words(found: &TimeChoice) -> String {
+    let waves = match found.season {
+        Season::Harmonics { n, .. } => format!(", {} of the season", count(n, "wave")),
+        Season::None | Season::Indicators { .. } => String::new(),
+    };
+    let is_chosen = |tried: &&Tried| {
+        (tried.n_components, tried.order, tried.season) == (found.n_components, found.order, found.season)
+    };
+    let errors = found.tried.iter().rev().find(is_chosen).map_or_else(String::new, |tried| {
+        let ahead = tried.forecast_rmse.map_or_else(String::new, |rmse| {
+            format!(
+                ", {rmse:.2} in {} of up to {}",
+                count(found.n_origins, "forecast"),
+                count(found.horizon, "step")
+            )
+        });
+        format!(
+            ": RMSE {:.2} in sd of the column in {}{ahead}",
+            tried.block_rmse,
+            count(found.n_blocks, "hidden block of time")
+        )
+    });
+    format!("{} of order {}{waves}{errors}", count(found.n_components, "factor"), found.order)
 }
 
 /// How well hidden cells are predicted with the number of components that was chosen, one less, and the best.
@@ -490,13 +519,11 @@ fn tell_checked(console: Console, checked: &Checked) {
     match &checked.outcome {
         CheckOutcome::NoneToHide => {}
         CheckOutcome::Interrupted => console.say("not checked: interrupted"),
-        CheckOutcome::RowsInTime => console
-            .say("not checked: rows follow each other, and cells hidden one by one would flatter the model"),
         CheckOutcome::TooFew { n_hidden } => {
             console.say(&format!("not checked: only {} could be hidden", count(*n_hidden, "cell")));
         }
         CheckOutcome::Found(check) => {
-            console.say(&check_words(check));
+            console.say(&check_words(check, checked.in_blocks));
             if check.skill <= 0.0 {
                 console.warn(
                     "the model does not beat the mean: hidden cells were predicted no better than by the mean of their column, so filled values say no more than that",
@@ -509,15 +536,16 @@ fn tell_checked(console: Console, checked: &Checked) {
     }
 }
 
-pub(crate) fn check_words(check: &SelfCheck) -> String {
+pub(crate) fn check_words(check: &SelfCheck, in_blocks: bool) -> String {
     let list = |digits: usize, shares: Vec<f64>| {
         let words: Vec<String> = shares.iter().map(|s| format!("{:.digits$}", 100.0 * s)).collect();
         let (last, others) = words.split_last().expect("levels were asked for");
         format!("{} and {last} %", others.join(", "))
     };
     format!(
-        "checked on {}: RMSE {:.2} in sd of the column, column means {:.2} (skill {:.2});\nintervals of {} covered {} of them",
+        "checked on {}{}: RMSE {:.2} in sd of the column, column means {:.2} (skill {:.2});\nintervals of {} covered {} of them",
         count(check.n_hidden, "hidden cell"),
+        if in_blocks { " in blocks of time" } else { "" },
         check.rmse,
         check.baseline_rmse,
         check.skill,

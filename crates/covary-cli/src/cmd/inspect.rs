@@ -127,7 +127,7 @@ fn tail(learned: &Learned) -> String {
         out.say(&format!("\nconstant, not in the model: `{}` = {}", constant.name, constant.value));
     }
     if let Some(check) = &learned.check {
-        out.say(&format!("\n{}", check_words(check)));
+        out.say(&format!("\n{}", check_words(check, learned.dynamic().is_ok())));
     }
     out.0
 }

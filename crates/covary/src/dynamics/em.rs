@@ -2,6 +2,7 @@
 
 use super::model::{DynamicFactor, spectral_radius, stationary};
 use super::moments::{Maximize, Moments, regressed, unexplained};
+use super::prior::{Prior, seasonal_deviation};
 use super::{Regressors, Season, Start, Timeline, Trend, model};
 use crate::infer::options::{self, Setting, options, words};
 use crate::infer::{
@@ -113,6 +114,20 @@ impl DynamicEm {
     }
 }
 
+impl TryFrom<&MethodRecord> for DynamicEm {
+    type Error = Error;
+
+    /// The method again, without a start that was given, which is not kept.
+    fn try_from(record: &MethodRecord) -> Result<Self, Error> {
+        let mut method = Self::default();
+        let kept = record.options.iter().filter(|(name, _)| *name != "init");
+        for (name, value) in kept {
+            method.set(name, value)?;
+        }
+        Ok(method)
+    }
+}
+
 impl From<&DynamicEm> for MethodRecord {
     fn from(method: &DynamicEm) -> Self {
         Self::new(DynamicEm::NAME, method.options())
@@ -148,11 +163,14 @@ impl Estimator for DynamicEm {
         let units = Units::of(data, spec);
         let scaled = units.scaled(data)?;
         let problem = Problem { table: &scaled, timeline: &timeline, spec };
-        let start = match &self.init {
-            Some(given) => self.started(units.of_fit(given))?,
+        let (start, prior) = match &self.init {
+            Some(given) => {
+                let prior = self.prior(&problem, given.regressors())?;
+                (self.started(units.of_fit(given))?, prior)
+            }
             None => self.start(&problem)?,
         };
-        let mut climb = self.climb(&problem, start, &units, observer)?;
+        let mut climb = self.climb(&problem, start, prior, &units, observer)?;
         if !constant.is_empty() {
             climb.report.warnings.push(Warning::ConstantColumns { columns: constant });
         }
@@ -264,14 +282,13 @@ impl DynamicEm {
         &self,
         problem: &Problem<'_>,
         start: DynamicFactor,
+        prior: Prior,
         units: &Units,
         observer: &mut dyn Observer,
     ) -> Result<Climb, Error> {
-        let maximize = Maximize { ridge: self.ridge, floor: problem.spec.floor(), first: self.first_state };
-        let regressors = start.regressors();
-        let shrunk = (0..regressors.len()).filter(|&l| !regressors.is_level(l)).count();
-        let is_posterior = self.ridge > 0.0 && shrunk > 0;
-        let constant = units.ln_jacobian(problem.table, if is_posterior { shrunk } else { 0 });
+        let (shrunk, is_posterior) = (prior.rank(), prior.rank() > 0);
+        let constant = units.ln_jacobian(problem.table, shrunk);
+        let maximize = Maximize { prior, floor: problem.spec.floor(), first: self.first_state };
         let walk = Walk { problem, maximize, constant };
 
         let mut point = walk.at(start)?;
@@ -315,19 +332,15 @@ impl DynamicEm {
 
     /// Where to start: the model without memory of what regression on season and trend leaves, and how its scores follow
     /// each other.
-    fn start(&self, problem: &Problem<'_>) -> Result<DynamicFactor, Error> {
-        let Problem { table, timeline, spec } = problem;
+    fn start(&self, problem: &Problem<'_>) -> Result<(DynamicFactor, Prior), Error> {
+        let Problem { timeline, spec, .. } = problem;
         let trend = self.trend.then(|| Trend {
             center: timeline.center(),
             unit: (timeline.n_steps() as f64 / timeline.sequences().len() as f64 / 2.0).max(1.0),
         });
         let regressors = Regressors { season: self.season, trend };
-        let known = known(&regressors, timeline);
-        let coefficients = self.regress(table, &known, &regressors);
-        let left = Matrix::from_fn(table.n_rows(), table.n_columns(), |i, j| {
-            table.row(i)[j] - dot(coefficients.row(j), known.row(i))
-        });
-        let left = Dataset::with_names(left, table.column_names().to_vec())?;
+        let prior = self.prior(problem, &regressors)?;
+        let (coefficients, left) = problem.regressed(&regressors, &prior)?;
         let without_memory = Spec { standardize: false, ..(*spec).clone() };
         // Scores of a rough fit will do.
         let rough =
@@ -347,38 +360,24 @@ impl DynamicEm {
             Noise::Diagonal(psi) => Noise::Diagonal(psi.iter().map(|v| v.max(spec.floor())).collect()),
         };
         let start = Start { mean: vec![0.0; states], covariance };
-        DynamicFactor::new(
-            transition,
-            innovation,
-            rough.loadings().clone(),
-            coefficients,
-            regressors,
-            noise,
-            start,
-        )
+        let loadings = rough.loadings().clone();
+        let model =
+            DynamicFactor::new(transition, innovation, loadings, coefficients, regressors, noise, start)?;
+        Ok((model, prior))
     }
 
-    /// Least squares of each column on the regressors, with the ridge of the fit.
-    fn regress(&self, table: &Dataset, known: &Matrix, regressors: &Regressors) -> Matrix {
-        let r = known.n_columns();
-        let mut out = Matrix::zeros(table.n_columns(), r);
-        for j in 0..table.n_columns() {
-            let mut system = Matrix::zeros(r, r);
-            let beta = out.row_mut(j);
-            for i in (0..table.n_rows()).filter(|&i| !table.row(i)[j].is_nan()) {
-                let b = known.row(i);
-                for k in 0..r {
-                    beta[k] += b[k] * table.row(i)[j];
-                    crate::parallel::add(system.row_mut(k), &b.iter().map(|v| v * b[k]).collect::<Vec<_>>());
-                }
+    /// What is believed of coefficients before the table is seen, except for how far seasonal means are from a wave.
+    fn prior(&self, problem: &Problem<'_>, regressors: &Regressors) -> Result<Prior, Error> {
+        let deviation = match regressors.season {
+            Season::Indicators { period } if self.ridge > 0.0 => {
+                let waves = Season::Harmonics { period: period as f64, n: 1 };
+                let waves = Regressors { season: waves, trend: regressors.trend };
+                let (_, left) = problem.regressed(&waves, &Prior::new(&waves, self.ridge, 1.0))?;
+                seasonal_deviation(&left, &seasons(problem.timeline, period), period)
             }
-            // A little of everything, so that seasons without a cell stay at the mean.
-            (0..r).for_each(|k| {
-                system[(k, k)] += if regressors.is_level(k) { 1e-9 } else { self.ridge.max(1e-9) }
-            });
-            solve_spd(system, beta);
-        }
-        out
+            _ => 1.0,
+        };
+        Ok(Prior::new(regressors, self.ridge, deviation))
     }
 
     /// Least squares of scores on those of the steps before, their memory kept below 0.98, and the covariance of what is
@@ -420,6 +419,32 @@ impl DynamicEm {
     }
 }
 
+impl Problem<'_> {
+    /// Least squares of each column on the regressors with a prior, and what that leaves.
+    fn regressed(&self, regressors: &Regressors, prior: &Prior) -> Result<(Matrix, Dataset), Error> {
+        let (table, known, r) = (self.table, known(regressors, self.timeline), regressors.len());
+        let mut out = Matrix::zeros(table.n_columns(), r);
+        for j in 0..table.n_columns() {
+            let mut system = prior.precision().clone();
+            let beta = out.row_mut(j);
+            for i in (0..table.n_rows()).filter(|&i| !table.row(i)[j].is_nan()) {
+                let b = known.row(i);
+                for k in 0..r {
+                    beta[k] += b[k] * table.row(i)[j];
+                    crate::parallel::add(system.row_mut(k), &b.iter().map(|v| v * b[k]).collect::<Vec<_>>());
+                }
+            }
+            // A little of everything, so that seasons without a cell stay at the mean.
+            (0..r).for_each(|k| system[(k, k)] += 1e-9);
+            solve_spd(system, beta);
+        }
+        let left = Matrix::from_fn(table.n_rows(), table.n_columns(), |i, j| {
+            table.row(i)[j] - dot(out.row(j), known.row(i))
+        });
+        Ok((out, Dataset::with_names(left, table.column_names().to_vec())?))
+    }
+}
+
 /// What a climb needs at every step.
 struct Walk<'a> {
     problem: &'a Problem<'a>,
@@ -438,7 +463,8 @@ struct Point {
 impl Walk<'_> {
     fn at(&self, model: DynamicFactor) -> Result<Point, Error> {
         let moments = Moments::new(&model, self.problem.table, self.problem.timeline)?;
-        let objective = moments.log_likelihood + self.maximize.log_prior(&model) + self.constant;
+        let objective =
+            moments.log_likelihood + self.maximize.prior.ln_density(model.coefficients()) + self.constant;
         Ok(Point { model, moments, objective })
     }
 
@@ -477,6 +503,17 @@ fn known(regressors: &Regressors, timeline: &Timeline) -> Matrix {
             if let Some(row) = *row {
                 out.row_mut(row).copy_from_slice(&regressors.at(sequence.time(t)));
             }
+        }
+    }
+    out
+}
+
+/// The step within a period at which each row stands.
+fn seasons(timeline: &Timeline, period: usize) -> Vec<usize> {
+    let mut out = vec![0; timeline.n_rows()];
+    for sequence in timeline.sequences() {
+        for (t, row) in sequence.rows().iter().enumerate() {
+            row.iter().for_each(|&row| out[row] = sequence.time(t).rem_euclid(period as i64) as usize);
         }
     }
     out

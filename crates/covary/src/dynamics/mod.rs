@@ -4,15 +4,20 @@
 //! happened, [`Regressors`] what is known of every time beforehand, a [`DynamicFactor`] is the fitted model, and
 //! [`DynamicEm`] fits it, exactly with any pattern of gaps, by a filter and a smoother of the factors' size.
 
+mod blocks;
+mod choice;
 mod draws;
 mod em;
 mod model;
 mod moments;
+mod prior;
 mod regressors;
 mod roots;
 mod smoother;
 
 pub use crate::data::{Sequence, Timeline};
+pub use blocks::check_by_blocks;
+pub use choice::{TimeChoice, TimeSearch, Tried};
 pub use em::{DynamicEm, FirstState};
 pub use model::{DynamicFactor, Factors, Forecast, Start};
 pub use regressors::{Regressors, Season, Trend};

@@ -1,6 +1,7 @@
 //! The result of the E-step, and all that the M-step needs [M 1.10.4].
 
 use super::model::{DynamicFactor, companion, long_run, spectral_radius, stationary};
+use super::prior::Prior;
 use super::smoother::Smoothed;
 use super::{FirstState, Sequence, Start, Timeline};
 use crate::infer::{quadratic, solve_spd};
@@ -47,8 +48,8 @@ struct Columns {
 
 /// How the M-step goes about it.
 pub(super) struct Maximize {
-    /// Precision of coefficients other than levels.
-    pub(super) ridge: f64,
+    /// Of coefficients.
+    pub(super) prior: Prior,
     /// Smallest noise variance.
     pub(super) floor: f64,
     /// The first state of a sequence.
@@ -169,7 +170,7 @@ impl Dynamics {
     /// `G = ∂F/∂Σ` and `Λ = Aᵀ Λ A + G` that is
     ///
     /// ```text
-    /// A = (S₁₀ + 2/n Q Λ A Σ) S₀₀⁻¹        Q = left(A) + 2/n Q Λ Q
+    /// A = (S₁₀ + 2 Q Λ A Σ) S₀₀⁻¹        Q = left(A) + 2/n Q Λ Q
     /// ```
     ///
     /// iterated from the solution without first states, which are few among n steps: each round gains digits as n does.
@@ -186,12 +187,12 @@ impl Dynamics {
             let moved = companion(&a);
             let lambda = long_run(moved.transpose(), g);
             let slope = lambda.dot(&moved).dot(&sigma);
-            let top =
-                |m: &Matrix, columns: usize| Matrix::from_fn(k, columns, |i, j| m[(i, j)] * 2.0 / self.steps);
+            let top = |m: &Matrix, columns: usize| Matrix::from_fn(k, columns, |i, j| 2.0 * m[(i, j)]);
             let mut with_before = q.dot(&top(&slope, states));
             add(with_before.as_mut_slice(), self.with_before.as_slice());
             let next_a = regressed(&with_before, &self.before);
             let mut next_q = q.dot(&top(&lambda, k)).dot(&q);
+            next_q.as_mut_slice().iter_mut().for_each(|v| *v /= self.steps);
             add(next_q.as_mut_slice(), self.left(&next_a).as_slice());
             next_q.symmetrize();
             let far = |x: &Matrix, y: &Matrix| {
@@ -296,12 +297,12 @@ impl Maximize {
             let mut slope = columns.slope.row(j).to_vec();
             (0..k).for_each(|i| slope[i] -= dot(spread.row(i), w));
             let (mut system, mut delta) = (a.clone(), slope.clone());
-            for (l, beta) in model.coefficients().row(j).iter().enumerate() {
-                if !model.regressors().is_level(l) {
-                    let ridge = self.ridge * model.noise().variance(j);
-                    system[(k + l, k + l)] += ridge;
-                    delta[k + l] -= ridge * beta;
+            let (beta, psi) = (model.coefficients().row(j), model.noise().variance(j));
+            for (l, precision) in self.prior.precision().rows().enumerate() {
+                for (sum, p) in system.row_mut(k + l)[k..].iter_mut().zip(precision) {
+                    *sum += psi * p;
                 }
+                delta[k + l] -= psi * dot(precision, beta);
             }
             solve_spd(system, &mut delta);
             errors[j] = columns.squares[j] + quadratic(&spread, w) + quadratic(&a, &delta)
@@ -327,19 +328,6 @@ impl Maximize {
             noise,
             start,
         )
-    }
-
-    /// `ln p(B)` of the coefficients that are not levels, in the units of the fit.
-    pub(super) fn log_prior(&self, model: &DynamicFactor) -> f64 {
-        if self.ridge == 0.0 {
-            return 0.0;
-        }
-        let constant = (self.ridge / std::f64::consts::TAU).ln();
-        let shrunk: Vec<usize> =
-            (0..model.regressors().len()).filter(|&l| !model.regressors().is_level(l)).collect();
-        let of_row =
-            |row: &[f64]| shrunk.iter().map(|&l| constant - self.ridge * row[l] * row[l]).sum::<f64>();
-        0.5 * model.coefficients().rows().map(of_row).sum::<f64>()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{AnyMethod, Chosen, Progress, Request};
 use crate::data::Pattern;
+use crate::dynamics::TimeChoice;
 use crate::infer::{Em, FullCovariance, Kept, PrincipalAxes, SharedPrivate};
 use crate::select::{HeldOut, HeldOutOptions, MixtureSize, PilotSearch, held_out_cells_up_to};
 use crate::views::{CanonicalCorrelation, CanonicalTest};
@@ -47,6 +48,9 @@ pub enum Grounds {
     },
     /// The size of a mixture of least BIC among these.
     Sizes(Vec<MixtureSize>),
+    /// Factors, their order and the waves of their season that predict hidden blocks of time and rows to come; `None` if the
+    /// table has no cell to spare.
+    Blocks(Option<Box<TimeChoice>>),
     /// All directions of the table; the number is how many there are at most.
     Directions,
 }

@@ -1,8 +1,8 @@
 //! Dynamic factor models: rows that follow each other in time.
 
-use super::{AnyMethod, Choice, Chosen, Components, Entry, Family, Kind, LINEAR, Progress, Request};
-use crate::dynamics::DynamicEm;
-use crate::{Dataset, Spec};
+use super::{AnyMethod, Choice, Chosen, Entry, Grounds, Kind, LINEAR, Progress, Request};
+use crate::dynamics::{DynamicEm, TimeSearch};
+use crate::{Dataset, Error, Spec};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "dfm",
@@ -23,12 +23,25 @@ pub(super) const ENTRY: Entry = Entry {
     ..LINEAR
 };
 
-/// Factors that hidden cells of the same rows find without time, at least 1: what moves columns together at a time needs no
-/// time to be counted.
-fn choose(request: &Request, data: &Dataset, _: &AnyMethod, watch: &Progress<'_>) -> Chosen {
-    let (seed, standardize) = (request.seed, request.standardize);
-    let n_components = Some(Components::Auto);
-    let searched = Request { seed, standardize, n_components, ..Request::new(Family::Ppca) };
-    let found = searched.choose(data, &searched.method(data)?, watch)?;
-    Ok(Choice { n_components: found.n_components.max(1), ..found })
+/// What predicts hidden blocks of time and rows to come: how many factors, and the order and the waves of a season where they
+/// were left open.
+fn choose(request: &Request, data: &Dataset, method: &AnyMethod, watch: &Progress<'_>) -> Chosen {
+    let method = method.dynamic()?;
+    let said = |option: &str| request.options.iter().find(|(name, _)| name == option).map(|(_, value)| value);
+    // Whoever gives the method itself has said everything.
+    let open = request.method.is_none();
+    let search = TimeSearch::default();
+    let search = TimeSearch {
+        estimator: method.clone(),
+        purpose: request.purpose(),
+        max_order: if open && said("order").is_none() { search.max_order } else { method.order },
+        search_waves: open && said("season").is_some_and(|season| !season.contains(':')),
+        seed: request.seed,
+        ..search
+    };
+    match search.run_observed(data, &request.spec(), watch) {
+        Ok(found) => Ok(Choice::new(found.n_components, Grounds::Blocks(Some(Box::new(found))))),
+        Err(Error::TooFewToHide { .. }) => Ok(Choice::new(1, Grounds::Blocks(None))),
+        Err(error) => Err(error),
+    }
 }

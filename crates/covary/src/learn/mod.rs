@@ -289,9 +289,13 @@ impl Request {
         &Work { data, choice, watch }: &Work<'_>,
         method: &DynamicEm,
     ) -> Result<Learned, Error> {
+        let method = match &choice.grounds {
+            Grounds::Blocks(Some(found)) => found.applied(method),
+            _ => method.clone(),
+        };
         let spec = self.spec_for(data, choice.n_components);
         let fit = method.fit_observed(data, &spec, &mut Seen::Fitting(watch))?;
-        Ok(Learned::of_dynamic(fit, data, &spec, method))
+        Ok(Learned::of_dynamic(fit, data, &spec, &method))
     }
 
     /// Checks a learned model on hidden cells of `data`, the model's columns of its own table, and keeps what was found

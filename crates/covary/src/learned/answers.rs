@@ -7,6 +7,7 @@ use crate::family::Request;
 use crate::filling::Finished;
 use crate::infer::{Observer, ParameterPosterior};
 use crate::model::{Estimate, Fill, Outlyingness, Predictive, tail_of_chi_squared};
+use crate::select::SelfCheckOptions;
 use crate::{Coordinates, Dataset, Error, Matrix, Spec};
 use rand::Rng;
 
@@ -116,8 +117,15 @@ pub(crate) trait Answers {
         Ok(None)
     }
 
-    /// What takes the place of the check on cells hidden one by one, of a model that these cannot speak for.
-    fn checked_otherwise(&self) -> Option<Checked> {
+    /// The check on hidden blocks of time, of a model whose rows follow each other: fitted again without them, or as it is where
+    /// nobody watches. Cells hidden one by one lie beside those that tell of them, and cannot speak for it.
+    fn check_in_blocks(
+        &self,
+        _learned: &Learned,
+        _data: &Dataset,
+        _options: &SelfCheckOptions,
+        _refit: Option<&mut dyn Observer>,
+    ) -> Option<Result<Checked, Error>> {
         None
     }
 

@@ -27,6 +27,8 @@ pub struct Checked {
     pub cells: Vec<CheckedCell>,
     /// Whether the model was fitted again without them. Otherwise a model that has seen these rows is flattered.
     pub refitted: bool,
+    /// Whether they were hidden in blocks of time, where rows follow each other, and not one by one.
+    pub in_blocks: bool,
 }
 
 /// What a check found.
@@ -41,8 +43,6 @@ pub enum CheckOutcome {
     },
     /// The table has no cell to spare.
     NoneToHide,
-    /// Rows follow each other in time: cells hidden one by one cannot speak for the model.
-    RowsInTime,
     /// The observer ended it.
     Interrupted,
 }
@@ -61,7 +61,7 @@ impl Checked {
             Err(Error::Interrupted) => (CheckOutcome::Interrupted, Vec::new()),
             Err(other) => return Err(other),
         };
-        Ok(Self { outcome, cells, refitted })
+        Ok(Self { outcome, cells, refitted, in_blocks: false })
     }
 
     /// How well the hidden cells were predicted, if enough could be hidden.
@@ -104,8 +104,8 @@ impl Learned {
         observer: &mut dyn Observer,
     ) -> Result<Checked, Error> {
         options.check()?;
-        if let Some(checked) = self.answers().checked_otherwise() {
-            return Ok(checked);
+        if let Some(checked) = self.answers().check_in_blocks(self, data, options, Some(&mut *observer)) {
+            return checked;
         }
         let (used, most) = sets_of(data);
         let (mut cells, mut baseline) = (Vec::new(), Vec::new());
@@ -141,7 +141,8 @@ impl Learned {
         let found = if cells.is_empty() {
             Err(Error::TooFewToHide { cells: 0, folds: 1 })
         } else {
-            Ok((compare(&cells, &baseline, data, &options.levels), cells))
+            let rows: Vec<usize> = cells.iter().map(|c| c.cell.row).collect();
+            Ok((compare(&cells, &baseline, &rows, data, &options.levels), cells))
         };
         Checked::of(found, true)
     }
@@ -202,8 +203,8 @@ impl Learned {
         options: &SelfCheckOptions,
         stop: &AtomicBool,
     ) -> Result<Checked, Error> {
-        if let Some(checked) = self.answers().checked_otherwise() {
-            return Ok(checked);
+        if let Some(checked) = self.answers().check_in_blocks(self, data, options, None) {
+            return checked;
         }
         let fill = self.fill(rows)?;
         Checked::of(self_check_by(data, 0, options, |_, rows| fill.cells_unless(rows, stop)), false)

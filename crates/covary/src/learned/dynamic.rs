@@ -1,16 +1,17 @@
 //! Factors that follow each other in time, and how their fit went.
 
 use super::answers::{Surprise, other_coordinates};
-use super::check::{CheckOutcome, Checked, Refitted};
+use super::check::{Checked, Refitted, TOLERANCE};
 use super::draws::DrawGaps;
 use super::{Answers, Ending, Learned, Rows, Scores, Trained, Training};
 use crate::data::{TimeAxis, Timeline};
-use crate::dynamics::{DynamicEm, DynamicFactor, Factors, Forecast};
+use crate::dynamics::{DynamicEm, DynamicFactor, Factors, Forecast, check_by_blocks};
 use crate::family::{Family, Request};
-use crate::infer::{FitReport, Observer};
+use crate::infer::{FitReport, Observer, Termination};
 use crate::linalg::dot;
 use crate::model::{Fill, FilledCell, Predictive};
-use crate::{Coordinates, Dataset, Error, Fit, Matrix, Spec};
+use crate::select::SelfCheckOptions;
+use crate::{Coordinates, Dataset, Error, Estimator, Fit, Matrix, Spec};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::borrow::Cow;
@@ -40,6 +41,22 @@ pub enum Knowing {
 }
 
 impl DynamicFit {
+    /// The model fitted again to its own table with cells hidden, from where it stands.
+    fn without(
+        &self,
+        learned: &Learned,
+        visible: &Dataset,
+        observer: &mut dyn Observer,
+    ) -> Result<DynamicFactor, Error> {
+        let own = DynamicEm::try_from(&learned.method)?;
+        let method = DynamicEm { init: Some(Box::new(self.model.clone())), tolerance: TOLERANCE, ..own };
+        let fit = method.fit_observed(visible, &self.spec, observer)?;
+        match fit.report.termination {
+            Termination::Interrupted => Err(Error::Interrupted),
+            _ => Ok(fit.model),
+        }
+    }
+
     /// When the rows of a table happened, in the times of the model.
     ///
     /// # Errors
@@ -183,10 +200,22 @@ impl Answers for DynamicFit {
         Ok(Box::new(InTime(self)))
     }
 
-    /// Cells hidden one by one lie beside those that tell of them, and would flatter the model: only hidden blocks of time can
-    /// speak for it.
-    fn checked_otherwise(&self) -> Option<Checked> {
-        Some(Checked { outcome: CheckOutcome::RowsInTime, cells: Vec::new(), refitted: false })
+    fn check_in_blocks(
+        &self,
+        learned: &Learned,
+        data: &Dataset,
+        options: &SelfCheckOptions,
+        refit: Option<&mut dyn Observer>,
+    ) -> Option<Result<Checked, Error>> {
+        let refitted = refit.is_some();
+        let checked = self.times(data).and_then(|times| {
+            let fill = |visible: &Dataset| match refit {
+                None => self.model.fill(visible, &times),
+                Some(observer) => self.without(learned, visible, observer)?.fill(visible, &times),
+            };
+            Checked::of(check_by_blocks(data, &times, self.model.n_components(), options, fill), refitted)
+        });
+        Some(checked.map(|checked| Checked { in_blocks: true, ..checked }))
     }
 
     fn refit(

@@ -179,7 +179,7 @@ pub struct HeldOutRows {
 }
 
 impl HeldOutRows {
-    pub(super) fn new(n_rows: usize) -> Self {
+    pub(crate) fn new(n_rows: usize) -> Self {
         let zeros = vec![0.0; n_rows];
         Self {
             joint: zeros.clone(),
@@ -190,7 +190,7 @@ impl HeldOutRows {
         }
     }
 
-    fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         add(&mut self.joint, &other.joint);
         add(&mut self.marginal, &other.marginal);
         add(&mut self.crps, &other.crps);
@@ -200,7 +200,7 @@ impl HeldOutRows {
 
     /// Scores a hidden cell of a row: how far it is from its prediction, which has this standard deviation.
     #[inline]
-    pub(super) fn add_cell(&mut self, row: usize, error: f64, sd: f64) {
+    pub(crate) fn add_cell(&mut self, row: usize, error: f64, sd: f64) {
         let z = error / sd;
         self.marginal[row] -= 0.5 * ((2.0 * PI).ln() + z * z) + sd.ln();
         self.crps[row] += sd * standard_crps(z);
@@ -521,7 +521,7 @@ fn baseline_mean_squared_error(data: &Dataset, folds: &[Dataset]) -> f64 {
 }
 
 /// What predictions with several numbers of components, in ascending order, come to.
-pub(super) fn summarize(score: Score, found: &[(usize, &HeldOutRows)], baseline: f64) -> HeldOut {
+pub(crate) fn summarize(score: Score, found: &[(usize, &HeldOutRows)], baseline: f64) -> HeldOut {
     let n_hidden = &found[0].1.n_hidden;
     let losses: Vec<Vec<f64>> = found.iter().map(|(_, rows)| rows.losses(score)).collect();
     let means: Vec<f64> = losses.iter().map(|loss| per_cell(loss, n_hidden).0).collect();

@@ -36,6 +36,7 @@ pub use coverage::interval_coverage;
 pub use criteria::{Chosen, Criteria, InformationCriteria, SpectrumCriteria, information_criteria};
 pub use empirical_vb::EmpiricalVb;
 pub use gavish_donoho::gavish_donoho;
+pub(crate) use held_out::summarize;
 pub use held_out::{
     ChoiceRule, HeldOut, HeldOutAt, HeldOutOptions, HeldOutRows, Purpose, Score, choose_by_held_out_cells,
     folds_of_cells, held_out_cells, held_out_cells_observed, held_out_cells_up_to, hold_out_at,

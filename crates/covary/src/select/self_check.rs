@@ -125,7 +125,8 @@ pub fn self_check_by(
     });
     let cells: Vec<CheckedCell> = cells.filter(|c| !c.truth.is_nan()).collect();
     let baseline: Vec<f64> = cells.iter().map(|c| visible.observed_means()[c.cell.column]).collect();
-    Ok((compare(&cells, &baseline, data, &options.levels), cells))
+    let rows: Vec<usize> = cells.iter().map(|c| c.cell.row).collect();
+    Ok((compare(&cells, &baseline, &rows, data, &options.levels), cells))
 }
 
 /// A hidden cell: what it holds and what was predicted for it.
@@ -187,33 +188,34 @@ pub fn self_check_by_cell(
 }
 
 /// What was predicted for the hidden cells, against what they hold and what the mean of the visible cells of the column says
-/// of each.
+/// of each. `units` numbers the independent units that they are in, as a rule their rows.
 pub(crate) fn compare(
     cells: &[CheckedCell],
     baseline_means: &[f64],
+    units: &[usize],
     data: &Dataset,
     levels: &[f64],
 ) -> SelfCheck {
-    let (n, d) = (data.n_rows(), data.n_columns());
+    let (n, d) = (units.iter().max().map_or(0, |last| last + 1), data.n_columns());
     let variances = data.observed_variances();
     let (mut squares, mut baseline) = (vec![0.0; d], vec![0.0; d]);
-    let mut hidden_in_row = vec![0; n];
+    let mut hidden_in = vec![0; n];
     let mut inside = vec![vec![0.0; n]; levels.len()];
-    for (CheckedCell { cell, truth: t }, plain) in cells.iter().zip(baseline_means) {
-        let &FilledCell { row, column, mean, sd, .. } = cell;
+    for ((CheckedCell { cell, truth: t }, plain), &unit) in cells.iter().zip(baseline_means).zip(units) {
+        let &FilledCell { column, mean, sd, .. } = cell;
         squares[column] += (t - mean).powi(2) / variances[column];
         baseline[column] += (t - plain).powi(2) / variances[column];
-        hidden_in_row[row] += 1;
+        hidden_in[unit] += 1;
         for (inside, &level) in inside.iter_mut().zip(levels) {
             let reach = cell.reach(level).expect("levels were checked");
-            inside[row] += f64::from(u8::from((t - mean).abs() <= reach * sd));
+            inside[unit] += f64::from(u8::from((t - mean).abs() <= reach * sd));
         }
     }
-    let n_hidden: usize = hidden_in_row.iter().sum();
+    let n_hidden: usize = hidden_in.iter().sum();
     let total = |sums: &[f64]| sums.iter().sum::<f64>() / n_hidden as f64;
     let (squared, baseline_squared) = (total(&squares), total(&baseline));
     let coverage = levels.iter().zip(&inside).map(|(&level, inside)| {
-        let (share, standard_error) = per_cell(inside, &hidden_in_row);
+        let (share, standard_error) = per_cell(inside, &hidden_in);
         Coverage { level, share, standard_error }
     });
     SelfCheck {

@@ -1,4 +1,4 @@
-//! Imports point left: `linalg ← data ← model ← infer ← select ← filling`, `spec` beside `model`, then `family`, `learned`, and on
+//! Imports point left: `linalg ← data ← model ← infer ← select ← filling`, `spec` beside `model`, `dynamics` beside `filling`, then `family`, `learned`, and on
 //! top `io` and `learn`, which do not know each other.
 
 use std::collections::BTreeMap;
@@ -13,8 +13,8 @@ const FLOORS: [&[&str]; 11] = [
     &["model", "spec"],
     &["views"],
     &["infer"],
-    &["select", "ica", "dynamics"],
-    &["filling"],
+    &["select", "ica"],
+    &["filling", "dynamics"],
     &["family"],
     &["learned"],
     &["io", "learn"],

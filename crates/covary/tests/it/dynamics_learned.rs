@@ -3,15 +3,15 @@
 use crate::common::assert_close;
 use crate::model_file::bytes;
 use covary::data::{Moment, Steps, TimeAxis, Timeline};
-use covary::dynamics::{DynamicEm, DynamicFactor, Season};
+use covary::dynamics::{DynamicEm, DynamicFactor, Season, TimeSearch, check_by_blocks};
 use covary::family::{Components, Family, ForFilling, Request};
 use covary::io::model_file;
-use covary::learned::{CheckOutcome, Knowing, Learned, Rows};
+use covary::learned::{Knowing, Learned, Rows};
 use covary::model::ColumnMap;
+use covary::select::SelfCheckOptions;
 use covary::{Dataset, Error, Estimator, Matrix, Spec};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, StandardNormal};
 
 /// A factor with memory and a season in four columns, one constant column, gaps, and a year without a cell.
 fn table(rows: usize) -> Dataset {
@@ -162,30 +162,63 @@ fn options_come_back_as_they_were_said() {
     assert!(matches!(fast.learn(&table(60)), Err(Error::OutOfRange { name: "period", .. })));
 }
 
-/// Left open, the number of factors is what moves columns together, at least one.
+/// What is left open is what hidden blocks of time choose, and is kept with the method.
 #[test]
-fn the_number_of_factors_is_found_where_it_is_left_open() {
-    let open = Request { n_components: None, ..request() };
-    assert!(open.learn(&table(120)).unwrap().n_components() >= 1);
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let noise = Matrix::from_fn(200, 5, |_, _| StandardNormal.sample(&mut rng));
-    let noise = Dataset::new(noise).unwrap();
-    assert_eq!(Request::new(Family::Dfm).learn(&noise).unwrap().n_components(), 1);
+fn factors_waves_and_order_are_chosen_by_blocks_of_time_where_they_are_left_open() {
+    let table = table(120);
+    let options = vec![("season".to_owned(), "12".to_owned())];
+    let open = Request { n_components: None, options, ..request() };
+    let learned = open.learn(&table).unwrap();
+    let data = asked(&learned, &table);
+    let season = Season::Harmonics { period: 12.0, n: 1 };
+    let estimator = DynamicEm { season, ..DynamicEm::default() };
+    let search = TimeSearch { estimator, ..TimeSearch::default() };
+    let found = search.run(&data, &open.spec()).unwrap();
+    let fit = learned.dynamic().unwrap();
+    assert_eq!((fit.model.n_components(), fit.model.order()), (found.n_components, found.order));
+    assert_eq!(fit.model.regressors().season, found.season);
+    assert_eq!(learned.method.options["order"], found.order.to_string());
+    assert_eq!(learned.seed, 0);
+    // What was said is not searched.
+    let options = vec![("season".to_owned(), "12:2".to_owned()), ("order".to_owned(), "1".to_owned())];
+    let said = Request { n_components: None, options, ..request() }.learn(&table).unwrap();
+    let fit = said.dynamic().unwrap();
+    assert_eq!(
+        (fit.model.regressors().season, fit.model.order()),
+        (Season::Harmonics { period: 12.0, n: 2 }, 1)
+    );
 }
 
+/// Blocks of time are hidden, and no cell by itself; the fit without them is that of the same method.
 #[test]
-fn no_cell_is_hidden_one_by_one() {
+fn the_check_hides_blocks_of_time() {
     let table = table(120);
     let filling = Some(ForFilling { choose: false, ..ForFilling::default() });
-    let learned = Request { filling, ..request() }.learn(&table).unwrap();
+    let request = Request { filling, ..request() };
+    let mut learned = request.learn(&table).unwrap();
     assert!(learned.filling.as_ref().unwrap().calibration.is_none());
     let data = asked(&learned, &table);
-    let options = covary::select::SelfCheckOptions::default();
-    let checked = learned.check_by_refit(&request(), &data, &options, &mut ()).unwrap();
-    assert_eq!(checked.outcome, CheckOutcome::RowsInTime);
+    let options = SelfCheckOptions::default();
+    let fit = learned.dynamic().unwrap().clone();
     let stop = std::sync::atomic::AtomicBool::new(false);
-    let checked = learned.check_as_it_is(Rows::New, &data, &options, &stop).unwrap();
-    assert_eq!(checked.outcome, CheckOutcome::RowsInTime);
+    let as_it_is = learned.check_as_it_is(Rows::New, &data, &options, &stop).unwrap();
+    let times = data.times();
+    let own = |visible: &Dataset| fit.model.fill(visible, &times);
+    let (want, cells) = check_by_blocks(&data, &times, 1, &options, own).unwrap();
+    assert!(as_it_is.in_blocks && !as_it_is.refitted);
+    assert_eq!((as_it_is.found(), &as_it_is.cells), (Some(&want), &cells));
+
+    let refitted = learned.check_by_refit(&request, &data, &options, &mut ()).unwrap();
+    assert!(refitted.in_blocks && refitted.refitted);
+    let mut method =
+        DynamicEm { init: Some(Box::new(fit.model.clone())), tolerance: 1e-2, ..DynamicEm::default() };
+    method.set("season", "12:1").unwrap();
+    let again = |visible: &Dataset| method.fit(visible, &fit.spec)?.model.fill(visible, &times);
+    let (want, _) = check_by_blocks(&data, &times, 1, &options, again).unwrap();
+    assert_eq!(refitted.found(), Some(&want));
+    request.check_observed(&mut learned, &data, &()).unwrap();
+    assert_eq!(learned.check, Some(want));
+    assert_eq!(model_file::read(bytes(&learned).as_slice()).unwrap(), learned);
 }
 
 /// Draws of gaps have the means, deviations and correlations of the joint Gaussian of all cells.
