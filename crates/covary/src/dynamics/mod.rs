@@ -7,6 +7,7 @@
 mod blocks;
 mod choice;
 mod em;
+mod estimated;
 mod model;
 mod moments;
 mod prior;
