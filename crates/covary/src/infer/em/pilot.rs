@@ -70,6 +70,11 @@ impl<'a> PilotStart<'a> {
         Ok(())
     }
 
+    /// The covariance of the columns in the scale of the fit; `None` for very wide tables.
+    pub(crate) fn covariance(&self) -> Option<&Matrix> {
+        self.covariance.as_ref()
+    }
+
     /// The leading eigenvalues that are known, and the mean variance of a column, both in the scale of the fit.
     pub(crate) fn eigenvalues(&self) -> (&[f64], f64) {
         let squares = self.data.observed_variances().iter().zip(&self.frame.inverse);

@@ -190,6 +190,20 @@ impl<'a> Pilots<'a> {
         Ok(Self { sets, baseline: scoring.baseline(), scoring, starts, most, steps, purpose })
     }
 
+    /// One more component than there seem to be in units in which the noise is equal: unequal noise passes for many more.
+    fn most_beside_own_noise(&self, cap: usize) -> Result<usize, Error> {
+        let (start, visible) = (&self.starts[0], &self.sets[0].visible);
+        match start.covariance() {
+            Some(s) if self.most > curve::ALL => {
+                let n = visible.n_rows() as f64;
+                let share = visible.n_observed() as f64 / (n * visible.n_columns() as f64);
+                let above = units::n_above_own_noise(s, (n, share), cap)?;
+                Ok(cap.min((above + 1).max(2)))
+            }
+            _ => Ok(self.most.min(cap)),
+        }
+    }
+
     /// The scores of truncated pilots with `cap` components at most; only of `few`, as many as the cap and halfway between, if
     /// it is given.
     fn curve(
@@ -199,13 +213,17 @@ impl<'a> Pilots<'a> {
         few: Option<usize>,
         progress: &Progress<'_>,
     ) -> Result<HeldOut, Error> {
-        let Self { sets, scoring, starts, .. } = self;
         let (noise, steps) = if own_noise {
             (NoiseFamily::Diagonal, FACTOR_STEPS)
         } else {
             (NoiseFamily::Isotropic, self.steps)
         };
-        let mut h = if few.is_some() { cap } else { self.most.min(cap) };
+        let mut h = match few {
+            Some(_) => cap,
+            None if own_noise => self.most_beside_own_noise(cap)?,
+            None => self.most.min(cap),
+        };
+        let Self { sets, scoring, starts, .. } = self;
         let curve = loop {
             progress.expect(sets.len() * steps + curve::n_scored(h));
             starts.iter_mut().try_for_each(|start| start.know(h))?;
