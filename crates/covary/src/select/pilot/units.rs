@@ -5,8 +5,7 @@
 //! their noise they have as many components as there are.
 
 use super::bracket::n_above_noise;
-use super::complete::leading;
-use crate::linalg::{Eigen, dot, positive_inverse};
+use crate::linalg::{Eigen, dot, leading_or_all as leading, positive_inverse};
 use crate::{Error, Matrix};
 
 /// Rounds at most, and the change that ends them, in standard errors √(2/n) of a noise variance, as shares of it.
