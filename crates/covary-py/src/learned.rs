@@ -1,6 +1,7 @@
 //! `Learned`: a model of any family, with the place of its columns in the table it was fitted to.
 
 use crate::array::{Array1, Array2, Table, array1, array2};
+use crate::dynamic::Dynamic;
 use crate::error::{of, of_file, raise};
 use crate::linear::Model;
 use crate::mixture::Mixture;
@@ -48,6 +49,7 @@ impl Learned {
             Trained::Linear(_) => Py::new(py, (Model::default(), self))?.into_any(),
             Trained::Mixture(_) => Py::new(py, (Mixture, self))?.into_any(),
             Trained::Sources(_) => Py::new(py, (Sources, self))?.into_any(),
+            Trained::Dynamic(_) => Py::new(py, (Dynamic, self))?.into_any(),
         })
     }
 
@@ -65,7 +67,7 @@ impl Learned {
     }
 }
 
-/// What a model file holds: a `Model`, a `Mixture` or `Sources`.
+/// What a model file holds: a `Model`, a `Mixture`, `Sources` or a `Dynamic`.
 #[pyfunction]
 pub(crate) fn open_model(py: Python<'_>, bytes: &[u8]) -> PyResult<Py<PyAny>> {
     Learned::read(bytes)?.into_python(py)
@@ -333,6 +335,10 @@ impl Learned {
         let n_hidden = match checked.outcome {
             CheckOutcome::Found(check) => return described(py, &check),
             CheckOutcome::Interrupted => return Err(of(Error::Interrupted)),
+            CheckOutcome::RowsInTime => {
+                let why = "rows follow each other, and cells hidden one by one would flatter the model";
+                return Err(raise("DataError", why));
+            }
             CheckOutcome::TooFew { n_hidden } => n_hidden,
             CheckOutcome::NoneToHide => 0,
         };

@@ -155,8 +155,7 @@ impl TimeSearch {
         spec: &Spec,
         watch: &(dyn Fn(usize, usize) -> ControlFlow<()> + Sync),
     ) -> Result<TimeChoice, Error> {
-        let timeline = self.estimator.timeline.clone().unwrap_or_else(|| Timeline::regular(data.n_rows()));
-        timeline.check(data.n_rows())?;
+        let timeline = data.times();
         let room = data.n_columns().saturating_sub(1).min(data.n_rows().saturating_sub(1)).max(1);
         let most = self.max_components.unwrap_or(MOST_FACTORS).clamp(1, room);
         let first = self.n_components.unwrap_or(PILOT.min(most));
@@ -326,9 +325,7 @@ impl Trial<'_> {
             if fit.report.termination == Termination::Interrupted {
                 return Err(Error::Interrupted);
             }
-            let timeline =
-                estimator.timeline.clone().unwrap_or_else(|| Timeline::regular(self.data.n_rows()));
-            for (cell, block) in set.predicted(fit.model.fill(&set.visible, &timeline)?) {
+            for (cell, block) in set.predicted(fit.model.fill(&set.visible, &self.data.times())?) {
                 let (t, unit) = (self.data.row(cell.row)[cell.column], variances[cell.column].sqrt());
                 rows.add_cell(offsets[s] + block, (t - cell.mean) / unit, cell.sd / unit);
             }

@@ -6,18 +6,20 @@
 
 mod blocks;
 mod choice;
+mod draws;
 mod em;
 mod estimated;
 mod model;
 mod moments;
 mod prior;
 mod regressors;
+mod roots;
 mod smoother;
-mod timeline;
 
+pub use crate::data::{Sequence, Timeline};
 pub use blocks::check_by_blocks;
 pub use choice::{TimeChoice, TimeSearch, Tried};
 pub use em::{DynamicEm, FirstState};
 pub use model::{DynamicFactor, Factors, Forecast, Start};
 pub use regressors::{Regressors, Season, Trend};
-pub use timeline::{Sequence, Timeline};
+pub use roots::Root;

@@ -15,6 +15,7 @@ mod draws;
 mod dynamics;
 mod dynamics_agreement;
 mod dynamics_choice;
+mod dynamics_learned;
 mod dynamics_sea;
 mod errors;
 mod evidence;
