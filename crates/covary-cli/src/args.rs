@@ -128,6 +128,16 @@ pub(crate) struct Reading {
     #[arg(long, verbatim_doc_comment, value_name = "NAME")]
     pub(crate) array: Option<String>,
 
+    /// Column that says when rows happened: dates 2020-01-31, months 2020-01, quarters 2020Q1, moments
+    /// 2020-01-31T12:00, or numbers such as years. Rows may stand in any order and steps be missing.
+    /// For --model dfm; a model file remembers the column.
+    #[arg(long, verbatim_doc_comment, value_name = "COLUMN")]
+    pub(crate) time: Option<String>,
+
+    /// Column that tells several sequences of rows apart, such as stations; each has its own times.
+    #[arg(long, verbatim_doc_comment, value_name = "COLUMN")]
+    pub(crate) group: Option<String>,
+
     /// The most memory a table may take to be read, such as 500M or 4G; a larger one is refused
     /// before it fills the machine. Three quarters of the machine's memory if not given.
     #[arg(long, verbatim_doc_comment, value_name = "SIZE", value_parser = crate::memory::size)]
@@ -208,6 +218,23 @@ pub(crate) struct Fitting {
     #[arg(long, verbatim_doc_comment, alias = "prior", value_name = "NAME=VALUE", value_parser = named_value)]
     pub(crate) option: Vec<(String, String)>,
 
+    /// Of dfm: steps of a season, such as 12 for months; means change within it by --harmonics waves.
+    #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
+    pub(crate) season: Option<usize>,
+
+    /// Waves within a season, each two numbers for every column, or `means` for a mean of each of its
+    /// steps; 1 if not given.
+    #[arg(long, verbatim_doc_comment, value_name = "N|means", value_parser = harmonics, requires = "season")]
+    pub(crate) harmonics: Option<String>,
+
+    /// Of dfm: every column has a straight line in time.
+    #[arg(long, verbatim_doc_comment)]
+    pub(crate) trend: bool,
+
+    /// Of dfm: how many steps back the factors depend on; 1 if not given.
+    #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
+    pub(crate) order: Option<usize>,
+
     /// Where gibbs keeps its chains, every half minute and when interrupted. If the file is there
     /// the run goes on from it, and ends as if it had never stopped; ask for more draws
     /// (--option draws=2000) and it goes on from its end. Delete it to begin anew.
@@ -233,6 +260,17 @@ pub(crate) struct Fitting {
 }
 
 impl Fitting {
+    /// What was said about time, as options of a method.
+    pub(crate) fn options_of_time(&self) -> Vec<(String, String)> {
+        let waves = self.harmonics.as_deref().unwrap_or("1");
+        let said = [
+            ("season", self.season.map(|period| format!("{period}:{waves}"))),
+            ("trend", self.trend.then(|| "true".to_owned())),
+            ("order", self.order.map(|p| p.to_string())),
+        ];
+        said.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+
     /// Whether nothing was said about the fit.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self { seed: self.seed, ..Self::default() }
@@ -297,6 +335,14 @@ fn components(s: &str) -> Result<Components, String> {
         (_, Ok(n), _) => Ok(Components::Number(n)),
         (_, _, Ok(share)) if share > 0.0 && share < 1.0 => Ok(Components::Share(share)),
         _ => Err("give a whole number, a share of the variance such as 0.9, or `auto`".to_owned()),
+    }
+}
+
+fn harmonics(s: &str) -> Result<String, String> {
+    match (s, s.parse::<usize>()) {
+        ("means", _) => Ok(s.to_owned()),
+        (_, Ok(n)) if n > 0 => Ok(n.to_string()),
+        _ => Err("give a whole number from 1, or `means`".to_owned()),
     }
 }
 

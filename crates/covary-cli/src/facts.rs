@@ -7,7 +7,7 @@ use crate::input::Source;
 use covary::Dataset;
 use covary::data::{Ledger, Oddity, WildCell};
 use covary::filling::{FarCell, FarCellWords, wild_cells};
-use covary::io::{ColumnKind, Table};
+use covary::io::{ColumnKind, Note, Table};
 use covary::learned::Learned;
 use serde_json::{Value, json};
 
@@ -93,6 +93,12 @@ pub(crate) fn far_as_json(source: &Source, cells: &[FarCell]) -> Value {
         json!({ "row": row + 1, "column": name(*column), "value": value, "expected": expected, "sd": sd })
     };
     cells.iter().map(one).collect()
+}
+
+/// Says when rows happened, if that was read.
+pub(crate) fn tell_times(console: Console, source: &Source) {
+    let of_times = |note: &&Note| matches!(note, Note::Times { .. });
+    source.table.notes().iter().filter(of_times).for_each(|note| console.say(&note_words(note)));
 }
 
 /// Says what was assumed of the file, and which option decides otherwise.

@@ -112,6 +112,12 @@ impl Failure {
                 model,
                 format!("holds {what}, and --kind mixture asks for a mixture: covary fit DATA --model mppca"),
             ),
+            Error::NotInTime { what } => Self::work(
+                model,
+                format!(
+                    "holds {what}, whose rows do not follow each other; `covary fit --model dfm --time COLUMN` learns from rows in time"
+                ),
+            ),
             Error::NoSources { .. } => {
                 Self::work(model, "holds no independent components; `covary fit --model ica` finds them")
             }

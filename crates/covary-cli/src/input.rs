@@ -3,8 +3,10 @@
 use crate::args::{Reading, Selecting};
 use crate::failure::Failure;
 use crate::memory;
+use covary::data::TimeAxis;
+use covary::family::{Family, Kind};
 use covary::io::model_file;
-use covary::io::{self, ColumnChoice, Columns, Error, Format, Gaps, Input, ReadOptions, Table};
+use covary::io::{self, ColumnChoice, Columns, Error, Format, Gaps, Input, ReadOptions, Table, TimeColumns};
 use covary::learned::Learned;
 use std::fs::File;
 use std::path::Path;
@@ -39,6 +41,12 @@ pub(crate) enum Select<'a> {
 }
 
 impl Select<'_> {
+    /// The time that a model lives in, if it has one.
+    fn axis(self) -> Option<TimeAxis> {
+        let Self::Model(learned) = self else { return None };
+        learned.dynamic().ok()?.axis.clone()
+    }
+
     fn choice(self) -> ColumnChoice {
         match self {
             Self::By(selecting) => ColumnChoice {
@@ -64,6 +72,17 @@ impl Select<'_> {
 }
 
 impl Reading {
+    /// Refuses a column of times for a model that knows no time.
+    pub(crate) fn check_time(&self, family: Family) -> Result<(), Failure> {
+        match &self.time {
+            Some(_) if family.kind() != Kind::Dynamic => Err(Failure::Call(format!(
+                "--time goes with --model {}, not with {family}; --id sets a column aside",
+                Family::names(|family| family.kind() == Kind::Dynamic)
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// The table at `path`.
     pub(crate) fn read(&self, path: &Path, select: Select<'_>) -> Result<Source, Failure> {
         let name = name_of(path);
@@ -77,8 +96,18 @@ impl Reading {
         } else {
             Input::File(File::open(path).map_err(|e| failed(Error::Read(e)))?)
         };
+        let axis = select.axis();
+        let time = self.time.as_ref().or(axis.as_ref().map(|axis| &axis.name));
+        let sequences = self.group.as_ref().or(axis.as_ref().and_then(|axis| axis.sequences.as_ref()));
+        if let (Some(group), None) = (&self.group, time) {
+            return Err(Failure::Call(format!(
+                "--group {group} goes with --time COLUMN: when rows happened"
+            )));
+        }
+        let mut choice = select.choice();
+        choice.id.extend(time.into_iter().chain(sequences).cloned());
         let options = ReadOptions {
-            choice: select.choice(),
+            choice,
             gaps: self.gaps.clone(),
             delimiter: self.delimiter,
             decimal_comma: self.decimal_comma,
@@ -90,8 +119,13 @@ impl Reading {
             array: self.array.clone(),
             max_memory: Some(self.max_memory.unwrap_or_else(memory::default_limit)),
         };
-        let table = io::read(input, format, &options).map_err(failed)?;
-        Ok(Source { name, format: format.written(), table, gaps: Gaps::new(&self.gaps) })
+        let (mut table, gaps) = (io::read(input, format, &options).map_err(failed)?, Gaps::new(&self.gaps));
+        if let Some(time) = time {
+            let sequences = sequences.map(String::as_str);
+            let columns = TimeColumns { time, sequences, steps: axis.as_ref().map(|axis| axis.steps) };
+            table = table.in_time(&columns, &gaps).map_err(failed)?;
+        }
+        Ok(Source { name, format: format.written(), table, gaps })
     }
 }
 

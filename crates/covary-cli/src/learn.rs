@@ -7,7 +7,7 @@ use crate::failure::{Failure, note_words};
 use crate::input::Source;
 use crate::interrupt;
 use covary::data::{Ledger, MatrixKind};
-use covary::family::{Choice, Family, Grounds, Request, SIGNIFICANT};
+use covary::family::{Choice, Family, Grounds, Kind, Request, SIGNIFICANT};
 use covary::filling::{Candidate, Filling, Gain};
 use covary::infer::{Observer, Step, Termination};
 use covary::learn::Watch;
@@ -105,6 +105,23 @@ impl<'a> Narrator<'a> {
         self.state().choice.take()
     }
 
+    /// Says what is known of time where the model wants to know, or that it might.
+    fn tell_time(&self) {
+        let in_time = self.request.family.kind() == Kind::Dynamic;
+        match (in_time, self.table.timeline(), self.source.table.column_of_dates()) {
+            (true, None, None) => self.console.say(
+                "rows are taken one step after the other, as they stand (--time COLUMN says when they happened)",
+            ),
+            (true, None, Some(column)) => self.console.warn(&format!(
+                "rows are taken one step after the other, as they stand; `{column}` has dates: say --time '{column}' if they are theirs"
+            )),
+            (false, None, Some(column)) => self.console.say(&format!(
+                "`{column}` has dates: if rows follow each other in time, --model dfm --time '{column}' learns from that, too"
+            )),
+            _ => {}
+        }
+    }
+
     fn refused(&self, error: Error) -> Failure {
         let stopped = self.state().failure.take();
         stopped.unwrap_or_else(|| Failure::of_request(&self.source.name, error, &self.request.views))
@@ -114,6 +131,7 @@ impl<'a> Narrator<'a> {
 impl Watch for Narrator<'_> {
     fn mapped(&self, map: &ColumnMap) {
         tell_mapped(self.console, self.source, self.ledger, map);
+        self.tell_time();
         let what = if self.request.filling.is_some_and(|how| how.choose) {
             "choosing a model by hidden cells"
         } else {
@@ -164,6 +182,7 @@ impl Watch for Narrator<'_> {
                 count(calibration.n_hidden, "hidden cell"),
                 if calibration.transplanted { ", hidden as the gaps lie" } else { "" }
             )),
+            None if self.request.family.kind() == Kind::Dynamic => {}
             None if self.request.filling.is_some_and(|how| how.calibrate) => {
                 self.console.say("intervals are not calibrated: too few cells can be hidden");
             }
@@ -222,11 +241,17 @@ impl Fitting {
             standardize: self.standardize,
             max_iterations: self.max_iter,
             tolerance: self.tol,
-            options: self.option.clone(),
+            options: self.options_of_time().into_iter().chain(self.option.clone()).collect(),
             rotation: rotation.rotation().map(|how| (rotation.name(), how)),
             seed: self.seed,
             ..Request::new(family)
         };
+        if family.kind() != Kind::Dynamic && !self.options_of_time().is_empty() {
+            return Err(Failure::Call(format!(
+                "--season, --trend and --order go with --model {}, not with {family}",
+                Family::names(|family| family.kind() == Kind::Dynamic)
+            )));
+        }
         // The number of models may be left to be chosen, and is asked for all the same.
         let asked = Request { n_mixtures: self.mixtures.map(|m| m.0.unwrap_or(1)), ..request.clone() };
         asked.check().map_err(|e| Failure::of_request("", e, &request.views))?;
@@ -465,6 +490,8 @@ fn tell_checked(console: Console, checked: &Checked) {
     match &checked.outcome {
         CheckOutcome::NoneToHide => {}
         CheckOutcome::Interrupted => console.say("not checked: interrupted"),
+        CheckOutcome::RowsInTime => console
+            .say("not checked: rows follow each other, and cells hidden one by one would flatter the model"),
         CheckOutcome::TooFew { n_hidden } => {
             console.say(&format!("not checked: only {} could be hidden", count(*n_hidden, "cell")));
         }

@@ -48,6 +48,7 @@ impl Learned {
             Trained::Linear(_) => Py::new(py, (Model::default(), self))?.into_any(),
             Trained::Mixture(_) => Py::new(py, (Mixture, self))?.into_any(),
             Trained::Sources(_) => Py::new(py, (Sources, self))?.into_any(),
+            Trained::Dynamic(_) => Py::new(py, self)?.into_any(),
         })
     }
 
@@ -361,6 +362,10 @@ impl Learned {
         let n_hidden = match checked.outcome {
             CheckOutcome::Found(check) => return described(py, &check),
             CheckOutcome::Interrupted => return Err(of(Error::Interrupted)),
+            CheckOutcome::RowsInTime => {
+                let why = "rows follow each other, and cells hidden one by one would flatter the model";
+                return Err(raise("DataError", why));
+            }
             CheckOutcome::TooFew { n_hidden } => n_hidden,
             CheckOutcome::NoneToHide => 0,
         };

@@ -50,6 +50,14 @@ pub fn described(learned: &Learned) -> String {
             let noise = if learned.noisy_sources().is_ok() { " behind noise" } else { "" };
             format!("{words}, {}{noise}", several(q, "source"))
         }
+        Trained::Dynamic(fit) => {
+            let order = match fit.model.order() {
+                1 => String::new(),
+                p => format!(" of order {p}"),
+            };
+            let steps = fit.axis.as_ref().map_or_else(String::new, |a| format!(", {}", a.steps.words()));
+            format!("{words}, {}{order}{steps}", several(q, "factor"))
+        }
     }
 }
 

@@ -108,6 +108,29 @@ pub enum Error {
         /// Steps from the first to the last, over all sequences.
         steps: u64,
     },
+    /// Rows that are not whole steps apart.
+    #[error(
+        "times are irregular: rows {} and {} are {} apart, rows {} and {} {}; round them to one step, such as months written 2020-01",
+        first.0, first.1, counted(first.2, unit), second.0, second.1, counted(second.2, unit)
+    )]
+    IrregularTimes {
+        /// Two rows, counted from 1, and how many units they are apart.
+        first: (usize, usize, f64),
+        /// Two others.
+        second: (usize, usize, f64),
+        /// The unit.
+        unit: &'static str,
+    },
+    /// A table whose times are not those of the model.
+    #[error(
+        "the model has times {model}, and the table {table}: give the table times in the steps of the model"
+    )]
+    OtherTimes {
+        /// The steps of the model.
+        model: String,
+        /// Those of the table.
+        table: String,
+    },
     /// No row follows another.
     #[error(
         "{}: nothing can be learned about how rows follow each other; check times and sequences",
@@ -418,6 +441,12 @@ pub enum Error {
         /// What was given.
         what: &'static str,
     },
+    /// Something else where a model of rows in time is needed.
+    #[error("{what}, where a dynamic factor model is needed: its rows follow each other")]
+    NotInTime {
+        /// What was given.
+        what: &'static str,
+    },
     /// Independent components where a density of rows is needed.
     #[error("independent components are not a density of rows{}", if *noisy { "" } else { ", and only noisy ones impute missing values" })]
     NoDensity {
@@ -621,6 +650,12 @@ pub enum Remedy {
     Method(&'static str),
     /// A matrix of this kind in place of a table.
     Matrix(&'static str),
+}
+
+/// A number of units.
+fn counted(n: f64, unit: &str) -> String {
+    let n = (n * 1e6).round() / 1e6;
+    format!("{n} {unit}{}", if n == 1.0 { "" } else { "s" })
 }
 
 /// A part of a request, which each interface calls by its own name: a flag, a keyword, a field.

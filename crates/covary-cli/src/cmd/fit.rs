@@ -35,7 +35,8 @@ Examples:
   covary fit examples/wine_gaps.csv --model bpca -o bayesian.covary
   covary fit examples/wine_gaps.csv --model mppca --mixtures 3 -o groups.covary
   covary fit examples/wine_gaps.csv --model pcca --view x=1:5 --view y=6:13 -o views.covary
-  covary fit examples/wine.csv --model ica --components 4 -o sources.covary"))]
+  covary fit examples/wine.csv --model ica --components 4 -o sources.covary
+  covary fit examples/months.csv --model dfm --time month --season 12 -o months.covary"))]
 pub(crate) struct Fit {
     /// Table to learn from: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard
     /// input.
@@ -104,6 +105,7 @@ impl Fit {
     }
 
     fn fit(&self, console: Console, output: &Output) -> Result<Value, Failure> {
+        self.reading.check_time(self.model)?;
         let request = self.fitting.request(self.model, self.rotation)?;
         let mut selecting = self.fitting.selecting(&self.selecting)?.into_owned();
         if let Some(target) = &self.target {

@@ -70,7 +70,7 @@ pub(crate) struct Impute {
     /// by smooth functions of the rest of the row, or components where columns are very many. Or a
     /// family, as listed at the end (`covary fit --help` has a sentence on each); with options of a
     /// fit, such as --components, the default is ppca. Or a model file: its parameters fill the
-    /// gaps and nothing is fitted.
+    /// gaps and nothing is fitted. With --time, the default is dfm.
     #[arg(long, verbatim_doc_comment, value_name = "auto|NAME|MODEL")]
     model: Option<String>,
 
@@ -182,7 +182,12 @@ impl Impute {
 
     /// What was asked for: options of a fit are those of components, unless a model is named.
     fn model(&self) -> &str {
-        let default = if self.fitting.is_default() { AUTO } else { Family::Ppca.name() };
+        let in_time = self.reading.time.is_some() || !self.fitting.options_of_time().is_empty();
+        let default = match (in_time, self.fitting.is_default()) {
+            (true, _) => Family::Dfm.name(),
+            (false, true) => AUTO,
+            (false, false) => Family::Ppca.name(),
+        };
         self.model.as_deref().unwrap_or(default)
     }
 
@@ -194,6 +199,7 @@ impl Impute {
                     .to_owned(),
             ));
         }
+        self.reading.check_time(family)?;
         let filling =
             ForFilling { choose, calibrate: !self.no_calibrate, limits: self.bounds == Bounds::Auto };
         let request = Request { filling: Some(filling), ..self.fitting.request(family, RotationName::None)? };
@@ -343,12 +349,12 @@ impl Impute {
             cells.write(|out| sheet.write(cells_format, out))?;
         }
         if !outputs.draws.is_empty() {
-            learned.density(*rows).map_err(|_| {
-                Failure::Call(
+            let draws = learned.gap_draws(*rows, &data).map_err(|e| match e {
+                Error::NoDensity { .. } => Failure::Call(
                     "--draws needs a density of rows, which independent components are not; leave it out, or give --model ppca or fa".to_owned(),
-                )
+                ),
+                e => failed(e),
             })?;
-            let draws = learned.gap_draws(*rows, &data).map_err(failed)?;
             for (k, output) in outputs.draws.iter().enumerate() {
                 let drawn = draws.draw(k, self.fitting.seed).map_err(failed)?;
                 let values = column_map.values(&drawn, wide).map_err(failed)?;

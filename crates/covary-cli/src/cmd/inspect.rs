@@ -5,9 +5,10 @@ use crate::failure::Failure;
 use crate::input;
 use crate::learn::check_words;
 use clap::Args;
+use covary::dynamics::{Regressors, Season};
 use covary::family::Family;
 use covary::ica;
-use covary::learned::{Learned, LinearFit, MixtureFit, ParameterUncertainty, Trained};
+use covary::learned::{DynamicFit, Learned, LinearFit, MixtureFit, ParameterUncertainty, Trained};
 use covary::select::Score;
 use covary::{LinearGaussian, Matrix};
 use covary_report::words::{described, ending, fit_statistics, objective};
@@ -115,6 +116,7 @@ fn own(learned: &Learned) -> String {
         .concat(),
         Trained::Mixture(fit) => models(learned, fit),
         Trained::Sources(fit) => sources(learned, fit),
+        Trained::Dynamic(fit) => dynamics(learned, fit),
     }
 }
 
@@ -353,6 +355,99 @@ fn sources(learned: &Learned, fit: &ica::Fit) -> String {
     }
     out.say(&aligned(&rows, &[0]));
     out.0
+}
+
+/// How factors follow each other, what is known beforehand, and what columns are made of.
+fn dynamics(learned: &Learned, fit: &DynamicFit) -> String {
+    let mut out = Lines::default();
+    let (model, training) = (&fit.model, &learned.training);
+    let steps = fit.axis.as_ref().map_or_else(
+        || format!("times {} to {}, counted in rows", fit.span.0, fit.span.1),
+        |axis| {
+            let (first, last) = (axis.text(fit.span.0), axis.text(fit.span.1));
+            format!("`{}`: {}, {first} to {last}", axis.name, axis.steps.words())
+        },
+    );
+    out.say(&format!("\n{steps}"));
+    let stays = if model.spectral_radius() < 1.0 {
+        "factors return to their mean"
+    } else {
+        "factors grow without bound"
+    };
+    out.say(&format!("spectral radius of the transition {:.4}: {stays}", model.spectral_radius()));
+    for (lag, header) in (0..model.order()).map(|lag| (lag, lag + 1)) {
+        let k = model.n_components();
+        let own = Matrix::from_fn(k, k, |i, j| model.transition()[(i, lag * k + j)]);
+        let of = if model.order() == 1 { String::new() } else { format!(", {header} back") };
+        out.say(&format!("\ntransition of the factors (rows) from those a step before (columns){of}"));
+        out.say(&square(&own));
+    }
+    if let Ok(roots) = model.roots() {
+        out.say(
+            "\nroots of the transition: what is left after a step, and how long half of it lasts, in steps",
+        );
+        let mut rows = vec![["root", "modulus", "half-life", "period"].map(str::to_owned).to_vec()];
+        for (i, root) in roots.iter().enumerate() {
+            let period = root.period.map_or("–".to_owned(), |p| format!("{p:.1}"));
+            let half = root.half_life();
+            let half = if half.is_finite() { format!("{half:.1}") } else { "never".to_owned() };
+            rows.push(vec![(i + 1).to_string(), format!("{:.4}", root.modulus), half, period]);
+        }
+        out.say(&aligned(&rows, &[]));
+    }
+    let regressors = model.regressors();
+    let season = match regressors.season {
+        Season::None => String::new(),
+        Season::Harmonics { period, n } => format!(", {} of a season of {period} steps", count(n, "wave")),
+        Season::Indicators { period } => format!(", a mean for each of {period} steps of a season"),
+    };
+    let trend = if regressors.trend.is_some() { ", a trend" } else { "" };
+    out.say(&format!("\nmean and sd of each column, loadings in its standard deviations, and the share of its variance that is noise{season}{trend}"));
+    let names = season_names(regressors);
+    let mut header = ["column", "mean", "sd"].map(str::to_owned).to_vec();
+    header.extend((1..=model.n_components()).map(|k| k.to_string()));
+    header.push("noise".to_owned());
+    header.extend(names.iter().map(|(name, _)| name.clone()));
+    let mut rows = vec![header];
+    for (j, name) in learned.columns.iter().enumerate() {
+        let sd = training.column_sds[j];
+        let mut row = vec![name.clone(), digits(training.column_means[j]), digits(sd)];
+        row.extend(model.loadings().row(j).iter().map(|w| format!("{:.2}", w / sd)));
+        row.push(format!("{:.2}", model.noise().variance(j) / (sd * sd)));
+        row.extend(
+            names.iter().map(|&(_, at)| format!("{:.2}", amplitude(model.coefficients().row(j), at) / sd)),
+        );
+        rows.push(row);
+    }
+    out.say(&aligned(&rows, &[0]));
+    out.0
+}
+
+/// What regressors beyond a level are called, and which of them belong together.
+fn season_names(regressors: &Regressors) -> Vec<(String, Regressor)> {
+    let mut names = Vec::new();
+    if let Season::Harmonics { n, .. } = regressors.season {
+        names.extend((1..=n).map(|k| (format!("wave {k}"), Regressor::Wave(2 * k - 1))));
+    }
+    if regressors.trend.is_some() {
+        names.push(("trend".to_owned(), Regressor::Line(regressors.len() - 1)));
+    }
+    names
+}
+
+/// A cosine and a sine, or a number by itself.
+#[derive(Clone, Copy)]
+enum Regressor {
+    Wave(usize),
+    Line(usize),
+}
+
+/// How far a wave goes up, or how steep a line is.
+fn amplitude(coefficients: &[f64], at: Regressor) -> f64 {
+    match at {
+        Regressor::Wave(first) => coefficients[first].hypot(coefficients[first + 1]),
+        Regressor::Line(place) => coefficients[place],
+    }
 }
 
 fn tails(kurtosis: f64) -> &'static str {

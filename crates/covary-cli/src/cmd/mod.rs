@@ -2,6 +2,7 @@
 
 pub(crate) mod completions;
 pub(crate) mod fit;
+pub(crate) mod forecast;
 pub(crate) mod impute;
 pub(crate) mod inspect;
 pub(crate) mod man;
@@ -139,7 +140,8 @@ impl Asked {
             Error::NotOneModel { .. }
             | Error::NoDensity { .. }
             | Error::NotAMixture { .. }
-            | Error::NoSources { .. } => Failure::of_model(&self.model, error),
+            | Error::NoSources { .. }
+            | Error::NotInTime { .. } => Failure::of_model(&self.model, error),
             other => Failure::of_table(&self.source.name, other),
         }
     }
@@ -205,6 +207,7 @@ impl Question {
             };
             let asked = Asked { bare: self.bare, ..asked };
             asked.warn_of_constants(console);
+            facts::tell_times(console, &asked.source);
             let mut written = |sheet: &Sheet<'_>| {
                 if let Some(name) = sheet.repeated_name() {
                     return Err(Failure::work(

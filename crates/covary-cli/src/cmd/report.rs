@@ -76,6 +76,7 @@ impl Report {
                 Family::names(|family| family.kind() == Kind::Linear && !family.has_views())
             )));
         }
+        self.reading.check_time(self.model)?;
         let request = self.fitting.request(self.model, self.rotation)?;
         self.running.run(|console| {
             let target = Output::open(output)?;

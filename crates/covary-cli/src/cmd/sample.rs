@@ -9,7 +9,7 @@ use crate::interrupt;
 use crate::output::check_places;
 use clap::Args;
 use covary::io::{Cells, Error, Format, Sheet};
-use covary::learned::{Learned, Rows};
+use covary::learned::Learned;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde_json::json;
@@ -54,9 +54,15 @@ impl Sample {
             let format = self.target.format(Format::CSV)?;
             let output = self.target.open(format, self.running.json)?;
             let learned = input::model(&self.model)?;
-            learned.density(Rows::New).map_err(|e| Failure::of_model(&input::name_of(&self.model), e))?;
-            let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-            let at_once = (CELLS / learned.columns.len()).clamp(1, ROWS);
+            let generator = || ChaCha8Rng::seed_from_u64(self.seed);
+            // What has no rows refuses one as it would refuse many.
+            learned
+                .sample(1, &mut generator())
+                .map_err(|e| Failure::of_model(&input::name_of(&self.model), e))?;
+            let mut rng = generator();
+            // Rows that follow each other are one sequence.
+            let whole = learned.dynamic().is_ok();
+            let at_once = if whole { self.rows } else { (CELLS / learned.columns.len()).clamp(1, ROWS) };
             let progress = console.share("drawing rows");
             let mut done = 0;
             // Rows are drawn one after the other, so that it does not matter where a part ends.
@@ -82,6 +88,12 @@ impl Sample {
 fn part(learned: &Learned, n_rows: usize, rng: &mut ChaCha8Rng) -> Result<Sheet<'static>, Error> {
     let (rows, labels) = learned.sample(n_rows, rng)?;
     let mut sheet = Sheet::default();
+    if let Ok(fit) = learned.dynamic()
+        && let Some(axis) = &fit.axis
+    {
+        let times = (0..n_rows as i64).map(|t| axis.text(fit.span.0 + t)).collect();
+        sheet.push(axis.name.clone(), Cells::Text(times));
+    }
     for (j, name) in learned.columns.iter().enumerate() {
         sheet.push(name.clone(), Cells::Numbers(rows.column(j)));
     }

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use clap::Args;
 use covary::Error;
 use covary::io::Cells;
+use covary::learned::Surprise;
 use covary::model::Outlyingness;
 use serde_json::{Value, json};
 
@@ -27,6 +28,10 @@ use serde_json::{Value, json};
 ///   model                     the model that the row most likely belongs to; `predicted`, its
 ///                             class, where classes were learned
 ///   probability_…             how probable each of them is
+/// A dynamic factor model asks how far each row is from what the rows before it let expect:
+///   log_likelihood            log-density given the rows before
+///   mahalanobis               squared distance from what they predict
+///   tail_probability          how probable a distance at least as large is: small for a surprise
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\
@@ -97,6 +102,11 @@ impl Score {
                 sheet.push("mahalanobis", column(|row| row.mahalanobis));
                 sheet.push("t_squared", column(|row| row.t_squared));
                 sheet.push("squared_prediction_error", column(|row| row.squared_prediction_error));
+            }
+            if let Some(rows) = &found.surprises {
+                let column = |of: fn(&Surprise) -> f64| Cells::Numbers(rows.iter().map(of).collect());
+                sheet.push("mahalanobis", column(|row| row.mahalanobis));
+                sheet.push("tail_probability", column(Surprise::tail_probability));
             }
             write(&sheet)?;
 

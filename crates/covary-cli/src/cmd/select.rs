@@ -107,6 +107,7 @@ impl Select {
         if !mixture && self.model != Family::Ppca {
             return call("select compares models of ppca, mppca, mfa and gmm; give one of these");
         }
+        self.reading.check_time(self.model)?;
         if !mixture && self.max_mixtures.is_some() {
             return call("--max-mixtures goes with --model mppca, mfa or gmm");
         }

@@ -1,11 +1,11 @@
 //! `covary transform`: where the rows stand along the components.
 
-use super::{About, Asked, Question, asked_json, push_membership};
+use super::{About, Asked, Question, WriteSheet, asked_json, push_membership};
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use covary::family::Family;
 use covary::io::{Cells, Sheet};
-use covary::learned::{Learned, Trained};
+use covary::learned::{DynamicFit, Knowing, Learned, Trained};
 use covary::{Coordinates, Dataset, Error, Matrix};
 use serde_json::Value;
 
@@ -16,6 +16,7 @@ use serde_json::Value;
 /// Of canonical correlation: what the views share, placed by the cells of both.
 /// Of a mixture: the model that each row most likely belongs to, how probable each is, and the
 /// scores under each, 1_component_1, … Of independent components: source_1, source_2, …
+/// Of a dynamic factor model: the factors at the time of each row, given all rows.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\
@@ -41,6 +42,11 @@ pub(crate) struct Transform {
     /// mean: rows that are less certain scatter more. Posterior scores, of one model.
     #[arg(long, verbatim_doc_comment)]
     draw: bool,
+
+    /// Of a dynamic factor model: factors given the rows up to each, as they were known at the time;
+    /// given all rows, before and after, if not asked for.
+    #[arg(long, verbatim_doc_comment)]
+    filtered: bool,
 
     /// Seed of --draw.
     #[arg(long, verbatim_doc_comment, default_value_t = 0, requires = "draw")]
@@ -78,6 +84,12 @@ impl Transform {
             }
             let coordinates = self.coordinates.and_then(CoordinatesName::coordinates);
             self.check(learned, coordinates)?;
+            if let Ok(fit) = learned.dynamic() {
+                return self.factors(asked, &data, fit, write);
+            }
+            if self.filtered {
+                return Err(Failure::Call("--filtered goes with a dynamic factor model".to_owned()));
+            }
             let scores = if self.draw {
                 learned.draw_scores(&data, self.seed).map_err(|e| match e {
                     Error::Unsupported { .. } => Failure::Call(
@@ -114,6 +126,25 @@ impl Transform {
         })
     }
 
+    /// Factors in time.
+    fn factors(
+        &self,
+        asked: &Asked,
+        data: &Dataset,
+        fit: &DynamicFit,
+        write: &mut WriteSheet<'_>,
+    ) -> Result<Value, Failure> {
+        let knowing = if self.filtered { Knowing::RowsSoFar } else { Knowing::AllRows };
+        let factors = fit.factors(data, knowing).map_err(|e| asked.refused(e))?;
+        let mut sheet = asked.aside();
+        sheet.push_matrix(asked.learned.score_names(), &factors.means);
+        if self.covariance {
+            push_triangles(&mut sheet, &factors.covariances, factors.means.n_columns());
+        }
+        write(&sheet)?;
+        Ok(Value::Object(asked_json(asked, data)))
+    }
+
     /// Refuses what the model does not have, by its flags.
     fn check(&self, learned: &Learned, coordinates: Option<Coordinates>) -> Result<(), Failure> {
         let call = |why: &str| Err(Failure::Call(why.to_owned()));
@@ -138,7 +169,13 @@ impl Transform {
                 }
                 Ok(())
             }
-            Trained::Sources(_) | Trained::Mixture(_) => Ok(()),
+            Trained::Dynamic(_) if self.draw => {
+                call("--draw goes with one model whose rows do not follow each other")
+            }
+            Trained::Dynamic(_) if !matches!(coordinates, None | Some(Coordinates::Posterior)) => {
+                call("a dynamic factor model has posterior scores; leave out --coordinates")
+            }
+            Trained::Sources(_) | Trained::Mixture(_) | Trained::Dynamic(_) => Ok(()),
         }
     }
 }

@@ -1,3 +1,4 @@
+use super::Timeline;
 use super::pattern::{Pattern, Patterns};
 use crate::linalg::Cell;
 use crate::linalg::rows::{ColumnSums, add_column_sums};
@@ -23,6 +24,7 @@ pub struct Dataset {
     values: Values,
     column_names: Vec<String>,
     row_labels: Option<Vec<String>>,
+    timeline: Option<Timeline>,
     patterns: Patterns,
     observed: Vec<usize>,
     columns: OnceLock<Columns>,
@@ -186,7 +188,15 @@ impl Dataset {
                 observed[j as usize] -= pattern.rows.len();
             }
         }
-        Ok(Self { values, column_names, row_labels: None, patterns, observed, columns: OnceLock::new() })
+        Ok(Self {
+            values,
+            column_names,
+            row_labels: None,
+            timeline: None,
+            patterns,
+            observed,
+            columns: OnceLock::new(),
+        })
     }
 
     /// Adds a label to every row.
@@ -197,6 +207,41 @@ impl Dataset {
         check_length("row labels", self.n_rows(), labels.len())?;
         self.row_labels = Some(labels);
         Ok(self)
+    }
+
+    /// Says when its rows happened. A table without times has its rows one step apart, in the order they stand.
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] unless there is one time per row.
+    pub fn in_time(mut self, timeline: Timeline) -> Result<Self, Error> {
+        timeline.check(self.n_rows())?;
+        self.timeline = Some(timeline);
+        Ok(self)
+    }
+
+    /// When its rows happened, if that was said.
+    pub fn timeline(&self) -> Option<&Timeline> {
+        self.timeline.as_ref()
+    }
+
+    /// When its rows happened: one step after the other unless something else was said.
+    pub fn times(&self) -> Cow<'_, Timeline> {
+        match &self.timeline {
+            Some(timeline) => Cow::Borrowed(timeline),
+            None => Cow::Owned(Timeline::regular(self.n_rows())),
+        }
+    }
+
+    /// Other cells of the same rows: columns of these names, times kept, labels left behind.
+    ///
+    /// # Errors
+    /// As [`with_names`](Self::with_names), and [`Error::WrongLength`] for another number of rows.
+    pub(crate) fn with_cells(&self, values: Matrix, column_names: Vec<String>) -> Result<Self, Error> {
+        let other = Self::with_names(values, column_names)?;
+        match &self.timeline {
+            Some(timeline) => other.in_time(timeline.clone()),
+            None => Ok(other),
+        }
     }
 
     /// Number of rows.
@@ -344,7 +389,8 @@ impl Dataset {
             values.extend_from_slice(self.row(i));
         }
         let values = Matrix::from_vec(rows.len(), self.n_columns(), values)?;
-        Self::with_names(values, self.column_names.clone())
+        let timeline = self.timeline.as_ref().and_then(|timeline| timeline.some_rows(rows));
+        Ok(Self { timeline, ..Self::with_names(values, self.column_names.clone())? })
     }
 
     /// Some columns of the table, in the order given; labels stay behind.
@@ -356,7 +402,7 @@ impl Dataset {
     /// If there is no such column.
     pub fn of_columns(&self, columns: &[usize]) -> Result<Self, Error> {
         let values = Matrix::from_fn(self.n_rows(), columns.len(), |i, k| self.row(i)[columns[k]]);
-        Self::with_names(values, columns.iter().map(|&j| self.column_names[j].clone()).collect())
+        self.with_cells(values, columns.iter().map(|&j| self.column_names[j].clone()).collect())
     }
 
     /// The table with these cells missing.
@@ -366,7 +412,7 @@ impl Dataset {
     pub fn without_cells(&self, cells: impl IntoIterator<Item = (usize, usize)>) -> Result<Self, Error> {
         let mut values = self.values().clone();
         cells.into_iter().for_each(|at| values[at] = f64::NAN);
-        Self::with_names(values, self.column_names().to_vec())
+        self.with_cells(values, self.column_names().to_vec())
     }
 
     /// At most `most` rows, ascending and evenly spread: one out of each of `most` equal runs of rows,
@@ -386,6 +432,11 @@ impl Dataset {
         let start = |k: usize| k * n / m;
         let place = |k: usize| (k as f64 * GOLDEN).fract() * (start(k + 1) - start(k)) as f64;
         (0..m).map(|k| start(k) + place(k) as usize).collect()
+    }
+
+    /// The share of cells that are observed.
+    pub(crate) fn observed_share(&self) -> f64 {
+        self.n_observed() as f64 / (self.n_rows() * self.n_columns()) as f64
     }
 
     /// Mean of each column over its observed cells; NaN for an empty column.

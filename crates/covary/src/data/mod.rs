@@ -1,6 +1,6 @@
 //! Input tables: [`Dataset`] (checked once, gaps as NaN, rows grouped by [`Pattern`]),
 //! [`Ledger`] (its missing values and possible problems), [`CentralMoments`] (mergeable mean and
-//! scatter), [`Sparse`] (mostly zeros), and [`simulate`].
+//! scatter), [`Sparse`] (mostly zeros), [`Timeline`] (when rows happened, where that matters), and [`simulate`].
 
 mod dataset;
 mod ledger;
@@ -9,6 +9,8 @@ mod pairwise;
 mod pattern;
 pub mod simulate;
 mod sparse;
+mod time_axis;
+mod timeline;
 
 pub use dataset::Dataset;
 pub(crate) use dataset::{Cells, in_its_precision};
@@ -20,3 +22,5 @@ pub use moments::{CentralMoments, MatrixKind};
 pub use pattern::Pattern;
 pub use simulate::Shape;
 pub use sparse::Sparse;
+pub use time_axis::{Moment, Steps, TimeAxis};
+pub use timeline::{Sequence, Timeline};

@@ -84,7 +84,7 @@ pub fn hide(data: &Dataset, share: f64, seed: u64) -> Dataset {
             }
         }
     }
-    Dataset::with_names(values, data.column_names().to_vec()).expect("a valid table with more gaps")
+    data.with_cells(values, data.column_names().to_vec()).expect("a valid table with more gaps")
 }
 
 fn from_noise(

@@ -3,17 +3,20 @@
 use super::model::{DynamicFactor, spectral_radius, stationary};
 use super::moments::{Maximize, Moments, regressed, unexplained};
 use super::{Regressors, Season, Start, Timeline, Trend, model};
+use crate::infer::options::{self, Setting, options, words};
 use crate::infer::{
-    Aitken, Em, Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning, extrapolated,
-    solve_spd,
+    Aitken, Em, Fit, FitReport, MethodRecord, Objective, ObjectiveKind, Observer, Step, Termination, Warning,
+    extrapolated, solve_spd,
 };
 use crate::linalg::{Cholesky, dot};
 use crate::spec::NoiseFamily;
 use crate::{Coordinates, Dataset, Error, Estimator, Matrix, Noise, Spec};
+use std::collections::BTreeMap;
 
 /// EM over a filter and a smoother, exact with any pattern of gaps.
 ///
-/// The [`Spec`] says how many factors, which noise, and whether columns are standardized; what is about time is here.
+/// The [`Spec`] says how many factors, which noise, and whether columns are standardized, the table when its rows happened
+/// ([`Dataset::in_time`]); the rest that is about time is here.
 ///
 /// ```
 /// use covary::dynamics::{DynamicEm, Timeline};
@@ -27,8 +30,6 @@ use crate::{Coordinates, Dataset, Error, Estimator, Matrix, Noise, Spec};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct DynamicEm {
-    /// When rows happened; one after the other unless it is said.
-    pub timeline: Option<Timeline>,
     /// How many steps back the factors depend on.
     pub order: usize,
     /// How means change within a period.
@@ -64,7 +65,6 @@ pub enum FirstState {
 impl Default for DynamicEm {
     fn default() -> Self {
         Self {
-            timeline: None,
             order: 1,
             season: Season::None,
             trend: false,
@@ -75,6 +75,47 @@ impl Default for DynamicEm {
             accelerate: true,
             init: None,
         }
+    }
+}
+
+options!(DynamicEm { order, season, trend, ridge, first_state, max_iterations, tolerance, accelerate, init });
+words!(FirstState { Stationary = "stationary", Estimated = "estimated" }, "stationary or estimated");
+
+impl Setting for Option<Box<DynamicFactor>> {
+    fn text(&self) -> String {
+        if self.is_none() { "without-memory" } else { "given" }.to_owned()
+    }
+
+    fn set(&mut self, text: &str) -> Result<(), &'static str> {
+        match text {
+            "without-memory" => *self = None,
+            _ => return Err("without-memory; given parameters cannot be named"),
+        }
+        Ok(())
+    }
+}
+
+impl DynamicEm {
+    /// Its name, as users type it.
+    pub const NAME: &'static str = "kalman-em";
+
+    /// Every option by name, its value as text.
+    pub fn options(&self) -> BTreeMap<&'static str, String> {
+        options::texts(&mut self.clone())
+    }
+
+    /// Sets the option called `name`.
+    ///
+    /// # Errors
+    /// As [`Method::set`](crate::Method::set).
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        options::set(self, Self::NAME, name, value)
+    }
+}
+
+impl From<&DynamicEm> for MethodRecord {
+    fn from(method: &DynamicEm) -> Self {
+        Self::new(DynamicEm::NAME, method.options())
     }
 }
 
@@ -101,8 +142,7 @@ impl Estimator for DynamicEm {
             });
         }
         let constant = spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
-        let timeline = self.timeline.clone().unwrap_or_else(|| Timeline::regular(data.n_rows()));
-        timeline.check(data.n_rows())?;
+        let timeline = data.times();
         self.check(&timeline, spec)?;
 
         let units = Units::of(data, spec);

@@ -4,14 +4,16 @@
 //! happened, [`Regressors`] what is known of every time beforehand, a [`DynamicFactor`] is the fitted model, and
 //! [`DynamicEm`] fits it, exactly with any pattern of gaps, by a filter and a smoother of the factors' size.
 
+mod draws;
 mod em;
 mod model;
 mod moments;
 mod regressors;
+mod roots;
 mod smoother;
-mod timeline;
 
+pub use crate::data::{Sequence, Timeline};
 pub use em::{DynamicEm, FirstState};
 pub use model::{DynamicFactor, Factors, Forecast, Start};
 pub use regressors::{Regressors, Season, Trend};
-pub use timeline::{Sequence, Timeline};
+pub use roots::Root;

@@ -181,11 +181,30 @@ impl DynamicFactor {
     /// # Errors
     /// [`Error::ColumnCount`], [`Error::WrongLength`] if table, timeline and model do not belong together.
     pub fn log_density(&self, table: &Dataset, timeline: &Timeline) -> Result<Vec<f64>, Error> {
+        self.of_rows(table, timeline, |pass| &pass.log_density)
+    }
+
+    /// The squared Mahalanobis distance of the observed cells of each row from what was expected given all that was observed
+    /// before it in its sequence; 0 for a row without any. Under the model χ² with as many degrees of freedom as cells.
+    ///
+    /// # Errors
+    /// As [`log_density`](Self::log_density).
+    pub fn surprises(&self, table: &Dataset, timeline: &Timeline) -> Result<Vec<f64>, Error> {
+        self.of_rows(table, timeline, |pass| &pass.squared)
+    }
+
+    /// A number of each step, by rows.
+    fn of_rows(
+        &self,
+        table: &Dataset,
+        timeline: &Timeline,
+        number: impl for<'a> Fn(&'a Pass<'_>) -> &'a [f64],
+    ) -> Result<Vec<f64>, Error> {
         let mut out = vec![0.0; table.n_rows()];
         self.passes(table, timeline, |sequence, pass| {
-            for (row, density) in sequence.rows().iter().zip(&pass.log_density) {
+            for (row, number) in sequence.rows().iter().zip(number(pass)) {
                 if let Some(row) = row {
-                    out[*row] = *density;
+                    out[*row] = *number;
                 }
             }
         })?;
@@ -268,14 +287,6 @@ impl DynamicFactor {
             out.push(Forecast { times, cells });
         })?;
         Ok(out)
-    }
-
-    /// This model as something that fills tables with these times.
-    ///
-    /// # Errors
-    /// None of its own: tables of other rows or columns are refused when they come.
-    pub fn over<'a>(&'a self, timeline: &'a Timeline) -> impl Fill + 'a {
-        Timed { model: self, timeline }
     }
 
     /// Cells of a row at a time at which the state has this mean and covariance.
@@ -416,15 +427,10 @@ impl Factors {
     }
 }
 
-/// A model and the times of the rows it is asked about.
-struct Timed<'a> {
-    model: &'a DynamicFactor,
-    timeline: &'a Timeline,
-}
-
-impl Fill for Timed<'_> {
+impl Fill for DynamicFactor {
+    /// Of a table [in time](Dataset::in_time).
     fn cells(&self, table: &Dataset) -> Result<Vec<FilledCell>, Error> {
-        self.model.fill(table, self.timeline)
+        self.fill(table, &table.times())
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is known of every step beforehand: a constant, the season, a trend [M 1.10.6].
 
+use crate::infer::options::Setting;
 use std::f64::consts::TAU;
 
 /// The known part `b_t` of each step, on which every column is regressed beside the factors.
@@ -36,6 +37,33 @@ pub enum Season {
         /// Steps of a period.
         period: usize,
     },
+}
+
+impl Setting for Season {
+    /// `none`, `12:1` for a wave of period 12 (`12:2` for two, the second of period 6), `12:means` for a mean at each of its
+    /// steps.
+    fn text(&self) -> String {
+        match self {
+            Self::None => "none".to_owned(),
+            Self::Harmonics { period, n } => format!("{period:?}:{n}"),
+            Self::Indicators { period } => format!("{period}:means"),
+        }
+    }
+
+    fn set(&mut self, text: &str) -> Result<(), &'static str> {
+        const EXPECTED: &str =
+            "none, or the steps of a period with the number of its waves such as 12:2, or 12:means";
+        let (period, waves) = text.trim().split_once(':').unwrap_or((text.trim(), "1"));
+        *self = match (period, waves) {
+            ("none", "1") => Self::None,
+            (period, "means") => Self::Indicators { period: period.parse().map_err(|_| EXPECTED)? },
+            (period, n) => Self::Harmonics {
+                period: period.parse().map_err(|_| EXPECTED)?,
+                n: n.parse().map_err(|_| EXPECTED)?,
+            },
+        };
+        Ok(())
+    }
 }
 
 /// A straight line through `center`, which rises by 1 in `unit` steps.

@@ -9,6 +9,8 @@ use super::Sequence;
 use super::model::{DynamicFactor, bordered, companion};
 use crate::linalg::{Cholesky, dot, eigen};
 use crate::{Dataset, Error, Matrix};
+use rand::Rng;
+use rand_distr::{Distribution, StandardNormal};
 use std::f64::consts::TAU;
 
 /// The model as a first-order one of states.
@@ -60,6 +62,8 @@ pub(super) struct Pass<'a> {
     pub(super) filtered: Matrix,
     /// Of the observed cells of each step given those before.
     pub(super) log_density: Vec<f64>,
+    /// Their squared Mahalanobis distance from what those before let expect.
+    pub(super) squared: Vec<f64>,
 }
 
 /// States given all rows of a sequence.
@@ -114,6 +118,7 @@ impl<'a> StateSpace<'a> {
             predicted: Matrix::zeros(steps, states),
             filtered: Matrix::zeros(steps, states),
             log_density: Vec::with_capacity(steps),
+            squared: Vec::with_capacity(steps),
         };
         let mut mean = self.model.start().mean.clone();
         for (t, row) in sequence.rows().iter().enumerate() {
@@ -121,17 +126,30 @@ impl<'a> StateSpace<'a> {
                 row.map(|row| observed.of_row[row]).filter(|&p| !observed.patterns[p].columns.is_empty());
             pass.step(seen, observed);
             pass.predicted.row_mut(t).copy_from_slice(&mean);
-            let density = match (row, seen) {
+            let (density, squared) = match (row, seen) {
                 (Some(row), Some(p)) => {
                     pass.update(&observed.patterns[p], table.row(*row), sequence.time(t), &mut mean)
                 }
-                _ => 0.0,
+                _ => (0.0, 0.0),
             };
             pass.log_density.push(density);
+            pass.squared.push(squared);
             pass.filtered.row_mut(t).copy_from_slice(&mean);
             mean = self.transition.rows().map(|row| dot(row, &mean)).collect();
         }
         pass
+    }
+
+    /// A draw of the first state.
+    pub(super) fn first_state(&self, rng: &mut dyn Rng) -> Vec<f64> {
+        let own = self.model.start().mean.iter().zip(drawn(&self.start, rng));
+        own.map(|(mean, error)| mean + error).collect()
+    }
+
+    /// A draw of the state after another.
+    pub(super) fn next_state(&self, state: &[f64], rng: &mut dyn Rng) -> Vec<f64> {
+        let moved = self.transition.rows().map(|row| dot(row, state));
+        moved.zip(drawn(&self.innovation, rng)).map(|(mean, error)| mean + error).collect()
     }
 
     /// One step further without a row.
@@ -205,8 +223,9 @@ impl Pass<'_> {
         self.gains.push(Gain { seen, predicted, filtered, next, back, left });
     }
 
-    /// Takes in a row: moves the mean, and returns the log-density of its observed cells.
-    fn update(&self, seen: &Seen, row: &[f64], time: i64, mean: &mut [f64]) -> f64 {
+    /// Takes in a row: moves the mean, and returns the log-density of its observed cells and their squared distance from
+    /// what was expected.
+    fn update(&self, seen: &Seen, row: &[f64], time: i64, mean: &mut [f64]) -> (f64, f64) {
         let (model, psi) = (self.space.model, &self.space.psi);
         let gain = &self.gains[*self.gain.last().expect("a step was made")];
         let (_, chol) = gain.seen.as_ref().expect("something was observed");
@@ -232,7 +251,8 @@ impl Pass<'_> {
             .zip(&residuals)
             .map(|(&j, r)| (r - dot(model.loadings().row(j), &moved[..k])).powi(2) / psi[j])
             .sum();
-        -0.5 * (seen.ln_noise + chol.ln_det() + left + dot(&s, &s))
+        let squared = left + dot(&s, &s);
+        (-0.5 * (seen.ln_noise + chol.ln_det() + squared), squared)
     }
 
     /// Covariance of the state after a row was seen.
@@ -291,6 +311,12 @@ impl Smoothed {
         let n = self.means.n_columns();
         Matrix::from_fn(n, n, |i, j| self.with_next[(t * n + i) * n + j])
     }
+}
+
+/// A draw with the covariance of this root.
+fn drawn(root: &Matrix, rng: &mut dyn Rng) -> Vec<f64> {
+    let e: Vec<f64> = (0..root.n_columns()).map(|_| StandardNormal.sample(rng)).collect();
+    root.rows().map(|row| dot(row, &e)).collect()
 }
 
 /// A square root of a covariance, which may be singular.

@@ -1,11 +1,12 @@
 //! A method of any family.
 
+use crate::dynamics::DynamicEm;
 use crate::ica;
 use crate::infer::{MethodRecord, MixtureEm};
 use crate::{Error, Method};
 use std::collections::BTreeMap;
 
-/// A method of any family, by whichever of the three kinds of models it leads to.
+/// A method of any family, by whichever kind of model it leads to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnyMethod {
     /// To one linear-Gaussian model.
@@ -14,6 +15,8 @@ pub enum AnyMethod {
     Mixture(MixtureEm),
     /// To independent sources.
     Sources(ica::Method),
+    /// To factors in time.
+    Dynamic(DynamicEm),
 }
 
 impl From<Method> for AnyMethod {
@@ -34,12 +37,19 @@ impl From<ica::Method> for AnyMethod {
     }
 }
 
+impl From<DynamicEm> for AnyMethod {
+    fn from(method: DynamicEm) -> Self {
+        Self::Dynamic(method)
+    }
+}
+
 impl From<&AnyMethod> for MethodRecord {
     fn from(method: &AnyMethod) -> Self {
         match method {
             AnyMethod::Linear(method) => method.into(),
             AnyMethod::Mixture(method) => method.into(),
             AnyMethod::Sources(method) => method.into(),
+            AnyMethod::Dynamic(method) => method.into(),
         }
     }
 }
@@ -50,12 +60,14 @@ impl AnyMethod {
         let linear = || Method::from_name(name).map(Self::Linear);
         let mixture = || (name == MixtureEm::NAME).then(|| Self::Mixture(MixtureEm::default()));
         let sources = || ica::Method::from_name(name).map(Self::Sources);
-        linear().or_else(mixture).or_else(sources)
+        let dynamic = || (name == DynamicEm::NAME).then(|| Self::Dynamic(DynamicEm::default()));
+        linear().or_else(mixture).or_else(sources).or_else(dynamic)
     }
 
     /// The names of all methods.
     pub fn names() -> Vec<&'static str> {
-        Method::NAMES.iter().chain([&MixtureEm::NAME]).chain(&ica::Method::NAMES).copied().collect()
+        let others = [&MixtureEm::NAME, &DynamicEm::NAME];
+        Method::NAMES.iter().chain(&ica::Method::NAMES).chain(others).copied().collect()
     }
 
     /// Its name.
@@ -64,6 +76,7 @@ impl AnyMethod {
             Self::Linear(method) => method.name(),
             Self::Mixture(_) => MixtureEm::NAME,
             Self::Sources(method) => method.name(),
+            Self::Dynamic(_) => DynamicEm::NAME,
         }
     }
 
@@ -73,6 +86,7 @@ impl AnyMethod {
             Self::Linear(method) => method.options(),
             Self::Mixture(method) => method.options(),
             Self::Sources(method) => method.options(),
+            Self::Dynamic(method) => method.options(),
         }
     }
 
@@ -85,6 +99,7 @@ impl AnyMethod {
             Self::Linear(method) => method.set(name, value),
             Self::Mixture(method) => method.set(name, value),
             Self::Sources(method) => method.set(name, value),
+            Self::Dynamic(method) => method.set(name, value),
         }
     }
 
@@ -109,6 +124,14 @@ impl AnyMethod {
         match self {
             Self::Sources(method) => Ok(method),
             other => Err(other.misplaced("independent sources")),
+        }
+    }
+
+    /// The method of factors in time.
+    pub(crate) fn dynamic(&self) -> Result<&DynamicEm, Error> {
+        match self {
+            Self::Dynamic(method) => Ok(method),
+            other => Err(other.misplaced("factors in time")),
         }
     }
 

@@ -16,6 +16,7 @@
 
 mod bpca;
 mod choice;
+mod dfm;
 mod fa;
 mod gaussian;
 mod gfa;
@@ -50,6 +51,8 @@ pub enum Kind {
     Mixture,
     /// Independent sources.
     Sources,
+    /// Factors that follow each other in time.
+    Dynamic,
 }
 
 /// What sets a family apart: a file fills in what is its own and leaves the rest to [`LINEAR`], [`MIXTURE`] or another
@@ -174,6 +177,8 @@ families! {
     Gmm = gmm;
     /// Independent components.
     Ica = ica;
+    /// A dynamic factor model: rows that follow each other in time.
+    Dfm = dfm;
 }
 
 impl Family {

@@ -250,6 +250,60 @@ pub enum Error {
         /// The columns of the table.
         known: Vec<String>,
     },
+    /// A row whose time, or sequence, is missing.
+    #[error(
+        "{place} has no value in column `{column}`, so nobody knows when or where it belongs; give it one, or remove the row"
+    )]
+    NoTime {
+        /// Where the row is.
+        place: Place,
+        /// The column of times, or of sequences.
+        column: String,
+    },
+    /// A cell that is no time.
+    #[error(
+        "`{text}` in {place} of column `{column}` is no time{}; write dates 2020-01-31, months 2020-01, quarters 2020Q1, moments 2020-01-31T12:00, all in one way, or numbers",
+        like.as_ref().map_or_else(String::new, |like| format!(" such as `{like}`"))
+    )]
+    NotATime {
+        /// Where the row is.
+        place: Place,
+        /// The column.
+        column: String,
+        /// What the cell says.
+        text: String,
+        /// The first cell of the column, if this is another.
+        like: Option<String>,
+    },
+    /// Two rows of a sequence at one time.
+    #[error(
+        "{first} and {second} both have `{text}` in column `{column}`: a sequence has one row at a time; remove one of them{}",
+        if *in_sequences { "" } else { ", or say which column tells several sequences apart" }
+    )]
+    SameTime {
+        /// Where the first row is.
+        first: Place,
+        /// Where the second is.
+        second: Place,
+        /// The column of times.
+        column: String,
+        /// The time.
+        text: String,
+        /// Whether a column tells sequences apart.
+        in_sequences: bool,
+    },
+    /// A time between two steps of a model.
+    #[error("`{text}` in {place} of column `{column}` is between two steps of the model, which are {steps}")]
+    OffStep {
+        /// Where the row is.
+        place: Place,
+        /// The column of times.
+        column: String,
+        /// The time.
+        text: String,
+        /// The steps of the model.
+        steps: String,
+    },
     /// A range of columns whose end comes first.
     #[error("the range `{range}` ends before it begins; turn it around")]
     BackwardRange {

@@ -24,6 +24,7 @@ mod spreadsheet;
 mod table;
 #[cfg(test)]
 mod tests;
+mod times;
 mod transposed;
 
 pub use columns::{ColumnChoice, Columns, columns_named};
@@ -34,6 +35,7 @@ pub use gaps::Gaps;
 pub use note::{Note, Pattern};
 pub use sheet::{Cells, Sheet};
 pub use table::{ColumnKind, Rounding, Table};
+pub use times::TimeColumns;
 
 use std::fs::File;
 use std::io::{Read, Write};

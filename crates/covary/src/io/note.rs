@@ -46,6 +46,13 @@ pub enum Note {
         /// All of them.
         all: Vec<String>,
     },
+    /// When the rows happened.
+    Times {
+        /// The steps, from when to when, and what is missing.
+        words: String,
+        /// Whether rows stand in the order of time.
+        sorted: bool,
+    },
     /// Columns of numbers that look like identifiers or dates and not like measurements.
     Identifiers {
         /// Their names, and what makes them look so.
@@ -93,7 +100,7 @@ impl Note {
             Self::Above { .. } => vec![Remedy::Skip],
             Self::NoHeader => vec![Remedy::Header(true)],
             Self::NumericHeader => vec![Remedy::Header(false)],
-            Self::ShortHeader => Vec::new(),
+            Self::ShortHeader | Self::Times { .. } => Vec::new(),
             Self::Sheet { .. } => vec![Remedy::Sheet],
             Self::Identifiers { columns } => {
                 vec![Remedy::Id(columns.iter().map(|(name, _)| name.clone()).collect())]
@@ -134,6 +141,10 @@ impl fmt::Display for Note {
                 let others: Vec<String> =
                     all.iter().filter(|n| *n != name).map(|n| format!("`{n}`")).collect();
                 write!(f, "worksheet `{name}` is read, and not {}", others.join(", "))
+            }
+            Self::Times { words, sorted } => {
+                let order = "; rows are not in the order of time, which they leave in all the same";
+                write!(f, "{words}{}", if *sorted { "" } else { order })
             }
             Self::Identifiers { columns } => {
                 let said: Vec<String> =

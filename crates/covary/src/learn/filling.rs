@@ -1,7 +1,7 @@
 //! A model learned to fill gaps: chosen, corrected and calibrated by hidden cells of its own table [M 4.0].
 
 use super::{Seen, Watch};
-use crate::family::{Components, Family, ForFilling, Request};
+use crate::family::{Components, Family, ForFilling, Kind, Request};
 use crate::filling::{
     Calibration, Candidate, Correction, Filling, Gain, HiddenSet, Hiding, MANY_ROWS, Odds, Tried, Widths,
     calibrate, crps, hide_as_gaps_lie, limits_of, most_gaps, observed_of, sets_of, weights_by_gaps,
@@ -153,7 +153,9 @@ impl Request {
         let observed = how.choose.then(|| observed_of(data));
         let mut filling = Filling { tried, observed, limits, ..Filling::default() };
         let correct = how.choose && request.family == Family::Gaussian;
-        if (how.calibrate || correct) && !data.is_complete() {
+        // Cells hidden one by one do not speak for rows that follow each other.
+        let in_time = request.family.kind() == Kind::Dynamic;
+        if (how.calibrate || correct) && !data.is_complete() && !in_time {
             match request.finish(&learned, &mut filling, (correct, how.calibrate), data, watch) {
                 // The model as fitted is worth keeping.
                 Ok(()) | Err(Error::Interrupted) => {}

@@ -39,6 +39,7 @@ mod filling;
 mod matrix;
 
 use crate::data::MatrixKind;
+use crate::dynamics::DynamicEm;
 use crate::family::{AnyMethod, Choice, Family, Grounds, Kind, Request};
 use crate::filling::Filling;
 use crate::ica;
@@ -218,6 +219,7 @@ impl Request {
             (_, Some(_)) => self.by_class(&work, method.linear()?)?,
             (Kind::Mixture, None) => self.mixture(&work, method.mixture()?)?,
             (Kind::Sources, None) => sources(&work, method)?,
+            (Kind::Dynamic, None) => self.dynamic(&work, method.dynamic()?)?,
         };
         let named = |&(j, value): &(usize, f64)| Constant { name: table.column_names()[j].clone(), value };
         learned.constants = map.constants.iter().map(named).collect();
@@ -280,6 +282,16 @@ impl Request {
         let spec = self.spec_for(data, choice.n_components);
         let fit: Fit<Mixture> = method.fit_observed(data, &spec, &mut Seen::Fitting(watch))?;
         Ok(Learned::of_mixture(fit, data, &spec, (&method).into()))
+    }
+
+    fn dynamic(
+        &self,
+        &Work { data, choice, watch }: &Work<'_>,
+        method: &DynamicEm,
+    ) -> Result<Learned, Error> {
+        let spec = self.spec_for(data, choice.n_components);
+        let fit = method.fit_observed(data, &spec, &mut Seen::Fitting(watch))?;
+        Ok(Learned::of_dynamic(fit, data, &spec, method))
     }
 
     /// Checks a learned model on hidden cells of `data`, the model's columns of its own table, and keeps what was found

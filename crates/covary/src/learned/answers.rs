@@ -1,11 +1,12 @@
 //! The questions that verbs, figures and Python classes ask of a learned model, whatever its family.
 
-use super::check::Refitted;
+use super::check::{Checked, Refitted};
+use super::draws::DrawGaps;
 use super::{Ending, Learned};
 use crate::family::Request;
 use crate::filling::Finished;
 use crate::infer::{Observer, ParameterPosterior};
-use crate::model::{Estimate, Fill, Outlyingness, Predictive};
+use crate::model::{Estimate, Fill, Outlyingness, Predictive, tail_of_chi_squared};
 use crate::{Coordinates, Dataset, Error, Matrix, Spec};
 use rand::Rng;
 
@@ -49,8 +50,27 @@ pub struct RowScores {
     pub log_density: Vec<f64>,
     /// Distances of each row, under one model.
     pub outlyingness: Option<Vec<Outlyingness>>,
+    /// How far each row is from what the rows before it let expect, under a model of time.
+    pub surprises: Option<Vec<Surprise>>,
     /// Which model of a mixture each row belongs to.
     pub membership: Option<Membership>,
+}
+
+/// How far a row is from what the rows before it let expect.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Surprise {
+    /// Squared Mahalanobis distance of its observed cells from their prediction by the rows before; under the model χ² with as
+    /// many degrees of freedom as observed cells.
+    pub mahalanobis: f64,
+    /// Cells that were observed.
+    pub n_observed: usize,
+}
+
+impl Surprise {
+    /// Probability that a row of the model, with as many observed cells, is at least as far from its prediction.
+    pub fn tail_probability(&self) -> f64 {
+        tail_of_chi_squared(self.n_observed, self.mahalanobis)
+    }
 }
 
 /// What a kind of model answers: its file in this folder is the one place that has to say. Where the family, the method or
@@ -86,8 +106,28 @@ pub(crate) trait Answers {
     /// The density of rows.
     fn density(&self, rows: Rows) -> Result<Predictive<'_>, Error>;
 
+    /// Log-density of the observed cells of each row; of rows in time given those before it.
+    fn log_density(&self, data: &Dataset) -> Result<Vec<f64>, Error> {
+        self.density(Rows::New)?.log_density(data)
+    }
+
+    /// How far rows are from what those before let expect, where rows follow each other.
+    fn surprises(&self, _data: &Dataset) -> Result<Option<Vec<Surprise>>, Error> {
+        Ok(None)
+    }
+
+    /// What takes the place of the check on cells hidden one by one, of a model that these cannot speak for.
+    fn checked_otherwise(&self) -> Option<Checked> {
+        None
+    }
+
     /// What fills gaps.
     fn fill(&self, rows: Rows) -> Result<Box<dyn Fill + '_>, Error> {
+        Ok(Box::new(self.density(rows)?))
+    }
+
+    /// What draws gaps, its parameters as they are.
+    fn gap_drawer(&self, rows: Rows) -> Result<Box<dyn DrawGaps + '_>, Error> {
         Ok(Box::new(self.density(rows)?))
     }
 
@@ -271,7 +311,8 @@ impl Learned {
     pub fn row_scores(&self, data: &Dataset) -> Result<RowScores, Error> {
         let answers = self.answers();
         Ok(RowScores {
-            log_density: answers.density(Rows::New)?.log_density(data)?,
+            log_density: answers.log_density(data)?,
+            surprises: answers.surprises(data)?,
             membership: answers.membership(data)?,
             outlyingness: answers.outlyingness(data)?,
         })

@@ -2,7 +2,7 @@
 
 use super::{Learned, Rows};
 use crate::infer::ParameterPosterior;
-use crate::model::{FilledCell, PARAMETERS, Predictive};
+use crate::model::{Fill, FilledCell, PARAMETERS, Predictive};
 use crate::{Dataset, Density, Error, Matrix};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -10,10 +10,22 @@ use rand_chacha::ChaCha8Rng;
 /// The gaps of a table, ready to be drawn: what is the same in every draw is known.
 pub struct GapDraws<'a> {
     data: &'a Dataset,
-    density: Predictive<'a>,
+    drawer: Box<dyn DrawGaps + 'a>,
     parameters: Option<ParameterPosterior>,
     /// Each gap as the model's draws are distributed, and as it is filled.
     cells: Vec<(FilledCell, FilledCell)>,
+}
+
+/// Draws the gaps of a table jointly.
+pub(crate) trait DrawGaps: Fill {
+    /// The table with a random draw in the place of each gap, the `k`th of several.
+    fn draw_gaps(&self, table: &Dataset, k: usize, seed: u64) -> Result<Matrix, Error>;
+}
+
+impl DrawGaps for Predictive<'_> {
+    fn draw_gaps(&self, table: &Dataset, k: usize, seed: u64) -> Result<Matrix, Error> {
+        (**self).draw_gaps(table, k, seed)
+    }
 }
 
 impl Learned {
@@ -33,11 +45,11 @@ impl Learned {
     /// # Errors
     /// [`Error::NoDensity`] for independent components, [`Error::ColumnCount`] for a table of other columns.
     pub fn gap_draws<'a>(&'a self, rows: Rows, data: &'a Dataset) -> Result<GapDraws<'a>, Error> {
-        let density = self.density(rows)?;
+        let drawer = self.answers().gap_drawer(rows)?;
         let parameters = self.answers().parameter_posterior(self);
         let mut cells = Vec::new();
         if let Some(filling) = &self.filling {
-            let mut plain = density.gap_cells(data)?;
+            let mut plain = drawer.cells(data)?;
             let finished = filling.finish(data, plain.clone());
             // Residuals of hidden cells are those of estimated parameters: a calibrated cell has counted them already, so
             // that draws are put in units that count them, too.
@@ -49,7 +61,7 @@ impl Learned {
             }
             cells = plain.into_iter().zip(finished).collect();
         }
-        Ok(GapDraws { data, density, parameters, cells })
+        Ok(GapDraws { data, drawer, parameters, cells })
     }
 }
 
@@ -66,7 +78,7 @@ impl GapDraws<'_> {
     /// The same as the model draws it.
     pub(super) fn by_model(&self, k: usize, seed: u64) -> Result<Matrix, Error> {
         match &self.parameters {
-            None => self.density.draw_gaps(self.data, k, seed),
+            None => self.drawer.draw_gaps(self.data, k, seed),
             Some(parameters) => {
                 // All rows of a completed table share one draw of the parameters.
                 let mut rng = ChaCha8Rng::seed_from_u64(seed ^ PARAMETERS);

@@ -15,15 +15,17 @@
 mod answers;
 mod check;
 mod draws;
+mod dynamic;
 mod linear;
 mod mixture;
 mod sensitivity;
 mod sources;
 
 pub(crate) use answers::Answers;
-pub use answers::{Membership, RowScores, Rows, Scores};
+pub use answers::{Membership, RowScores, Rows, Scores, Surprise};
 pub use check::{CheckOutcome, Checked};
 pub use draws::GapDraws;
+pub use dynamic::{DynamicFit, Knowing};
 pub use linear::{LinearFit, ParameterUncertainty, RotatedLoadings};
 pub use mixture::{ClassNames, MixtureFit};
 pub use sensitivity::{Tipping, TippingPoint};
@@ -70,6 +72,8 @@ pub enum Trained {
     Mixture(Box<MixtureFit>),
     /// Independent sources.
     Sources(Box<ica::Fit>),
+    /// Factors in time.
+    Dynamic(Box<DynamicFit>),
 }
 
 impl Trained {
@@ -79,6 +83,7 @@ impl Trained {
             Self::Linear(fit) => &**fit,
             Self::Mixture(fit) => &**fit,
             Self::Sources(fit) => &**fit,
+            Self::Dynamic(fit) => &**fit,
         }
     }
 }
@@ -195,7 +200,7 @@ impl Learned {
         match &self.model {
             Trained::Mixture(fit) => Ok(fit),
             Trained::Linear(_) => Err(Error::NotAMixture { what: "one model" }),
-            Trained::Sources(fit) => Err(Error::NotAMixture { what: fit.words() }),
+            other => Err(Error::NotAMixture { what: other.answers().words() }),
         }
     }
 

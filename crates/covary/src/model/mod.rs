@@ -39,6 +39,7 @@ pub(crate) use mixture::Shares;
 pub use mixture::{Mixture, Predictive};
 pub use noise::Noise;
 pub use outliers::Outlyingness;
+pub(crate) use outliers::tail_of_chi_squared;
 pub use principal::Principal;
 pub use quantiles::{Limits, Quantiles};
 pub use rotation::{Rotated, Rotation, RotationSearch, rotate, rotate_in_steps, rotate_model};

@@ -47,10 +47,15 @@ impl Outlyingness {
         if nu.is_finite() && self.n_observed > 0 {
             return beta_reg(0.5 * nu, 0.5 * self.n_observed as f64, nu / (nu + self.mahalanobis));
         }
-        match ChiSquared::new(self.n_observed as f64) {
-            Ok(chi) if self.mahalanobis > 0.0 => chi.sf(self.mahalanobis),
-            _ => 1.0,
-        }
+        tail_of_chi_squared(self.n_observed, self.mahalanobis)
+    }
+}
+
+/// `P(χ²ₙ ≥ squared)`
+pub(crate) fn tail_of_chi_squared(n: usize, squared: f64) -> f64 {
+    match ChiSquared::new(n as f64) {
+        Ok(chi) if squared > 0.0 => chi.sf(squared),
+        _ => 1.0,
     }
 }
 

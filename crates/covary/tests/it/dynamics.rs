@@ -275,7 +275,7 @@ fn without_memory_it_is_probabilistic_pca() {
         &truth.log_density(&table).unwrap(),
         1e-8,
     );
-    let (got, want) = (model.over(&times).cells(&table).unwrap(), truth.gap_cells(&table).unwrap());
+    let (got, want) = (model.cells(&table).unwrap(), truth.gap_cells(&table).unwrap());
     assert_eq!(got.len(), want.len());
     for (got, want) in got.iter().zip(&want) {
         assert_eq!((got.row, got.column), (want.row, want.column));
@@ -447,10 +447,10 @@ fn what_cannot_be_a_timeline_is_refused_by_name() {
     assert!(matches!(Timeline::new(&[], None), Err(Error::EmptyTable { .. })));
     let table = simulated(10, 3, 1, 0.5, 1);
     let alone = Timeline::new(&[0; 10], Some(&(0..10).collect::<Vec<_>>())).unwrap();
-    let em = DynamicEm { timeline: Some(alone), ..DynamicEm::default() };
-    assert_eq!(em.fit(&table, &Spec::ppca(1)).unwrap_err(), Error::NothingFollows { sequences: 10 });
-    let short = DynamicEm { timeline: Some(Timeline::regular(9)), ..DynamicEm::default() };
-    assert!(matches!(short.fit(&table, &Spec::ppca(1)), Err(Error::WrongLength { .. })));
+    let apart = table.clone().in_time(alone).unwrap();
+    let refused = DynamicEm::default().fit(&apart, &Spec::ppca(1)).unwrap_err();
+    assert_eq!(refused, Error::NothingFollows { sequences: 10 });
+    assert!(matches!(table.clone().in_time(Timeline::regular(9)), Err(Error::WrongLength { .. })));
     assert!(matches!(DynamicEm::default().fit(&table, &Spec::ppca(3)), Err(Error::TooManyComponents { .. })));
     assert!(matches!(DynamicEm::default().fit(&table, &Spec::ppca(0)), Err(Error::OutOfRange { .. })));
     let no_order = DynamicEm { order: 0, ..DynamicEm::default() };

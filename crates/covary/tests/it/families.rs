@@ -7,7 +7,7 @@ use covary::family::{AnyMethod, Choice, Classes, Components, Family, Kind, Reque
 use covary::infer::{Step, Termination};
 use covary::io::model_file;
 use covary::learn::Watch;
-use covary::learned::{Checked, Learned, Rows, Trained};
+use covary::learned::{CheckOutcome, Checked, Learned, RowScores, Rows, Trained};
 use covary::model::{ColumnMap, Rotation};
 use covary::{Argument, Coordinates, Dataset, Error, Matrix};
 use rand::SeedableRng;
@@ -108,7 +108,7 @@ fn names_come_back_and_no_two_are_the_same() {
     }
     assert_eq!(
         Family::names(|_| true),
-        "pca, ppca, tppca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm or ica"
+        "pca, ppca, tppca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm, ica or dfm"
     );
     let unknown = "PCA".parse::<Family>().unwrap_err();
     assert!(
@@ -132,6 +132,7 @@ fn every_method_exists_and_leads_to_some_family() {
                 AnyMethod::Linear(_) => Kind::Linear,
                 AnyMethod::Mixture(_) => Kind::Mixture,
                 AnyMethod::Sources(_) => Kind::Sources,
+                AnyMethod::Dynamic(_) => Kind::Dynamic,
             };
             assert_eq!(kind, family.kind(), "{family} by {name}");
         }
@@ -173,7 +174,16 @@ fn check_kind(learned: &Learned, kind: Kind) {
             assert!(matches!(linear.unwrap_err(), Error::NoDensity { .. }));
             assert_eq!(mixture.unwrap_err(), Error::NotAMixture { what: "independent components" });
         }
+        Kind::Dynamic => {
+            let what = "a dynamic factor model";
+            assert!(matches!(linear.unwrap_err(), Error::Unsupported { method, .. } if method == what));
+            assert_eq!(mixture.unwrap_err(), Error::NotAMixture { what });
+            assert_eq!(sources.unwrap_err(), Error::NoSources { what });
+        }
     }
+    let refused = learned.dynamic().err();
+    assert_eq!(refused.is_some(), kind != Kind::Dynamic);
+    assert!(refused.is_none_or(|e| matches!(e, Error::NotInTime { .. })));
 }
 
 fn bits(values: &[f64]) -> Vec<u64> {
@@ -227,20 +237,31 @@ fn check_answers(learned: &Learned, data: &Dataset) {
         }
     } else {
         check_filled(learned, &gappy);
-        for rows in [Rows::New, Rows::Training] {
+        let row_scores = learned.row_scores(&gappy).unwrap();
+        assert!(finite(&row_scores.log_density));
+        assert!(matches!(learned.row_scores(&narrow), Err(Error::ColumnCount { .. })));
+        let in_time = learned.dynamic().is_ok();
+        for rows in [Rows::New, Rows::Training].into_iter().filter(|_| !in_time) {
             let density = learned.density(rows).unwrap();
             assert!(finite(&density.log_density(&gappy).unwrap()));
             assert!(matches!(density.log_density(&narrow), Err(Error::ColumnCount { .. })));
         }
-        let row_scores = learned.row_scores(&gappy).unwrap();
-        let direct = learned.density(Rows::New).unwrap().log_density(&gappy).unwrap();
-        assert_eq!(bits(&row_scores.log_density), bits(&direct));
+        if in_time {
+            // Rows follow each other: none has a density of its own.
+            assert!(matches!(learned.density(Rows::New).map(drop), Err(Error::Unsupported { .. })));
+        } else {
+            let direct = learned.density(Rows::New).unwrap().log_density(&gappy).unwrap();
+            assert_eq!(bits(&row_scores.log_density), bits(&direct));
+        }
         let linear = matches!(learned.model, Trained::Linear(_));
-        assert_eq!((row_scores.outlyingness.is_some(), row_scores.membership.is_some()), (linear, !linear));
+        let mixture = matches!(learned.model, Trained::Mixture(_));
+        let RowScores { outlyingness, surprises, membership, .. } = row_scores;
+        assert_eq!((outlyingness.is_some(), membership.is_some()), (linear, mixture));
+        assert_eq!(surprises.is_some(), in_time);
         let (drawn, labels) = learned.sample(7, &mut rng).unwrap();
         assert_eq!((drawn.n_rows(), drawn.n_columns()), (7, learned.columns.len()));
         assert!(finite(drawn.as_slice()));
-        assert_eq!(labels.map(|labels| labels.len()), (!linear).then_some(7));
+        assert_eq!(labels.map(|labels| labels.len()), mixture.then_some(7));
         let again = learned.sample(7, &mut ChaCha8Rng::seed_from_u64(5)).unwrap().0;
         assert_eq!(bits(again.as_slice()), bits(drawn.as_slice()));
         assert!(matches!(learned.fill(Rows::New).unwrap().fill(&narrow), Err(Error::ColumnCount { .. })));
@@ -249,7 +270,7 @@ fn check_answers(learned: &Learned, data: &Dataset) {
     assert_eq!((scores.values.n_rows(), scores.values.n_columns()), (n, scores.names.len()));
     assert!(finite(scores.values.as_slice()));
     assert!(matches!(learned.scores(&narrow, None), Err(Error::ColumnCount { .. })));
-    let has_own_alone = learned.family.has_views() || learned.family == Family::Ica;
+    let has_own_alone = learned.family.has_views() || matches!(learned.family, Family::Ica | Family::Dfm);
     let projected = learned.scores(data, Some(Coordinates::Projection));
     assert_eq!(matches!(projected, Err(Error::Unsupported { .. })), has_own_alone, "{projected:?}");
     match learned.membership(data) {
@@ -335,8 +356,8 @@ fn what_a_family_does_not_have_is_refused_and_what_it_has_is_learned() {
         (Argument::Mixtures, "mppca, mfa or gmm"),
         (Argument::Classes, "pca, ppca, fa or gaussian"),
         (Argument::Rotation, "pca, ppca, tppca, fa, bpca or gaussian"),
-        (Argument::Standardize, "pca, ppca, tppca, fa, bpca, gaussian, pcca, gfa, mppca, mfa or gmm"),
-        (Argument::Share, "pca, ppca, tppca, fa, bpca or ica"),
+        (Argument::Standardize, "pca, ppca, tppca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm or dfm"),
+        (Argument::Share, "pca, ppca, tppca, fa, bpca, ica or dfm"),
     ] {
         let mut has = Vec::new();
         for &family in Family::ALL {
@@ -461,7 +482,8 @@ impl Watch for Recorder {
     }
 
     fn checked(&self, checked: &Checked) {
-        assert!(checked.found().is_some(), "{checked:?}");
+        // Cells hidden one by one do not speak for rows in time.
+        assert!(checked.found().is_some() || checked.outcome == CheckOutcome::RowsInTime, "{checked:?}");
         self.hear("checked");
     }
 }
@@ -488,9 +510,10 @@ fn a_watcher_is_told_everything_once_and_in_order() {
         } else {
             let cells = checked.unwrap_or_else(|e| panic!("{name}: {e}"));
             assert_eq!(recorder.heard(), ["mapped", "chosen", "fitted", "checked"], "{name}");
-            // What was found by a fit without the cells is kept; sources are not fitted again.
-            assert_eq!(learned.check.is_some(), request.family != Family::Ica, "{name}");
-            assert!(!cells.is_empty(), "{name}");
+            // What was found by a fit without the cells is kept; sources are not fitted again, nor are rows in time.
+            let again = !matches!(request.family, Family::Ica | Family::Dfm);
+            assert_eq!(learned.check.is_some(), again, "{name}");
+            assert_eq!(cells.is_empty(), request.family == Family::Dfm, "{name}");
         }
     }
 }
@@ -514,7 +537,7 @@ fn who_ends_the_choice_ends_the_work() {
         }
     }
     // The others do not fit anything to choose.
-    assert_eq!(asked_of, ["pca", "ppca", "tppca", "fa", "mppca", "mfa", "gmm", "ica"]);
+    assert_eq!(asked_of, ["pca", "ppca", "tppca", "fa", "mppca", "mfa", "gmm", "ica", "dfm"]);
 }
 
 #[test]

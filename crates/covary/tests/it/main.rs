@@ -13,6 +13,7 @@ mod dense;
 mod diagnostics;
 mod draws;
 mod dynamics;
+mod dynamics_learned;
 mod errors;
 mod evidence;
 mod factor_analysis;

@@ -110,6 +110,7 @@ const ENDINGS: &[(&[&str], &str, &[&str])] = &[
             "stepwise",
             "supervised",
             "surprise",
+            "surprises",
             "surprising",
             "wise",
         ],

@@ -23,6 +23,7 @@
 
 mod container;
 mod describe;
+mod dynamic;
 mod filling;
 mod header;
 mod linear;
@@ -60,6 +61,7 @@ pub fn write(learned: &Learned, out: impl Write) -> Result<(), Error> {
         Trained::Linear(fit) => linear::put(learned, fit, &mut arrays),
         Trained::Mixture(fit) => mixture::put(learned, fit, &mut arrays),
         Trained::Sources(fit) => sources::put(learned, fit, &mut arrays),
+        Trained::Dynamic(fit) => dynamic::put(learned, fit, &mut arrays),
     };
     container::write(header, &arrays, out)
 }
@@ -83,6 +85,7 @@ pub fn read(input: impl Read) -> Result<Learned, Error> {
         linear::KIND => linear::take,
         mixture::KIND => mixture::take,
         sources::KIND => sources::take,
+        dynamic::KIND => dynamic::take,
         _ => return Err(Error::UnknownKind { kind, created_by }),
     };
     let text = opened.header.clone();
@@ -133,6 +136,7 @@ fn entries(learned: &Learned) -> describe::Entries {
         Trained::Linear(fit) => linear::entries(learned, fit),
         Trained::Mixture(fit) => mixture::entries(learned, fit),
         Trained::Sources(fit) => sources::entries(learned, fit),
+        Trained::Dynamic(fit) => dynamic::entries(learned, fit),
     }
 }
 
@@ -184,6 +188,7 @@ fn check_common(learned: &Learned) -> Result<(), crate::Error> {
         Trained::Linear(fit) => linear::check(learned, fit)?,
         Trained::Mixture(fit) => mixture::check(learned, fit)?,
         Trained::Sources(fit) => sources::check(learned, fit)?,
+        Trained::Dynamic(fit) => dynamic::check(learned, fit)?,
     };
     check_training(&learned.training, d)?;
     if let Some(check) = &learned.check {

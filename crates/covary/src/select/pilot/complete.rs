@@ -15,7 +15,7 @@ use crate::infer::scatter_times;
 use crate::linalg::elementary::standard_crps;
 use crate::linalg::lanes::LANES;
 use crate::linalg::rows::center;
-use crate::linalg::{Eigen, dot, eigen, gemm, krylov};
+use crate::linalg::{Eigen, dot, krylov, leading_or_all as leading};
 use crate::parallel::pieces;
 use crate::select::held_out::{HeldOut, HeldOutRows};
 use crate::{Dataset, Error, Matrix};
@@ -34,9 +34,7 @@ const CELLS: usize = 30_000;
 const ROWS: usize = 100;
 /// Smallest noise, as a share of the mean variance.
 const LEAST_NOISE: f64 = 1e-4;
-/// Order from which only leading eigenpairs are searched, and from which even products of all columns take longer than a
-/// few passes over the table.
-const LARGE: usize = 192;
+/// Order from which even products of all columns take longer than a few passes over the table.
 const VERY_LARGE: usize = 640;
 const PASSES: usize = 4;
 
@@ -258,18 +256,6 @@ impl<'a> Scaled<'a> {
             }
         }
     }
-}
-
-/// The leading eigenpairs of a covariance: all of a small one.
-pub(super) fn leading(s: &Matrix, k: usize) -> Result<Eigen, Error> {
-    let n = s.n_rows();
-    if n >= LARGE {
-        let apply = |x: MatRef<'_, f64>, out: MatMut<'_, f64>| gemm(out, false, s.view(), x);
-        if let Some(found) = krylov::leading_ritz_pairs(apply, n, k, PASSES, 0)? {
-            return Ok(found);
-        }
-    }
-    eigen(s)
 }
 
 impl Axes {

@@ -36,7 +36,7 @@ fn check(data: &Dataset, set: &HiddenSet, models: &[LinearGaussian], want: &Valu
     scoring.inverse_scale.fill(1.0);
     let mut curve = Curve::default();
     for (q, model) in models.iter().enumerate() {
-        curve.insert(q, scoring.of(std::slice::from_ref(model)).unwrap());
+        curve.insert(q, scoring.of(std::slice::from_ref(model)));
     }
     let found = curve.summary(scoring.baseline());
     for ((at, model), want) in

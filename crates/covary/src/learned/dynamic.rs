@@ -1,0 +1,227 @@
+//! Factors that follow each other in time, and how their fit went.
+
+use super::answers::{Surprise, other_coordinates};
+use super::check::{CheckOutcome, Checked, Refitted};
+use super::draws::DrawGaps;
+use super::{Answers, Ending, Learned, Rows, Scores, Trained, Training};
+use crate::data::{TimeAxis, Timeline};
+use crate::dynamics::{DynamicEm, DynamicFactor, Factors, Forecast};
+use crate::family::{Family, Request};
+use crate::infer::{FitReport, Observer};
+use crate::linalg::dot;
+use crate::model::{Fill, FilledCell, Predictive};
+use crate::{Coordinates, Dataset, Error, Fit, Matrix, Spec};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::borrow::Cow;
+
+/// A dynamic factor model, the time it lives in, and how its fit went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DynamicFit {
+    /// The model, as fitted.
+    pub model: DynamicFactor,
+    /// What was fitted.
+    pub spec: Spec,
+    /// How the fit went and ended.
+    pub report: FitReport,
+    /// What its times stand for; `None` if rows were only counted.
+    pub axis: Option<TimeAxis>,
+    /// The first and the last time of the table it was fitted to.
+    pub span: (i64, i64),
+}
+
+/// Which rows tell of the factors at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Knowing {
+    /// All rows of the sequence: smoothed.
+    AllRows,
+    /// Those up to that time: filtered, what was known then.
+    RowsSoFar,
+}
+
+impl DynamicFit {
+    /// When the rows of a table happened, in the times of the model.
+    ///
+    /// # Errors
+    /// [`Error::OtherTimes`] for a table in other steps than those of the model.
+    pub fn times<'a>(&self, data: &'a Dataset) -> Result<Cow<'a, Timeline>, Error> {
+        let times = data.times();
+        let (own, given) = (self.axis.as_ref().map(|a| a.steps), times.axis().map(|a| a.steps));
+        if own == given {
+            return Ok(times);
+        }
+        let words = |axis: Option<&TimeAxis>| match axis {
+            None => "that count rows".to_owned(),
+            Some(axis) => format!("`{}`, {}", axis.name, axis.steps.words()),
+        };
+        Err(Error::OtherTimes { model: words(self.axis.as_ref()), table: words(times.axis()) })
+    }
+
+    /// The factors of each row.
+    ///
+    /// # Errors
+    /// As [`times`](Self::times), [`Error::ColumnCount`] for a table of other columns.
+    pub fn factors(&self, data: &Dataset, knowing: Knowing) -> Result<Factors, Error> {
+        let times = self.times(data)?;
+        let steps = match knowing {
+            Knowing::AllRows => self.model.smooth(data, &times)?,
+            Knowing::RowsSoFar => self.model.filter(data, &times)?,
+        };
+        let k = self.model.n_components();
+        let mut means = Matrix::zeros(data.n_rows(), k);
+        let mut covariances = vec![Matrix::zeros(k, k); data.n_rows()];
+        for (sequence, mut factors) in times.sequences().iter().zip(steps) {
+            for (step, row) in sequence.rows().iter().enumerate() {
+                if let Some(row) = *row {
+                    means.row_mut(row).copy_from_slice(factors.means.row(step));
+                    std::mem::swap(&mut covariances[row], &mut factors.covariances[step]);
+                }
+            }
+        }
+        Ok(Factors { means, covariances })
+    }
+
+    /// The rows that follow each sequence of a table.
+    ///
+    /// # Errors
+    /// As [`factors`](Self::factors).
+    pub fn forecast(&self, data: &Dataset, steps: usize) -> Result<Vec<Forecast>, Error> {
+        self.model.forecast(data, &*self.times(data)?, steps)
+    }
+}
+
+/// Who fills gaps of tables in the times of the model.
+struct InTime<'a>(&'a DynamicFit);
+
+impl Fill for InTime<'_> {
+    fn cells(&self, table: &Dataset) -> Result<Vec<FilledCell>, Error> {
+        self.0.model.fill(table, &*self.0.times(table)?)
+    }
+}
+
+impl DrawGaps for InTime<'_> {
+    fn draw_gaps(&self, table: &Dataset, k: usize, seed: u64) -> Result<Matrix, Error> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(k as u64);
+        self.0.model.draw_gaps(table, &*self.0.times(table)?, &mut rng)
+    }
+}
+
+impl Answers for DynamicFit {
+    fn words(&self) -> &'static str {
+        "a dynamic factor model"
+    }
+
+    fn not_linear(&self) -> Error {
+        Error::Unsupported {
+            method: self.words(),
+            what: "a question about single rows, which follow each other here",
+            instead: "a model whose rows may be shuffled",
+        }
+    }
+
+    fn n_components(&self) -> usize {
+        self.model.n_components()
+    }
+
+    fn spec(&self) -> Option<&Spec> {
+        Some(&self.spec)
+    }
+
+    fn ending(&self) -> Ending<'_> {
+        (&self.report).into()
+    }
+
+    fn density(&self, _: Rows) -> Result<Predictive<'_>, Error> {
+        Err(self.not_linear())
+    }
+
+    fn log_density(&self, data: &Dataset) -> Result<Vec<f64>, Error> {
+        self.model.log_density(data, &*self.times(data)?)
+    }
+
+    fn surprises(&self, data: &Dataset) -> Result<Option<Vec<Surprise>>, Error> {
+        let squared = self.model.surprises(data, &*self.times(data)?)?;
+        let of_row = |(i, mahalanobis): (usize, f64)| Surprise {
+            mahalanobis,
+            n_observed: data.row(i).iter().filter(|v| !v.is_nan()).count(),
+        };
+        Ok(Some(squared.into_iter().enumerate().map(of_row).collect()))
+    }
+
+    fn fill(&self, _: Rows) -> Result<Box<dyn Fill + '_>, Error> {
+        Ok(Box::new(InTime(self)))
+    }
+
+    fn scores(&self, learned: &Learned, data: &Dataset, how: Option<Coordinates>) -> Result<Scores, Error> {
+        if !matches!(how, None | Some(Coordinates::Posterior)) {
+            return Err(other_coordinates(self.words(), "posterior scores"));
+        }
+        let values = self.factors(data, Knowing::AllRows)?.means;
+        Ok(Scores { names: learned.score_names(), values, membership: None })
+    }
+
+    fn reconstruct(&self, _: &Learned, data: &Dataset, orthogonal: bool) -> Result<Matrix, Error> {
+        if orthogonal {
+            return Err(other_coordinates(self.words(), "posterior means"));
+        }
+        let (times, means) = (self.times(data)?, self.factors(data, Knowing::AllRows)?.means);
+        let (w, b) = (self.model.loadings(), self.model.coefficients());
+        let of_rows = times.of_rows();
+        let known: Vec<Vec<f64>> =
+            of_rows.iter().map(|&(time, _)| self.model.regressors().at(time)).collect();
+        let cell = |i: usize, j: usize| dot(w.row(j), means.row(i)) + dot(b.row(j), &known[i]);
+        Ok(Matrix::from_fn(data.n_rows(), self.model.n_columns(), cell))
+    }
+
+    /// A sequence that begins with the table it was fitted to.
+    fn sample(&self, n_rows: usize, rng: &mut dyn Rng) -> Result<(Matrix, Option<Vec<usize>>), Error> {
+        Ok((self.model.sample(self.span.0, n_rows, rng)?, None))
+    }
+
+    fn gap_drawer(&self, _: Rows) -> Result<Box<dyn DrawGaps + '_>, Error> {
+        Ok(Box::new(InTime(self)))
+    }
+
+    /// Cells hidden one by one lie beside those that tell of them, and would flatter the model: only hidden blocks of time can
+    /// speak for it.
+    fn checked_otherwise(&self) -> Option<Checked> {
+        Some(Checked { outcome: CheckOutcome::RowsInTime, cells: Vec::new(), refitted: false })
+    }
+
+    fn refit(
+        &self,
+        _learned: &Learned,
+        _request: &Request,
+        _visible: &Dataset,
+        _observer: &mut dyn Observer,
+    ) -> Result<Option<Refitted>, Error> {
+        Ok(None)
+    }
+}
+
+impl Learned {
+    /// A dynamic factor model that `method` fitted to `data`.
+    pub fn of_dynamic(fit: Fit<DynamicFactor>, data: &Dataset, spec: &Spec, method: &DynamicEm) -> Self {
+        let times = data.times();
+        let dynamic = DynamicFit {
+            model: fit.model,
+            spec: spec.clone(),
+            report: fit.report,
+            axis: times.axis().cloned(),
+            span: times.span(),
+        };
+        Self::new(Family::Dfm, Training::with_names(data), method.into(), Trained::Dynamic(Box::new(dynamic)))
+    }
+
+    /// The dynamic factor model.
+    ///
+    /// # Errors
+    /// [`Error::NotInTime`] for other models.
+    pub fn dynamic(&self) -> Result<&DynamicFit, Error> {
+        match &self.model {
+            Trained::Dynamic(fit) => Ok(fit),
+            other => Err(Error::NotInTime { what: other.answers().words() }),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! A dynamic factor model through a request: tables that carry their times, files, answers, draws.
+
+use crate::common::assert_close;
+use crate::model_file::bytes;
+use covary::data::{Moment, Steps, TimeAxis, Timeline};
+use covary::dynamics::{DynamicEm, DynamicFactor, Season};
+use covary::family::{Components, Family, ForFilling, Request};
+use covary::io::model_file;
+use covary::learned::{CheckOutcome, Knowing, Learned, Rows};
+use covary::model::ColumnMap;
+use covary::{Dataset, Error, Estimator, Matrix, Spec};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+/// A factor with memory and a season in four columns, one constant column, gaps, and a year without a cell.
+fn table(rows: usize) -> Dataset {
+    let mut level = 0.0;
+    let mut values = Matrix::zeros(rows, 5);
+    for t in 0..rows {
+        level = 0.9 * level + (((t * 7919 + 13) % 101) as f64 / 50.0 - 1.0);
+        for j in 0..4 {
+            let season = (t as f64 / 12.0 * std::f64::consts::TAU + j as f64).cos();
+            let noise = ((t * 31 + j * 17) % 23) as f64 / 23.0 - 0.5;
+            let gap = (40..52).contains(&t) || (t * 5 + j * 3) % 11 == 0;
+            values[(t, j)] =
+                if gap { f64::NAN } else { 10.0 + 2.0 * season + (1.0 + j as f64 / 4.0) * level + noise };
+        }
+        values[(t, 4)] = 7.0;
+    }
+    Dataset::with_names(values, ["a", "b", "c", "d", "flat"].map(str::to_owned).to_vec()).unwrap()
+}
+
+fn months(first: i64, n: usize) -> Timeline {
+    let times: Vec<i64> = (first..first + n as i64).collect();
+    let steps = Steps::Months { origin: 0, step: 1, day: 1 };
+    let axis = TimeAxis { name: "month".into(), sequences: None, steps, notation: "%Y-%m".into() };
+    Timeline::new(&times, None).unwrap().on(axis)
+}
+
+fn request() -> Request {
+    let options = [("season", "12:1"), ("order", "1")];
+    Request {
+        n_components: Some(Components::Number(1)),
+        options: options.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        ..Request::new(Family::Dfm)
+    }
+}
+
+fn asked(learned: &Learned, table: &Dataset) -> Dataset {
+    learned.column_map(table.column_names()).unwrap().dataset(table).unwrap().into_owned()
+}
+
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|v| v.to_bits()).collect()
+}
+
+#[test]
+fn a_request_learns_what_the_estimator_fits_and_a_file_keeps_every_bit() {
+    let table = table(120).in_time(months(23_772, 120)).unwrap();
+    let learned = request().learn(&table).unwrap();
+    let data = asked(&learned, &table);
+    assert_eq!(data.timeline(), table.timeline());
+    let em = DynamicEm { season: Season::Harmonics { period: 12.0, n: 1 }, ..DynamicEm::default() };
+    let spec = Spec { standardize: true, allow_unidentified: true, ..Spec::factor_analysis(1) };
+    let fit = learned.dynamic().unwrap();
+    assert_eq!(fit.model, em.fit(&data, &spec).unwrap().model);
+    assert_eq!(learned.method.options["season"], "12.0:1");
+    assert_eq!((fit.span, learned.constants[0].name.as_str()), ((23_772, 23_891), "flat"));
+
+    let written = bytes(&learned);
+    let read = model_file::read(written.as_slice()).unwrap();
+    assert_eq!(read, learned);
+    assert!(bytes(&read) == written);
+    let kept = read.dynamic().unwrap();
+    for knowing in [Knowing::AllRows, Knowing::RowsSoFar] {
+        assert_eq!(kept.factors(&data, knowing).unwrap(), fit.factors(&data, knowing).unwrap());
+    }
+    let (a, b) = (kept.forecast(&data, 12).unwrap(), fit.forecast(&data, 12).unwrap());
+    assert_eq!(a, b);
+    assert_eq!(kept.axis.as_ref().unwrap().text(a[0].times[0]), "1991-01");
+    let (filled, again) = (learned.fill(Rows::Training).unwrap(), read.fill(Rows::New).unwrap());
+    assert_eq!(filled.cells(&data).unwrap(), again.cells(&data).unwrap());
+    let json: serde_json::Value = serde_json::from_str(&read.to_json()).unwrap();
+    assert_eq!(json["first_time"], "1981-01");
+    assert_eq!(json["last_time"], "1990-12");
+    assert_eq!(json["transition"][0][0].as_f64(), Some(fit.model.transition()[(0, 0)]));
+}
+
+/// The season of a new table is that of its months, wherever it begins.
+#[test]
+fn a_new_table_is_asked_at_its_own_phase_of_the_year() {
+    let whole = table(120).in_time(months(23_772, 120)).unwrap();
+    let learned = request().learn(&whole).unwrap();
+    let (fit, data) = (learned.dynamic().unwrap(), asked(&learned, &whole));
+    let rows: Vec<usize> = (61..120).collect();
+    let part = data.of_rows(&rows).unwrap();
+    assert_eq!(part.times().span(), (23_833, 23_891));
+    let season = |k: usize| fit.model.regressors().at(part.times().of_rows()[k].0);
+    assert_eq!(season(0), fit.model.regressors().at(23_833));
+    let (own, want) = (fit.forecast(&part, 3).unwrap(), fit.forecast(&data, 3).unwrap());
+    assert_eq!(own[0].times, want[0].times);
+    // 59 rows leave nothing of what was before them.
+    for (own, want) in own[0].cells.iter().zip(&want[0].cells) {
+        assert_close("forecast", &[own.mean, own.sd], &[want.mean, want.sd], 1e-3);
+    }
+    // Months are not rows that were only counted, nor quarters.
+    let counted = Dataset::with_names(data.values().clone(), data.column_names().to_vec()).unwrap();
+    let refused = learned.scores(&counted, None).unwrap_err();
+    assert!(matches!(&refused, Error::OtherTimes { model, .. } if model == "`month`, monthly"), "{refused}");
+    let mut axis = months(0, 1).axis().unwrap().clone();
+    axis.steps = Steps::Months { origin: 0, step: 3, day: 1 };
+    let quarters = counted.in_time(Timeline::regular(120).on(axis)).unwrap();
+    assert!(matches!(learned.row_scores(&quarters), Err(Error::OtherTimes { .. })));
+}
+
+#[test]
+fn whoever_makes_another_table_of_the_same_rows_keeps_their_times() {
+    let table = table(60).in_time(months(10, 60)).unwrap();
+    let kept = [
+        table.of_columns(&[2, 0]).unwrap(),
+        table.without_cells([(0, 1)]).unwrap(),
+        covary::data::simulate::hide(&table, 0.1, 1),
+        ColumnMap::of_observed(&table).unwrap().dataset(&table).unwrap().into_owned(),
+    ];
+    for other in kept {
+        assert_eq!(other.timeline(), table.timeline());
+    }
+    assert_eq!(table.of_rows(&[7, 3, 9]).unwrap().times().of_rows(), [(17, 0), (13, 0), (19, 0)]);
+    assert!(table.of_rows(&[7, 7]).unwrap().timeline().is_none());
+    assert_eq!(Dataset::new(Matrix::zeros(4, 1)).unwrap().times().span(), (0, 3));
+}
+
+#[test]
+fn options_come_back_as_they_were_said() {
+    let mut method = DynamicEm::default();
+    let said = [
+        ("season", "12:2"),
+        ("season", "12:means"),
+        ("season", "none"),
+        ("order", "2"),
+        ("trend", "true"),
+        ("first_state", "estimated"),
+    ];
+    for (name, value) in said {
+        method.set(name, value).unwrap();
+        let mut again = DynamicEm::default();
+        for (name, value) in method.options() {
+            again.set(name, &value).unwrap();
+        }
+        assert_eq!(again, method, "{name}={value}");
+    }
+    method.set("season", "12").unwrap();
+    assert_eq!(method.season, Season::Harmonics { period: 12.0, n: 1 });
+    for wrong in ["monthly", "12:", "12:x", "x:means", "none:2"] {
+        assert!(
+            matches!(method.set("season", wrong), Err(Error::BadOption { option: "season", .. })),
+            "{wrong}"
+        );
+    }
+    let fast = Request { options: vec![("season".into(), "3:2".into())], ..request() };
+    assert!(matches!(fast.learn(&table(60)), Err(Error::OutOfRange { name: "period", .. })));
+}
+
+/// Left open, the number of factors is what moves columns together, at least one.
+#[test]
+fn the_number_of_factors_is_found_where_it_is_left_open() {
+    let open = Request { n_components: None, ..request() };
+    assert!(open.learn(&table(120)).unwrap().n_components() >= 1);
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let noise = Matrix::from_fn(200, 5, |_, _| StandardNormal.sample(&mut rng));
+    let noise = Dataset::new(noise).unwrap();
+    assert_eq!(Request::new(Family::Dfm).learn(&noise).unwrap().n_components(), 1);
+}
+
+#[test]
+fn no_cell_is_hidden_one_by_one() {
+    let table = table(120);
+    let filling = Some(ForFilling { choose: false, ..ForFilling::default() });
+    let learned = Request { filling, ..request() }.learn(&table).unwrap();
+    assert!(learned.filling.as_ref().unwrap().calibration.is_none());
+    let data = asked(&learned, &table);
+    let options = covary::select::SelfCheckOptions::default();
+    let checked = learned.check_by_refit(&request(), &data, &options, &mut ()).unwrap();
+    assert_eq!(checked.outcome, CheckOutcome::RowsInTime);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let checked = learned.check_as_it_is(Rows::New, &data, &options, &stop).unwrap();
+    assert_eq!(checked.outcome, CheckOutcome::RowsInTime);
+}
+
+/// Draws of gaps have the means, deviations and correlations of the joint Gaussian of all cells.
+#[test]
+fn draws_of_gaps_are_joint() {
+    let whole = table(36);
+    let learned = request().learn(&table(120)).unwrap();
+    // Two rows without a cell, so that nothing but time ties their gaps together.
+    let empty = (20..22).flat_map(|i| (0..4).map(move |j| (i, j)));
+    let data = asked(&learned, &whole).without_cells(empty).unwrap();
+    let model: &DynamicFactor = &learned.dynamic().unwrap().model;
+    let draws = learned.gap_draws(Rows::New, &data).unwrap();
+    let n = 4000;
+    let drawn: Vec<Matrix> = (0..n).map(|k| draws.draw(k, 3).unwrap()).collect();
+    assert_eq!(bits(drawn[1].as_slice()), bits(draws.draw(1, 3).unwrap().as_slice()));
+    let cells = model.fill(&data, &data.times()).unwrap();
+    let moments = |f: &dyn Fn(&Matrix) -> f64| drawn.iter().map(f).sum::<f64>() / n as f64;
+    for cell in &cells {
+        let at = (cell.row, cell.column);
+        let mean = moments(&|m| m[at]);
+        let sd = moments(&|m| (m[at] - cell.mean).powi(2)).sqrt();
+        // Five standard errors.
+        assert!((mean - cell.mean).abs() < 5.0 * cell.sd / (n as f64).sqrt(), "{cell:?}: {mean}");
+        assert!((sd / cell.sd - 1.0).abs() < 5.0 / (2.0 * n as f64).sqrt(), "{cell:?}: {sd}");
+    }
+    // The covariance of two gaps of neighboring rows: of the second given the first in place, by one more observation.
+    let (first, second) = ((20, 0), (21, 0));
+    let find = |table: &Dataset, at: (usize, usize)| {
+        let cells = model.fill(table, &table.times()).unwrap();
+        cells.into_iter().find(|c| (c.row, c.column) == at).unwrap()
+    };
+    let (a, b) = (find(&data, first), find(&data, second));
+    let mut moved = data.values().clone();
+    moved[first] = a.mean + 1.0;
+    let slope = find(&Dataset::new(moved).unwrap(), second).mean - b.mean;
+    let got = moments(&|m| (m[first] - a.mean) * (m[second] - b.mean)) / (a.sd * b.sd);
+    let want = slope * a.sd / b.sd;
+    assert!(want.abs() > 0.1 && (got - want).abs() < 5.0 / (n as f64).sqrt(), "{got} {want}");
+}
+
+/// Rows drawn from a model are rows like those it learned from: fitted again, they give its parameters.
+#[test]
+fn a_sample_is_a_sequence_of_the_model() {
+    let learned = request().learn(&table(120)).unwrap();
+    let (drawn, labels) = learned.sample(20_000, &mut ChaCha8Rng::seed_from_u64(5)).unwrap();
+    assert!(labels.is_none());
+    let again = Dataset::with_names(drawn, learned.columns.clone()).unwrap();
+    let refitted = request().learn(&again).unwrap();
+    let (own, new) = (&learned.dynamic().unwrap().model, &refitted.dynamic().unwrap().model);
+    assert_close("A", new.transition().as_slice(), own.transition().as_slice(), 0.03);
+    for (got, want) in new.coefficients().as_slice().iter().zip(own.coefficients().as_slice()) {
+        assert!((got - want).abs() < 0.2, "{got} {want}");
+    }
+}
+
+#[test]
+fn one_step_surprises_are_distances_in_the_joint_gaussian() {
+    let table = table(60);
+    let learned = request().learn(&table).unwrap();
+    let data = asked(&learned, &table);
+    let scores = learned.row_scores(&data).unwrap();
+    let fit = learned.dynamic().unwrap();
+    assert_eq!(bits(&scores.log_density), bits(&fit.model.log_density(&data, &data.times()).unwrap()));
+    let surprises = scores.surprises.unwrap();
+    // Of a row with one observed cell the distance is that of a forecast of one step.
+    let alone = data.without_cells((1..4).map(|j| (30, j))).unwrap();
+    let before = alone.of_rows(&(0..30).collect::<Vec<_>>()).unwrap();
+    let ahead = &fit.forecast(&before, 1).unwrap()[0].cells[0];
+    let got = learned.row_scores(&alone).unwrap().surprises.unwrap()[30];
+    assert!(!data.row(30)[0].is_nan() && got.n_observed == 1);
+    let want = ((data.row(30)[0] - ahead.mean) / ahead.sd).powi(2);
+    assert_close("surprise", &[got.mahalanobis], &[want], 1e-8);
+    assert!((0.0..=1.0).contains(&got.tail_probability()));
+    // A row without a cell surprises nobody.
+    assert_eq!((surprises[45].mahalanobis, surprises[45].tail_probability()), (0.0, 1.0));
+    let mut odd = data.values().clone();
+    odd[(30, 0)] += 50.0;
+    let odd = Dataset::with_names(odd, data.column_names().to_vec()).unwrap();
+    assert!(learned.row_scores(&odd).unwrap().surprises.unwrap()[30].tail_probability() < 1e-6);
+}
+
+#[test]
+fn a_reconstruction_is_what_factors_and_season_say() {
+    let table = table(60);
+    let learned = request().learn(&table).unwrap();
+    let data = asked(&learned, &table);
+    let back = learned.reconstruct(&data, false).unwrap();
+    // A gap is filled by its reconstruction.
+    for cell in learned.fill(Rows::Training).unwrap().cells(&data).unwrap() {
+        assert_close("cell", &[back[(cell.row, cell.column)]], &[cell.mean], 1e-10);
+    }
+}
+
+#[test]
+fn moments_of_a_month_are_one_time() {
+    let day = |n: i64| Moment::Clock(n * 86_400_000_000);
+    let steps = Steps::of(&[(day(0), 0), (day(31), 0)]).unwrap();
+    assert_eq!(steps.place(day(0)), steps.place(day(30)));
+    assert!(steps.place(Moment::Number(3.0)).is_none());
+}
