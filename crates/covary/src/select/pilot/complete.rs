@@ -454,3 +454,34 @@ fn losses(
     }
     sums.map(|sums| sums.iter().sum())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Shape, simulate};
+
+    #[test]
+    fn what_rows_are_scored_in_adds_up_to_all_columns() {
+        let whole = simulate::ppca(Shape { rows: 60, columns: 45, n_components: 3 }, 2).0;
+        let complete = Complete::new(&whole, true, 0);
+        let scaled = Scaled {
+            data: &whole,
+            inverse_scale: complete.inverse_scale.clone(),
+            unit: (0..45).map(|j| 1.0 + 0.1 * f64::from(j)).collect(),
+            products: &complete.products,
+        };
+        let axes = scaled.axes_without(&[0], &scaled.rows(&[0]), 5).unwrap();
+        // One row three times: each time another third of its columns.
+        let thrice = scaled.rows(&[0, 0, 0]);
+        let (all, squares) = axes.score(&scaled.rows(&[0]), &scaled.unit, (5, 1));
+        let (parts, in_parts) = axes.score(&thrice, &scaled.unit, (5, 3));
+        assert!((squares - in_parts).abs() < 1e-9 * squares);
+        for (all, parts) in all.iter().zip(&parts) {
+            assert_eq!((all.n_hidden[0], parts.n_hidden.iter().sum::<usize>()), (45, 45));
+            let sums =
+                |r: &HeldOutRows| [&r.crps, &r.squared_error, &r.marginal].map(|v| v.iter().sum::<f64>());
+            let (all, parts) = (sums(all), sums(parts));
+            assert!(all.iter().zip(parts).all(|(a, b)| (a - b).abs() < 1e-9), "{all:?}, not {parts:?}");
+        }
+    }
+}
