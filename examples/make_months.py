@@ -1,4 +1,4 @@
-"""Writes months.csv: 20 years of monthly numbers of five stations, simulated.
+"""Writes months.csv: 20 years of monthly numbers of seven stations, simulated.
 
 Two factors with a memory of months move all stations together, each has a season of its own and noise. Some cells are
 empty, half a year has none, and three months have no row. Python 3, no packages.
@@ -8,12 +8,12 @@ import math
 import random
 from pathlib import Path
 
-STATIONS = ["harbor", "bridge", "mill", "lake", "summit"]
+STATIONS = ["harbor", "bridge", "mill", "lake", "forest", "pass", "summit"]
 MEMORY = [0.93, 0.75]
-LOADINGS = [[1.1, 0.5], [1.0, 0.4], [0.9, -0.1], [0.8, -0.6], [0.5, -0.8]]
-LEVEL = [14.2, 13.8, 11.9, 10.6, 3.4]
-SEASON = [6.1, 6.6, 7.4, 8.0, 8.8]
-NOISE = 0.4
+LOADINGS = [[1.4, 0.8], [1.3, 0.6], [1.2, 0.1], [1.1, -0.5], [1.0, -0.6], [0.8, -0.9], [0.7, -1.1]]
+LEVEL = [14.2, 13.8, 11.9, 10.6, 9.1, 6.2, 3.4]
+SEASON = [6.1, 6.6, 7.4, 8.0, 8.1, 8.5, 8.8]
+NOISE = 0.6
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ mod factors;
 mod families;
 mod files;
 mod first_tables;
+mod forecast;
 mod formats;
 mod ica;
 mod impute;

@@ -180,8 +180,10 @@ impl Ledger {
             |columns: &[usize]| (!columns.is_empty()).then(|| columns.iter().map(name).collect::<Vec<_>>());
         let places = |columns: &[(usize, f64)]| columns.iter().map(|c| c.0).collect::<Vec<_>>();
         let n_rows = self.empty_rows.len();
+        // Where rows follow each other, those before and after tell of one without a cell.
+        let empty_rows = self.empty_rows.first().filter(|_| data.timeline().is_none());
         let found = [
-            self.empty_rows.first().map(|&first| Oddity::EmptyRows { n_rows, first }),
+            empty_rows.map(|&first| Oddity::EmptyRows { n_rows, first }),
             names(&self.empty_columns).map(|columns| Oddity::EmptyColumns { columns }),
             names(&places(&self.single_columns)).map(|columns| Oddity::SingleColumns { columns }),
             names(&places(&self.constant_columns)).map(|columns| Oddity::ConstantColumns { columns }),

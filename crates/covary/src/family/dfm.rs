@@ -11,8 +11,14 @@ pub(super) const ENTRY: Entry = Entry {
     kind: Kind::Dynamic,
     methods: &[DynamicEm::NAME],
     default_method: |_, _| DynamicEm::default().into(),
-    // What follows in time tells factors from noise, however few columns there are.
-    spec: |standardize| Spec { standardize, allow_unidentified: true, ..Spec::factor_analysis(1) },
+    // What follows in time tells factors from noise, however few columns there are. Season and trend may take nearly all of the
+    // variance of a column, of which the floor of the noise is a share.
+    spec: |standardize| Spec {
+        standardize,
+        allow_unidentified: true,
+        noise_floor: Some(1e-4),
+        ..Spec::factor_analysis(1)
+    },
     choose,
     ..LINEAR
 };

@@ -62,7 +62,7 @@ fn a_request_learns_what_the_estimator_fits_and_a_file_keeps_every_bit() {
     let data = asked(&learned, &table);
     assert_eq!(data.timeline(), table.timeline());
     let em = DynamicEm { season: Season::Harmonics { period: 12.0, n: 1 }, ..DynamicEm::default() };
-    let spec = Spec { standardize: true, allow_unidentified: true, ..Spec::factor_analysis(1) };
+    let spec = Spec { standardize: true, ..request().spec() };
     let fit = learned.dynamic().unwrap();
     assert_eq!(fit.model, em.fit(&data, &spec).unwrap().model);
     assert_eq!(learned.method.options["season"], "12.0:1");

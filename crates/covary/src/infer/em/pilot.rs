@@ -89,7 +89,9 @@ impl<'a> PilotStart<'a> {
                 let Eigen { values, vectors } = leading(products, wanted)?;
                 let mut filled = columns.values().clone();
                 filled.as_mut_slice().iter_mut().filter(|v| v.is_nan()).for_each(|v| *v = 0.0);
-                let mut axes = filled.dot(&vectors);
+                let n_found = wanted.min(values.len());
+                let values = values[..n_found].to_vec();
+                let mut axes = filled.dot(&vectors.first_columns(n_found));
                 let squares: Vec<f64> =
                     (0..values.len()).map(|k| axes.rows().map(|u| u[k] * u[k]).sum()).collect();
                 axes.scale_columns(

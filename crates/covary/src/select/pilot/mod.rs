@@ -24,6 +24,7 @@ use crate::parallel::try_map;
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, LinearGaussian, Spec};
 use bracket::{Bracket, enough_rows, well_observed};
+use complete::Complete;
 use curve::Curve;
 use hidden::{HiddenSet, Scoring};
 use std::ops::ControlFlow;
@@ -98,9 +99,8 @@ impl PilotSearch {
             && (spec.noise == NoiseFamily::Isotropic || data.n_columns() < data.n_rows())
             && let Ok(rows) = data.complete_rows("this choice")
         {
-            let mut scores = |own_noise, cap, _| {
-                complete::curve(&rows, (spec.standardize, own_noise), cap, self.seed, &progress)
-            };
+            let complete = Complete::new(&rows, spec.standardize, self.seed);
+            let mut scores = |own_noise, cap, _| complete.curve(own_noise, cap, &progress);
             return self.choose(data, spec, bracket.cap, &mut scores).map(Some);
         }
         let sets = HiddenSet::draw(data, CELLS, self.seed)?;
@@ -208,10 +208,11 @@ impl<'a> Pilots<'a> {
         few: Option<usize>,
         progress: &Progress<'_>,
     ) -> Result<HeldOut, Error> {
-        let (noise, steps) = if own_noise {
-            (NoiseFamily::Diagonal, FACTOR_STEPS)
-        } else {
-            (NoiseFamily::Isotropic, self.steps)
+        let (noise, steps) = match few {
+            _ if own_noise => (NoiseFamily::Diagonal, FACTOR_STEPS),
+            // What would make a difference shows early.
+            Some(_) => (NoiseFamily::Isotropic, self.steps / 2),
+            None => (NoiseFamily::Isotropic, self.steps),
         };
         let mut h = match few {
             Some(_) => cap,
