@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import typing
 import warnings
 from pathlib import Path
 
@@ -46,7 +47,14 @@ FIELDS += [*(f"inside{100 * level:.0f}" for level in LEVELS), "unfilled", "secon
 
 # ---------------------------------------------------------------- the contenders
 # Each takes a table with gaps and a seed, and returns the filled table and what says how certain it is, if anything:
-# a function from a level to intervals, an array of draws, or a dictionary of intervals at some levels.
+# `Distributions`, an array of draws, or a dictionary of intervals at some levels.
+
+
+class Distributions(typing.NamedTuple):
+    """What our imputer knows of each gap: intervals, and quantiles, which differ in columns of whole numbers."""
+
+    interval: typing.Callable
+    quantile: typing.Callable
 
 
 def ours(*words, **options):
@@ -54,7 +62,7 @@ def ours(*words, **options):
         import covary  # here and below: a peer that is not installed must not stop the others
 
         imputer = covary.Imputer(*words, random_state=seed, **options)
-        return imputer.fit_transform(x), lambda level: imputer.interval(x, level)
+        return imputer.fit_transform(x), Distributions(lambda level: imputer.interval(x, level), lambda q: imputer.quantile(x, q))
 
     return fill
 
@@ -298,10 +306,9 @@ def score(x, missing, filled, certain):
     crps = np.array(np.nan)
     if isinstance(certain, dict):
         ends = {level: [end[at] / sd for end in pair] for level, pair in certain.items()}
-    elif callable(certain):
-        ends = {level: [end[at] / sd for end in certain(level)] for level in (*LEVELS, *(1 - 2 * QUANTILES[:30]))}
-        quantiles = [ends[level][side] for side, levels in ((0, QUANTILES[:30]), (1, QUANTILES[29::-1])) for level in 1 - 2 * levels]
-        crps = crps_of_quantiles(np.array(quantiles), y)
+    elif isinstance(certain, Distributions):
+        ends = {level: [end[at] / sd for end in certain.interval(level)] for level in LEVELS}
+        crps = crps_of_quantiles(np.array([certain.quantile(p)[at] / sd for p in QUANTILES]), y)
     else:
         draws = np.array([draw[at] for draw in certain]) / sd
         spread = stats.norm.ppf((np.arange(len(draws)) + 0.5) / len(draws))

@@ -91,6 +91,7 @@ pub(crate) fn compare_mixtures<'py>(
     table.set_item("n_parameters", counts(py, found.0.iter().map(|at| at.n_parameters)))?;
     table.set_item("log_likelihood", column(&|at| Some(at.log_likelihood)))?;
     table.set_item("bic", column(&|at| Some(at.bic)))?;
+    table.set_item("singular", PyArray1::from_iter(py, found.0.iter().map(|at| at.singular)))?;
     table.set_item("held_out", column(&|at| at.held_out.map(|h| h.mean)))?;
     table.set_item("held_out_error", column(&|at| at.held_out.map(|h| h.shortfall_error)))?;
     let size = |at: &MixtureSize| (at.n_mixtures, at.n_components);

@@ -1,6 +1,7 @@
 //! `Learned`: a model of any family, with the place of its columns in the table it was fitted to.
 
 use crate::array::{Array1, Array2, Table, array1, array2};
+use crate::dynamic::Dynamic;
 use crate::error::{of, of_file, raise};
 use crate::linear::Model;
 use crate::mixture::Mixture;
@@ -12,10 +13,10 @@ use covary::infer::{ObjectiveKind, Step, Termination};
 use covary::io::model_file;
 use covary::learn::Watch;
 use covary::learned::{CheckOutcome, Rows, Tipping, TippingPoint, Trained};
-use covary::model::ColumnMap;
+use covary::model::{ColumnMap, FilledCell};
 use covary::select::{SelfCheck, SelfCheckOptions};
 use covary::spec::NoiseFamily;
-use covary::{Dataset, Error};
+use covary::{Dataset, Error, Matrix};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use rand_chacha::ChaCha8Rng;
@@ -48,7 +49,7 @@ impl Learned {
             Trained::Linear(_) => Py::new(py, (Model::default(), self))?.into_any(),
             Trained::Mixture(_) => Py::new(py, (Mixture, self))?.into_any(),
             Trained::Sources(_) => Py::new(py, (Sources, self))?.into_any(),
-            Trained::Dynamic(_) => Py::new(py, self)?.into_any(),
+            Trained::Dynamic(_) => Py::new(py, (Dynamic, self))?.into_any(),
         })
     }
 
@@ -64,9 +65,38 @@ impl Learned {
         let table = self.place.dataset(py, x, threads)?;
         run(py, threads, None, |_| ask(&*self.place.column_map.dataset(&table)?))
     }
+
+    /// Numbers of each missing cell, tables of them; the value itself where a cell is observed.
+    fn of_gaps<const N: usize>(
+        &self,
+        py: Python<'_>,
+        x: Table<'_>,
+        own: bool,
+        threads: usize,
+        ask: impl Fn(&FilledCell) -> Result<[f64; N], Error> + Send + Sync,
+    ) -> PyResult<[Matrix; N]> {
+        let (table, map) = (self.place.dataset(py, x, threads)?, &self.place.column_map);
+        let mut out = run(py, threads, None, |_| {
+            let filled = map.imputed(self.learned.fill(rows(own))?.fill(&*map.dataset(&table)?)?, &table)?;
+            let mut out: [Matrix; N] = std::array::from_fn(|_| filled.values().clone());
+            for cell in filled.cells() {
+                for (table, number) in out.iter_mut().zip(ask(cell)?) {
+                    table[(cell.row, cell.column)] = number;
+                }
+            }
+            Ok(out)
+        })?;
+        // How far a column observed once spreads is not known.
+        for &(j, _) in &self.place.singles {
+            for i in (0..table.n_rows()).filter(|&i| table.row(i)[j].is_nan()) {
+                out.iter_mut().for_each(|table| table[(i, j)] = f64::NAN);
+            }
+        }
+        Ok(out)
+    }
 }
 
-/// What a model file holds: a `Model`, a `Mixture` or `Sources`.
+/// What a model file holds: a `Model`, a `Mixture`, `Sources` or a `Dynamic`.
 #[pyfunction]
 pub(crate) fn open_model(py: Python<'_>, bytes: &[u8]) -> PyResult<Py<PyAny>> {
     Learned::read(bytes)?.into_python(py)
@@ -241,23 +271,22 @@ impl Learned {
         own: bool,
         threads: usize,
     ) -> PyResult<(Array2<'py>, Array2<'py>)> {
-        let (table, map) = (self.place.dataset(py, x, threads)?, &self.place.column_map);
-        let (mut lower, mut upper) = run(py, threads, None, |_| {
-            let filled = map.imputed(self.learned.fill(rows(own))?.fill(&*map.dataset(&table)?)?, &table)?;
-            let (mut lower, mut upper) = (filled.values().clone(), filled.values().clone());
-            for cell in filled.cells() {
-                let at = (cell.row, cell.column);
-                (lower[at], upper[at]) = cell.interval(level)?;
-            }
-            Ok((lower, upper))
-        })?;
-        // How far a column observed once spreads is not known.
-        for &(j, _) in &self.place.singles {
-            for i in (0..table.n_rows()).filter(|&i| table.row(i)[j].is_nan()) {
-                (lower[(i, j)], upper[(i, j)]) = (f64::NAN, f64::NAN);
-            }
-        }
+        let [lower, upper] = self.of_gaps(py, x, own, threads, |cell| Ok(cell.interval(level)?.into()))?;
         Ok((array2(py, lower)?, array2(py, upper)?))
+    }
+
+    /// The value below which each missing cell lies with probability `p`; the value itself where it is observed.
+    #[pyo3(signature = (x, p, own=false, threads=0))]
+    fn quantiles<'py>(
+        &self,
+        py: Python<'py>,
+        x: Table<'_>,
+        p: f64,
+        own: bool,
+        threads: usize,
+    ) -> PyResult<Array2<'py>> {
+        let [found] = self.of_gaps(py, x, own, threads, |cell| Ok([cell.quantile(p)?]))?;
+        array2(py, found)
     }
 
     /// The table completed by joint draws, this many times.

@@ -10,6 +10,7 @@
 
 mod array;
 mod choose;
+mod dynamic;
 mod error;
 mod learned;
 mod linear;
@@ -25,6 +26,8 @@ mod work;
 mod _covary {
     #[pymodule_export]
     use super::choose::{compare, compare_mixtures, far_cells, parallel_analysis, pool, wild_cells};
+    #[pymodule_export]
+    use super::dynamic::Dynamic;
     #[pymodule_export]
     use super::learned::{Learned, open_model};
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! `fit`: a request of the library from what was asked for in Python, and the model that comes of it.
 
 use crate::array::{Size, Table, array2, grouped, numbers, option_text};
+use crate::dynamic::Times;
 use crate::error::{of, raise};
 use crate::learned::Learned;
 use crate::mixture::{Mixture, parts};
@@ -35,6 +36,8 @@ struct Asked {
     matrix: Option<(MatrixKind, usize)>,
     /// A contrast of independent components: of sources in rows, g and the mean of g′ of each.
     contrast: Option<Py<PyAny>>,
+    /// When rows happened.
+    times: Option<Times>,
 }
 
 /// A start, or what else of a method no option names, over all columns of the table.
@@ -54,7 +57,8 @@ impl Asked {
     fn new(family: &str, asked: &Bound<'_, PyDict>) -> PyResult<Self> {
         let request = Request::new(family.parse().map_err(of)?);
         let (views, as_is, in_steps) = (Vec::new(), false, false);
-        let mut own = Self { request, views, as_is, in_steps, start: None, matrix: None, contrast: None };
+        let mut own =
+            Self { request, views, as_is, in_steps, start: None, matrix: None, contrast: None, times: None };
         for (name, value) in asked.iter().filter(|(_, value)| !value.is_none()) {
             own.take(&name.extract::<String>()?, &value)?;
         }
@@ -114,6 +118,7 @@ impl Asked {
                 self.start = Some(Start::Moments(weights, numbers(&means)?, covariances));
             }
             "contrast" => self.contrast = Some(value.clone().unbind()),
+            "times" => self.times = Some(value.extract()?),
             other => return Err(raise("OptionError", &format!("nothing called `{other}` can be asked for"))),
         }
         Ok(())
@@ -262,12 +267,16 @@ pub(crate) fn fit(
     threads: usize,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    let Asked { mut request, views, as_is, in_steps, start, matrix, contrast } = Asked::new(family, asked)?;
+    let Asked { mut request, views, as_is, in_steps, start, matrix, contrast, times } =
+        Asked::new(family, asked)?;
     let values = x.numbers()?;
     let raised = Arc::new(Mutex::new(None));
     let ours = Arc::clone(&raised);
     let learned = run_or_leave(py, threads, progress.as_ref(), move |watched| {
-        let table = grouped(values, names)?;
+        let mut table = grouped(values, names)?;
+        if let Some(times) = &times {
+            table = table.in_time(times.timeline(None)?)?;
+        }
         let name = |&j: &usize| table.column_names()[j].clone();
         let view = |(name_of_view, places): (String, Vec<usize>)| View {
             name: name_of_view,

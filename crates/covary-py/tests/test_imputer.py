@@ -39,6 +39,35 @@ def test_gaps_are_filled_better_than_by_means(estimator, wine, wine_gaps, hidden
     assert np.allclose((upper - filled)[hidden], 1.959964 * std[hidden], rtol=1e-6)
 
 
+def test_intervals_of_whole_columns_have_the_whole_numbers_between_the_ends(wine_gaps, hidden):
+    """Column 12, proline, is whole, and so is a scale of codes made of column 0; without bounds no interval is rounded."""
+    table = wine_gaps.copy()
+    table[:, 0] = np.round(table[:, 0])
+    bounded, free = covary.Imputer().fit(table), covary.Imputer(bounds=None).fit(table)
+    for column in (0, 12):
+        rows = hidden[:, column]
+        for level in (0.1, 0.5, 0.95):
+            (low, high), (least, largest) = free.interval(table, level), bounded.interval(table, level)
+            inside = (np.ceil(low), np.floor(high))
+            empty = inside[0] > inside[1]
+            middle = np.round((low + high) / 2)
+            for found, end in ((least, inside[0]), (largest, inside[1])):
+                expected = np.where(empty, middle, end)[rows, column]
+                assert (found[rows, column] == expected).all()
+        assert level == 0.95 and not empty[rows, column].any()
+
+
+def test_quantiles_are_those_of_the_intervals(wine_gaps, hidden):
+    imputer = covary.Imputer(bounds=None).fit(wine_gaps)
+    lower, upper = imputer.interval(wine_gaps, 0.9)
+    assert np.allclose(imputer.quantile(wine_gaps, 0.05), lower, rtol=1e-12)
+    assert np.allclose(imputer.quantile(wine_gaps, 0.95), upper, rtol=1e-12)
+    assert (imputer.quantile(wine_gaps)[~hidden] == wine_gaps[~hidden]).all()
+    assert np.allclose(imputer.quantile(wine_gaps), imputer.transform(wine_gaps), rtol=1e-12)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        imputer.quantile(wine_gaps, 1.0)
+
+
 def test_the_check_states_its_coverage(wine_gaps):
     found = covary.Imputer().fit(wine_gaps).check(wine_gaps)
     assert found["n_hidden"] > 150 and found["skill"] > 0.2

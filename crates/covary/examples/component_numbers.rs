@@ -3,15 +3,18 @@
 //! `component_numbers simulated [SEED]` counts right choices in 86 simulated tables;
 //! `component_numbers standardized [SEED]` does in tables of random loadings whose columns are standardized;
 //! `component_numbers time ROWS COLUMNS COMPONENTS GAPS ppca|standardized|fa` compares the choice with the fit that follows;
+//! `component_numbers filling ROWS COLUMNS COMPONENTS GAPS` compares the default of `covary impute` with a fit of that many components;
 //! `component_numbers real TABLE.csv …` hides cells of real tables and compares with the best number of components.
 //! One thread; processor time.
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
 
 use covary::data::{Shape, simulate};
+use covary::family::{Family, ForFilling, Request};
 use covary::infer::Em;
-use covary::model::ColumnMap;
+use covary::learned::Rows;
+use covary::model::{ColumnMap, FilledCell};
 use covary::select::{ChoiceRule, PilotSearch, Purpose};
-use covary::{Dataset, Density, Estimator, Method, Spec, io::csv};
+use covary::{Dataset, Density, Estimator, LinearGaussian, Method, Spec, io::csv};
 use std::error::Error;
 use std::fs::File;
 
@@ -29,6 +32,9 @@ fn main() -> Answer {
         ["standardized", from] => standardized(from.parse()?),
         ["time", n, d, q, gaps, family] => {
             time(n.parse().unwrap_or(0), d.parse().unwrap_or(0), q.parse().unwrap_or(0), gaps, family)
+        }
+        ["filling", n, d, q, gaps] => {
+            filling(n.parse().unwrap_or(0), d.parse().unwrap_or(0), q.parse().unwrap_or(0), gaps)
         }
         ["real", files @ ..] => real(files),
         _ => Err("see the first lines of this file".into()),
@@ -174,9 +180,38 @@ fn time(n: usize, d: usize, q: usize, gaps: &str, family: &str) -> Answer {
     println!(
         "{n} × {d}, {q} components, gaps {gaps}, {family}: best {best}, fewest {fewest}; choice {seconds:.4} s"
     );
+    let fitted = Method::recommended(&table, &Spec { n_components: best, ..spec.clone() });
+    let fitted = fitted.fit(&table, &Spec { n_components: best, ..spec.clone() })?;
+    eprintln!("{} iterations with the best", fitted.report.n_iterations());
     let fit = fit_seconds(&table, &Spec { n_components: fewest, ..spec })?;
     let (both, memory) = ((seconds + fit) / fit, peak_memory() >> 20);
     println!("    fit {fit:.4} s, both {both:.1} × the fit; peak {memory} MB");
+    Ok(())
+}
+
+fn filling(n: usize, d: usize, q: usize, gaps: &str) -> Answer {
+    let gaps: f64 = gaps.parse()?;
+    let whole = simulate::ppca(Shape { rows: n, columns: d, n_components: q }, 1).0;
+    let table = simulate::hide(&whole, gaps, 2);
+    let spec = Spec { standardize: true, ..Spec::ppca(q) };
+    let (fitted, fit) = timed(|| Method::recommended(&table, &spec).fit(&table, &spec))?;
+    let request = Request { filling: Some(ForFilling::default()), ..Request::new(Family::Gaussian) };
+    let (learned, seconds) = timed(|| request.learn(&table))?;
+    let rmse = |cells: Vec<FilledCell>| {
+        let errors = cells.iter().map(|c| (whole.values()[(c.row, c.column)] - c.mean).powi(2));
+        (errors.sum::<f64>() / cells.len() as f64).sqrt()
+    };
+    if let Ok(fit) = learned.linear() {
+        eprintln!("{} iterations of the final fit", fit.report.n_iterations());
+    }
+    let ours = rmse(learned.fill(Rows::Training)?.cells(&table)?);
+    let theirs = rmse(fitted.model.gap_cells(&table)?);
+    println!(
+        "{n} × {d}, {q} components, gaps {gaps}: the default {seconds:.3} s, RMSE {ours:.4}, {} of {} components; PPCA {fit:.3} s, RMSE {theirs:.4}; peak {} MB",
+        learned.family.name(),
+        learned.n_shown(),
+        peak_memory() >> 20
+    );
     Ok(())
 }
 
@@ -184,6 +219,8 @@ fn real(files: &[&str]) -> Answer {
     const MOST: usize = 20;
     println!("table gaps | oracle q rmse | best q excess | fewest q excess | seconds choice fit");
     let mut excess = [Vec::new(), Vec::new()];
+    let mut kept: Vec<f64> = Vec::new();
+    let filling = PilotSearch { purpose: Purpose::Filling, ..PilotSearch::default() };
     for file in files {
         let whole = csv::read(File::open(file)?)?.dataset().clone();
         let whole = ColumnMap::of_varying(&whole)?.dataset(&whole)?.into_owned();
@@ -196,9 +233,8 @@ fn real(files: &[&str]) -> Answer {
             let spec = Spec { standardize: true, ..Spec::ppca(0) };
             let (best, fewest, seconds) = choose(&table, &spec)?;
             let room = (table.n_columns() - 1).min(table.n_rows() - 2);
-            let rmse = |q: usize| -> Result<f64, covary::Error> {
-                let fit = Em::default().fit(&table, &Spec { n_components: q, ..spec.clone() })?;
-                let cells = fit.model.gap_cells(&table)?;
+            let rmse_of = |model: &LinearGaussian| -> Result<f64, covary::Error> {
+                let cells = model.gap_cells(&table)?;
                 let sds = table.observed_variances();
                 let errors: Vec<f64> = cells
                     .iter()
@@ -206,6 +242,9 @@ fn real(files: &[&str]) -> Answer {
                     .filter(|e| !e.is_nan())
                     .collect();
                 Ok((errors.iter().sum::<f64>() / errors.len() as f64).sqrt())
+            };
+            let rmse = |q: usize| -> Result<f64, covary::Error> {
+                rmse_of(&Em::default().fit(&table, &Spec { n_components: q, ..spec.clone() })?.model)
             };
             let all: Vec<f64> = (0..=room.min(MOST)).map(rmse).collect::<Result<_, _>>()?;
             let oracle = (0..all.len()).min_by(|&a, &b| all[a].total_cmp(&all[b])).unwrap_or(0);
@@ -215,6 +254,14 @@ fn real(files: &[&str]) -> Answer {
                 excess[k].push(percent);
                 Ok(percent)
             };
+            let most = filling
+                .run(&table, &spec)?
+                .map_or(0, |found| found.by_n_components.iter().map(|at| at.n_components).max().unwrap_or(0));
+            let pilot = Em { max_iterations: 6, tolerance: 0.0, ..Em::default() };
+            let pilot = pilot.fit(&table, &Spec { n_components: most, ..spec.clone() })?.model;
+            let percent = 100.0 * (rmse_of(&pilot.truncated(best)?)? / all[oracle] - 1.0);
+            kept.push(percent);
+            println!("pilot of {most} kept {percent:+.1} %");
             println!(
                 "{} {} × {} {share} | {oracle} {:.3} | {best} {:+.1} % | {fewest} {:+.1} % | {seconds:.4} {:.4}",
                 file.rsplit('/').next().unwrap_or(file),
@@ -227,6 +274,13 @@ fn real(files: &[&str]) -> Answer {
             );
         }
     }
+    kept.sort_by(f64::total_cmp);
+    println!(
+        "kept: median {:.1} mean {:.1} worst {:.1}",
+        kept[kept.len() / 2],
+        kept.iter().sum::<f64>() / kept.len() as f64,
+        kept[kept.len() - 1]
+    );
     for (purpose, mut found) in [Purpose::Filling, Purpose::Components].into_iter().zip(excess) {
         found.sort_by(f64::total_cmp);
         println!(

@@ -88,6 +88,7 @@ fn choice(tables: u64) -> Result<(), Box<dyn Error>> {
             let search = TimeSearch { estimator, seed, ..TimeSearch::default() };
             let found = search.run(&table, &Spec::ppca(1))?;
             let best = TimeSearch {
+                estimator: DynamicEm { season: season(kind.waves), ..DynamicEm::default() },
                 n_components: Some(kind.factors),
                 search_waves: false,
                 purpose: covary::select::Purpose::Filling,
@@ -119,7 +120,7 @@ fn inside(
     let d = whole.n_columns();
     let seen = Dataset::new(Matrix::from_fn(rows, d, |t, j| whole[(t, j)]))?;
     let fit = DynamicEm { season, ..DynamicEm::default() }.fit(&seen, &Spec::factor_analysis(q))?;
-    let ahead = &fit.model.forecast(&seen, &Timeline::regular(rows), AHEAD[2])?[0];
+    let ahead = &fit.model.forecast_estimated(&seen, &Timeline::regular(rows), AHEAD[2])?[0];
     let mut out = [(0, 0); 3];
     for cell in &ahead.cells {
         let (t, (low, high)) = (whole[(rows + cell.row, cell.column)], cell.interval(0.95)?);

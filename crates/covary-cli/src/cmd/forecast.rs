@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 ///
 /// A dynamic factor model carries the factors of the last rows on, and season and trend with them.
 /// The result has a row for each step, sequence and column: the time, in the notation of the
-/// table, the column, mean and sd of what it may be, and the interval, lower and upper, which takes
-/// the fitted model as known. --wide has a row for each step and a column for each column, with the
+/// table, the column, mean and sd of what it may be, and the interval, lower and upper, which counts
+/// that the model was estimated. --wide has a row for each step and a column for each column, with the
 /// means alone: the table goes on.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]

@@ -224,7 +224,7 @@ fn mixtures_described(found: &MixtureComparison, largest: Largest) -> String {
             at.n_components.to_string(),
             at.n_parameters.to_string(),
             format!("{:.1}", at.log_likelihood),
-            mark(is_recommended, format!("{:.1}", at.bic)),
+            if at.singular { "–".to_owned() } else { mark(is_recommended, format!("{:.1}", at.bic)) },
         ];
         row.extend(at.held_out.map_or(vec!["–".to_owned(); 3], |h| {
             let mean = mark(best == Some(at), format!("{:.4}", h.mean));
@@ -243,6 +243,7 @@ fn mixtures_as_json(found: &MixtureComparison, largest: Largest, data: &Value) -
             "n_parameters": at.n_parameters,
             "log_likelihood": at.log_likelihood,
             "bic": at.bic,
+            "singular": at.singular,
             "held_out": at.held_out.map(|h| json!({
                 "mean": h.mean,
                 "shortfall": h.shortfall,

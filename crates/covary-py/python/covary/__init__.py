@@ -11,6 +11,7 @@ PPCA(n_components=2)
 from . import exceptions
 from ._cca import ProbabilisticCCA
 from ._classifier import PPCAClassifier
+from ._dynamic import DynamicFactor
 from ._factor import FactorAnalysis
 from ._families import load
 from ._fastica import FastICA
@@ -32,6 +33,7 @@ __all__ = [
     "PPCA",
     "BayesianPCA",
     "Comparison",
+    "DynamicFactor",
     "FactorAnalysis",
     "FastICA",
     "Gaussian",

@@ -9,6 +9,7 @@ from typing import Any
 from . import _covary
 from ._cca import ProbabilisticCCA
 from ._classifier import PPCAClassifier
+from ._dynamic import DynamicFactor
 from ._factor import FactorAnalysis
 from ._fastica import FastICA
 from ._fitted import Fitted
@@ -35,6 +36,7 @@ FAMILIES: dict[str, type[Fitted]] = {
     "mppca": MixturePPCA,
     "mfa": MixturePPCA,
     "gmm": GaussianMixture,
+    "dfm": DynamicFactor,
 }
 #: Independent components have one for each method.
 SOURCES: dict[str, type[Fitted]] = {"fastica": FastICA, "maximum-likelihood": InfomaxICA, "noisy": NoisyICA}
@@ -63,7 +65,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator : PCA, PPCA, StudentPPCA, FactorAnalysis, BayesianPCA, Gaussian, MixturePPCA, GaussianMixture, \
-PPCAClassifier, GroupFactorAnalysis, ProbabilisticCCA, FastICA, InfomaxICA or NoisyICA
+PPCAClassifier, GroupFactorAnalysis, ProbabilisticCCA, DynamicFactor, FastICA, InfomaxICA or NoisyICA
         The fitted estimator. Options that leave no trace in the model, such as `tol`, are the defaults.
         Rotated principal components open as PPCA, whose scores rotate with the loadings.
 

@@ -346,16 +346,41 @@ class Imputer(TransformerMixin, BaseEstimator):
         Returns
         -------
         lower, upper : ndarray of shape (n_samples, n_features_kept)
-            The ends; both are the value itself where it is observed. Without the columns of
+            The ends; both are the value itself where it is observed. In a column of whole numbers,
+            the least and the largest whole number between them. Without the columns of
             `add_indicator`.
         """
+        lower, upper = self._of_gaps(X, "intervals", float(level))
+        return lower, upper
+
+    def quantile(self, X: ArrayLike, q: float = 0.5) -> Array:
+        """The value below which each missing cell lies with probability `q`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; NaN where a cell is missing.
+        q : float, default=0.5
+            Between 0 and 1.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples, n_features_kept)
+            The quantiles; the value itself where it is observed. In a column of whole numbers the
+            nearest whole number, where :meth:`interval` has the whole numbers between its ends.
+        """
+        (values,) = self._of_gaps(X, "quantiles", float(q))
+        return values
+
+    def _of_gaps(self, X: ArrayLike, question: str, number: float) -> list[Array]:
+        """Tables with what the model says of each gap, and observed cells as they are."""
         check_is_fitted(self)
         rows = self._gaps_as_nan(X, reset=False)
         modeled = self._modeled(rows)
-        ends = self.estimator_._model.intervals(self._asked(rows), float(level), False, n_threads())
-        kept = (np.where(np.isnan(modeled), end, modeled) for end in ends)
-        lower, upper = (self._whole(_table.like(end, rows)) for end in kept)
-        return lower, upper
+        answer = getattr(self.estimator_._model, question)(self._asked(rows), number, False, n_threads())
+        tables = answer if isinstance(answer, tuple) else (answer,)
+        kept = (np.where(np.isnan(modeled), table, modeled) for table in tables)
+        return [self._whole(_table.like(table, rows)) for table in kept]
 
     def sample(self, X: ArrayLike, n_draws: int = 1, random_state: Any = None) -> Array:
         """Completed copies of a table whose gaps are joint random draws given what is observed.

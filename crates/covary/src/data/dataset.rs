@@ -434,6 +434,11 @@ impl Dataset {
         (0..m).map(|k| start(k) + place(k) as usize).collect()
     }
 
+    /// The share of cells that are observed.
+    pub(crate) fn observed_share(&self) -> f64 {
+        self.n_observed() as f64 / (self.n_rows() * self.n_columns()) as f64
+    }
+
     /// Mean of each column over its observed cells; NaN for an empty column.
     pub fn observed_means(&self) -> &[f64] {
         &self.columns().means

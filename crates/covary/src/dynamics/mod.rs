@@ -8,6 +8,7 @@ mod blocks;
 mod choice;
 mod draws;
 mod em;
+mod estimated;
 mod model;
 mod moments;
 mod prior;

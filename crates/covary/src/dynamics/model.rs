@@ -219,7 +219,7 @@ impl DynamicFactor {
         let (k, mut out) = (self.n_components(), Vec::new());
         self.passes(table, timeline, |_, pass| {
             let smoothed = pass.smooth();
-            out.push(Factors::of(k, smoothed.means(), |t| smoothed.covariance(t)));
+            out.push(Factors::of(k, smoothed.means(), |t| smoothed.covariance(t).clone()));
         })?;
         Ok(out)
     }
@@ -253,7 +253,7 @@ impl DynamicFactor {
                     &gaps,
                     sequence.time(t),
                     smoothed.means().row(t),
-                    &smoothed.covariance(t),
+                    smoothed.covariance(t),
                     &mut cells,
                 );
             }
@@ -272,21 +272,32 @@ impl DynamicFactor {
         timeline: &Timeline,
         steps: usize,
     ) -> Result<Vec<Forecast>, Error> {
-        let every: Vec<usize> = (0..self.n_columns()).collect();
-        let mut out = Vec::new();
         let space = StateSpace::new(self)?;
+        let mut out = Vec::new();
         self.passes(table, timeline, |sequence, pass| {
-            let end = sequence.rows().len();
-            let times: Vec<i64> = (end..end + steps).map(|t| sequence.time(t)).collect();
-            let mut cells = Vec::with_capacity(steps * every.len());
-            let (mut mean, mut root) = pass.next();
-            for (step, time) in times.iter().enumerate() {
-                self.predict(step, &every, *time, &mean, &root.dot_t(&root), &mut cells);
-                (mean, root) = space.ahead(&mean, &root);
-            }
-            out.push(Forecast { times, cells });
+            out.push(self.ahead_of(&space, pass, sequence, steps));
         })?;
         Ok(out)
+    }
+
+    /// The rows that follow a sequence through which the filter has passed.
+    pub(super) fn ahead_of(
+        &self,
+        space: &StateSpace<'_>,
+        pass: &Pass<'_>,
+        sequence: &super::Sequence,
+        steps: usize,
+    ) -> Forecast {
+        let every: Vec<usize> = (0..self.n_columns()).collect();
+        let end = sequence.rows().len();
+        let times: Vec<i64> = (end..end + steps).map(|t| sequence.time(t)).collect();
+        let mut cells = Vec::with_capacity(steps * every.len());
+        let (mut mean, mut root) = pass.next();
+        for (step, time) in times.iter().enumerate() {
+            self.predict(step, &every, *time, &mean, &root.dot_t(&root), &mut cells);
+            (mean, root) = space.ahead(&mean, &root);
+        }
+        Forecast { times, cells }
     }
 
     /// Cells of a row at a time at which the state has this mean and covariance.
@@ -309,6 +320,14 @@ impl DynamicFactor {
         }
     }
 
+    /// Refuses what does not belong together.
+    pub(super) fn check_table(&self, table: &Dataset, timeline: &Timeline) -> Result<(), Error> {
+        if table.n_columns() != self.n_columns() {
+            return Err(Error::ColumnCount { expected: self.n_columns(), got: table.n_columns() });
+        }
+        timeline.check(table.n_rows())
+    }
+
     /// The filter over every sequence.
     pub(super) fn passes(
         &self,
@@ -316,10 +335,7 @@ impl DynamicFactor {
         timeline: &Timeline,
         mut visit: impl FnMut(&super::Sequence, &Pass<'_>),
     ) -> Result<(), Error> {
-        if table.n_columns() != self.n_columns() {
-            return Err(Error::ColumnCount { expected: self.n_columns(), got: table.n_columns() });
-        }
-        timeline.check(table.n_rows())?;
+        self.check_table(table, timeline)?;
         let space = StateSpace::new(self)?;
         let seen = space.observed(table);
         for sequence in timeline.sequences() {
@@ -472,27 +488,27 @@ pub(super) fn spectral_radius(a: &Matrix) -> f64 {
 /// `Σ = A Σ Aᵀ + Q` of the state, unless nothing is.
 pub(super) fn stationary(transition: &Matrix, innovation: &Matrix) -> Option<Matrix> {
     let a = companion(transition);
-    if spectral_radius(&a) >= 1.0 {
-        return None;
-    }
     let states = a.n_rows();
-    let sigma = long_run(a, bordered(innovation, states));
-    sigma.as_slice().iter().all(|v| v.is_finite()).then_some(sigma)
+    long_run(a, bordered(innovation, states))
 }
 
-/// `Q + A Q Aᵀ + A² Q (A²)ᵀ + …` by doubling, which takes as many products as the logarithm of the memory of A.
-pub(super) fn long_run(mut a: Matrix, q: Matrix) -> Matrix {
+/// `Q + A Q Aᵀ + A² Q (A²)ᵀ + …` by doubling, which takes as many products as the logarithm of the memory of A; `None` where the
+/// powers of A do not vanish.
+pub(super) fn long_run(mut a: Matrix, q: Matrix) -> Option<Matrix> {
+    let size = |m: &Matrix| m.as_slice().iter().fold(0.0_f64, |size, v| size.max(v.abs()));
     let mut sum = q;
     for _ in 0..60 {
         let step = a.dot(&sum).dot_t(&a);
-        let size = |m: &Matrix| m.as_slice().iter().fold(0.0_f64, |size, v| size.max(v.abs()));
-        let ends = size(&step) <= 1e-17 * size(&sum);
+        let ends = size(&a) < 1.0 && size(&step) <= 1e-17 * size(&sum);
         crate::parallel::add(sum.as_mut_slice(), step.as_slice());
         if ends {
-            break;
+            sum.symmetrize();
+            return sum.as_slice().iter().all(|v| v.is_finite()).then_some(sum);
         }
         a = a.dot(&a);
+        if !size(&a).is_finite() {
+            break;
+        }
     }
-    sum.symmetrize();
-    sum
+    None
 }

@@ -1,6 +1,6 @@
 //! The result of the E-step, and all that the M-step needs [M 1.10.4].
 
-use super::model::{DynamicFactor, companion, long_run, spectral_radius, stationary};
+use super::model::{DynamicFactor, companion, long_run, stationary};
 use super::prior::Prior;
 use super::smoother::Smoothed;
 use super::{FirstState, Sequence, Start, Timeline};
@@ -100,39 +100,37 @@ impl Rows {
             let z = self.z.row_mut(row);
             z[..k].copy_from_slice(&smoothed.means().row(t)[..k]);
             z[k..].copy_from_slice(&model.regressors().at(sequence.time(t)));
-            packed::add_matrix(self.v.row_mut(row), &smoothed.covariance(t), k);
+            packed::add_matrix(self.v.row_mut(row), smoothed.covariance(t), k);
         }
     }
 }
 
 impl Dynamics {
     fn add(&mut self, smoothed: &Smoothed, k: usize) {
-        let (means, states) = (smoothed.means(), self.first.len());
-        let second = |t: usize| {
-            let (mut p, m) = (smoothed.covariance(t), means.row(t));
-            for i in 0..states {
-                for j in 0..states {
-                    p[(i, j)] += m[i] * m[j];
+        let means = smoothed.means();
+        // ⟨s sᵀ⟩ = P + m mᵀ, as many rows and columns of it as the sum has.
+        let second = |sum: &mut Matrix, t: usize| {
+            let (p, m) = (smoothed.covariance(t), means.row(t));
+            for i in 0..sum.n_rows() {
+                for (j, sum) in sum.row_mut(i).iter_mut().enumerate() {
+                    *sum += p[(i, j)] + m[i] * m[j];
                 }
             }
-            p
         };
-        let mut last = second(0);
         add(&mut self.first, means.row(0));
-        add(self.first_square.as_mut_slice(), last.as_slice());
+        second(&mut self.first_square, 0);
         self.sequences += 1.0;
         for t in 1..means.n_rows() {
-            let (now, shared) = (second(t), smoothed.with_next(t - 1));
+            second(&mut self.now, t);
+            second(&mut self.before, t - 1);
+            let (shared, before) = (smoothed.with_next(t - 1), means.row(t - 1));
             for i in 0..k {
-                add(self.now.row_mut(i), &now.row(i)[..k]);
-                let (m, before) = (means.row(t)[i], means.row(t - 1));
+                let m = means.row(t)[i];
                 for (j, sum) in self.with_before.row_mut(i).iter_mut().enumerate() {
                     *sum += shared[(i, j)] + m * before[j];
                 }
             }
-            add(self.before.as_mut_slice(), last.as_slice());
             self.steps += 1.0;
-            last = now;
         }
     }
 
@@ -144,7 +142,7 @@ impl Dynamics {
         }
         let a = regressed(&self.with_before, &self.before);
         let q = positive(&self.left(&a))?;
-        if first == FirstState::Stationary && spectral_radius(&companion(&a)) < 1.0 {
+        if first == FirstState::Stationary && stationary(&a, &q).is_some() {
             let (to_a, to_q) =
                 self.stationary(a.clone(), q.clone()).unwrap_or_else(|| (a.clone(), q.clone()));
             // All the way, or the farthest of ever shorter steps, that does not lower F.
@@ -185,7 +183,7 @@ impl Dynamics {
                 0.5 * (pull[(i, j)] - self.sequences * inverse[(i, j)])
             });
             let moved = companion(&a);
-            let lambda = long_run(moved.transpose(), g);
+            let lambda = long_run(moved.transpose(), g)?;
             let slope = lambda.dot(&moved).dot(&sigma);
             let top = |m: &Matrix, columns: usize| Matrix::from_fn(k, columns, |i, j| 2.0 * m[(i, j)]);
             let mut with_before = q.dot(&top(&slope, states));

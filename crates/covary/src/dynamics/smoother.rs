@@ -21,6 +21,8 @@ pub(super) struct StateSpace<'a> {
     /// A square root of the covariance of innovations, and of the first state.
     innovation: Matrix,
     start: Matrix,
+    /// The mean of the first state.
+    mean: Vec<f64>,
     psi: Vec<f64>,
 }
 
@@ -69,10 +71,10 @@ pub(super) struct Pass<'a> {
 /// States given all rows of a sequence.
 pub(super) struct Smoothed {
     means: Matrix,
-    /// Row by row, `P_t`.
-    covariances: Vec<f64>,
-    /// Row by row, `Cov(x_{t+1}, x_t)`, one fewer.
-    with_next: Vec<f64>,
+    /// `P_t` and `Cov(x_{t+1}, x_t)`, shared by all steps whose covariances they are.
+    spreads: Vec<(Matrix, Matrix)>,
+    /// Those of each step.
+    spread: Vec<usize>,
 }
 
 impl<'a> StateSpace<'a> {
@@ -80,7 +82,19 @@ impl<'a> StateSpace<'a> {
         let transition = companion(model.transition());
         let innovation = root(&bordered(model.innovation(), transition.n_rows()))?;
         let start = root(&model.start().covariance)?;
-        Ok(Self { model, transition, innovation, start, psi: model.noise().variances(model.n_columns()) })
+        Ok(Self::given(model, transition, innovation, start, model.start().mean.clone()))
+    }
+
+    /// A state of which the first k are the factors: its transition, roots of the covariances of innovations and of the first
+    /// state, and the mean of this.
+    pub(super) fn given(
+        model: &'a DynamicFactor,
+        transition: Matrix,
+        innovation: Matrix,
+        start: Matrix,
+        mean: Vec<f64>,
+    ) -> Self {
+        Self { model, transition, innovation, start, mean, psi: model.noise().variances(model.n_columns()) }
     }
 
     /// What each pattern of gaps of a table leaves to see.
@@ -120,7 +134,7 @@ impl<'a> StateSpace<'a> {
             log_density: Vec::with_capacity(steps),
             squared: Vec::with_capacity(steps),
         };
-        let mut mean = self.model.start().mean.clone();
+        let mut mean = self.mean.clone();
         for (t, row) in sequence.rows().iter().enumerate() {
             let seen =
                 row.map(|row| observed.of_row[row]).filter(|&p| !observed.patterns[p].columns.is_empty());
@@ -272,26 +286,34 @@ impl Pass<'_> {
     pub(super) fn smooth(&self) -> Smoothed {
         let (steps, n) = (self.filtered.n_rows(), self.filtered.n_columns());
         let mut means = self.filtered.clone();
-        let mut covariances = vec![0.0; steps * n * n];
-        let mut with_next = vec![0.0; steps.saturating_sub(1) * n * n];
-        let mut after = self.covariance(steps - 1);
-        covariances[(steps - 1) * n * n..].copy_from_slice(after.as_slice());
+        let mut spreads = vec![(self.covariance(steps - 1), Matrix::zeros(n, n))];
+        let mut spread = vec![0; steps];
+        let mut ahead = vec![0.0; n];
         for t in (0..steps - 1).rev() {
             let gain = &self.gains[self.gain[t]];
-            let ahead: Vec<f64> =
-                means.row(t + 1).iter().zip(self.predicted.row(t + 1)).map(|(m, p)| m - p).collect();
+            for (i, v) in ahead.iter_mut().enumerate() {
+                *v = means[(t + 1, i)] - self.predicted[(t + 1, i)];
+            }
             for (m, back) in means.row_mut(t).iter_mut().zip(gain.back.rows()) {
                 *m += dot(back, &ahead);
             }
-            let shared = after.dot_t(&gain.back);
-            with_next[t * n * n..][..n * n].copy_from_slice(shared.as_slice());
-            let mut now = gain.back.dot(&shared);
-            crate::parallel::add(now.as_mut_slice(), gain.left.as_slice());
-            now.symmetrize();
-            covariances[t * n * n..][..n * n].copy_from_slice(now.as_slice());
-            after = now;
+            let last = spread[t + 1];
+            let after = &spreads[last].0;
+            // The same step back from the same covariance leads to the same again.
+            let settled = t + 2 < steps
+                && self.gain[t] == self.gain[t + 1]
+                && (spread[t + 2] == last || settled(&spreads[spread[t + 2]].0, after));
+            spread[t] = last;
+            if !settled {
+                let shared = after.dot_t(&gain.back);
+                let mut now = gain.back.dot(&shared);
+                crate::parallel::add(now.as_mut_slice(), gain.left.as_slice());
+                now.symmetrize();
+                spread[t] = spreads.len();
+                spreads.push((now, shared));
+            }
         }
-        Smoothed { means, covariances, with_next }
+        Smoothed { means, spreads, spread }
     }
 }
 
@@ -301,15 +323,13 @@ impl Smoothed {
     }
 
     /// `P_t`
-    pub(super) fn covariance(&self, t: usize) -> Matrix {
-        let n = self.means.n_columns();
-        Matrix::from_fn(n, n, |i, j| self.covariances[(t * n + i) * n + j])
+    pub(super) fn covariance(&self, t: usize) -> &Matrix {
+        &self.spreads[self.spread[t]].0
     }
 
     /// `Cov(x_{t+1}, x_t)`
-    pub(super) fn with_next(&self, t: usize) -> Matrix {
-        let n = self.means.n_columns();
-        Matrix::from_fn(n, n, |i, j| self.with_next[(t * n + i) * n + j])
+    pub(super) fn with_next(&self, t: usize) -> &Matrix {
+        &self.spreads[self.spread[t]].1
     }
 }
 
@@ -320,7 +340,7 @@ fn drawn(root: &Matrix, rng: &mut dyn Rng) -> Vec<f64> {
 }
 
 /// A square root of a covariance, which may be singular.
-fn root(covariance: &Matrix) -> Result<Matrix, Error> {
+pub(super) fn root(covariance: &Matrix) -> Result<Matrix, Error> {
     if let Some(chol) = Cholesky::new(covariance) {
         return Ok(chol.lower().clone());
     }

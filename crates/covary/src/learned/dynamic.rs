@@ -98,12 +98,12 @@ impl DynamicFit {
         Ok(Factors { means, covariances })
     }
 
-    /// The rows that follow each sequence of a table.
+    /// The rows that follow each sequence of a table, of which the parameters were estimated.
     ///
     /// # Errors
     /// As [`factors`](Self::factors).
     pub fn forecast(&self, data: &Dataset, steps: usize) -> Result<Vec<Forecast>, Error> {
-        self.model.forecast(data, &*self.times(data)?, steps)
+        self.model.forecast_estimated(data, &*self.times(data)?, steps)
     }
 }
 

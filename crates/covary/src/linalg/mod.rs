@@ -128,6 +128,21 @@ pub(crate) fn leading_eigenpairs(a: &Matrix, k: usize, max_angle: f64, seed: u64
     Ok(Leading { values: all.values[..k].to_vec(), vectors: all.vectors.first_columns(k), rest, next })
 }
 
+/// The `k` leading eigenpairs of a symmetric matrix or more, roughly where it is large: by a few passes of [`krylov`], which its
+/// other eigenvalues do not prolong.
+pub(crate) fn leading_or_all(a: &Matrix, k: usize) -> Result<Eigen, Error> {
+    const LARGE: usize = 192;
+    const PASSES: usize = 4;
+    let n = a.n_rows();
+    if n >= LARGE {
+        let apply = |x: faer::MatRef<'_, f64>, out: faer::MatMut<'_, f64>| gemm(out, false, a.view(), x);
+        if let Some(found) = krylov::leading_ritz_pairs(apply, n, k.min(n), PASSES, 0)? {
+            return Ok(found);
+        }
+    }
+    eigen(a)
+}
+
 /// Thin singular value decomposition `A = U diag(s) Vᵀ`, largest first; signs as faer gives them.
 #[derive(Debug, Clone)]
 pub(crate) struct Svd {

@@ -62,15 +62,24 @@ impl LinearGaussian {
         cells
     }
 
+    /// The gaps that `truth`, the same rows with fewer gaps, has the values of, and some others; rows of normal tails.
+    pub(crate) fn fill_hidden(&self, data: &Dataset, truth: &Dataset) -> Vec<FilledCell> {
+        self.fill_asked(data, Some(truth), &AtomicBool::new(false))
+    }
+
     /// The same were u = 1 in every row.
     fn fill_gaps_given_scale(&self, data: &Dataset, stop: &AtomicBool) -> Vec<FilledCell> {
+        self.fill_asked(data, None, stop)
+    }
+
+    fn fill_asked(&self, data: &Dataset, truth: Option<&Dataset>, stop: &AtomicBool) -> Vec<FilledCell> {
         if let Some(dense) = DenseUnits::of(self, data) {
             return dense.fill_gaps(self.mean(), data, stop);
         }
         let asked = |strip: &Pattern<'_>| has_gaps(strip) && !stop.load(Ordering::Relaxed);
         let parts = self.by_block(data, asked, Filled::default, |latent, strips, block, out| {
             let kept_len = latent.kept_len();
-            latent.arch.dispatch(Fill { model: self, strips, block, kept_len, out });
+            latent.arch.dispatch(Fill { model: self, strips, block, kept_len, truth, out });
         });
         let parts: Vec<Vec<FilledCell>> = parts.into_iter().map(|part| part.cells).collect();
         in_row_order(&parts)
@@ -324,6 +333,8 @@ struct Fill<'k> {
     strips: &'k [Pattern<'k>],
     block: &'k Block,
     kept_len: usize,
+    /// If given, of a strip only the gaps that it has in some of the rows are filled.
+    truth: Option<&'k Dataset>,
     out: &'k mut Filled,
 }
 
@@ -332,20 +343,30 @@ impl pulp::WithSimd for Fill<'_> {
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { model, strips, block, kept_len, out } = self;
+        let Self { model, strips, block, kept_len, truth, out } = self;
         let (w, mean, q) = (model.loadings(), model.mean(), model.n_components());
+        let mut asked = Vec::new();
         let mut row = 0;
         for (k, strip) in strips.iter().enumerate() {
             out.sd.clear();
             let root = &block.kept[k * kept_len..][..kept_len];
             let uncertain = model.uncertainty().map(|u| (u, packed::square(root, q)));
-            for gaps in strip.gaps.chunks(LANES) {
+            let gaps = match truth {
+                None => strip.gaps,
+                Some(truth) => {
+                    let known = |&&j: &&u32| strip.rows.iter().any(|&i| !truth.row(i)[j as usize].is_nan());
+                    asked.clear();
+                    asked.extend(strip.gaps.iter().filter(known));
+                    &asked
+                }
+            };
+            for gaps in gaps.chunks(LANES) {
                 let variance = gap_variances(w, model.noise(), root, gaps, &mut out.w);
                 out.sd.extend(variance[..gaps.len()].iter().map(|v| v.sqrt()));
             }
             for &i in strip.rows {
                 let x = &block.z[row * (q + 1)..][..q];
-                for (&j, &sd) in strip.gaps.iter().zip(&out.sd) {
+                for (&j, &sd) in gaps.iter().zip(&out.sd) {
                     let column = j as usize;
                     let mean = mean[column] + dot(w.row(column), x);
                     let sd = match &uncertain {

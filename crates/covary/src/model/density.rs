@@ -297,7 +297,8 @@ impl FilledCell {
         Self { row, column, mean, sd, distribution: Distribution::Normal }
     }
 
-    /// Central interval that covers the value with probability `level` under the model.
+    /// Central interval that covers the value with probability `level` under the model; of a whole column, the whole
+    /// numbers in it.
     ///
     /// ```
     /// use covary::model::{Distribution, FilledCell};
@@ -314,7 +315,28 @@ impl FilledCell {
     /// [`Error::OutOfRange`] unless `0 < level < 1`.
     pub fn interval(&self, level: f64) -> Result<(f64, f64), Error> {
         let reach = self.reach(level)? * self.sd;
-        Ok((self.nearest(self.mean - reach), self.nearest(self.mean + reach)))
+        let (low, high) = (self.mean - reach, self.mean + reach);
+        Ok(match &self.distribution {
+            Distribution::Shaped(shape) => shape.limits.between(low, high),
+            _ => (low, high),
+        })
+    }
+
+    /// The value below which the cell lies with probability `p`: in a whole column, the nearest whole number.
+    ///
+    /// ```
+    /// let cell = covary::model::FilledCell::normal(0, 0, 2.0, 3.0);
+    /// assert!((cell.quantile(0.975)? - (2.0 + 1.959964 * 3.0)).abs() < 1e-5);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] unless `0 < p < 1`.
+    pub fn quantile(&self, p: f64) -> Result<f64, Error> {
+        if !(p > 0.0 && p < 1.0) {
+            return Err(Error::OutOfRange { name: "quantile", value: p, bound: "between 0 and 1" });
+        }
+        Ok(self.nearest(self.mean + self.sd * self.distribution.quantile(p)))
     }
 
     /// What is filled in: the mean, or the nearest value that the column can have.

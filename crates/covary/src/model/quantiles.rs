@@ -121,11 +121,36 @@ impl Limits {
         let clipped = self.clip(value);
         if self.whole { clipped.round() } else { clipped }
     }
+
+    /// The least and the largest value between two ends that the column can have. Whole numbers lie between the ends:
+    /// rounded to the nearest ones, intervals of a short scale would reach beyond and cover more than their level. Where
+    /// there is none between, both are the one nearest to the middle.
+    pub fn between(&self, low: f64, high: f64) -> (f64, f64) {
+        let ends = (self.clip(low), self.clip(high));
+        if !self.whole {
+            return ends;
+        }
+        let (least, largest) = (ends.0.ceil(), ends.1.floor());
+        let middle = self.nearest(f64::midpoint(low, high));
+        if least <= largest { (least, largest) } else { (middle, middle) }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_of_a_whole_column_has_the_whole_numbers_between_its_ends() {
+        let codes = Limits { lower: 1.0, upper: 5.0, whole: true };
+        assert_eq!(codes.between(2.3, 4.6), (3.0, 4.0));
+        assert_eq!(codes.between(2.0, 4.0), (2.0, 4.0));
+        assert_eq!(codes.between(2.6, 2.9), (3.0, 3.0), "none between: the nearest to the middle");
+        assert_eq!(codes.between(-2.0, 1.7), (1.0, 1.0));
+        assert_eq!(codes.between(5.2, 6.7), (5.0, 5.0));
+        assert_eq!(codes.between(-9.0, 9.0), (1.0, 5.0));
+        assert_eq!(Limits { whole: false, ..codes }.between(2.3, 7.0), (2.3, 5.0));
+    }
 
     #[test]
     fn levels_and_quantiles_are_inverse_and_odd() {

@@ -1,5 +1,5 @@
 use super::information_criteria;
-use crate::infer::{MixtureEm, Step, Termination};
+use crate::infer::{MixtureEm, Step, Termination, Warning};
 use crate::{Dataset, Density, Error, Estimator, Spec};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -20,6 +20,9 @@ pub struct MixtureSize {
     pub n_parameters: usize,
     /// `−2ℓ + p ln N`; smaller is better.
     pub bic: f64,
+    /// Whether the noise of a model reached its floor. The likelihood would go on rising without bound as it shrinks, so
+    /// that its value, and BIC, say where the floor is.
+    pub singular: bool,
     /// How well rows were predicted that a fit had not seen. `None` where rows were not held out.
     pub held_out: Option<UnseenRows>,
 }
@@ -41,9 +44,10 @@ pub struct MixtureComparison(pub Vec<MixtureSize>);
 
 impl MixtureComparison {
     /// The size of least BIC, which `covary fit` takes: held-out rows ask how well the density is
-    /// matched, and go on increasing where two models share one group of rows that is not an ellipsoid.
+    /// matched, and go on increasing where two models share one group of rows that is not an ellipsoid. Singular ones
+    /// are passed over, unless all are.
     pub fn recommended(&self) -> Option<&MixtureSize> {
-        self.0.iter().min_by(|a, b| a.bic.total_cmp(&b.bic))
+        self.0.iter().min_by(|a, b| a.singular.cmp(&b.singular).then(a.bic.total_cmp(&b.bic)))
     }
 
     /// The size that predicts held-out rows best.
@@ -61,6 +65,9 @@ impl std::fmt::Display for MixtureComparison {
         };
         let Some(recommended) = self.recommended() else { return write!(f, "no size was tried") };
         write!(f, "Recommended: {}, the least BIC.", words(recommended))?;
+        if let passed @ 1.. = self.0.iter().filter(|at| at.bic < recommended.bic).count() {
+            write!(f, " {passed} of less BIC had a model without noise, where the likelihood has no maximum.")?;
+        }
         let (Some(held), Some(best)) = (recommended.held_out, self.best_held_out()) else { return Ok(()) };
         if held.shortfall == 0.0 {
             write!(f, " It also predicts held-out rows best.")
@@ -150,8 +157,17 @@ pub fn mixture_sizes(
         let (log_likelihood, left) = (fit.report.objective.value, fit.model.models().len());
         let n_parameters = left * spec.n_parameters(data.n_columns()) + left - 1;
         let bic = information_criteria(log_likelihood, n_parameters, data.n_informative_rows()).bic;
-        let held_out = None;
-        Ok((MixtureSize { n_mixtures, n_components, log_likelihood, n_parameters, bic, held_out }, seen))
+        let singular = fit.report.warnings.iter().any(|w| matches!(w, Warning::NoiseAtFloor { .. }));
+        let size = MixtureSize {
+            n_mixtures,
+            n_components,
+            log_likelihood,
+            n_parameters,
+            bic,
+            singular,
+            held_out: None,
+        };
+        Ok((size, seen))
     };
     let judged = sizes.iter().map(judge).collect::<Result<Vec<_>, Error>>()?;
     let total = |seen: &Vec<f64>| seen.iter().sum::<f64>();

@@ -14,7 +14,7 @@ use covary::infer::{
 use covary::io::model_file;
 use covary::learned::{ClassNames, Constant, Learned, MixtureFit, Trained, Training};
 use covary::model::{Discriminants, Mixture};
-use covary::select::{Coverage, SelfCheck, information_criteria};
+use covary::select::{Coverage, MixtureComparison, SelfCheck, information_criteria};
 use covary::spec::{NoiseFamily, Prior};
 use covary::{Dataset, Density, Error, Estimator, Fit, LinearGaussian, Matrix, Method, Noise, Spec};
 use serde_json::Value;
@@ -940,6 +940,27 @@ fn sizes_are_judged_by_bic_and_by_rows_held_out() {
     let request = Request { max_mixtures: 6, n_components: Some(Components::Number(1)), ..request };
     let found = request.compare_sizes(&few, 5, &|_, _| ControlFlow::Continue(())).unwrap();
     assert_eq!(found.0.iter().map(|at| at.n_mixtures).max(), Some(5));
+}
+
+/// A few rows that are alike make the likelihood as large as the floor of the noise allows: its BIC would win.
+#[test]
+fn a_size_without_a_maximum_is_not_recommended() {
+    let mut values = simulate::ppca(shape(60, 5, 2), 3).0.into_values();
+    for (i, j) in (1..10).flat_map(|i| (0..5).map(move |j| (i, j))) {
+        values[(i, j)] = values[(0, j)];
+    }
+    let data = Dataset::new(values).unwrap();
+    let found = Request::new(Family::Mppca).compare_sizes(&data, 0, &|_, _| ControlFlow::Continue(())).unwrap();
+    let least = found.0.iter().min_by(|a, b| a.bic.total_cmp(&b.bic)).unwrap();
+    assert!(least.singular && least.n_mixtures > 1, "{least:?}");
+    let chosen = found.recommended().unwrap();
+    assert_eq!((chosen.n_mixtures, chosen.singular), (1, false), "{chosen:?}");
+    assert!(found.to_string().contains("had a model without noise"), "{found}");
+
+    // Where every size is singular, BIC is all there is.
+    let flat = found.0.iter().copied().filter(|at| at.singular).collect();
+    let flat = MixtureComparison(flat);
+    assert_eq!(flat.recommended().unwrap().bic, least.bic);
 }
 
 #[test]

@@ -483,6 +483,18 @@ fn pilots_are_not_limited_to_a_few_components() {
 }
 
 #[test]
+fn very_wide_tables_have_as_many_components_as_there_are() {
+    for (rows, columns, n_components) in [(40, 4000, 2), (60, 3000, 8), (100, 5000, 0)] {
+        let whole = simulate::ppca(Shape { rows, columns, n_components }, 21).0;
+        for gaps in [0.0, 0.2] {
+            let table = if gaps > 0.0 { simulate::hide(&whole, gaps, 22) } else { whole.clone() };
+            let found = piloted(&table, &Spec::ppca(0), ChoiceRule::OneStandardError);
+            assert_eq!(found, n_components, "{rows} × {columns}, gaps {gaps}");
+        }
+    }
+}
+
+#[test]
 fn the_scale_of_the_columns_does_not_change_a_standardized_choice() {
     let table = with_gaps(5);
     let mut scaled = table.values().clone();
@@ -499,7 +511,10 @@ fn the_scale_of_the_columns_does_not_change_a_standardized_choice() {
 fn pilots_do_not_depend_on_threads_and_may_be_stopped() {
     let long = simulate::ppca(Shape { rows: 3000, columns: 30, n_components: 3 }, 1).0;
     let factors = Spec::factor_analysis(0);
+    let wide = simulate::ppca(Shape { rows: 40, columns: 2500, n_components: 2 }, 1).0;
     for (table, spec) in [
+        (&wide, Spec::ppca(0)),
+        (&simulate::hide(&wide, 0.2, 2), Spec::ppca(0)),
         (&long, Spec::ppca(0)),
         (&simulate::hide(&long, 0.1, 2), Spec::ppca(0)),
         (&with_gaps(3), Spec::ppca(0)),

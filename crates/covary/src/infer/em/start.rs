@@ -122,8 +122,7 @@ pub(in crate::infer) fn mean_filled(data: &Dataset, q: usize, frame: &Frame) -> 
 /// Products with `Yᵀ Y / (N p²)`, Y centered with 0 at the gaps and p the share of observed cells: off the diagonal that is the
 /// covariance, were cells missing at random.
 pub(super) fn filled_scatter(data: &Dataset, frame: &Frame) -> impl Fn(MatRef<'_, f64>, MatMut<'_, f64>) {
-    let (n, d) = (data.n_rows(), data.n_columns());
-    let share = data.n_observed() as f64 / (n * d) as f64;
+    let (n, share) = (data.n_rows(), data.observed_share());
     move |x, out| {
         let load = |cells: &[f64], out: &mut [f64]| center_observed(cells, &frame.mean, &frame.inverse, out);
         scatter_times((data.values().as_slice(), data.n_columns()), &load, n as f64 * share * share, x, out);

@@ -15,7 +15,7 @@ use crate::infer::scatter_times;
 use crate::linalg::elementary::standard_crps;
 use crate::linalg::lanes::LANES;
 use crate::linalg::rows::center;
-use crate::linalg::{Eigen, dot, eigen, gemm, krylov};
+use crate::linalg::{Eigen, dot, krylov, leading_or_all as leading};
 use crate::parallel::pieces;
 use crate::select::held_out::{HeldOut, HeldOutRows};
 use crate::{Dataset, Error, Matrix};
@@ -24,6 +24,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use std::f64::consts::PI;
+use std::iter::StepBy;
 use std::ops::Range;
 
 /// Rows are left out in this many parts, or in one where those that are scored are at most this share of the table.
@@ -34,73 +35,96 @@ const CELLS: usize = 30_000;
 const ROWS: usize = 100;
 /// Smallest noise, as a share of the mean variance.
 const LEAST_NOISE: f64 = 1e-4;
-/// Order from which only leading eigenpairs are searched, and from which even products of all columns take longer than a
-/// few passes over the table.
-const LARGE: usize = 192;
+/// Order from which even products of all columns take longer than a few passes over the table.
 const VERY_LARGE: usize = 640;
 const PASSES: usize = 4;
 
-/// The scores of all numbers of components up to one beyond the best.
-pub(super) fn curve(
-    data: &Dataset,
-    (standardize, equalize): (bool, bool),
-    cap: usize,
-    seed: u64,
-    progress: &Progress<'_>,
-) -> Result<HeldOut, Error> {
-    let (n, d) = (data.n_rows(), data.n_columns());
-    let mut order: Vec<usize> = (0..n).collect();
-    order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-    order.truncate((CELLS / d).max(ROWS));
-    let n_folds = if order.len() * FEW <= n { 1 } else { FOLDS };
-    let folds: Vec<Vec<usize>> = (0..n_folds)
-        .map(|f| {
-            let mut rows: Vec<usize> = order.iter().skip(f).step_by(n_folds).copied().collect();
-            rows.sort_unstable();
-            rows
-        })
-        .filter(|rows| !rows.is_empty())
-        .collect();
-    let mut scaled = Scaled::new(data, standardize, folds.len());
-    if equalize {
-        scaled.equalize(cap)?;
+/// A complete table, the rows of it that are left out in turn, and what all choices need of it.
+pub(super) struct Complete<'a> {
+    data: &'a Dataset,
+    inverse_scale: Vec<f64>,
+    folds: Vec<Vec<usize>>,
+    products: Products,
+}
+
+impl<'a> Complete<'a> {
+    pub(super) fn new(data: &'a Dataset, standardize: bool, seed: u64) -> Self {
+        let (n, d) = (data.n_rows(), data.n_columns());
+        let mut order: Vec<usize> = (0..n).collect();
+        order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+        order.truncate((CELLS / d).max(ROWS));
+        let n_folds = if order.len() * FEW <= n { 1 } else { FOLDS };
+        let folds: Vec<Vec<usize>> = (0..n_folds)
+            .map(|f| {
+                let mut rows: Vec<usize> = order.iter().skip(f).step_by(n_folds).copied().collect();
+                rows.sort_unstable();
+                rows
+            })
+            .filter(|rows| !rows.is_empty())
+            .collect();
+        let inverse_scale = inverse_scale(data.observed_variances(), standardize);
+        let products = Products::of(data, &inverse_scale, folds.len());
+        Self { data, inverse_scale, folds, products }
     }
-    // The rest of the rows must leave noise beside the components.
-    let fewest = n - folds.iter().map(Vec::len).max().unwrap_or(0);
-    let cap = cap.min(fewest.saturating_sub(2));
-    progress.expect(2 * folds.len());
-    let mut most: Option<usize> = None;
-    loop {
-        let mut fold_scores = Vec::new();
-        let mut baseline = 0.0;
-        for rows in &folds {
-            progress.check()?;
-            let left_out = scaled.rows(rows);
-            let axes = scaled.axes_without(rows, &left_out, most.unwrap_or(cap.min(32)))?;
-            let q = *most.get_or_insert_with(|| {
-                let above =
-                    n_above_noise(&axes.leading.values, axes.total, (axes.n_rows as f64, d), 1.0, cap);
-                cap.min((2 * above + 4).max(8))
-            });
-            let axes =
-                if axes.leading.values.len() < q { scaled.axes_without(rows, &left_out, q)? } else { axes };
-            progress.check()?;
-            let (scores, squares) = axes.score(&left_out, &scaled.unit, q);
-            fold_scores.push(scores);
-            baseline += squares;
+
+    /// The scores of all numbers of components up to one beyond the best.
+    pub(super) fn curve(
+        &self,
+        equalize: bool,
+        cap: usize,
+        progress: &Progress<'_>,
+    ) -> Result<HeldOut, Error> {
+        let (n, d, folds) = (self.data.n_rows(), self.data.n_columns(), &self.folds);
+        let mut scaled = Scaled {
+            data: self.data,
+            inverse_scale: self.inverse_scale.clone(),
+            unit: vec![1.0; d],
+            products: &self.products,
+        };
+        if equalize {
+            scaled.equalize(cap)?;
         }
-        let q = most.expect("there is a fold");
-        let mut curve = Curve::default();
-        for k in 0..=q {
-            curve.insert(k, concatenated(fold_scores.iter().map(|fold| &fold[k])));
-        }
-        if curve.best() < q || q == cap {
-            let cells = order.len() * d;
-            let summary = curve.summary(baseline / cells as f64);
-            return Ok(HeldOut { n_sets: folds.len(), limited: curve.best() == cap, ..summary });
-        }
-        most = Some(cap.min(2 * q + 2));
+        // The rest of the rows must leave noise beside the components.
+        let fewest = n - folds.iter().map(Vec::len).max().unwrap_or(0);
+        let cap = cap.min(fewest.saturating_sub(2));
+        let every = (folds.iter().map(Vec::len).sum::<usize>() * d / CELLS).max(1);
         progress.expect(2 * folds.len());
+        let mut most: Option<usize> = None;
+        loop {
+            let mut fold_scores = Vec::new();
+            let mut baseline = 0.0;
+            for rows in folds {
+                progress.check()?;
+                let left_out = scaled.rows(rows);
+                let axes = scaled.axes_without(rows, &left_out, most.unwrap_or(cap.min(32)))?;
+                let q = *most.get_or_insert_with(|| {
+                    let above =
+                        n_above_noise(&axes.leading.values, axes.total, (axes.n_rows as f64, d), 1.0, cap);
+                    cap.min((2 * above + 4).max(8))
+                });
+                let axes = if axes.leading.values.len() < q {
+                    scaled.axes_without(rows, &left_out, q)?
+                } else {
+                    axes
+                };
+                progress.check()?;
+                let (scores, squares) = axes.score(&left_out, &scaled.unit, (q, every));
+                fold_scores.push(scores);
+                baseline += squares;
+            }
+            let q = most.expect("there is a fold");
+            let mut curve = Curve::default();
+            for k in 0..=q {
+                curve.insert(k, concatenated(fold_scores.iter().map(|fold| &fold[k])));
+            }
+            if curve.best() < q || q == cap {
+                let cells: usize = fold_scores.iter().flat_map(|fold| &fold[0].n_hidden).sum();
+                let summary = curve.summary(baseline / cells as f64);
+                return Ok(HeldOut { n_sets: folds.len(), limited: curve.best() == cap, ..summary });
+            }
+            most = Some(cap.min(2 * q + 2));
+            progress.expect(2 * folds.len());
+        }
     }
 }
 
@@ -116,13 +140,13 @@ fn concatenated<'a>(parts: impl Iterator<Item = &'a HeldOutRows>) -> HeldOutRows
     all
 }
 
-/// The table in the scale of the fit, about its means, and what all folds need of it.
+/// The table in the scale of the fit or of equal noise, about its means, and what all folds need of it.
 struct Scaled<'a> {
     data: &'a Dataset,
     inverse_scale: Vec<f64>,
     /// What an error is multiplied by to be one in the scale of the fit.
     unit: Vec<f64>,
-    products: Products,
+    products: &'a Products,
 }
 
 /// Products of columns, or of rows where these are fewer.
@@ -145,27 +169,34 @@ struct Axes {
     total: f64,
 }
 
-impl<'a> Scaled<'a> {
-    fn new(data: &'a Dataset, standardize: bool, n_folds: usize) -> Self {
+impl Products {
+    fn of(data: &Dataset, inverse_scale: &[f64], n_folds: usize) -> Self {
         let (n, d) = (data.n_rows(), data.n_columns());
-        let inverse_scale = inverse_scale(data.observed_variances(), standardize);
-        let mut scaled = Self { data, inverse_scale, unit: vec![1.0; d], products: Products::Table };
         if n_folds == 1 && n.min(d) >= VERY_LARGE {
-            return scaled;
+            return Self::Table;
         }
-        scaled.products = if d <= n {
-            Products::Columns(CentralMoments::of(data).expect("the table is complete"))
-        } else {
-            let y = scaled.rows(&(0..n).collect::<Vec<_>>());
-            Products::Rows(y.dot_t(&y))
-        };
-        scaled
+        if d <= n {
+            return Self::Columns(CentralMoments::of(data).expect("the table is complete"));
+        }
+        let y = scaled_rows(data, inverse_scale, &(0..n).collect::<Vec<_>>());
+        Self::Rows(y.dot_t(&y))
     }
+}
 
+/// Some rows, scaled and about the means of the table.
+fn scaled_rows(data: &Dataset, inverse_scale: &[f64], rows: &[usize]) -> Matrix {
+    let mut out = Matrix::zeros(rows.len(), data.n_columns());
+    for (k, &i) in rows.iter().enumerate() {
+        center(data.row(i), data.observed_means(), inverse_scale, out.row_mut(k));
+    }
+    out
+}
+
+impl Scaled<'_> {
     /// Scales the columns for equal noise instead.
     fn equalize(&mut self, cap: usize) -> Result<(), Error> {
         let n = self.data.n_rows() as f64;
-        if let Products::Columns(moments) = &self.products {
+        if let Products::Columns(moments) = self.products {
             let mut s = moments.scatter();
             s.scale_both(&self.inverse_scale.iter().map(|v| v / n.sqrt()).collect::<Vec<_>>());
             self.unit = equal_noise(&s, n, cap)?;
@@ -174,12 +205,8 @@ impl<'a> Scaled<'a> {
         Ok(())
     }
 
-    /// Some rows, scaled and about the means of the table.
     fn rows(&self, rows: &[usize]) -> Matrix {
-        let means = self.data.observed_means();
-        Matrix::from_fn(rows.len(), means.len(), |i, j| {
-            (self.data.row(rows[i])[j] - means[j]) * self.inverse_scale[j]
-        })
+        scaled_rows(self.data, &self.inverse_scale, rows)
     }
 
     /// The `k` leading axes, or more, of all rows but these.
@@ -192,7 +219,7 @@ impl<'a> Scaled<'a> {
         for m in &mut mean {
             *m /= n_rows as f64;
         }
-        match &self.products {
+        match self.products {
             Products::Table => {
                 let m = n_rows as f64;
                 let inverse = &self.inverse_scale;
@@ -248,7 +275,8 @@ impl<'a> Scaled<'a> {
                 let total = s.trace();
                 let Eigen { mut values, vectors } = leading(&s, k)?;
                 // Directions without variance have no axis.
-                let rank = values.iter().take_while(|v| **v > 1e-12 * values[0]).count().min(n_rows - 1);
+                let rank = values.iter().take_while(|v| **v > 1e-12 * values[0]).count();
+                let rank = rank.min(n_rows - 1).min(k);
                 values.truncate(rank);
                 // u = Yᵀ v / √(n λ); what the mean adds to Y is gone, since the entries of v sum to 0.
                 let mut axes = self.rows(&kept).t_dot(&vectors.first_columns(rank));
@@ -260,22 +288,16 @@ impl<'a> Scaled<'a> {
     }
 }
 
-/// The leading eigenpairs of a covariance: all of a small one.
-pub(super) fn leading(s: &Matrix, k: usize) -> Result<Eigen, Error> {
-    let n = s.n_rows();
-    if n >= LARGE {
-        let apply = |x: MatRef<'_, f64>, out: MatMut<'_, f64>| gemm(out, false, s.view(), x);
-        if let Some(found) = krylov::leading_ritz_pairs(apply, n, k, PASSES, 0)? {
-            return Ok(found);
-        }
-    }
-    eigen(s)
-}
-
 impl Axes {
-    /// Scores of the rows left out with 0 to `most` components, and the sum of squares about the mean.
-    fn score(&self, left_out: &Matrix, unit: &[f64], most: usize) -> (Vec<HeldOutRows>, f64) {
-        let kernel = Kernel::new(self, unit, most);
+    /// Scores of the rows left out with 0 to `most` components, and the sum of squares about the mean. Of many columns `every`
+    /// eighth or so is scored, others in the next row: rows are the independent units.
+    fn score(
+        &self,
+        left_out: &Matrix,
+        unit: &[f64],
+        (most, every): (usize, usize),
+    ) -> (Vec<HeldOutRows>, f64) {
+        let kernel = Kernel::new(self, unit, most, every);
         let arch = pulp::Arch::new();
         let parts =
             pieces(left_out.n_rows(), 16, |rows| arch.dispatch(Work { kernel: &kernel, left_out, rows }));
@@ -297,10 +319,12 @@ struct Kernel<'a> {
     sd: Matrix,
     /// What errors are multiplied by.
     unit: Vec<f64>,
+    /// Of this many vectors of columns one is scored.
+    every: usize,
 }
 
 impl<'a> Kernel<'a> {
-    fn new(axes: &'a Axes, unit: &[f64], most: usize) -> Self {
+    fn new(axes: &'a Axes, unit: &[f64], most: usize, every: usize) -> Self {
         let (vectors, values) = (&axes.leading.vectors, &axes.leading.values);
         let d = axes.mean.len();
         let known = values.len().min(most);
@@ -327,7 +351,19 @@ impl<'a> Kernel<'a> {
         }
         let inverse_variance = values[..known].iter().map(|v| 1.0 / v.max(floor)).collect();
         let unit = (0..width).map(|j| if j < d { unit[j] } else { 0.0 }).collect();
-        Self { axes, directions, inverse_variance, inverse_noise, sd, unit }
+        Self { axes, directions, inverse_variance, inverse_noise, sd, unit, every }
+    }
+
+    /// Where the vectors of columns begin that row `i` is scored in.
+    #[inline(always)]
+    fn scored(&self, i: usize) -> StepBy<Range<usize>> {
+        (i % self.every * LANES..self.sd.n_columns()).step_by(self.every * LANES)
+    }
+
+    /// These columns.
+    fn columns(&self, i: usize) -> impl Iterator<Item = usize> {
+        let d = self.axes.mean.len();
+        self.scored(i).flat_map(move |start| start..(start + LANES).min(d))
     }
 }
 
@@ -344,19 +380,23 @@ impl pulp::WithSimd for Work<'_> {
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
         let Self { kernel, left_out, rows } = self;
-        let (d, width) = (left_out.n_columns(), kernel.sd.n_columns());
-        let ln_volume = |sd: &[f64]| {
-            let sds = sd[..d].iter().zip(&kernel.unit);
-            sds.map(|(sd, unit)| 0.5 * (2.0 * PI).ln() + (sd * unit).ln()).sum::<f64>()
+        let width = kernel.sd.n_columns();
+        // Of each row that is scored in other columns than the one before it.
+        let ln_volume = |sd: &[f64], i: usize| {
+            let sds = kernel.columns(i).map(|j| sd[j] * kernel.unit[j]);
+            sds.map(|sd| 0.5 * (2.0 * PI).ln() + sd.ln()).sum::<f64>()
         };
-        let ln_volume: Vec<f64> = kernel.sd.rows().map(ln_volume).collect();
-        let mut scores: Vec<HeldOutRows> = ln_volume.iter().map(|_| HeldOutRows::new(rows.len())).collect();
+        let different = kernel.every.min(left_out.n_rows());
+        let ln_volumes: Vec<Vec<f64>> =
+            kernel.sd.rows().map(|sd| (0..different).map(|i| ln_volume(sd, i)).collect()).collect();
+        let mut scores: Vec<HeldOutRows> = ln_volumes.iter().map(|_| HeldOutRows::new(rows.len())).collect();
         let mut squares = 0.0;
         let (mut y, mut inside) = (vec![0.0; width], vec![0.0; width]);
         for (i, row) in rows.enumerate() {
             let centered = left_out.row(row).iter().zip(&kernel.axes.mean);
             y.iter_mut().zip(centered).for_each(|(to, (y, m))| *to = y - m);
-            squares += y.iter().zip(&kernel.unit).map(|(y, unit)| (y * unit) * (y * unit)).sum::<f64>();
+            let n_scored = kernel.columns(row).count();
+            squares += kernel.columns(row).map(|j| (y[j] * kernel.unit[j]).powi(2)).sum::<f64>();
             // From y to (I − U Uᵀ) y, and U Λ⁻¹ Uᵀ y.
             inside.fill(0.0);
             for (q, scores) in scores.iter_mut().enumerate() {
@@ -370,23 +410,36 @@ impl pulp::WithSimd for Work<'_> {
                         inside[j] += weight * u[j];
                     }
                 }
-                let [crps, squared, distance] =
-                    losses(&y, &inside, kernel.inverse_noise[q], kernel.sd.row(q), &kernel.unit);
+                let [crps, squared, distance] = losses(
+                    kernel.scored(row),
+                    &y,
+                    &inside,
+                    kernel.inverse_noise[q],
+                    kernel.sd.row(q),
+                    &kernel.unit,
+                );
                 scores.crps[i] = crps;
                 scores.squared_error[i] = squared;
-                scores.marginal[i] = -ln_volume[q] - 0.5 * distance;
-                scores.n_hidden[i] = d;
+                scores.marginal[i] = -ln_volumes[q][row % kernel.every] - 0.5 * distance;
+                scores.n_hidden[i] = n_scored;
             }
         }
         (scores, squares)
     }
 }
 
-/// Sums of CRPS, of squared errors and of squared errors over variances, of all cells of a row.
+/// Sums of CRPS, of squared errors and of squared errors over variances, of the cells of a row that are scored.
 #[inline(always)]
-fn losses(outside: &[f64], inside: &[f64], inverse_noise: f64, sd: &[f64], unit: &[f64]) -> [f64; 3] {
+fn losses(
+    scored: StepBy<Range<usize>>,
+    outside: &[f64],
+    inside: &[f64],
+    inverse_noise: f64,
+    sd: &[f64],
+    unit: &[f64],
+) -> [f64; 3] {
     let mut sums = [[0.0; LANES]; 3];
-    for start in (0..sd.len()).step_by(LANES) {
+    for start in scored {
         let at = start..start + LANES;
         let (outside, inside) = (&outside[at.clone()], &inside[at.clone()]);
         let (sd, unit) = (&sd[at.clone()], &unit[at]);
@@ -400,4 +453,35 @@ fn losses(outside: &[f64], inside: &[f64], inverse_noise: f64, sd: &[f64], unit:
         }
     }
     sums.map(|sums| sums.iter().sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Shape, simulate};
+
+    #[test]
+    fn what_rows_are_scored_in_adds_up_to_all_columns() {
+        let whole = simulate::ppca(Shape { rows: 60, columns: 45, n_components: 3 }, 2).0;
+        let complete = Complete::new(&whole, true, 0);
+        let scaled = Scaled {
+            data: &whole,
+            inverse_scale: complete.inverse_scale.clone(),
+            unit: (0..45).map(|j| 1.0 + 0.1 * f64::from(j)).collect(),
+            products: &complete.products,
+        };
+        let axes = scaled.axes_without(&[0], &scaled.rows(&[0]), 5).unwrap();
+        // One row three times: each time another third of its columns.
+        let thrice = scaled.rows(&[0, 0, 0]);
+        let (all, squares) = axes.score(&scaled.rows(&[0]), &scaled.unit, (5, 1));
+        let (parts, in_parts) = axes.score(&thrice, &scaled.unit, (5, 3));
+        assert!((squares - in_parts).abs() < 1e-9 * squares);
+        for (all, parts) in all.iter().zip(&parts) {
+            assert_eq!((all.n_hidden[0], parts.n_hidden.iter().sum::<usize>()), (45, 45));
+            let sums =
+                |r: &HeldOutRows| [&r.crps, &r.squared_error, &r.marginal].map(|v| v.iter().sum::<f64>());
+            let (all, parts) = (sums(all), sums(parts));
+            assert!(all.iter().zip(parts).all(|(a, b)| (a - b).abs() < 1e-9), "{all:?}, not {parts:?}");
+        }
+    }
 }

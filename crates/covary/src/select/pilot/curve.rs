@@ -5,7 +5,7 @@ use crate::select::held_out::{ChoiceRule, HeldOut, HeldOutRows, Score, summarize
 use std::collections::BTreeMap;
 
 /// Up to this many components every number is scored.
-const ALL: usize = 8;
+pub(super) const ALL: usize = 8;
 /// Otherwise this many evenly spaced intervals first.
 const INTERVALS: usize = 6;
 

@@ -1,7 +1,6 @@
 //! Which cells are hidden, and how their predictions are scored ([M 3.2], [M 3.4]).
 
 use super::Models;
-use crate::model::Density;
 use crate::parallel::copied;
 use crate::select::held_out::HeldOutRows;
 use crate::{Dataset, Error, Matrix, Spec};
@@ -22,9 +21,9 @@ const KEPT: usize = 3;
 /// A table with cells hidden.
 pub(super) struct HiddenSet {
     pub(super) visible: Dataset,
-    /// Rows with hidden cells, in ascending order, and what is visible of them.
+    /// Rows with hidden cells, in ascending order, what is visible of them, and what they are.
     rows: Vec<usize>,
-    shown: Option<Dataset>,
+    shown: Option<(Dataset, Dataset)>,
     pub(super) n_hidden: usize,
 }
 
@@ -88,7 +87,8 @@ impl HiddenSet {
         }
         let mut rows: Vec<usize> = cells.iter().map(|at| at / d).collect();
         rows.dedup();
-        let shown = if rows.is_empty() { None } else { Some(visible.of_rows(&rows)?) };
+        let of_rows = || Ok((visible.of_rows(&rows)?, data.of_rows(&rows)?));
+        let shown = if rows.is_empty() { None } else { Some(of_rows()?) };
         Ok(Self { visible, rows, shown, n_hidden: cells.len() })
     }
 }
@@ -112,15 +112,15 @@ impl<'a> Scoring<'a> {
     }
 
     /// How the models predict the hidden cells of their sets, row by row.
-    pub(super) fn of(&self, models: &Models) -> Result<HeldOutRows, Error> {
+    pub(super) fn of(&self, models: &Models) -> HeldOutRows {
         let mut scores = HeldOutRows::new(self.rows.len());
         for (set, model) in self.sets.iter().zip(models) {
-            let Some(shown) = &set.shown else { continue };
-            for cell in model.gap_cells(shown)? {
+            let Some((shown, truth)) = &set.shown else { continue };
+            for cell in model.fill_hidden(shown, truth) {
                 self.add(&mut scores, set, cell.row, cell.column, cell.mean, cell.sd);
             }
         }
-        Ok(scores)
+        scores
     }
 
     fn add(&self, scores: &mut HeldOutRows, set: &HiddenSet, row: usize, column: usize, mean: f64, sd: f64) {

@@ -23,7 +23,8 @@ use crate::model::{FactorTruncations, Truncations};
 use crate::parallel::try_map;
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, LinearGaussian, Spec};
-use bracket::{Bracket, well_observed};
+use bracket::{Bracket, enough_rows, well_observed};
+use complete::Complete;
 use curve::Curve;
 use hidden::{HiddenSet, Scoring};
 use std::ops::ControlFlow;
@@ -55,9 +56,6 @@ const FEWEST_CELLS: usize = 20;
 /// Steps of a pilot, and of one of a small table: superfluous components converge slowly, and none has to.
 const STEPS: usize = 4;
 const SMALL: (usize, usize) = (50_000, 6);
-/// Columns for each row beyond which the start says little, and the steps then: with 4 of them 100 × 20000 had 10, or none, of its
-/// 5 components.
-const WIDE: (usize, usize) = (20, 20);
 /// Steps where columns have noise of their own, of which the start knows little.
 const FACTOR_STEPS: usize = 8;
 /// Rows for each column beyond which a table with gaps is long.
@@ -89,6 +87,7 @@ impl PilotSearch {
         watch: &(dyn Fn(usize, usize) -> ControlFlow<()> + Sync),
     ) -> Result<Option<HeldOut>, Error> {
         let data = &*well_observed(data)?;
+        let data = &*enough_rows(data)?;
         let bracket = Bracket::of(data, spec, self.max_components);
         if bracket.cap == 0 {
             return Ok(None);
@@ -100,9 +99,8 @@ impl PilotSearch {
             && (spec.noise == NoiseFamily::Isotropic || data.n_columns() < data.n_rows())
             && let Ok(rows) = data.complete_rows("this choice")
         {
-            let mut scores = |own_noise, cap, _| {
-                complete::curve(&rows, (spec.standardize, own_noise), cap, self.seed, &progress)
-            };
+            let complete = Complete::new(&rows, spec.standardize, self.seed);
+            let mut scores = |own_noise, cap, _| complete.curve(own_noise, cap, &progress);
             return self.choose(data, spec, bracket.cap, &mut scores).map(Some);
         }
         let sets = HiddenSet::draw(data, CELLS, self.seed)?;
@@ -175,19 +173,30 @@ impl<'a> Pilots<'a> {
         purpose: Purpose,
     ) -> Result<Self, Error> {
         // Columns of their own noise are standardized whatever was asked for: what is scored does not depend on it.
-        let standardize = spec.standardize || spec.noise == NoiseFamily::Diagonal;
+        let own_noise = spec.noise == NoiseFamily::Diagonal;
+        let standardize = spec.standardize || own_noise;
         let spec = Spec { noise: NoiseFamily::Isotropic, standardize, ..spec.clone() };
         let scoring = Scoring::new(data, &spec, sets);
         let n_known = bracket.n_known();
-        let mut starts = try_map(sets.len(), |s| PilotStart::new(&sets[s].visible, &spec, n_known))?;
+        let mut starts =
+            try_map(sets.len(), |s| PilotStart::new(&sets[s].visible, &spec, own_noise, n_known))?;
         let most = bracket.components(&mut starts[0], &sets[0].visible)?;
         let (n, d) = (data.n_rows(), data.n_columns());
-        let steps = match n * d {
-            cells if cells <= SMALL.0 => SMALL.1,
-            _ if d > WIDE.0 * n => WIDE.1,
-            _ => STEPS,
-        };
+        let steps = if n * d <= SMALL.0 { SMALL.1 } else { STEPS };
         Ok(Self { sets, baseline: scoring.baseline(), scoring, starts, most, steps, purpose })
+    }
+
+    /// One more component than there seem to be in units in which the noise is equal: unequal noise passes for many more.
+    fn most_beside_own_noise(&self, cap: usize) -> Result<usize, Error> {
+        let (start, visible) = (&self.starts[0], &self.sets[0].visible);
+        match start.covariance() {
+            Some(s) if self.most > curve::ALL => {
+                let rows = (visible.n_rows() as f64, visible.observed_share());
+                let above = units::n_above_own_noise(s, rows, cap)?;
+                Ok(cap.min((above + 1).max(2)))
+            }
+            _ => Ok(self.most.min(cap)),
+        }
     }
 
     /// The scores of truncated pilots with `cap` components at most; only of `few`, as many as the cap and halfway between, if
@@ -199,13 +208,18 @@ impl<'a> Pilots<'a> {
         few: Option<usize>,
         progress: &Progress<'_>,
     ) -> Result<HeldOut, Error> {
-        let Self { sets, scoring, starts, .. } = self;
-        let (noise, steps) = if own_noise {
-            (NoiseFamily::Diagonal, FACTOR_STEPS)
-        } else {
-            (NoiseFamily::Isotropic, self.steps)
+        let (noise, steps) = match few {
+            _ if own_noise => (NoiseFamily::Diagonal, FACTOR_STEPS),
+            // What would make a difference shows early.
+            Some(_) => (NoiseFamily::Isotropic, self.steps / 2),
+            None => (NoiseFamily::Isotropic, self.steps),
         };
-        let mut h = if few.is_some() { cap } else { self.most.min(cap) };
+        let mut h = match few {
+            Some(_) => cap,
+            None if own_noise => self.most_beside_own_noise(cap)?,
+            None => self.most.min(cap),
+        };
+        let Self { sets, scoring, starts, .. } = self;
         let curve = loop {
             progress.expect(sets.len() * steps + curve::n_scored(h));
             starts.iter_mut().try_for_each(|start| start.know(h))?;
@@ -215,14 +229,15 @@ impl<'a> Pilots<'a> {
             let mut curve = Curve::default();
             let mut score = |q: usize| {
                 progress.check()?;
-                scoring.of(&truncated.iter().map(|pilot| pilot.keeping(q)).collect::<Result<Vec<_>, _>>()?)
+                Ok(scoring
+                    .of(&truncated.iter().map(|pilot| pilot.keeping(q)).collect::<Result<Vec<_>, _>>()?))
             };
             if let Some(few) = few {
                 [few, few.midpoint(h), h].into_iter().try_for_each(|q| curve.score(q, &mut score))?;
                 break curve;
             }
             curve.search(h, &mut score)?;
-            if curve.best() == h && h < cap {
+            if h < cap && curve.summary(self.baseline).best() == h {
                 h = cap.min(2 * h + 2);
                 continue;
             }

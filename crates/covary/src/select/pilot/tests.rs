@@ -1,10 +1,10 @@
 //! Golden cases of given pilots and hidden cells, and the parts that nobody sees from outside.
 
-use super::bracket::n_above_noise;
+use super::bracket::{Bracket, enough_rows, n_above_noise};
 use super::curve::Curve;
 use super::hidden::{HiddenSet, Scoring};
 use crate::data::{Shape, simulate};
-use crate::infer::LatentMoments;
+use crate::infer::{LatentMoments, PilotStart};
 use crate::model::{Density, LinearGaussian, Noise, Truncations};
 use crate::select::{ChoiceRule, HeldOut, HeldOutRows, hold_out_at};
 use crate::{Dataset, Matrix, Spec};
@@ -36,7 +36,7 @@ fn check(data: &Dataset, set: &HiddenSet, models: &[LinearGaussian], want: &Valu
     scoring.inverse_scale.fill(1.0);
     let mut curve = Curve::default();
     for (q, model) in models.iter().enumerate() {
-        curve.insert(q, scoring.of(std::slice::from_ref(model)).unwrap());
+        curve.insert(q, scoring.of(std::slice::from_ref(model)));
     }
     let found = curve.summary(scoring.baseline());
     for ((at, model), want) in
@@ -182,6 +182,62 @@ fn units_of_equal_noise_are_those_of_the_factors() {
     let variances = truth.covariance();
     let mean = (0..12).map(|j| variances[(j, j)] / (by[j] * by[j])).sum::<f64>() / 12.0;
     assert!((mean - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn unequal_noise_is_not_above_itself() {
+    let (_, truth) = simulate::factor_analysis(Shape { rows: 3, columns: 60, n_components: 4 }, 4);
+    let mut correlation = truth.covariance();
+    let inverse: Vec<f64> = (0..60).map(|j| 1.0 / correlation[(j, j)].sqrt()).collect();
+    correlation.scale_both(&inverse);
+    let rows = (100_000.0, 0.9);
+    assert_eq!(super::units::n_above_own_noise(&correlation, rows, 59).unwrap(), 4);
+    let values = crate::linalg::eigen(&correlation).unwrap().values;
+    assert!(n_above_noise(&values, 60.0, (rows.0, 60), rows.1, 59) > 20);
+}
+
+#[test]
+fn gaps_of_rows_far_from_the_mean_are_no_components_of_a_wide_table() {
+    for seed in 0..3 {
+        let whole = simulate::ppca(Shape { rows: 60, columns: 3000, n_components: 4 }, seed).0;
+        let table = simulate::hide(&whole, 0.2, seed);
+        for standardize in [false, true] {
+            let spec = Spec { standardize, ..Spec::ppca(0) };
+            let bracket = Bracket::of(&table, &spec, None);
+            let mut start = PilotStart::new(&table, &spec, false, bracket.n_known()).unwrap();
+            assert_eq!(bracket.components(&mut start, &table).unwrap(), 5);
+        }
+    }
+}
+
+#[test]
+fn of_a_long_table_with_gaps_some_rows_are_enough_unless_a_column_is_constant_in_them() {
+    let whole = simulate::ppca(Shape { rows: 40_000, columns: 3, n_components: 1 }, 1).0;
+    assert_eq!(enough_rows(&whole).unwrap().n_rows(), 40_000);
+    let table = simulate::hide(&whole, 0.1, 2);
+    assert_eq!(enough_rows(&table).unwrap().n_rows(), 30_000);
+    let left_out = {
+        let kept = table.spread_rows(30_000);
+        (0..40_000).find(|i| kept.binary_search(i).is_err()).unwrap()
+    };
+    let values = table.values();
+    let rare = Matrix::from_fn(40_000, 3, |i, j| match j {
+        2 => f64::from(u8::from(i == left_out)),
+        _ => values[(i, j)],
+    });
+    assert_eq!(enough_rows(&Dataset::new(rare).unwrap()).unwrap().n_rows(), 40_000);
+}
+
+#[test]
+fn hidden_cells_alone_are_predicted_as_among_all_gaps() {
+    let (whole, model) = simulate::ppca(Shape { rows: 50, columns: 12, n_components: 3 }, 6);
+    let table = simulate::hide(&whole, 0.3, 7);
+    let visible = simulate::hide(&table, 0.1, 8);
+    let (all, asked) = (model.gap_cells(&visible).unwrap(), model.fill_hidden(&visible, &table));
+    let is_hidden = |row: usize, column: usize| !table.values()[(row, column)].is_nan();
+    assert!(asked.iter().all(|cell| all.contains(cell)));
+    assert!(all.iter().filter(|c| is_hidden(c.row, c.column)).all(|cell| asked.contains(cell)));
+    assert!(2 * asked.len() < all.len());
 }
 
 #[test]

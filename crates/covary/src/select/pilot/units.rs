@@ -5,8 +5,7 @@
 //! their noise they have as many components as there are.
 
 use super::bracket::n_above_noise;
-use super::complete::leading;
-use crate::linalg::{dot, positive_inverse};
+use crate::linalg::{Eigen, dot, leading_or_all as leading, positive_inverse};
 use crate::{Error, Matrix};
 
 /// Rounds at most, and the change that ends them, in standard errors √(2/n) of a noise variance, as shares of it.
@@ -27,25 +26,30 @@ const SPARE: usize = 12;
 /// ```
 /// from the variance of each column given all others. That is the maximum of the likelihood of k factors [M 1.6.2].
 pub(super) fn equal_noise(s: &Matrix, n_rows: f64, cap: usize) -> Result<Vec<f64>, Error> {
+    let psi = own_noise(s, (n_rows, 1.0), cap)?;
+    let mean = psi.iter().enumerate().map(|(j, psi)| s[(j, j)] / psi).sum::<f64>() / psi.len() as f64;
+    Ok(psi.iter().map(|psi| (psi * mean).sqrt()).collect())
+}
+
+/// How many eigenvalues of a covariance exceed those of noise in units in which it is equal. `rows`: how many there are, and the
+/// share of their cells that is observed.
+pub(super) fn n_above_own_noise(s: &Matrix, rows: (f64, f64), cap: usize) -> Result<usize, Error> {
+    let psi = own_noise(s, rows, cap)?;
+    let whitened = whitened(s, &psi);
+    let (n, share) = rows;
+    above(&whitened, SPARE, (n, share), cap).map(|(_, k)| k)
+}
+
+/// The noise variances of [`equal_noise`].
+fn own_noise(s: &Matrix, (n_rows, share): (f64, f64), cap: usize) -> Result<Vec<f64>, Error> {
     let d = s.n_rows();
-    let mut psi = given_others(s, d as f64 / n_rows);
+    let mut psi = given_others(s, d as f64 / (n_rows * share * share));
     let settled = SETTLED * (2.0 / n_rows).sqrt();
     let counted = n_rows.min(ENOUGH * d as f64);
-    let mut above = 0;
+    let mut before = 0;
     for _ in 0..ROUNDS {
         let deviation: Vec<f64> = psi.iter().map(|v| v.sqrt()).collect();
-        let mut whitened = s.clone();
-        whitened.scale_both(&deviation.iter().map(|v| 1.0 / v).collect::<Vec<_>>());
-        let total = whitened.trace();
-        let mut known = (above + SPARE).min(d);
-        let (found, k) = loop {
-            let found = leading(&whitened, known)?;
-            let k = n_above_noise(&found.values, total, (counted, d), 1.0, cap);
-            if k < found.values.len() || known == d {
-                break (found, k);
-            }
-            known = (2 * known).min(d);
-        };
+        let (found, k) = above(&whitened(s, &psi), before + SPARE, (counted, share), cap)?;
         let mut w = found.vectors.first_columns(k);
         w.scale_columns(&found.values[..k].iter().map(|v| (v - 1.0).max(0.0).sqrt()).collect::<Vec<_>>());
         w.scale_rows(&deviation);
@@ -56,13 +60,33 @@ pub(super) fn equal_noise(s: &Matrix, n_rows: f64, cap: usize) -> Result<Vec<f64
             change = change.max((left / *psi - 1.0).abs());
             *psi = left;
         }
-        if k == above && change < settled {
+        if k == before && change < settled {
             break;
         }
-        above = k;
+        before = k;
     }
-    let mean = psi.iter().enumerate().map(|(j, psi)| s[(j, j)] / psi).sum::<f64>() / d as f64;
-    Ok(psi.iter().map(|psi| (psi * mean).sqrt()).collect())
+    Ok(psi)
+}
+
+/// `Ψ^-½ S Ψ^-½`
+fn whitened(s: &Matrix, psi: &[f64]) -> Matrix {
+    let mut whitened = s.clone();
+    whitened.scale_both(&psi.iter().map(|v| 1.0 / v.sqrt()).collect::<Vec<_>>());
+    whitened
+}
+
+/// Leading eigenpairs, this many or more, and how many of them are above noise.
+fn above(s: &Matrix, known: usize, (n, share): (f64, f64), cap: usize) -> Result<(Eigen, usize), Error> {
+    let (d, total) = (s.n_rows(), s.trace());
+    let mut known = known.min(d);
+    loop {
+        let found = leading(s, known)?;
+        let k = n_above_noise(&found.values, total, (n, d), share, cap);
+        if k < found.values.len() || known == d {
+            return Ok((found, k));
+        }
+        known = (2 * known).min(d);
+    }
 }
 
 /// The variance of each column given all others; of a covariance whose diagonal is raised until it has an inverse, as few

@@ -1,0 +1,317 @@
+//! Forecasts that know that their parameters were estimated [M 1.10.10].
+//!
+//! With parameters taken for the truth, intervals are too narrow where a table is short for the memory of its factors: the mean
+//! of 60 steps that remember 0.9 is worth that of three independent ones.
+
+use super::model::{bordered, companion, stationary};
+use super::smoother::{StateSpace, root};
+use super::{DynamicFactor, Forecast, Regressors, Season, Start, Timeline};
+use crate::linalg::{Cholesky, dot};
+use crate::{Dataset, Error, Matrix, Noise};
+
+/// Prior standard deviation of an error in the mean of a factor, in standard deviations of the factors: next to free.
+const FREE: f64 = 100.0;
+/// Terms of the series of the bias, which as a rule ends sooner.
+const TERMS: usize = 20_000;
+
+impl DynamicFactor {
+    /// The rows that follow each sequence, if the parameters were estimated from a table as long as this one. Compared with
+    /// [`forecast`](Self::forecast), which takes them for the truth,
+    ///
+    /// - the transition is relieved of its bias, that of least squares in a short sequence (Pope 1990), as far as it stays
+    ///   stationary;
+    /// - variances of innovations and noise count the degrees of freedom that the fit used up, `n/(n − m)` and Akaike's
+    ///   `(n + m)/(n − m)`;
+    /// - coefficients of level, season and trend are unknown in the directions of the factors, and the filter learns them with
+    ///   the state.
+    ///
+    /// ```
+    /// use covary::dynamics::{DynamicEm, Timeline};
+    /// use covary::{data::{simulate, Shape}, Estimator, Spec};
+    /// let (table, _) = simulate::ppca(Shape { rows: 40, columns: 5, n_components: 1 }, /* seed */ 1);
+    /// let model = DynamicEm::default().fit(&table, &Spec::ppca(1))?.model;
+    /// let times = Timeline::regular(40);
+    /// let (plain, wider) = (model.forecast(&table, &times, 1)?, model.forecast_estimated(&table, &times, 1)?);
+    /// assert!((0..5).all(|j| wider[0].cells[j].sd > plain[0].cells[j].sd));
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`log_density`](Self::log_density).
+    pub fn forecast_estimated(
+        &self,
+        table: &Dataset,
+        timeline: &Timeline,
+        steps: usize,
+    ) -> Result<Vec<Forecast>, Error> {
+        self.check_table(table, timeline)?;
+        let corrected = self.corrected(table)?;
+        let mut out = Vec::new();
+        for sequence in timeline.sequences() {
+            let space = unknown_means(&corrected, sequence.first())?;
+            let pass = space.filter(table, &space.observed(table), sequence);
+            out.push(corrected.ahead_of(&space, &pass, sequence, steps));
+        }
+        Ok(out)
+    }
+
+    /// The model without the bias and the lost degrees of freedom of a fit to this table.
+    fn corrected(&self, table: &Dataset) -> Result<Self, Error> {
+        let (k, states, r) = (self.n_components(), self.start().mean.len(), self.regressors().len());
+        let rows = table.n_informative_rows() as f64;
+        // A table that has no more rows than a fit has parameters is beyond correction by its degrees of freedom.
+        let left = |n: f64, m: usize| (n - m as f64).max(n / 2.0).max(1.0);
+        let mut innovation = self.innovation().clone();
+        innovation.as_mut_slice().iter_mut().for_each(|v| *v *= rows / left(rows, states + r));
+        let variance = |j: usize| {
+            let n = table.n_observed_by_column()[j] as f64;
+            self.noise().variance(j) * (2.0 * n - left(n, k + r)) / left(n, k + r)
+        };
+        let noise = Noise::Diagonal((0..self.n_columns()).map(variance).collect());
+        let mut transition = self.transition().clone();
+        let mut start = self.start().clone();
+        if let Some(bias) = bias(self.transition(), self.innovation()) {
+            // Kilian's rule: as much of it as leaves the factors stationary.
+            let shares = (0..=100).rev().map(|share| f64::from(share) / 100.0);
+            let reduced = shares.map(|share| {
+                Matrix::from_fn(k, states, |i, j| transition[(i, j)] + share * bias[(i, j)] / rows.max(1.0))
+            });
+            let reduced = reduced.map(|a| (stationary(&a, &innovation), a));
+            if let Some((covariance, a)) = reduced.filter_map(|(s, a)| Some((s?, a))).next() {
+                start = Start { mean: vec![0.0; states], covariance };
+                transition = a;
+            }
+        }
+        let (loadings, coefficients) = (self.loadings().clone(), self.coefficients().clone());
+        Self::new(transition, innovation, loadings, coefficients, self.regressors().clone(), noise, start)
+    }
+}
+
+/// n times the bias of `−Â`, k × states, of least squares about a mean (Pope 1990); `None` where the factors are not stationary.
+///
+/// ```text
+/// Q [(I − Aᵀ)⁻¹ + Aᵀ (I − A²ᵀ)⁻¹ + Σ λ (I − λ Aᵀ)⁻¹] Σ⁻¹        λ: the roots of A,   Σ λ (I − λ Aᵀ)⁻¹ = Σ_m tr A^{m+1} (Aᵀ)^m
+/// ```
+fn bias(transition: &Matrix, innovation: &Matrix) -> Option<Matrix> {
+    let covariance = stationary(transition, innovation)?;
+    let inverse = Cholesky::new(&covariance)?.inverse();
+    let (a, n) = (companion(transition).transpose(), covariance.n_rows());
+    let (mut power, mut sum) = (Matrix::identity(n), Matrix::zeros(n, n));
+    for m in 0..TERMS {
+        let next = power.dot(&a);
+        let weight = 1.0 + next.trace() + if m % 2 == 1 { 1.0 } else { 0.0 };
+        sum.as_mut_slice().iter_mut().zip(power.as_slice()).for_each(|(s, p)| *s += weight * p);
+        power = next;
+        if power.as_slice().iter().all(|v| v.abs() < 1e-12) {
+            break;
+        }
+    }
+    let whole = bordered(innovation, n).dot(&sum).dot(&inverse);
+    Some(Matrix::from_fn(transition.n_rows(), n, |i, j| whole[(i, j)]))
+}
+
+/// The model with factors `y_t = x_t + C b_t`, C unknown. With `b_{t+1} = R b_t` and `M_t = C R^{t−1}` the state
+/// `(y_t, …, y_{t−p+1}, M_t)` has one transition for all steps:
+///
+/// ```text
+/// y_{t+1} = Σ_l A_l y_{t+1−l} + M_t R^p β − Σ_l A_l M_t R^{p−l} β + η        M_{t+1} = M_t R        β = b of p − 1 steps before the first
+/// ```
+fn unknown_means(model: &DynamicFactor, first: i64) -> Result<StateSpace<'_>, Error> {
+    let (k, states, p, r) =
+        (model.n_components(), model.start().mean.len(), model.order(), model.regressors().len());
+    let n = states + k * r;
+    let step = model.regressors().step();
+    let mut past = vec![model.regressors().at(first.saturating_sub(p as i64 - 1))];
+    for l in 0..p {
+        past.push(step.rows().map(|row| dot(row, &past[l])).collect());
+    }
+    let at = |i: usize, l: usize| states + i * r + l;
+    let mut transition = Matrix::zeros(n, n);
+    let own = companion(model.transition());
+    for i in 0..states {
+        transition.row_mut(i)[..states].copy_from_slice(own.row(i));
+    }
+    for i in 0..k {
+        for l in 0..r {
+            transition[(i, at(i, l))] += past[p][l];
+            for (lag, a) in (0..k).flat_map(|a| (1..=p).map(move |lag| (lag, a))) {
+                transition[(i, at(a, l))] -= model.transition()[(i, (lag - 1) * k + a)] * past[p - lag][l];
+            }
+            for m in 0..r {
+                transition[(at(i, l), at(i, m))] = step[(m, l)];
+            }
+        }
+    }
+    let own = root(&model.start().covariance)?;
+    let size = FREE * (model.start().covariance.trace() / states as f64).max(f64::MIN_POSITIVE).sqrt();
+    let mut start = Matrix::zeros(n, n);
+    for i in 0..states {
+        start.row_mut(i)[..states].copy_from_slice(own.row(i));
+        for (l, b) in past[p - 1 - i / k].iter().enumerate() {
+            start[(i, at(i % k, l))] = size * b;
+        }
+    }
+    (states..n).for_each(|i| start[(i, i)] = size);
+    let mut mean = model.start().mean.clone();
+    mean.resize(n, 0.0);
+    let innovation = root(&bordered(model.innovation(), n))?;
+    Ok(StateSpace::given(model, transition, innovation, start, mean))
+}
+
+impl Regressors {
+    /// R with `b_{t+1} = R b_t`.
+    pub(super) fn step(&self) -> Matrix {
+        let mut out = Matrix::zeros(self.len(), self.len());
+        let of_season = self.len() - usize::from(self.trend.is_some());
+        match self.season {
+            Season::Indicators { period } => {
+                (0..period).for_each(|s| out[((s + 1) % period, s)] = 1.0);
+            }
+            Season::Harmonics { period, n } => {
+                out[(0, 0)] = 1.0;
+                for h in 0..n {
+                    let (sin, cos) = ((h + 1) as f64 / period * std::f64::consts::TAU).sin_cos();
+                    let c = 1 + 2 * h;
+                    (out[(c, c)], out[(c, c + 1)], out[(c + 1, c)], out[(c + 1, c + 1)]) =
+                        (cos, -sin, sin, cos);
+                }
+            }
+            Season::None => out[(0, 0)] = 1.0,
+        }
+        if let Some(trend) = self.trend {
+            // One of the levels is 1 at every step.
+            out[(of_season, of_season)] = 1.0;
+            (0..of_season).filter(|&l| self.is_level(l)).for_each(|l| out[(of_season, l)] = 1.0 / trend.unit);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dynamics::Trend;
+    use crate::parallel::add;
+
+    #[test]
+    fn regressors_step_by_one_matrix() {
+        let trend = Some(Trend { center: 3.0, unit: 7.0 });
+        for season in
+            [Season::None, Season::Harmonics { period: 12.5, n: 2 }, Season::Indicators { period: 4 }]
+        {
+            for trend in [None, trend] {
+                let regressors = Regressors { season, trend };
+                let step = regressors.step();
+                for t in -3..9 {
+                    let (now, next) = (regressors.at(t), regressors.at(t + 1));
+                    for (row, want) in step.rows().zip(next) {
+                        assert!((dot(row, &now) - want).abs() < 1e-12);
+                    }
+                }
+            }
+        }
+    }
+
+    /// One factor: Kendall's 1 + 3ρ. Two: the formula with the roots themselves.
+    #[test]
+    fn the_bias_is_popes() {
+        for rho in [0.0, 0.5, 0.95] {
+            let got = bias(&Matrix::diagonal(&[rho]), &Matrix::diagonal(&[0.3])).unwrap();
+            assert!((got[(0, 0)] - (1.0 + 3.0 * rho)).abs() < 1e-9);
+        }
+        let (a, q) =
+            (Matrix::from_rows(&[[0.7, 0.2], [0.0, 0.4]]), Matrix::from_rows(&[[1.0, 0.3], [0.3, 0.5]]));
+        let inverse = |m: &Matrix| {
+            let det = m[(0, 0)] * m[(1, 1)] - m[(0, 1)] * m[(1, 0)];
+            Matrix::from_rows(&[[m[(1, 1)] / det, -m[(0, 1)] / det], [-m[(1, 0)] / det, m[(0, 0)] / det]])
+        };
+        let less = |scale: f64, m: &Matrix| {
+            Matrix::from_fn(2, 2, |i, j| f64::from(u8::from(i == j)) - scale * m[(i, j)])
+        };
+        let t = a.transpose();
+        let parts = [
+            inverse(&less(1.0, &t)),
+            t.dot(&inverse(&less(1.0, &t.dot(&t)))),
+            Matrix::diagonal(&[0.7, 0.7]).dot(&inverse(&less(0.7, &t))),
+            Matrix::diagonal(&[0.4, 0.4]).dot(&inverse(&less(0.4, &t))),
+        ];
+        let mut sum = Matrix::zeros(2, 2);
+        parts.iter().for_each(|part| add(sum.as_mut_slice(), part.as_slice()));
+        let want = q.dot(&sum).dot(&inverse(&stationary(&a, &q).unwrap()));
+        for (got, want) in bias(&a, &q).unwrap().as_slice().iter().zip(want.as_slice()) {
+            assert!((got - want).abs() < 1e-9, "{got} {want}");
+        }
+        assert!(bias(&Matrix::diagonal(&[1.0]), &Matrix::diagonal(&[1.0])).is_none());
+    }
+
+    /// Against one Gaussian of all cells, those to come included, in which C is normal: `Cov = W (Cov(x, x) + s² (b·b) I) Wᵀ + Ψ`.
+    #[test]
+    fn unknown_means_are_those_of_one_gaussian_of_all_cells() {
+        let (d, k, steps, ahead) = (3, 2, 7, 3);
+        let entry = |i: usize, j: usize, seed: usize| ((i * 7 + j * 13 + seed * 5) % 11) as f64 / 11.0 - 0.45;
+        for (p, season) in [
+            (1, Season::None),
+            (1, Season::Harmonics { period: 5.0, n: 1 }),
+            (2, Season::Indicators { period: 3 }),
+        ] {
+            let regressors = Regressors { season, trend: Some(Trend { center: 2.0, unit: 4.0 }) };
+            let (a, q) = (Matrix::from_fn(k, k * p, |i, j| entry(i, j, 1)), Matrix::diagonal(&[0.7, 0.4]));
+            let covariance = stationary(&a, &q).unwrap();
+            let model = DynamicFactor::new(
+                a.clone(),
+                q.clone(),
+                Matrix::from_fn(d, k, |i, j| 2.0 * entry(i, j, 2)),
+                Matrix::from_fn(d, regressors.len(), |i, j| entry(i, j, 3)),
+                regressors.clone(),
+                Noise::Diagonal(vec![0.3, 0.2, 0.5]),
+                Start { mean: vec![0.0; k * p], covariance: covariance.clone() },
+            )
+            .unwrap();
+            let first = 4;
+            let all = steps + ahead;
+            // Cov(x_u, x_t) = A^{u−t} Σ of the state, for u from t on.
+            let mut lags = vec![covariance.clone()];
+            (1..all).for_each(|l| lags.push(companion(&a).dot(&lags[l - 1])));
+            let b: Vec<Vec<f64>> = (0..all).map(|t| regressors.at(first + t as i64)).collect();
+            let size = FREE * FREE * covariance.trace() / (k * p) as f64;
+            let of_factors = |t: usize, u: usize, i: usize, j: usize| {
+                let own = if u >= t { lags[u - t][(j, i)] } else { lags[t - u][(i, j)] };
+                own + if i == j { size * dot(&b[t], &b[u]) } else { 0.0 }
+            };
+            let w = model.loadings();
+            let cov = Matrix::from_fn(all * d, all * d, |x, y| {
+                let (t, u, i, j) = (x / d, y / d, x % d, y % d);
+                let mut sum = if x == y { model.noise().variance(i) } else { 0.0 };
+                for (e, f) in (0..k).flat_map(|e| (0..k).map(move |f| (e, f))) {
+                    sum += w[(i, e)] * of_factors(t, u, e, f) * w[(j, f)];
+                }
+                sum
+            });
+            let cov = Matrix::from_fn(all * d, all * d, |x, y| 0.5 * (cov[(x, y)] + cov[(y, x)]));
+            let mean: Vec<f64> =
+                (0..all * d).map(|x| dot(model.coefficients().row(x % d), &b[x / d])).collect();
+            let cell = |t: usize, j: usize| {
+                if t == 3 || (t + 2 * j) % 5 == 1 { f64::NAN } else { 3.0 * entry(t, j, 4) }
+            };
+            let table = Dataset::new(Matrix::from_fn(steps, d, cell)).unwrap();
+            let mut row: Vec<f64> = table.values().as_slice().to_vec();
+            row.resize(all * d, f64::NAN);
+            let one_row = Dataset::new(Matrix::from_vec(1, all * d, row).unwrap()).unwrap();
+            let whole = crate::LinearGaussian::from_covariance(mean, &cov).unwrap();
+            let want = crate::Density::gap_cells(&whole, &one_row).unwrap();
+            let times: Vec<i64> = (0..steps).map(|t| first + t as i64).collect();
+            let timeline = Timeline::new(&times, None).unwrap();
+            let sequence = &timeline.sequences()[0];
+            let space = unknown_means(&model, sequence.first()).unwrap();
+            let pass = space.filter(&table, &space.observed(&table), sequence);
+            for cell in model.ahead_of(&space, &pass, sequence, ahead).cells {
+                let same = want.iter().find(|c| c.column == (steps + cell.row) * d + cell.column).unwrap();
+                let close = |got: f64, want: f64| (got - want).abs() < 1e-6 * (1.0 + want.abs());
+                assert!(
+                    close(cell.mean, same.mean) && close(cell.sd, same.sd),
+                    "{season:?}: {cell:?} {same:?}"
+                );
+            }
+        }
+    }
+}
