@@ -159,7 +159,7 @@ def test_a_draw_of_pca_is_of_posterior_scores():
     X = _table()
     drawn = PCA(2).fit(X).transform(np.repeat(X[[0]], 20000, axis=0), draw=True, random_state=1)
     mean = PPCA(2, standardize=False).fit(X).transform(X[[0]])
-    # The same latent vector but for signs: PCA's covariance has the divisor n - 1.
+    # The same latent vector except for signs: PCA's covariance has the divisor n - 1.
     np.testing.assert_allclose(np.abs(drawn.mean(axis=0)), np.abs(mean[0]), atol=0.03)
     with pytest.raises(ValueError, match="ask for one of them"):
         PCA(2).fit(X).transform(X, return_cov=True, draw=True)
