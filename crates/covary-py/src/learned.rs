@@ -363,10 +363,6 @@ impl Learned {
         let n_hidden = match checked.outcome {
             CheckOutcome::Found(check) => return described(py, &check),
             CheckOutcome::Interrupted => return Err(of(Error::Interrupted)),
-            CheckOutcome::RowsInTime => {
-                let why = "rows follow each other, and cells hidden one by one would flatter the model";
-                return Err(raise("DataError", why));
-            }
             CheckOutcome::TooFew { n_hidden } => n_hidden,
             CheckOutcome::NoneToHide => 0,
         };
