@@ -66,7 +66,10 @@ impl std::fmt::Display for MixtureComparison {
         let Some(recommended) = self.recommended() else { return write!(f, "no size was tried") };
         write!(f, "Recommended: {}, the least BIC.", words(recommended))?;
         if let passed @ 1.. = self.0.iter().filter(|at| at.bic < recommended.bic).count() {
-            write!(f, " {passed} of less BIC had a model without noise, where the likelihood has no maximum.")?;
+            write!(
+                f,
+                " {passed} of less BIC had a model without noise, where the likelihood has no maximum."
+            )?;
         }
         let (Some(held), Some(best)) = (recommended.held_out, self.best_held_out()) else { return Ok(()) };
         if held.shortfall == 0.0 {

@@ -950,7 +950,8 @@ fn a_size_without_a_maximum_is_not_recommended() {
         values[(i, j)] = values[(0, j)];
     }
     let data = Dataset::new(values).unwrap();
-    let found = Request::new(Family::Mppca).compare_sizes(&data, 0, &|_, _| ControlFlow::Continue(())).unwrap();
+    let found =
+        Request::new(Family::Mppca).compare_sizes(&data, 0, &|_, _| ControlFlow::Continue(())).unwrap();
     let least = found.0.iter().min_by(|a, b| a.bic.total_cmp(&b.bic)).unwrap();
     assert!(least.singular && least.n_mixtures > 1, "{least:?}");
     let chosen = found.recommended().unwrap();
