@@ -2,12 +2,13 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from covary import PPCA, BayesianPCA, FactorAnalysis, load
+from covary import PCA, PPCA, BayesianPCA, FactorAnalysis, load
 from covary.exceptions import DataError, OptionError
 
 GOLDEN = Path(__file__).parents[2] / "covary" / "tests" / "golden" / "factor_fit" / "fit.json"
@@ -133,3 +134,32 @@ def test_the_prior_mean_can_be_set():
     BayesianPCA(2, prior={"prior_offset": [1.0, 0.0]}).fit(X)
     with pytest.raises(OptionError, match="prior_mean"):
         BayesianPCA(2, prior={"prior_mean": [1.0]}).fit(X)
+
+
+@pytest.mark.parametrize("estimator", [PPCA(2), FactorAnalysis(2, rotation="oblimin"), BayesianPCA(2), PCA(2)])
+def test_draws_are_the_bits_of_the_command(estimator, command, tmp_path):
+    X = _table()
+    np.savetxt(tmp_path / "rows.csv", X, delimiter=",", header="x1,x2,x3,x4,x5", comments="", fmt="%.17g")
+    model = estimator.fit(np.genfromtxt(tmp_path / "rows.csv", delimiter=",", skip_header=1))
+    model.save(tmp_path / "m.covary")
+
+    def said(*arguments):
+        run = [command, *arguments, "--draw", "--seed", "5", "-q"]
+        out = subprocess.run(run, capture_output=True, check=True, cwd=tmp_path, text=True).stdout
+        return out, np.array([[float(cell) for cell in line.split(",")] for line in out.splitlines()[1:]])
+
+    text, scores = said("transform", "m.covary", "rows.csv")
+    np.testing.assert_array_equal(scores, model.transform(X, draw=True, random_state=5))
+    (tmp_path / "scores.csv").write_text(text)
+    _, rows = said("reconstruct", "m.covary", "scores.csv", "--from-scores", "--coordinates", "posterior")
+    np.testing.assert_array_equal(rows, model.inverse_transform(scores, draw=True, random_state=5))
+
+
+def test_a_draw_of_pca_is_of_posterior_scores():
+    X = _table()
+    drawn = PCA(2).fit(X).transform(np.repeat(X[[0]], 20000, axis=0), draw=True, random_state=1)
+    mean = PPCA(2, standardize=False).fit(X).transform(X[[0]])
+    # The same latent vector except for signs: PCA's covariance has the divisor n - 1.
+    np.testing.assert_allclose(np.abs(drawn.mean(axis=0)), np.abs(mean[0]), atol=0.03)
+    with pytest.raises(ValueError, match="ask for one of them"):
+        PCA(2).fit(X).transform(X, return_cov=True, draw=True)

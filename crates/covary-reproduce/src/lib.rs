@@ -14,11 +14,13 @@
 //! ```
 
 mod bishop_1999;
+mod burnaev;
 mod chen_2018;
 mod data;
 mod error;
 mod findings;
 pub mod index;
+mod linderman_2022;
 mod record;
 mod run;
 mod tipping_bishop_1999;
@@ -55,6 +57,7 @@ pub const EXHIBITS: &[Exhibit] = &[
     chen_2018::fig_02::EXHIBIT,
     chen_2018::fig_03::EXHIBIT,
     chen_2018::fig_04::EXHIBIT,
+    chen_2018::fig_04::EXHIBIT_MNIST,
     chen_2018::fig_05::EXHIBIT,
     chen_2018::fig_06::EXHIBIT,
     chen_2018::fig_07::EXHIBIT,
@@ -67,6 +70,12 @@ pub const EXHIBITS: &[Exhibit] = &[
     chen_2018::fig_12::EXHIBIT,
     chen_2018::fig_13::EXHIBIT,
     chen_2018::fig_14::EXHIBIT,
+    chen_2018::fig_14_all_months::EXHIBIT,
+    burnaev::divergences::EXHIBIT,
+    burnaev::digits::SPECTRUM,
+    burnaev::digits::RECONSTRUCTIONS,
+    burnaev::missing::EXHIBIT,
+    linderman_2022::scree::EXHIBIT,
 ];
 
 /// The exhibit of that name.

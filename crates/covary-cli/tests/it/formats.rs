@@ -102,6 +102,55 @@ fn pipes_carry_tables_and_models() {
     assert_eq!(read(root, "b.csv").dataset().values(), read(root, "filled.csv").dataset().values());
 }
 
+/// A filled cell beside `4` is `5` and beside `4.0` is `5.0`, whatever the table came in and leaves as.
+#[test]
+fn whole_numbers_are_filled_in_as_their_column_is_written() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    let rows: Vec<(u32, Option<u32>)> =
+        (0..40).map(|i| (i * 7 % 40, (i % 5 != 3).then_some(2 * (i * 7 % 40)))).collect();
+    let text = |cell: &dyn Fn(u32) -> String, separator: char| {
+        let line = |(x, y): &(u32, Option<u32>)| {
+            let y = y.map_or(String::new(), cell);
+            format!("{x}{separator}{y}{separator}{}\n", cell(100 - x))
+        };
+        format!("x{separator}y{separator}z\n{}", rows.iter().map(line).collect::<String>())
+    };
+    let plain = |v: u32| v.to_string();
+    fs::write(root.join("whole.csv"), text(&plain, ',')).expect("writable");
+    fs::write(root.join("pointed.csv"), text(&|v| format!("{v}.0"), ',')).expect("writable");
+    fs::write(root.join("european.csv"), text(&plain, ';')).expect("writable");
+    fs::write(root.join("comma.csv"), text(&|v| format!("{v},0"), ';')).expect("writable");
+    let of = |v: Option<u32>| v.map_or(Cell::Empty, |v| Cell::Number(f64::from(v)));
+    let mut sheet = vec![["x", "y", "z"].map(|n| Cell::Text(n.to_owned())).to_vec()];
+    sheet.extend(rows.iter().map(|&(x, y)| vec![of(Some(x)), of(y), of(Some(100 - x))]));
+    fs::write(root.join("whole.xlsx"), xlsx(&[("Data", sheet)])).expect("writable");
+    let impute = "--model gaussian --no-check";
+    // What is filled into y must be whole for this to say anything: bounds round it to whole numbers.
+    let filled = |input: &str, output: &str, options: &str, separator: char| {
+        succeed(root, &format!("impute -q {input} {impute} {options} -o {output}"));
+        let text = fs::read_to_string(root.join(output)).expect("written");
+        let ys: Vec<String> =
+            text.lines().skip(1).map(|l| l.split(separator).nth(1).expect("y").to_owned()).collect();
+        (text, rows.iter().zip(ys).filter(|(r, _)| r.1.is_none()).map(|(_, y)| y).collect::<Vec<_>>())
+    };
+    let (want, cells) = filled("whole.csv", "filled.csv", "", ',');
+    assert!(cells.len() == 8 && cells.iter().all(|c| c.parse::<i64>().is_ok()), "{cells:?}");
+    let (_, tabs) = filled("whole.csv", "filled.tsv", "", '\t');
+    assert_eq!(tabs, cells);
+    let (book, _) = filled("whole.xlsx", "book.csv", "", ',');
+    assert_eq!(book, want);
+    let (_, european) = filled("european.csv", "european_filled.csv", "", ';');
+    assert_eq!(european, cells);
+    for (input, point) in [("pointed.csv", "."), ("comma.csv", ",")] {
+        let options = if point == "," { "--decimal-comma" } else { "" };
+        let separator = if point == "," { ';' } else { ',' };
+        let (_, pointed) = filled(input, "pointed_filled.csv", options, separator);
+        let with_point: Vec<String> = cells.iter().map(|c| format!("{c}{point}0")).collect();
+        assert_eq!(pointed, with_point, "{input}");
+    }
+}
+
 #[test]
 fn other_separators_and_decimal_commas() {
     let folder = folder_with_examples();

@@ -77,8 +77,10 @@ class Principal(LinearGaussian):
     def _projected(self, rows: Array) -> Array:
         return self._principal.transform(rows, self.whiten, n_threads())
 
-    def transform(self, X: ArrayLike, return_cov: bool = False) -> Any:  # type: ignore[override]
-        """Project rows on the principal axes, in the units of the table.
+    def transform(
+        self, X: ArrayLike, return_cov: bool = False, *, draw: bool = False, random_state: Any = None
+    ) -> Any:
+        """Project rows on the principal axes, in the units of the table, or draw their latent scores.
 
         Parameters
         ----------
@@ -86,16 +88,27 @@ class Principal(LinearGaussian):
             Rows. A gap (NaN) enters by its conditional mean given the row's observed cells.
         return_cov : bool, default=False
             Also return how certain the scores of rows with gaps are.
+        draw : bool, default=False
+            Draw each row's latent vector from p(x | t), as ``covary transform --draw`` does. A projection is certain
+            for a complete row; a draw is of the posterior scores of probabilistic PCA, in units of their prior
+            standard deviation whatever `whiten` is.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the draw; None is 0.
 
         Returns
         -------
         scores : ndarray of shape (n_samples, n_components)
-            Projections; divided by their standard deviations if `whiten`.
+            Projections; divided by their standard deviations if `whiten`. Or draws.
         covariances : ndarray of shape (n_samples, n_components, n_components)
             Covariance of each row's scores given its observed cells, 0 for complete rows; only if
             `return_cov`.
         """
         check_is_fitted(self)
+        if draw and return_cov:
+            raise ValueError("return_cov is of projections, draw of posterior scores: ask for one of them")
+        if draw:
+            rows = _table.table(self, X, reset=False)
+            return _table.like(self._model.draw_scores(rows, _table.seed_of(random_state), n_threads()), rows)
         if sparse.issparse(X):
             if return_cov:
                 raise ValueError("a sparse table has no gaps, so its scores are certain: leave out return_cov")
@@ -118,13 +131,18 @@ class Principal(LinearGaussian):
             self._principal.transform_sparse(_table.compressed(rows), self.whiten, n_threads()), rows
         )
 
-    def inverse_transform(self, X: ArrayLike) -> Array:  # type: ignore[override]
-        """Rows from scores: ``X @ components_ + mean_``, whitening undone.
+    def inverse_transform(self, X: ArrayLike, *, draw: bool = False, random_state: Any = None) -> Array:
+        """Rows from scores: ``X @ components_ + mean_``, whitening undone, or a draw with noise.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_components)
-            Scores.
+            Scores; posterior scores, such as those of ``transform(..., draw=True)``, if `draw`.
+        draw : bool, default=False
+            Draw each row from p(t | x), with noise, as ``covary reconstruct --from-scores --coordinates posterior
+            --draw`` does.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the draw; None is 0.
 
         Returns
         -------
@@ -133,8 +151,10 @@ class Principal(LinearGaussian):
         """
         check_is_fitted(self)
         scores = _table.array(X)
-        rows = self._principal.decode(scores.astype(np.float64, copy=False), self.whiten)
-        return _table.like(rows, scores)
+        numbers = scores.astype(np.float64, copy=False)
+        if draw:
+            return _table.like(self._model.decode(numbers, _table.seed_of(random_state)), scores)
+        return _table.like(self._principal.decode(numbers, self.whiten), scores)
 
     def get_covariance(self) -> Array:
         """Covariance of a row under the model, components and noise.

@@ -1,7 +1,7 @@
 //! Figure 4: the α of Bayesian PCA fitted to digits.
 
 use super::bayes;
-use super::digits::{NOTE, Pictures, WORDS};
+use super::digits::{BayesianMnist, MNIST_BAYES_NOTE, MNIST_NOTE, NOTE, Pictures, WORDS};
 use crate::{Comparison, Error, Exhibit, Findings, Row, Run};
 use covary::infer::MeanField;
 use covary::{Estimator, Spec};
@@ -16,6 +16,14 @@ pub(crate) const EXHIBIT: Exhibit = Exhibit {
     make,
 };
 
+pub(crate) const EXHIBIT_MNIST: Exhibit = Exhibit {
+    name: "chen-2018-fig-04-mnist",
+    source: "Chen, Du & Vuyyuru 2018, figure 4, of MNIST itself",
+    title: "The relevances α of Bayesian PCA fitted to MNIST",
+    needs: &["mnist"],
+    make: make_mnist,
+};
+
 /// Neighbors so far apart are two groups.
 const GAP: f64 = 10.0;
 
@@ -26,11 +34,25 @@ fn make(run: &Run) -> Result<Findings, Error> {
     let kept = bayes(data)?.model.n_components();
     run.stage("fits", 1, 2)?;
     let all = MeanField { pruning: false, ..MeanField::default() }.fit(data, &Spec::ppca(most))?;
-    let mut alpha = all.report.relevance.clone();
+    let words = format!("{WORDS}; mean-field Bayesian PCA, {most} components allowed, none dropped");
+    Ok(compared(all.report.relevance, kept, &words, &[NOTE]))
+}
+
+fn make_mnist(run: &Run) -> Result<Findings, Error> {
+    let mnist = BayesianMnist::new(run)?;
+    let kept = mnist.found.n_components;
+    let dropped = mnist.spectrum.mean.len() - kept;
+    let out = format!("The other {dropped} have an infinite α: their loadings are exactly zero.");
+    Ok(compared(mnist.relevance(), kept, &mnist.words(), &[&out, MNIST_BAYES_NOTE, MNIST_NOTE]))
+}
+
+/// The claims on these α, of which the first `kept` belong to components that stay.
+fn compared(mut alpha: Vec<f64>, kept: usize, words: &str, notes: &[&str]) -> Findings {
     alpha.sort_by(f64::total_cmp);
+    let most = alpha.len();
     let ratios = alpha.windows(2).enumerate().map(|(k, w)| (k + 1, w[1] / w[0]));
     let (after, widest) = ratios.fold((0, 1.0), |best, r| if r.1 > best.1 { r } else { best });
-    let mean = alpha.iter().map(|a| 1.0 / a).sum::<f64>() / alpha.len() as f64;
+    let mean = alpha.iter().map(|a| 1.0 / a).sum::<f64>() / most as f64;
     let by_alpha = alpha.iter().filter(|a| 1.0 / *a > mean).count();
     let rows = vec![
         Row::claim(
@@ -51,24 +73,27 @@ fn make(run: &Run) -> Result<Findings, Error> {
     let points = |from: usize, to: usize| (from..to).map(|k| (k as f64 + 1.0, alpha[k])).collect::<Vec<_>>();
     let chart = Chart {
         title: format!(
-            "The α of {most} components {}; {kept} components are kept",
+            "The α of {most} components {}; {kept} are kept",
             if widest > GAP { "fall into two groups" } else { "rise without a gap" }
         ),
-        subtitle: format!("{WORDS}; mean-field Bayesian PCA, {most} components allowed, none dropped"),
+        subtitle: words.to_owned(),
         note: "α is the precision of a component's loadings under its prior: the larger, the less the component is needed. Kept: more signal than uncertainty in a fit that drops the others.".to_owned(),
         panels: vec![Panel::curves("", Curves {
             x: Axis::new("component, by increasing α").between(0.0, most as f64 + 1.0),
             y: Axis::new("α (log scale)").log(),
-            series: vec![
+            series: [
                 Series::new("kept", Look::Points, points(0, kept)),
                 Series::new("dropped", Look::Hollow, points(kept, most)).color(4),
-            ],
+            ]
+            .into_iter()
+            .filter(|s| !s.points.is_empty())
+            .collect(),
         })],
         ..Chart::default()
     };
-    Ok(Findings {
+    Findings {
         charts: vec![chart],
         tables: vec![Comparison::with_paper("What the text and the caption claim", rows)],
-        notes: vec![NOTE.to_owned()],
-    })
+        notes: notes.iter().map(ToString::to_string).collect(),
+    }
 }

@@ -1,7 +1,7 @@
 //! Figure 9: digits through the latent space and back.
 
-use super::digits::{COMPONENTS, MNIST_NOTE, NOTE, Pictures, WORDS};
-use super::{bayes, bayes_offered};
+use super::bayes;
+use super::digits::{BayesianMnist, MNIST_BAYES_NOTE, MNIST_NOTE, NOTE, Pictures, WORDS};
 use crate::{Comparison, Error, Exhibit, Findings, Row, Run};
 use covary::infer::Spectral;
 use covary::{Estimator, LinearGaussian, Matrix, Reconstruction, Spec};
@@ -25,26 +25,26 @@ pub(crate) const EXHIBIT_MNIST: Exhibit = Exhibit {
 
 /// Pictures shown.
 const SHOWN: usize = 10;
-/// Rows of MNIST that are fitted.
-const MNIST_ROWS: usize = 2000;
+/// Rows of MNIST that are seen through the models.
+const SEEN: usize = 2000;
 
 fn make(run: &Run) -> Result<Findings, Error> {
     let pictures = Pictures::digits();
     run.stage("fits", 0, 1)?;
     let bayes = bayes(&pictures.data)?.model.plug_in();
-    let mut found = compared(&pictures, &bayes, 16.0, WORDS)?;
+    let ppca = Spectral::default().fit(&pictures.data, &Spec::ppca(bayes.n_components()))?.model;
+    let mut found = compared(&pictures, &ppca, &bayes, 16.0, WORDS)?;
     found.notes.push(NOTE.to_owned());
     Ok(found)
 }
 
 fn make_mnist(run: &Run) -> Result<Findings, Error> {
-    let pictures = Pictures::mnist(run.data, MNIST_ROWS)?;
-    run.stage("fits", 0, 1)?;
-    let bayes = bayes_offered(&pictures.data, COMPONENTS)?.model.plug_in();
-    let words = format!(
-        "the first {MNIST_ROWS} training digits of MNIST, 28 × 28 cells from 0 to 255; Bayesian PCA was allowed {COMPONENTS} components"
-    );
-    let mut found = compared(&pictures, &bayes, 255.0, &words)?;
+    let mnist = BayesianMnist::new(run)?;
+    let words = mnist.words();
+    let ppca = mnist.spectrum.fit(&Spec::ppca(mnist.found.n_components))?.model;
+    let mut found = compared(&mnist.pictures.first(SEEN)?, &ppca, &mnist.model, 255.0, &words)?;
+    found.notes.push(format!("Errors are of the first {SEEN} rows."));
+    found.notes.push(MNIST_BAYES_NOTE.to_owned());
     found.notes.push(MNIST_NOTE.to_owned());
     Ok(found)
 }
@@ -57,10 +57,15 @@ fn error(seen: &Matrix, pictures: &Pictures, columns: &[usize]) -> f64 {
     (sum / (data.n_rows() * columns.len()) as f64).sqrt()
 }
 
-fn compared(pictures: &Pictures, bayes: &LinearGaussian, white: f64, words: &str) -> Result<Findings, Error> {
+fn compared(
+    pictures: &Pictures,
+    ppca: &LinearGaussian,
+    bayes: &LinearGaussian,
+    white: f64,
+    words: &str,
+) -> Result<Findings, Error> {
     let data = &pictures.data;
     let q = bayes.n_components();
-    let ppca = Spectral::default().fit(data, &Spec::ppca(q))?.model;
     let seen = [
         ppca.reconstruct(data, Reconstruction::Orthogonal)?,
         ppca.reconstruct(data, Reconstruction::PosteriorMean)?,

@@ -1,6 +1,6 @@
 //! Figure 10: log-likelihood of digits over the number of components, and the numbers at 49.
 
-use super::digits::{COMPONENTS, MNIST_NOTE, NOTE, Pictures, WORDS};
+use super::digits::{BayesianMnist, COMPONENTS, MNIST_BAYES_NOTE, MNIST_NOTE, NOTE, Pictures, WORDS};
 use super::{bayes, textbook_em};
 use crate::{Comparison, Error, Exhibit, Findings, Row, Run};
 use covary::infer::{Spectral, Spectrum};
@@ -155,10 +155,10 @@ fn new_rows(data: &Dataset, most: usize) -> Result<Vec<(f64, f64)>, Error> {
 }
 
 fn make_mnist(run: &Run) -> Result<Findings, Error> {
-    run.stage("spectrum of 60 000 pictures", 0, 1)?;
-    let data = Pictures::mnist(run.data, usize::MAX)?.data;
-    let spectrum = Spectral::default().spectrum(&data, data.n_columns(), false)?;
+    let BayesianMnist { pictures, spectrum, found, model } = BayesianMnist::new(run)?;
+    let data = &pictures.data;
     let own = own_rows(&spectrum)?;
+    let (kept, bayes_score) = (found.n_components, model.score(data)?);
     let explained = share(&spectrum, COMPONENTS);
     let for_99 = (1..=data.n_columns()).find(|&q| share(&spectrum, q) >= 0.99).unwrap_or(0);
     let criteria = Criteria::from_spectrum(&spectrum)?;
@@ -174,17 +174,32 @@ fn make_mnist(run: &Run) -> Result<Findings, Error> {
         )
         .why(other),
         Row::printed("PPCA, 49 components, nats per row", PRINTED[1].1, at_49).why(other),
+        Row::printed("Bayesian PCA, its own number of components, nats per row", PRINTED[0].1, bayes_score)
+            .why(other),
+        Row::printed("components that Bayesian PCA finds", "49", kept as f64).why(other),
+        Row::claim(
+            "they explain almost all of the variance",
+            "almost 100 %",
+            &format!("{} %", fixed(100.0 * share(&spectrum, kept), 3)),
+            share(&spectrum, kept) > 0.99,
+        )
+        .why(other),
     ];
     let shares = (1..=own.len()).map(|q| (q as f64, 100.0 * share(&spectrum, q))).collect();
     let marked = |y: f64| vec![(COMPONENTS as f64, y)];
     let chart = Chart {
-        title: format!("Of MNIST itself 49 components explain {} %", fixed(100.0 * explained, 1)),
+        title: format!(
+            "Of MNIST itself 49 components explain {} %; Bayesian PCA keeps {kept}",
+            fixed(100.0 * explained, 1)
+        ),
         subtitle: format!(
             "{} training digits of 28 × 28 cells from 0 to 255, the {} cells that are ever inked",
             data.n_rows(),
             data.n_columns()
         ),
-        note: "Both of the rows fitted. Marked: 49 components.".to_owned(),
+        note: format!(
+            "Both of the rows fitted. Marked: 49 components, and the {kept} that Bayesian PCA keeps of all, with its likelihood."
+        ),
         panels: vec![
             Panel::curves(
                 "Log-likelihood by number of components",
@@ -194,6 +209,7 @@ fn make_mnist(run: &Run) -> Result<Findings, Error> {
                     series: vec![
                         Series::new("PPCA, rows fitted", Look::Line, own),
                         Series::new("49 components", Look::Hollow, marked(at_49)).color(4),
+                        Series::new("Bayesian PCA", Look::Points, vec![(kept as f64, bayes_score)]).color(3),
                     ],
                 },
             ),
@@ -220,6 +236,7 @@ fn make_mnist(run: &Run) -> Result<Findings, Error> {
                 "With this many rows every criterion asks for nearly all components: BIC {}, Laplace evidence {evidence}.",
                 chosen.bic
             ),
+            MNIST_BAYES_NOTE.to_owned(),
             MNIST_NOTE.to_owned(),
         ],
     })

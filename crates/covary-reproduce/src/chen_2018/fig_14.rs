@@ -3,6 +3,7 @@
 use super::sea::{
     Errors, FIRST_YEAR, LEVELS, MASKS, Mask, NEEDS, Recovered, Sea, Spectra, VALIDATION, WHY, recover,
 };
+use super::sea_steps;
 use crate::{Comparison, Error, Exhibit, Findings, Row, Run};
 use covary::model::FilledCell;
 use covary_report::chart::{Axis, Chart, Curves, Look, Panel, Series, fixed};
@@ -39,12 +40,19 @@ fn make(run: &Run) -> Result<Findings, Error> {
         let months = months.iter().map(|m| Errors::of(&sea, m.iter())).collect::<Result<Vec<_>, _>>()?;
         masks.push(Behind { all: Errors::of(&sea, recovered.cells.iter())?, months, recovered });
     }
+    let of_masks: Vec<_> = masks.iter().map(|m| (&m.recovered, m.all.climatology)).collect();
     Ok(Findings {
         charts: vec![months_chart(&masks), maps_chart(&sea, &masks)?],
-        tables: vec![paper_table(&masks), baseline_table(&masks), coverage_table(&sea, &masks)?],
+        tables: vec![
+            paper_table(&masks),
+            sea_steps::table(run, &sea, &spectra, &of_masks)?,
+            baseline_table(&masks),
+            coverage_table(&sea, &masks)?,
+        ],
         notes: vec![
             "COBE-SST2 is itself a smooth analysis: some 160 components explain 99.5 % of its variance. Raw \
-             observations would be harder."
+             observations would be harder. And the months 1951–1981 are complete, which the paper's were not: \
+             chen-2018-fig-14-all-months has gaps in every month."
                 .to_owned(),
             "The family of models was chosen after seeing these errors; only the floor of the noise, and with \
              it the number of components, is chosen without them, by hiding the decades before 1982."

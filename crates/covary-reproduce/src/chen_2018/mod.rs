@@ -1,7 +1,7 @@
 //! Chen, Du & Vuyyuru (2018), "Probabilistic and Bayesian Principal Component Analysis". Errata are
 //! numbered as in the specification: 1.10 is number 10 of part 1 §13, 2.10 of part 2 §13.
 
-mod digits;
+pub(crate) mod digits;
 pub(crate) mod fig_02;
 pub(crate) mod fig_03;
 pub(crate) mod fig_04;
@@ -15,7 +15,9 @@ pub(crate) mod fig_11;
 pub(crate) mod fig_12;
 pub(crate) mod fig_13;
 pub(crate) mod fig_14;
+pub(crate) mod fig_14_all_months;
 mod sea;
+mod sea_steps;
 
 use crate::{Error, Run};
 use covary::infer::{LatentMoments, MeanField};
@@ -49,11 +51,7 @@ pub(crate) fn toy(seed: u64) -> Result<Dataset, Error> {
 
 /// The paper's Bayesian PCA, converged: mean-field variational Bayes with all components except one.
 pub(crate) fn bayes(data: &Dataset) -> Result<Fit, Error> {
-    bayes_offered(data, (data.n_columns() - 1).min(data.n_rows() - 1))
-}
-
-/// The same with this many components.
-pub(crate) fn bayes_offered(data: &Dataset, most: usize) -> Result<Fit, Error> {
+    let most = (data.n_columns() - 1).min(data.n_rows() - 1);
     Ok(MeanField::default().fit(data, &Spec::ppca(most))?)
 }
 

@@ -145,7 +145,7 @@ fn angles(a: &Matrix, b: &Matrix) -> (f64, f64) {
 }
 
 /// `model` rotated so that its loadings lie as close to those of `to` as they can (Procrustes).
-fn turned(model: &LinearGaussian, to: &LinearGaussian) -> LinearGaussian {
+pub(crate) fn turned(model: &LinearGaussian, to: &LinearGaussian) -> LinearGaussian {
     let m = model.loadings().t_dot(to.loadings());
     if (m.n_rows(), m.n_columns()) != (2, 2) {
         return model.clone();
@@ -159,13 +159,13 @@ fn turned(model: &LinearGaussian, to: &LinearGaussian) -> LinearGaussian {
 }
 
 /// How alike two sets of scores are, whatever rotation lies between them (Escoufier's RV).
-fn rv(x: &Matrix, y: &Matrix) -> f64 {
+pub(crate) fn rv(x: &Matrix, y: &Matrix) -> f64 {
     let squares = |a: &Matrix, b: &Matrix| a.t_dot(b).as_slice().iter().map(|v| v * v).sum::<f64>();
     squares(x, y) / (squares(x, x) * squares(y, y)).sqrt()
 }
 
 /// The number below which this share of them lies.
-fn quantile(values: &[f64], share: f64) -> f64 {
+pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let at = share * (sorted.len() - 1) as f64;

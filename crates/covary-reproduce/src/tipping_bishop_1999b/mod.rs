@@ -13,18 +13,18 @@ const MEASUREMENTS: usize = 12;
 /// How oil, water and gas lie in the pipe, in the order of their codes 1, 2, 3. The table does not name
 /// them; the share of the measurements' variance that is linear in the fractions of oil and water, 97 %,
 /// 84 % and 52 %, does.
-const FLOWS: [&str; 3] = ["homogeneous", "annular", "stratified"];
+pub(crate) const FLOWS: [&str; 3] = ["homogeneous", "annular", "stratified"];
 
 /// Rows whose classes are known.
-struct Labeled {
-    rows: Dataset,
+pub(crate) struct Labeled {
+    pub(crate) rows: Dataset,
     /// The place of each row's class.
-    of: Vec<usize>,
+    pub(crate) of: Vec<usize>,
 }
 
 impl Labeled {
     /// A table of `oil_flow`: its measurements and flows.
-    fn oil(data: &Data, file: &str) -> Result<Self, Error> {
+    pub(crate) fn oil(data: &Data, file: &str) -> Result<Self, Error> {
         let path = format!("oil_flow/{file}");
         let all = data.table(&path, &ReadOptions::default())?;
         let flow = |i: usize| {

@@ -3,6 +3,7 @@
 mod chen_2018;
 mod pages;
 mod real_data;
+mod slides;
 
 use covary_reproduce::{Data, Error, Record, Run, find};
 use std::path::PathBuf;

@@ -110,6 +110,7 @@ impl Timeline {
     }
 
     /// The same with what its whole numbers stand for.
+    #[must_use]
     pub fn on(self, axis: TimeAxis) -> Self {
         Self { axis: Some(axis), ..self }
     }
@@ -148,10 +149,10 @@ impl Timeline {
             }
         };
         if self.sequences.len() > 1 {
-            words += &format!(" in {}", several(self.sequences.len(), "sequence"));
+            words = format!("{words} in {}", several(self.sequences.len(), "sequence"));
         }
         if self.n_empty() > 0 {
-            words += &format!(", {} without a row", several(self.n_empty(), unit));
+            words = format!("{words}, {} without a row", several(self.n_empty(), unit));
         }
         words
     }

@@ -337,7 +337,9 @@ impl Trial<'_> {
             Ok(rows)
         })?;
         let mut all = HeldOutRows::new(n_blocks + n_origins);
-        of_sets.iter().for_each(|rows| all.add(rows));
+        for rows in &of_sets {
+            all.add(rows);
+        }
         Ok(all)
     }
 }

@@ -513,7 +513,9 @@ fn seasons(timeline: &Timeline, period: usize) -> Vec<usize> {
     let mut out = vec![0; timeline.n_rows()];
     for sequence in timeline.sequences() {
         for (t, row) in sequence.rows().iter().enumerate() {
-            row.iter().for_each(|&row| out[row] = sequence.time(t).rem_euclid(period as i64) as usize);
+            if let Some(row) = *row {
+                out[row] = sequence.time(t).rem_euclid(period as i64) as usize;
+            }
         }
     }
     out

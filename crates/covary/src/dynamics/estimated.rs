@@ -76,8 +76,8 @@ impl DynamicFactor {
             let reduced = shares.map(|share| {
                 Matrix::from_fn(k, states, |i, j| transition[(i, j)] + share * bias[(i, j)] / rows.max(1.0))
             });
-            let reduced = reduced.map(|a| (stationary(&a, &innovation), a));
-            if let Some((covariance, a)) = reduced.filter_map(|(s, a)| Some((s?, a))).next() {
+            let mut reduced = reduced.map(|a| (stationary(&a, &innovation), a));
+            if let Some((covariance, a)) = reduced.find_map(|(s, a)| Some((s?, a))) {
                 start = Start { mean: vec![0.0; states], covariance };
                 transition = a;
             }

@@ -441,7 +441,7 @@ impl Text {
         /// Bytes of a block, and blocks in memory at once.
         const BLOCK: usize = 1 << 18;
         const AT_ONCE: usize = 16;
-        let columns = table.numeric_columns();
+        let (columns, whole) = (table.numeric_columns(), table.written_whole());
         let n = self.starts.len();
         let rows = (BLOCK * n / self.bytes.len()).max(1);
         let mut blocks = vec![Vec::new(); AT_ONCE];
@@ -449,15 +449,39 @@ impl Text {
         for first in (0..n).step_by(rows * AT_ONCE) {
             blocks.par_iter_mut().enumerate().for_each(|(k, block)| {
                 let start = n.min(first + k * rows);
-                self.fill(start..n.min(start + rows), table, values, &columns, block);
+                self.fill(start..n.min(start + rows), table, values, (&columns, &whole), block);
             });
             blocks.iter().try_for_each(|block| out.write_all(block)).map_err(Error::Write)?;
         }
         Ok(())
     }
 
-    /// Puts the bytes of some rows into `out`, gaps filled.
-    fn fill(&self, rows: Range<usize>, table: &Table, values: &Matrix, columns: &[usize], out: &mut Vec<u8>) {
+    /// Of these columns, those that are still `whole` after a look for decimal points in their observed cells.
+    pub(super) fn without_points(&self, data: &Dataset, columns: &[usize], whole: &mut [bool]) {
+        let point = if self.decimal_comma { b',' } else { b'.' };
+        for i in 0..self.starts.len() {
+            if !whole.contains(&true) {
+                return;
+            }
+            let (row, observed) = (self.row(i), data.row(i));
+            let mut fields = self.fields(row).enumerate();
+            for (k, &column) in columns.iter().enumerate().filter(|(k, _)| !observed[*k].is_nan()) {
+                let (_, field) = fields.find(|(j, _)| *j == column).expect("a cell per column");
+                whole[k] &= !row[field].contains(&point);
+            }
+        }
+    }
+
+    /// Puts the bytes of some rows into `out`, gaps filled; of columns that are written as whole numbers without a
+    /// decimal point.
+    fn fill(
+        &self,
+        rows: Range<usize>,
+        table: &Table,
+        values: &Matrix,
+        (columns, whole): (&[usize], &[bool]),
+        out: &mut Vec<u8>,
+    ) {
         let start = |i: usize| self.starts.get(i).copied().unwrap_or(self.bytes.len());
         let mut copied = start(rows.start);
         let end = start(rows.end);
@@ -473,16 +497,16 @@ impl Text {
             for k in filled {
                 let (_, field) = fields.find(|(j, _)| *j == columns[k]).expect("a cell per column");
                 out.extend_from_slice(&self.bytes[copied..self.starts[i] + field.start]);
-                self.push_number(after[k], out);
+                self.push_number(after[k], whole[k], out);
                 copied = self.starts[i] + field.end;
             }
         }
         out.extend_from_slice(&self.bytes[copied..end]);
     }
 
-    fn push_number(&self, value: f64, out: &mut Vec<u8>) {
-        if !self.decimal_comma {
-            return push_shortest(value, out);
+    fn push_number(&self, value: f64, whole: bool, out: &mut Vec<u8>) {
+        if !self.decimal_comma || (whole && is_plain_whole(value)) {
+            return push_as_column(value, whole, out);
         }
         // A decimal comma between commas stands in quotes.
         let quotes = if self.delimiter == Delimiter::COMMA { &b"\""[..] } else { b"" };
@@ -504,6 +528,21 @@ pub(super) fn push_shortest(value: f64, out: &mut Vec<u8>) {
         out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
     } else {
         write!(out, "{value:?}").expect("memory takes all");
+    }
+}
+
+/// Whole numbers that f64 and everyone else write with plain digits.
+fn is_plain_whole(value: f64) -> bool {
+    value.fract() == 0.0 && value.abs() < 1e15
+}
+
+/// As [`push_shortest`], `4` instead of `4.0` beside cells that are written without a decimal point.
+fn push_as_column(value: f64, whole: bool, out: &mut Vec<u8>) {
+    if whole && is_plain_whole(value) {
+        // −0 is 0.
+        write!(out, "{}", value + 0.0).expect("memory takes all");
+    } else {
+        push_shortest(value, out);
     }
 }
 
@@ -534,11 +573,18 @@ fn write_sheet(sheet: &Sheet<'_>, delimiter: u8, header: bool, out: &mut dyn Wri
         out.write_record(&sheet.names).map_err(failed)?;
     }
     let sources: Vec<usize> = sheet.columns.iter().map(Cells::source).collect();
+    // All filled columns of a sheet are of one table.
+    let table = sheet.columns.iter().find_map(|cells| match cells {
+        Cells::Filled { table, .. } => Some(*table),
+        _ => None,
+    });
+    let whole = table.map(Table::written_whole).unwrap_or_default();
     let mut field = Vec::new();
     for i in 0..sheet.n_rows() {
         for (cells, &source) in sheet.columns.iter().zip(&sources) {
             field.clear();
-            write_cell(cells, source, i, &mut field);
+            let whole = matches!(cells, Cells::Filled { column, .. } if whole[*column]);
+            write_cell(cells, source, i, whole, &mut field);
             out.write_field(&field).map_err(failed)?;
         }
         out.write_record(None::<&[u8]>).map_err(failed)?;
@@ -546,8 +592,9 @@ fn write_sheet(sheet: &Sheet<'_>, delimiter: u8, header: bool, out: &mut dyn Wri
     out.flush().map_err(Error::Write)
 }
 
-/// `source` is the column of the table that the cells come from, if they do.
-fn write_cell(cells: &Cells<'_>, source: usize, row: usize, field: &mut Vec<u8>) {
+/// `source` is the column of the table that the cells come from, if they do; `whole` whether its cells have no
+/// decimal point.
+fn write_cell(cells: &Cells<'_>, source: usize, row: usize, whole: bool, field: &mut Vec<u8>) {
     let mut put = |value: std::fmt::Arguments<'_>| field.write_fmt(value).expect("memory takes all");
     match cells {
         Cells::Integers(values) => put(format_args!("{}", values[row])),
@@ -556,14 +603,14 @@ fn write_cell(cells: &Cells<'_>, source: usize, row: usize, field: &mut Vec<u8>)
         // An observed cell keeps the digits it came with.
         Cells::Filled { table, column, .. } if !table.data.row(row)[*column].is_nan() => {
             if table.has_decimal_comma() {
-                put(format_args!("{:?}", table.data.row(row)[*column]));
+                push_as_column(table.data.row(row)[*column], whole, field);
             } else {
                 field.extend_from_slice(&table.cell(row, source));
             }
         }
         _ => match cells.number(row).expect("all other cells are numbers") {
             gap if gap.is_nan() => {}
-            value => push_shortest(value, field),
+            value => push_as_column(value, whole, field),
         },
     }
 }

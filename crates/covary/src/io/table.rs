@@ -206,7 +206,8 @@ impl Table {
     /// Writes the table with `values` (the numbers of [`dataset`](Self::dataset), gaps filled) in the
     /// place of its gaps. Written in the format it came in, every other byte of a text table, and
     /// every other cell and the types of a typed one, leave as they came. A value still NaN leaves its
-    /// gap. Numbers are the shortest that read back as the same f64.
+    /// gap. Numbers are the shortest that read back as the same f64; in text, `4` rather than `4.0` in a column where
+    /// no cell has a decimal point.
     ///
     /// Returns the names of columns that the format cannot hold and that were left out.
     ///
@@ -253,6 +254,36 @@ impl Table {
             Body::Turned(upright) => upright.write_filled(self, values, format, &mut out),
             _ => self.filled_sheet(values).write(format, out),
         }
+    }
+
+    /// Of the columns of numbers, those whose cells are whole numbers written without a decimal point: a number
+    /// filled in beside them is written as they are.
+    pub(super) fn written_whole(&self) -> Vec<bool> {
+        let d = self.data.n_columns();
+        let (mut whole, mut gaps, mut cells) = (vec![true; d], vec![false; d], vec![false; d]);
+        for row in self.data.values().rows() {
+            for (k, value) in row.iter().enumerate() {
+                gaps[k] |= value.is_nan();
+                cells[k] |= !value.is_nan();
+                whole[k] &= value.is_nan() || value.fract() == 0.0;
+            }
+        }
+        // Only where something is filled in does it matter.
+        for k in 0..d {
+            whole[k] &= gaps[k] && cells[k];
+        }
+        let columns = self.numeric_columns();
+        match &self.body {
+            Body::Text(text) => text.without_points(&self.data, &columns, &mut whole),
+            _ => {
+                for (k, &column) in columns.iter().enumerate() {
+                    let pointed =
+                        |i: usize| !self.data.row(i)[k].is_nan() && self.cell(i, column).contains(&b'.');
+                    whole[k] = whole[k] && !(0..self.n_rows()).any(pointed);
+                }
+            }
+        }
+        whole
     }
 
     /// Whether values have the shape of the table's numbers.

@@ -34,8 +34,8 @@ enum Products {
     /// rows, to which the gaps of a row far from the mean add more than to others: where columns are many that passes for
     /// components.
     Rows {
-        /// The table in the scale of the fit, turned over.
-        columns: Dataset,
+        /// The table in the scale of the fit, turned over, with 0 at the gaps.
+        columns: Matrix,
         /// The products.
         products: Matrix,
     },
@@ -48,9 +48,10 @@ impl Products {
         let (n, d) = (data.n_rows(), data.n_columns());
         if by_rows && n < d.min(WIDE) {
             let cell = |j: usize, i: usize| (data.row(i)[j] - frame.mean[j]) * frame.inverse[j];
-            let columns = Dataset::new(Matrix::from_fn(d, n, cell))?;
+            let mut columns = Matrix::from_fn(d, n, cell);
             let unscaled = Frame::with_scale(vec![0.0; n], vec![1.0; n], true);
-            let mut products = Pairs::of(&columns, &unscaled).covariance();
+            let mut products = Pairs::of(&Dataset::new(columns.clone())?, &unscaled).covariance();
+            columns.as_mut_slice().iter_mut().filter(|v| v.is_nan()).for_each(|v| *v = 0.0);
             products.as_mut_slice().iter_mut().for_each(|v| *v *= d as f64 / n as f64);
             return Ok(Self::Rows { columns, products });
         }
@@ -87,11 +88,9 @@ impl<'a> PilotStart<'a> {
             Products::Columns(s) => leading(s, wanted)?,
             Products::Rows { columns, products } => {
                 let Eigen { values, vectors } = leading(products, wanted)?;
-                let mut filled = columns.values().clone();
-                filled.as_mut_slice().iter_mut().filter(|v| v.is_nan()).for_each(|v| *v = 0.0);
                 let n_found = wanted.min(values.len());
                 let values = values[..n_found].to_vec();
-                let mut axes = filled.dot(&vectors.first_columns(n_found));
+                let mut axes = columns.dot(&vectors.first_columns(n_found));
                 let squares: Vec<f64> =
                     (0..values.len()).map(|k| axes.rows().map(|u| u[k] * u[k]).sum()).collect();
                 axes.scale_columns(

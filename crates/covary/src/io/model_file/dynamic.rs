@@ -49,7 +49,7 @@ struct Header {
     check: Option<SelfCheck>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum SeasonDef {
     None,

@@ -321,6 +321,8 @@ struct Kernel<'a> {
     unit: Vec<f64>,
     /// Of this many vectors of columns one is scored.
     every: usize,
+    /// `½ Σ ln 2πs²` over what is scored, for every q and of each row that is scored in other columns than the one before it.
+    ln_volumes: Vec<Vec<f64>>,
 }
 
 impl<'a> Kernel<'a> {
@@ -351,7 +353,16 @@ impl<'a> Kernel<'a> {
         }
         let inverse_variance = values[..known].iter().map(|v| 1.0 / v.max(floor)).collect();
         let unit = (0..width).map(|j| if j < d { unit[j] } else { 0.0 }).collect();
-        Self { axes, directions, inverse_variance, inverse_noise, sd, unit, every }
+        let ln_volumes = Vec::new();
+        let mut kernel =
+            Self { axes, directions, inverse_variance, inverse_noise, sd, unit, every, ln_volumes };
+        let ln_volume = |sd: &[f64], i: usize| {
+            let sds = kernel.columns(i).map(|j| sd[j] * kernel.unit[j]);
+            sds.map(|sd| 0.5 * (2.0 * PI).ln() + sd.ln()).sum::<f64>()
+        };
+        let of_rows = |sd: &[f64]| (0..every).map(|i| ln_volume(sd, i)).collect();
+        kernel.ln_volumes = kernel.sd.rows().map(of_rows).collect();
+        kernel
     }
 
     /// Where the vectors of columns begin that row `i` is scored in.
@@ -381,15 +392,8 @@ impl pulp::WithSimd for Work<'_> {
     fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
         let Self { kernel, left_out, rows } = self;
         let width = kernel.sd.n_columns();
-        // Of each row that is scored in other columns than the one before it.
-        let ln_volume = |sd: &[f64], i: usize| {
-            let sds = kernel.columns(i).map(|j| sd[j] * kernel.unit[j]);
-            sds.map(|sd| 0.5 * (2.0 * PI).ln() + sd.ln()).sum::<f64>()
-        };
-        let different = kernel.every.min(left_out.n_rows());
-        let ln_volumes: Vec<Vec<f64>> =
-            kernel.sd.rows().map(|sd| (0..different).map(|i| ln_volume(sd, i)).collect()).collect();
-        let mut scores: Vec<HeldOutRows> = ln_volumes.iter().map(|_| HeldOutRows::new(rows.len())).collect();
+        let mut scores: Vec<HeldOutRows> =
+            kernel.inverse_noise.iter().map(|_| HeldOutRows::new(rows.len())).collect();
         let mut squares = 0.0;
         let (mut y, mut inside) = (vec![0.0; width], vec![0.0; width]);
         for (i, row) in rows.enumerate() {
@@ -420,7 +424,7 @@ impl pulp::WithSimd for Work<'_> {
                 );
                 scores.crps[i] = crps;
                 scores.squared_error[i] = squared;
-                scores.marginal[i] = -ln_volumes[q][row % kernel.every] - 0.5 * distance;
+                scores.marginal[i] = -kernel.ln_volumes[q][row % kernel.every] - 0.5 * distance;
                 scores.n_hidden[i] = n_scored;
             }
         }
