@@ -362,6 +362,11 @@ fn tell_choice(console: Console, choice: &Choice) {
     }
 }
 
+/// A number of blocks.
+pub(crate) fn of_time(n_blocks: usize) -> String {
+    format!("{} of time", count(n_blocks, "hidden block"))
+}
+
 /// What blocks of time and forecasts chose.
 fn time_words(found: &TimeChoice) -> String {
     let waves = match found.season {
@@ -379,11 +384,7 @@ fn time_words(found: &TimeChoice) -> String {
                 count(found.horizon, "step")
             )
         });
-        format!(
-            ": RMSE {:.2} in sd of the column in {}{ahead}",
-            tried.block_rmse,
-            count(found.n_blocks, "hidden block of time")
-        )
+        format!(": RMSE {:.2} in sd of the column in {}{ahead}", tried.block_rmse, of_time(found.n_blocks))
     });
     format!("{} of order {}{waves}{errors}", count(found.n_components, "factor"), found.order)
 }

@@ -91,7 +91,7 @@ fn part(learned: &Learned, n_rows: usize, rng: &mut ChaCha8Rng) -> Result<Sheet<
     if let Ok(fit) = learned.dynamic()
         && let Some(axis) = &fit.axis
     {
-        let times = (0..n_rows as i64).map(|t| axis.text(fit.span.0 + t)).collect();
+        let times = (0..n_rows as i64).map(|t| axis.text(fit.span.0.saturating_add(t))).collect();
         sheet.push(axis.name.clone(), Cells::Text(times));
     }
     for (j, name) in learned.columns.iter().enumerate() {

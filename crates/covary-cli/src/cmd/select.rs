@@ -1,13 +1,14 @@
 //! `covary select`: how many components, or how many models of a mixture, and why.
 
 use crate::args::{Reading, Running, Selecting, at_least_one, families};
-use crate::console::{Console, aligned};
+use crate::console::{Console, aligned, count};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::{Select as Columns, Source};
-use crate::learn::mapped;
+use crate::learn::{mapped, of_time};
 use clap::Args;
-use covary::family::{Family, Kind, Request};
+use covary::dynamics::{Season, TimeChoice, Tried};
+use covary::family::{Family, Grounds, Kind, Request};
 use covary::select::{
     Compare, Comparison, ComparisonAt, MixtureComparison, MixtureSize, ReversibleJump, Score,
 };
@@ -35,21 +36,30 @@ use std::path::PathBuf;
 /// With --model mppca, mfa or gmm one row for each number of models of a mixture, and of
 /// components of each: parameters, log-likelihood, BIC, and held-out rows, a fifth of them at a
 /// time, in nats per cell. Recommended is the least BIC, as `covary fit` takes it.
+///
+/// With --model dfm --time COLUMN one row for each number of waves of the season, factors and
+/// steps back that was tried: CRPS and root mean squared error in hidden blocks of time, and of
+/// forecasts from origins that the fit did not see past.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\
 Examples:
   covary select examples/wine_gaps.csv
   covary select examples/wine.csv --sample --max-components 8
-  covary select examples/wine_gaps.csv --model mppca --max-mixtures 4 --max-components 2")]
+  covary select examples/wine_gaps.csv --model mppca --max-mixtures 4 --max-components 2
+  covary select examples/months.csv --model dfm --time month --season 12")]
 pub(crate) struct Select {
     /// Table: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard input.
     #[arg(verbatim_doc_comment)]
     data: PathBuf,
 
-    /// What is compared: ppca, or a mixture, which is mppca, mfa or gmm.
+    /// What is compared: ppca, a mixture, which is mppca, mfa or gmm, or dfm, for rows in time.
     #[arg(long, verbatim_doc_comment, value_name = "FAMILY", value_parser = families(), hide_possible_values = true, default_value = "ppca")]
     model: Family,
+
+    /// Of dfm: steps of a season, such as 12 for months.
+    #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
+    season: Option<usize>,
 
     /// Most components tried; if not given 10 (held-out cells look at as many as there may be), and 4
     /// of the models of a mixture.
@@ -104,8 +114,15 @@ impl Select {
         if mixture && self.sample {
             return call("--sample goes with --model ppca");
         }
-        if !mixture && self.model != Family::Ppca {
-            return call("select compares models of ppca, mppca, mfa and gmm; give one of these");
+        let in_time = self.model.kind() == Kind::Dynamic;
+        if !mixture && !in_time && self.model != Family::Ppca {
+            return call("select compares models of ppca, mppca, mfa, gmm and dfm; give one of these");
+        }
+        if in_time && (self.sample || self.max_components.is_some()) {
+            return call("--sample and --max-components do not go with --model dfm");
+        }
+        if !in_time && self.season.is_some() {
+            return call("--season goes with --model dfm");
         }
         self.reading.check_time(self.model)?;
         if !mixture && self.max_mixtures.is_some() {
@@ -124,6 +141,14 @@ impl Select {
                     self.running.report(&mixtures_as_json(&found, largest, &facts))
                 } else {
                     super::print(&crate::console::harmless(&mixtures_described(&found, largest)))
+                };
+            }
+            if in_time {
+                let found = self.in_time(console, &source, &data)?;
+                return if self.running.json {
+                    self.running.report(&time_as_json(&found, &facts::as_json(&source, &ledger)))
+                } else {
+                    super::print(&crate::console::harmless(&time_described(&found)))
                 };
             }
             if self.sample && !data.is_complete() {
@@ -187,6 +212,93 @@ impl Select {
         });
         Ok((found, largest))
     }
+}
+
+impl Select {
+    fn in_time(&self, console: Console, source: &Source, data: &Dataset) -> Result<TimeChoice, Failure> {
+        let failed = |e| Failure::of_table(&source.name, e);
+        let request = Request {
+            standardize: Some(self.standardize),
+            seed: self.seed,
+            options: self.season.iter().map(|n| ("season".to_owned(), n.to_string())).collect(),
+            ..Request::new(self.model)
+        };
+        let method = request.method(data).map_err(failed)?;
+        let progress = console.share("comparing models of time");
+        let choice =
+            request.choose(data, &method, &|done, total| progress.done(done, total)).map_err(failed)?;
+        match choice.grounds {
+            Grounds::Blocks(Some(found)) => Ok(*found),
+            _ => Err(Failure::work(&source.name, "has too few cells to hide some and compare by them")),
+        }
+    }
+}
+
+/// How many waves there are.
+fn waves(season: Season) -> usize {
+    match season {
+        Season::Harmonics { n, .. } => n,
+        Season::None | Season::Indicators { .. } => 0,
+    }
+}
+
+fn is_chosen(tried: &Tried, found: &TimeChoice) -> bool {
+    (tried.n_components, tried.order, tried.season) == (found.n_components, found.order, found.season)
+}
+
+fn time_described(found: &TimeChoice) -> String {
+    let header = ["factors", "order", "waves", "CRPS", "more by", "± se", "RMSE in blocks", "of forecasts"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for tried in &found.tried {
+        let mark = if is_chosen(tried, found) { "* " } else { "" };
+        rows.push(vec![
+            format!("{mark}{}", tried.n_components),
+            tried.order.to_string(),
+            waves(tried.season).to_string(),
+            format!("{:.4}", tried.mean),
+            format!("{:.4}", tried.shortfall),
+            format!("{:.4}", tried.shortfall_error),
+            format!("{:.3}", tried.block_rmse),
+            tried.forecast_rmse.map_or("–".to_owned(), |rmse| format!("{rmse:.3}")),
+        ]);
+    }
+    format!(
+        "{}\n\nby {} and {} of up to {}; recommended: {} of order {}, {}",
+        aligned(&rows, &[]),
+        of_time(found.n_blocks),
+        count(found.n_origins, "forecast"),
+        count(found.horizon, "step"),
+        count(found.n_components, "factor"),
+        found.order,
+        count(waves(found.season), "wave"),
+    )
+}
+
+fn time_as_json(found: &TimeChoice, data: &Value) -> Value {
+    let one = |tried: &Tried| {
+        json!({
+            "n_components": tried.n_components,
+            "order": tried.order,
+            "harmonics": waves(tried.season),
+            "crps": tried.mean,
+            "shortfall": tried.shortfall,
+            "shortfall_error": tried.shortfall_error,
+            "block_rmse": tried.block_rmse,
+            "forecast_rmse": tried.forecast_rmse,
+        })
+    };
+    json!({
+        "data": data,
+        "tried": found.tried.iter().map(one).collect::<Vec<_>>(),
+        "n_blocks": found.n_blocks,
+        "n_origins": found.n_origins,
+        "horizon": found.horizon,
+        "recommended": {
+            "n_components": found.n_components,
+            "order": found.order,
+            "harmonics": waves(found.season),
+        },
+    })
 }
 
 /// Whether the recommended size is the largest tried, and a larger one could be.

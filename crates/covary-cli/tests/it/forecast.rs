@@ -298,3 +298,23 @@ fn a_column_of_dates_is_noticed() {
     assert!(said.err.contains("rows are taken one step after the other, as they stand"), "{}", said.err);
     assert!(!succeed(root, "fit examples/wine.csv -o m.covary").err.contains("dfm"));
 }
+
+/// Factors, order and waves that blocks of time and forecasts choose, as `fit` takes them.
+#[test]
+fn select_compares_models_of_time() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    let call = "select examples/months.csv --model dfm --time month --season 12";
+    let table = succeed(root, call).out;
+    assert!(table.contains("RMSE in blocks") && table.contains("recommended: "), "{table}");
+    let found: serde_json::Value =
+        serde_json::from_str(&succeed(root, &format!("{call} --json")).out).unwrap();
+    let said = succeed(root, "fit examples/months.csv --model dfm --time month --season 12 -o m.covary").err;
+    let own = learned(root, "m.covary");
+    let (fit, chosen) = (own.dynamic().unwrap(), &found["recommended"]);
+    assert_eq!(chosen["n_components"].as_u64(), Some(fit.model.n_components() as u64), "{said}");
+    assert_eq!(chosen["order"].as_u64(), Some(fit.model.order() as u64));
+    assert!(said.contains(&format!("of order {}", fit.model.order())) && said.contains("blocks"), "{said}");
+    let wrong = run_in(root, &["select", "examples/wine.csv", "--season", "12"], b"");
+    assert!(wrong.code == Some(2) && wrong.err.contains("--model dfm"), "{}", wrong.err);
+}

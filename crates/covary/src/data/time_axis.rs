@@ -225,7 +225,9 @@ impl Steps {
                 let near = (place - place.round()).abs() <= OFF_STEP && place.abs() < 9e15;
                 near.then_some(place.round() as i64)
             }
-            (Self::Months { origin, step, .. }, Moment::Clock(at)) => whole(month(at)?.0 - origin, step),
+            (Self::Months { origin, step, .. }, Moment::Clock(at)) => {
+                whole(month(at)?.0.checked_sub(origin)?, step)
+            }
             (Self::Clock { origin, step }, Moment::Clock(at)) => whole(at.checked_sub(origin)?, step),
             _ => None,
         }

@@ -1,6 +1,6 @@
 //! Is every change to a file that keeps a model, or the chains of a sampler, noticed?
 
-use crate::{ica_file, mixture, model_file as one};
+use crate::{dynamics_learned, ica_file, mixture, model_file as one};
 use covary::data::{Shape, simulate};
 use covary::infer::{Gibbs, GibbsState, MeanField, MixtureEm, SharedPrivate, Step, Structured};
 use covary::io::model_file;
@@ -109,6 +109,7 @@ fn every_kind() -> Vec<(&'static str, Vec<u8>)> {
         ("classes", one::bytes(&mixture::everything_mixed())),
         ("ica", one::bytes(&ica_file::exact())),
         ("noisy ica", one::bytes(&ica_file::noisy())),
+        ("dynamic", one::bytes(&dynamics_learned::everything())),
     ]
 }
 

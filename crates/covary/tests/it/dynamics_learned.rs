@@ -1,6 +1,7 @@
 //! A dynamic factor model through a request: tables that carry their times, files, answers, draws.
 
 use crate::common::assert_close;
+use crate::damage::{edited, with_number};
 use crate::model_file::bytes;
 use covary::data::{Moment, Steps, TimeAxis, Timeline};
 use covary::dynamics::{DynamicEm, DynamicFactor, Season, TimeSearch, check_by_blocks};
@@ -12,6 +13,7 @@ use covary::select::SelfCheckOptions;
 use covary::{Dataset, Error, Estimator, Matrix, Spec};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use serde_json::json;
 
 /// A factor with memory and a season in four columns, one constant column, gaps, and a year without a cell.
 fn table(rows: usize) -> Dataset {
@@ -45,6 +47,48 @@ fn request() -> Request {
         options: options.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
         ..Request::new(Family::Dfm)
     }
+}
+
+/// A learned model with season, trend and months.
+pub(crate) fn everything() -> Learned {
+    let mut request = request();
+    request.options.push(("trend".to_owned(), "true".to_owned()));
+    request.learn(&table(60).in_time(months(23_772, 60)).unwrap()).unwrap()
+}
+
+/// What no fit writes is refused, whatever its checksum.
+#[test]
+fn parts_of_a_file_that_contradict_each_other_are_refused() {
+    let written = bytes(&everything());
+    let numbers = |period: f64, n: u64| json!({ "kind": "harmonics", "period": period, "n": n });
+    for (field, value, said) in [
+        ("season", numbers(0.5, 1), "a period that is not above 1"),
+        ("season", numbers(12.0, u64::MAX), "more waves than coefficients"),
+        ("season", numbers(12.0, 2), "columns of the coefficients"),
+        ("season", json!({ "kind": "indicators", "period": 0 }), "a period that is not from 2"),
+        ("trend", json!({ "center": 0.0, "unit": 0.0 }), "the unit of the trend"),
+        ("trend", json!(null), "columns of the coefficients"),
+        ("noise", json!("isotropic"), "is not one number"),
+    ] {
+        let changed = edited(&written, |header, _| header[field] = value.clone());
+        let refused = model_file::read(changed.as_slice()).expect_err(field).to_string();
+        assert!(refused.contains(said), "{field}: {refused}");
+    }
+    let changed = edited(&written, |header, _| header["time"]["steps"]["step"] = json!(0));
+    let refused = model_file::read(changed.as_slice()).unwrap_err().to_string();
+    assert!(refused.contains("the step of time"), "{refused}");
+    for (array, value) in [("transition", f64::NAN), ("innovation", -1.0), ("noise_variance", 0.0)] {
+        assert!(model_file::read(with_number(&written, array, value).as_slice()).is_err(), "{array}");
+    }
+    // The farthest of times are times like any other.
+    let far = edited(&written, |header, _| {
+        header["span"] = json!([i64::MIN, i64::MAX]);
+        header["time"]["steps"]["origin"] = json!(i64::MIN);
+    });
+    let far = model_file::read(far.as_slice()).unwrap();
+    assert!(far.to_json().contains("first_time"));
+    let steps = far.dynamic().unwrap().axis.as_ref().unwrap().steps;
+    assert_eq!(steps.place(Moment::Clock(0)), None);
 }
 
 fn asked(learned: &Learned, table: &Dataset) -> Dataset {
@@ -98,7 +142,8 @@ fn a_new_table_is_asked_at_its_own_phase_of_the_year() {
     assert_eq!(part.times().span(), (23_833, 23_891));
     let season = |k: usize| fit.model.regressors().at(part.times().of_rows()[k].0);
     assert_eq!(season(0), fit.model.regressors().at(23_833));
-    let (own, want) = (fit.forecast(&part, 3).unwrap(), fit.forecast(&data, 3).unwrap());
+    let plain = |table: &Dataset| fit.model.forecast(table, &table.times(), 3).unwrap();
+    let (own, want) = (plain(&part), plain(&data));
     assert_eq!(own[0].times, want[0].times);
     // 59 rows leave nothing of what was before them.
     for (own, want) in own[0].cells.iter().zip(&want[0].cells) {
@@ -286,7 +331,7 @@ fn one_step_surprises_are_distances_in_the_joint_gaussian() {
     // Of a row with one observed cell the distance is that of a forecast of one step.
     let alone = data.without_cells((1..4).map(|j| (30, j))).unwrap();
     let before = alone.of_rows(&(0..30).collect::<Vec<_>>()).unwrap();
-    let ahead = &fit.forecast(&before, 1).unwrap()[0].cells[0];
+    let ahead = &fit.model.forecast(&before, &before.times(), 1).unwrap()[0].cells[0];
     let got = learned.row_scores(&alone).unwrap().surprises.unwrap()[30];
     assert!(!data.row(30)[0].is_nan() && got.n_observed == 1);
     let want = ((data.row(30)[0] - ahead.mean) / ahead.sd).powi(2);
