@@ -236,7 +236,9 @@ mod tests {
             Matrix::diagonal(&[0.4, 0.4]).dot(&inverse(&less(0.4, &t))),
         ];
         let mut sum = Matrix::zeros(2, 2);
-        parts.iter().for_each(|part| add(sum.as_mut_slice(), part.as_slice()));
+        for part in &parts {
+            add(sum.as_mut_slice(), part.as_slice());
+        }
         let want = q.dot(&sum).dot(&inverse(&stationary(&a, &q).unwrap()));
         for (got, want) in bias(&a, &q).unwrap().as_slice().iter().zip(want.as_slice()) {
             assert!((got - want).abs() < 1e-9, "{got} {want}");
