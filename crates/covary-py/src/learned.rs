@@ -89,7 +89,9 @@ impl Learned {
         // How far a column observed once spreads is not known.
         for &(j, _) in &self.place.singles {
             for i in (0..table.n_rows()).filter(|&i| table.row(i)[j].is_nan()) {
-                out.iter_mut().for_each(|table| table[(i, j)] = f64::NAN);
+                for table in &mut out {
+                    table[(i, j)] = f64::NAN;
+                }
             }
         }
         Ok(out)

@@ -35,7 +35,8 @@ fn table(rows: usize, d: usize, k: usize, second: f64, waves: usize, seed: u64) 
             out[(t, j)] = 3.0 + factors + known + 0.5 * normal();
         }
     }
-    let gap = |t: usize, j: usize| (rows / 3..rows / 3 + 6).contains(&t) || (t / 10 + 3 * j).is_multiple_of(9);
+    let gap =
+        |t: usize, j: usize| (rows / 3..rows / 3 + 6).contains(&t) || (t / 10 + 3 * j).is_multiple_of(9);
     Dataset::new(Matrix::from_fn(rows, d, |t, j| if gap(t, j) { GAP } else { out[(t, j)] })).unwrap()
 }
 

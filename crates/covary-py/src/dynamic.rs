@@ -1,0 +1,240 @@
+//! `Dynamic`: what rows in time answer beyond what every learned model does.
+
+use crate::array::{Array1, Array2, Table, array1, array2};
+use crate::error::{of, raise};
+use crate::learned::Learned;
+use crate::place::Filled;
+use crate::work::run;
+use covary::data::{Moment, Steps, TimeAxis, Timeline};
+use covary::learned::{DynamicFit, Knowing, Rows};
+use covary::{Dataset, Error};
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+
+/// Factors that follow each other.
+#[pyclass(frozen, extends = Learned, module = "covary._covary")]
+pub(crate) struct Dynamic;
+
+/// Moments by their kind: microseconds since 1970, or plain numbers.
+#[derive(FromPyObject)]
+enum Moments<'py> {
+    Clock(PyReadonlyArray1<'py, i64>),
+    Number(PyReadonlyArray1<'py, f64>),
+}
+
+/// When rows happened: the name of the times, the moment of each row, and the number of its sequence.
+pub(crate) struct Times {
+    name: String,
+    rows: Vec<(Moment, usize)>,
+    grouped: bool,
+}
+
+impl<'py> FromPyObject<'_, 'py> for Times {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (name, moments, sequences): (String, Moments<'_>, Option<Vec<usize>>) = given.extract()?;
+        let moments: Vec<Moment> = match moments {
+            Moments::Clock(at) => at.as_array().iter().map(|&at| Moment::Clock(at)).collect(),
+            Moments::Number(at) => at.as_array().iter().map(|&at| Moment::Number(at)).collect(),
+        };
+        let grouped = sequences.is_some();
+        let sequences = sequences.unwrap_or_else(|| vec![0; moments.len()]);
+        Ok(Self { name, rows: moments.into_iter().zip(sequences).collect(), grouped })
+    }
+}
+
+impl Times {
+    /// In the steps of a model, or those that the times show.
+    pub(crate) fn timeline(&self, steps: Option<Steps>) -> Result<Timeline, Error> {
+        let steps = steps.map_or_else(|| Steps::of(&self.rows), Ok)?;
+        // Midnight is no time of the day.
+        let day = 86_400_000_000;
+        let dates = self.rows.iter().all(|(at, _)| !matches!(at, Moment::Clock(at) if at % day != 0));
+        let notation = if dates { "%Y-%m-%d" } else { "%Y-%m-%dT%H:%M:%S%.f" }.to_owned();
+        let place = |&(moment, _): &(Moment, usize)| {
+            steps.place(moment).ok_or_else(|| Error::OtherTimes {
+                model: steps.words(),
+                table: format!("`{}`, with {}", self.name, moment.text(&notation)),
+            })
+        };
+        let times: Vec<i64> = self.rows.iter().map(place).collect::<Result<_, _>>()?;
+        let sequences: Vec<usize> = self.rows.iter().map(|(_, sequence)| *sequence).collect();
+        let timeline = Timeline::new(&times, Some(&sequences))?;
+        let sequences = self.grouped.then(|| "groups".to_owned());
+        Ok(timeline.on(TimeAxis { name: self.name.clone(), sequences, steps, notation }))
+    }
+}
+
+/// The learned model behind it, and its fit.
+fn parts<'a>(slf: &'a Bound<'_, Dynamic>) -> (&'a Learned, &'a DynamicFit) {
+    let own = slf.as_super().get();
+    (own, own.learned.dynamic().expect("`Dynamic` is made of these only"))
+}
+
+/// What `ask` says of a table in time.
+fn ask<T: Send>(
+    slf: &Bound<'_, Dynamic>,
+    x: Table<'_>,
+    times: Option<&Times>,
+    threads: usize,
+    ask: impl FnOnce(&Dataset) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let (own, fit) = parts(slf);
+    let table = own.place.dataset(slf.py(), x, threads)?;
+    let table = in_time(table, times, fit).map_err(of)?;
+    run(slf.py(), threads, None, |_| ask(&*own.place.column_map.dataset(&table)?))
+}
+
+fn in_time(table: Dataset, times: Option<&Times>, fit: &DynamicFit) -> Result<Dataset, Error> {
+    match times {
+        Some(times) => table.in_time(times.timeline(fit.axis.as_ref().map(|axis| axis.steps))?),
+        None => Ok(table),
+    }
+}
+
+/// Times to come, means, lower and upper ends, steps × columns, of each sequence.
+type Ahead<'py> = (Bound<'py, PyAny>, Array2<'py>, Array2<'py>, Array2<'py>);
+
+#[pymethods]
+impl Dynamic {
+    #[getter]
+    fn transition<'py>(slf: &Bound<'py, Self>) -> PyResult<Array2<'py>> {
+        array2(slf.py(), parts(slf).1.model.transition().clone())
+    }
+
+    #[getter]
+    fn innovation<'py>(slf: &Bound<'py, Self>) -> PyResult<Array2<'py>> {
+        array2(slf.py(), parts(slf).1.model.innovation().clone())
+    }
+
+    #[getter]
+    fn loadings<'py>(slf: &Bound<'py, Self>) -> PyResult<Array2<'py>> {
+        let (own, fit) = parts(slf);
+        array2(slf.py(), own.place.widen_columns(&fit.model.loadings().transpose()).transpose())
+    }
+
+    #[getter]
+    fn coefficients<'py>(slf: &Bound<'py, Self>) -> PyResult<Array2<'py>> {
+        let (own, fit) = parts(slf);
+        array2(slf.py(), own.place.widen_columns(&fit.model.coefficients().transpose()).transpose())
+    }
+
+    #[getter]
+    fn noise_variance<'py>(slf: &Bound<'py, Self>) -> Array1<'py> {
+        let (own, fit) = parts(slf);
+        array1(slf.py(), own.place.widen(&fit.model.noise().variances(fit.model.n_columns()), |_| 0.0))
+    }
+
+    /// The column of times, if rows were not only counted.
+    #[getter]
+    fn time_name(slf: &Bound<'_, Self>) -> Option<String> {
+        parts(slf).1.axis.as_ref().map(|axis| axis.name.clone())
+    }
+
+    /// The largest modulus of the roots of the transition.
+    #[getter]
+    fn spectral_radius(slf: &Bound<'_, Self>) -> f64 {
+        parts(slf).1.model.spectral_radius()
+    }
+
+    /// Factors of each row, given all rows or those so far.
+    #[pyo3(signature = (x, times, filtered, threads=0))]
+    fn transform<'py>(
+        slf: &Bound<'py, Self>,
+        x: Table<'_>,
+        times: Option<Times>,
+        filtered: bool,
+        threads: usize,
+    ) -> PyResult<Array2<'py>> {
+        let fit = parts(slf).1;
+        let knowing = if filtered { Knowing::RowsSoFar } else { Knowing::AllRows };
+        let means = ask(slf, x, times.as_ref(), threads, |data| Ok(fit.factors(data, knowing)?.means))?;
+        array2(slf.py(), means)
+    }
+
+    /// Log-density of each row given those before it.
+    #[pyo3(signature = (x, times, threads=0))]
+    fn log_density_in_time<'py>(
+        slf: &Bound<'py, Self>,
+        x: Table<'_>,
+        times: Option<Times>,
+        threads: usize,
+    ) -> PyResult<Array1<'py>> {
+        let fit = parts(slf).1;
+        let ask =
+            ask(slf, x, times.as_ref(), threads, |data| fit.model.log_density(data, &*fit.times(data)?))?;
+        Ok(array1(slf.py(), ask))
+    }
+
+    /// The table with its gaps filled, and what is known of each.
+    #[pyo3(signature = (x, times, threads=0))]
+    fn impute_in_time<'py>(
+        slf: &Bound<'py, Self>,
+        x: Table<'_>,
+        times: Option<Times>,
+        threads: usize,
+    ) -> PyResult<Filled<'py>> {
+        let ((own, fit), py) = (parts(slf), slf.py());
+        let table = in_time(own.place.dataset(py, x, threads)?, times.as_ref(), fit).map_err(of)?;
+        let map = &own.place.column_map;
+        let filled = run(py, threads, None, |_| {
+            map.imputed(own.learned.fill(Rows::New)?.fill(&*map.dataset(&table)?)?, &table)
+        })?;
+        own.place.filled(py, &filled, &table)
+    }
+
+    /// The rows that follow each sequence: their times as the table had them, means and intervals.
+    #[pyo3(signature = (x, times, steps, level, threads=0))]
+    fn forecast<'py>(
+        slf: &Bound<'py, Self>,
+        x: Table<'_>,
+        times: Option<Times>,
+        steps: usize,
+        level: f64,
+        threads: usize,
+    ) -> PyResult<Vec<Ahead<'py>>> {
+        let ((own, fit), py) = (parts(slf), slf.py());
+        let ahead = ask(slf, x, times.as_ref(), threads, |data| fit.forecast(data, steps))?;
+        let d = fit.model.n_columns();
+        let mut out = Vec::new();
+        for forecast in ahead {
+            let mut parts = [(); 3].map(|()| covary::Matrix::zeros(steps, d));
+            for cell in &forecast.cells {
+                let (low, high) = cell.interval(level).map_err(of)?;
+                for (part, value) in parts.iter_mut().zip([cell.mean, low, high]) {
+                    part[(cell.row, cell.column)] = value;
+                }
+            }
+            let [mean, low, high] = parts.map(|part| own.place.widen_rows(&part, |v| v));
+            out.push((
+                moments(py, &forecast.times, fit)?,
+                array2(py, mean)?,
+                array2(py, low)?,
+                array2(py, high)?,
+            ));
+        }
+        Ok(out)
+    }
+}
+
+/// Times as the table had them: microseconds, numbers, or counted rows.
+fn moments<'py>(py: Python<'py>, times: &[i64], fit: &DynamicFit) -> PyResult<Bound<'py, PyAny>> {
+    let Some(axis) = &fit.axis else { return times.to_vec().into_pyobject(py) };
+    let moments: Vec<Moment> = times.iter().map(|&time| axis.steps.moment(time)).collect();
+    let number = |moment: &Moment| match moment {
+        Moment::Number(number) => Some(*number),
+        Moment::Clock(_) => None,
+    };
+    let clock = |moment: &Moment| match moment {
+        Moment::Clock(at) => Some(*at),
+        Moment::Number(_) => None,
+    };
+    if let Some(numbers) = moments.iter().map(number).collect::<Option<Vec<f64>>>() {
+        return numbers.into_pyobject(py);
+    }
+    match moments.iter().map(clock).collect::<Option<Vec<i64>>>() {
+        Some(at) => at.into_pyobject(py),
+        None => Err(raise("DataError", "times of two kinds")),
+    }
+}
