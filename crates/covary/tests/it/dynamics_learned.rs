@@ -24,7 +24,7 @@ fn table(rows: usize) -> Dataset {
         for j in 0..4 {
             let season = (t as f64 / 12.0 * std::f64::consts::TAU + j as f64).cos();
             let noise = ((t * 31 + j * 17) % 23) as f64 / 23.0 - 0.5;
-            let gap = (40..52).contains(&t) || (t * 5 + j * 3) % 11 == 0;
+            let gap = (40..52).contains(&t) || (t * 5 + j * 3).is_multiple_of(11);
             values[(t, j)] =
                 if gap { f64::NAN } else { 10.0 + 2.0 * season + (1.0 + j as f64 / 4.0) * level + noise };
         }
