@@ -111,13 +111,13 @@ impl Dynamic {
     #[getter]
     fn loadings<'py>(slf: &Bound<'py, Self>) -> PyResult<Array2<'py>> {
         let (own, fit) = parts(slf);
-        array2(slf.py(), own.place.widen_columns(&fit.model.loadings().transpose()).transpose())
+        array2(slf.py(), own.place.widen_columns(fit.model.loadings()))
     }
 
     #[getter]
     fn coefficients<'py>(slf: &Bound<'py, Self>) -> PyResult<Array2<'py>> {
         let (own, fit) = parts(slf);
-        array2(slf.py(), own.place.widen_columns(&fit.model.coefficients().transpose()).transpose())
+        array2(slf.py(), own.place.widen_columns(fit.model.coefficients()))
     }
 
     #[getter]

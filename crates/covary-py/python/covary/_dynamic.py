@@ -378,8 +378,8 @@ def _without(X: Any, columns: list[str]) -> Any:
 
 def _moments(given: Any, name: str) -> Any:
     """Microseconds since 1970, or plain numbers."""
-    if hasattr(given, "to_timestamp"):
-        given = given.to_timestamp()
+    if str(getattr(given, "dtype", "")).startswith("period"):
+        given = getattr(given, "dt", given).to_timestamp()
     zone = getattr(getattr(given, "dt", given), "tz", None)
     if zone is not None:
         given = getattr(given, "dt", given).tz_convert("UTC")

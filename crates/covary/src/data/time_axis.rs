@@ -255,8 +255,8 @@ impl Steps {
             (_, Self::Numbers { step, .. }) => format!("in steps of {step}"),
             ((1, unit), _) => match unit {
                 "day" => "daily".to_owned(),
-                unit if unit.len() > 6 => format!("every {unit}"),
-                unit => format!("{unit}ly"),
+                "hour" | "week" | "month" | "quarter" | "year" => format!("{unit}ly"),
+                unit => format!("every {unit}"),
             },
             ((n, unit), _) => format!("every {n} {unit}s"),
         }

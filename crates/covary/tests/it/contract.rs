@@ -5,7 +5,8 @@
 use crate::common::assert_close;
 use crate::dense::{self, Gaussian};
 use covary::data::{Shape, simulate};
-use covary::family::AnyMethod;
+use covary::dynamics::{DynamicEm, Season};
+use covary::family::{AnyMethod, Components, Family, Request};
 use covary::ica;
 use covary::infer::{
     Acceleration, BachJordan, ConditionalMaximization, DegreesOfFreedom, Em, Evidence, Fit, FixedPoint,
@@ -168,12 +169,25 @@ fn source_cases() -> Vec<(&'static str, ica::Method, Gaps)> {
     ]
 }
 
+/// The method to models of rows in time, as it is asked for.
+fn dynamic_cases() -> Vec<(&'static str, DynamicEm)> {
+    let season = Season::Harmonics { period: 12.0, n: 1 };
+    vec![
+        ("dynamic factors", DynamicEm::default()),
+        (
+            "of order 2, with a season and a trend",
+            DynamicEm { order: 2, season, trend: true, ..DynamicEm::default() },
+        ),
+    ]
+}
+
 #[test]
 fn every_method_has_signed_the_contract() {
     let linear = [cases(), variational_cases(), tailed_cases(), view_cases()].into_iter().flatten();
     let mut signed: Vec<&str> = linear.map(|case| case.method.name()).collect();
     signed.extend(mixture_cases().iter().map(|(_, method, _)| AnyMethod::from(method.clone()).name()));
     signed.extend(source_cases().iter().map(|(_, method, _)| method.name()));
+    signed.extend(dynamic_cases().iter().map(|(_, method)| AnyMethod::from(method.clone()).name()));
     let missing: Vec<&str> = AnyMethod::names().into_iter().filter(|name| !signed.contains(name)).collect();
     assert!(missing.is_empty(), "{missing:?}: give each a case here");
 }
@@ -691,6 +705,47 @@ mod of_sources {
             }
             let taken = method.fit_observed(&table(Gaps::Exact), &mut ()).is_ok();
             assert_eq!(taken, gaps == Gaps::Exact, "{name}");
+        }
+    }
+}
+
+/// Rows in time.
+mod dynamic {
+    use super::*;
+
+    fn table() -> Dataset {
+        let noise = dense::normal(60, 4, 7);
+        let wave = |t: usize, j: usize| {
+            (t as f64 / 5.0 + j as f64).sin() + (t as f64 / 12.0 * std::f64::consts::TAU).cos()
+        };
+        simulate::hide(
+            &dataset(Matrix::from_fn(60, 4, |t, j| 5.0 + wave(t, j) + 0.3 * noise[(t, j)])),
+            0.1,
+            8,
+        )
+    }
+
+    #[test]
+    fn threads_and_repetition_leave_no_trace_and_a_file_keeps_all() {
+        let data = table();
+        for (name, method) in dynamic_cases() {
+            let method = AnyMethod::from(method);
+            let asked = Request {
+                n_components: Some(Components::Number(1)),
+                method: Some(method.clone()),
+                ..Request::new(Family::Dfm)
+            };
+            let learn = |threads| on_threads(threads, || asked.learn(&data)).unwrap();
+            let (one, two, again) = (learn(1), learn(2), learn(2));
+            assert_eq!(one, two, "{name}");
+            let mut bytes = Vec::new();
+            model_file::write(&again, &mut bytes).unwrap();
+            let read = model_file::read(bytes.as_slice()).unwrap();
+            assert_eq!(read, one, "{name}");
+            assert_eq!(read.scores(&data, None).unwrap(), one.scores(&data, None).unwrap(), "{name}");
+            assert_eq!(read.method.name, method.name());
+            let trace = one.ending().trace;
+            assert!(trace.windows(2).all(|p| p[1] >= p[0] - 1e-9 * (1.0 + p[0].abs())), "{name}: {trace:?}");
         }
     }
 }
