@@ -99,13 +99,13 @@ def test_forecasts(X, model):
 def test_pandas_times_in_and_out(X, model):
     months = pd.date_range("2001-01-01", periods=120, freq="MS", name="month")
     indexed = pd.DataFrame(X, index=months, columns=list("abcde"))
-    by_index = DynamicFactor(2, season=12).fit(indexed)
+    by_index = DynamicFactor(2, season=12, tol=1e-9).fit(indexed)
     ahead = by_index.forecast(indexed, 3)
     assert list(ahead.columns) == list("abcde") and ahead.index.name == "month"
     assert list(ahead.index) == list(pd.date_range("2011-01-01", periods=3, freq="MS"))
     # A column of times, rows in any order, and rows without a cell left out.
     frame = indexed.reset_index().dropna(how="all", subset=list("abcde")).sample(frac=1, random_state=0)
-    by_column = DynamicFactor(2, season=12, time="month").fit(frame)
+    by_column = DynamicFactor(2, season=12, time="month", tol=1e-9).fit(frame)
     np.testing.assert_allclose(by_column.log_posterior_, by_index.log_posterior_, rtol=1e-9)
     np.testing.assert_allclose(by_column.forecast(frame, 3).to_numpy(), ahead.to_numpy(), rtol=1e-6)
     filled = by_column.impute(frame)
