@@ -331,7 +331,7 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         """A table without the columns that tell of time, and what they tell."""
         columns = list(getattr(X, "columns", ()))
         aside = [name for name in (self.time, self.groups) if name is not None and name in columns]
-        index = getattr(X, "index", None)
+        index: Any = getattr(X, "index", None)
         dated = type(index).__name__ in ("DatetimeIndex", "PeriodIndex")
         sequences = None
         if self.groups is not None:
@@ -366,7 +366,7 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         import pandas as pd
 
         index = pd.Index(moments, name=times[0])
-        own = getattr(X, "index", None)
+        own: Any = getattr(X, "index", None)
         if self.time not in list(X.columns) and type(own).__name__ == "PeriodIndex":
             index = pd.DatetimeIndex(index).to_period(own.freq)
         return pd.DataFrame(values, index=index, columns=names)
