@@ -41,6 +41,7 @@ CASES = {
         ["--target", "cultivar"],
         lambda table: covary.PPCAClassifier().fit(table[COLUMNS], table["cultivar"]),
     ),
+    "dfm": (["--model", "dfm"], lambda table: fitted(covary.DynamicFactor(), table)),
     "maximum-likelihood": (
         ["--model", "ica", "--inference", "maximum-likelihood"],
         lambda table: fitted(covary.InfomaxICA(), table),
