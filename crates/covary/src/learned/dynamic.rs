@@ -5,7 +5,7 @@ use super::check::{Checked, Refitted, TOLERANCE};
 use super::draws::DrawGaps;
 use super::{Answers, Ending, Learned, Rows, Scores, Trained, Training};
 use crate::data::{TimeAxis, Timeline};
-use crate::dynamics::{DynamicEm, DynamicFactor, Factors, Forecast, check_by_blocks};
+use crate::dynamics::{DynamicEm, DynamicFactor, Factors, Forecast, Season, check_by_blocks};
 use crate::family::{Family, Request};
 use crate::infer::{FitReport, Observer, Termination};
 use crate::linalg::dot;
@@ -96,6 +96,15 @@ impl DynamicFit {
             }
         }
         Ok(Factors { means, covariances })
+    }
+
+    /// How far a forecast looks unless something else is asked for: the steps of a season, or a dozen.
+    pub fn usual_steps(&self) -> usize {
+        match self.model.regressors().season {
+            Season::None => 12,
+            Season::Harmonics { period, .. } => period.ceil() as usize,
+            Season::Indicators { period } => period,
+        }
     }
 
     /// The rows that follow each sequence of a table, of which the parameters were estimated.
