@@ -363,7 +363,9 @@ impl Plot {
                 figure!(images(learned, Some(&data), shape), style, failed)
             }
             Kind::Intervals => {
-                asked.linear()?;
+                if learned.dynamic().is_err() {
+                    asked.linear()?;
+                }
                 let cells = self.hidden(console, asked, &data)?;
                 figure!(intervals(learned, &data, &cells), style, failed)
             }

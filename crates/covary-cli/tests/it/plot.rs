@@ -188,7 +188,7 @@ fn columns_stand_where_a_table_says() {
         root,
         &format!("{map} bare.csv"),
         1,
-        "`latitude` and `longitude`, or `lat` and `lon`; it has `name`, `x` and `y`",
+        "`latitude` and `longitude`, or `lat` and `lon`; it has `name`, `x`, `y`",
     );
     fs::write(root.join("words.csv"), "name,lat,lon\nharbor,north,8\nmill,3,4\n").expect("writable");
     refused(root, &format!("{map} words.csv"), 1, "`lat` must hold numbers, and row 1 has `north`");

@@ -1,13 +1,14 @@
 //! What a report says, as data: the page and `--json` are two readings of it.
 
 use super::doubts;
+use super::time::{self, TimeFacts};
 use super::tipping::{TippingFacts, tipping};
 use crate::Error;
 use covary::Dataset;
 use covary::data::Ledger;
 use covary::family::{Choice, Family, Grounds};
 use covary::io::{ColumnKind, Table};
-use covary::learned::{Learned, LinearFit, ParameterUncertainty, RotatedLoadings};
+use covary::learned::{Learned, LinearFit, ParameterUncertainty, RotatedLoadings, Rows};
 use covary::model::{ColumnMap, FilledCell, Imputed, Reconstruction};
 use covary::select::{CheckedCell, GapTests, Score, SelfCheck, gap_tests};
 use serde::Serialize;
@@ -43,8 +44,8 @@ pub struct Subject<'a> {
 pub struct Study<'a> {
     /// The model, with the check on hidden cells if there was one.
     pub learned: &'a Learned,
-    /// Its linear-Gaussian model.
-    pub linear: &'a LinearFit,
+    /// Its linear-Gaussian model, unless its rows follow each other in time.
+    pub linear: Option<&'a LinearFit>,
     /// Where its columns stand in the table.
     pub column_map: &'a ColumnMap,
     /// Its columns of the table.
@@ -76,6 +77,8 @@ pub struct Facts {
     pub filled: Option<FilledFacts>,
     /// Which rows are far from the model.
     pub odd_rows: Option<OddRows>,
+    /// What is known of rows that follow each other in time.
+    pub time: Option<TimeFacts>,
     /// What was not done.
     pub not_done: Vec<String>,
     /// Limitations.
@@ -239,6 +242,17 @@ pub enum Why {
     NoRoom,
     /// The fewest that explain more than this share of the variance, as asked.
     Share(f64),
+    /// They predict hidden blocks of time and rows to come as well as any number.
+    Blocks {
+        /// Blocks that were hidden.
+        blocks: usize,
+        /// Forecasts that were compared with what came.
+        origins: usize,
+        /// Steps ahead of these.
+        horizon: usize,
+    },
+    /// One factor, as the table has no cell to spare.
+    TooFewBlocks,
     /// They were requested.
     Asked,
 }
@@ -387,10 +401,21 @@ impl Facts {
             command: subject.command.to_owned(),
             refusal: subject.refusal.map(str::to_owned),
             table: table.map(|(_, facts)| facts),
-            model: study.map(model_facts),
+            model: study.and_then(|s| match (s.linear, s.learned.dynamic()) {
+                (Some(linear), _) => Some(model_facts(s, linear)),
+                (None, Ok(fit)) => Some(time::model_facts(s, fit)),
+                _ => None,
+            }),
             check: study.and_then(|s| s.learned.check.as_ref()).map(check_facts),
             filled,
-            odd_rows: study.map(|s| odd_rows(s, names.as_deref())).transpose()?,
+            odd_rows: study
+                .and_then(|s| Some((s, s.linear?)))
+                .map(|(s, linear)| odd_rows(s, linear, names.as_deref()))
+                .transpose()?,
+            time: study
+                .and_then(|s| Some((s, s.learned.dynamic().ok()?)))
+                .map(|(s, fit)| TimeFacts::of(s, fit, subject.level))
+                .transpose()?,
             not_done: Vec::new(),
             doubts: Vec::new(),
         };
@@ -406,13 +431,21 @@ fn table_facts(table: &Table, ledger: &Ledger, study: Option<&Study<'_>>) -> Res
     let mut skill = vec![None; data.n_columns()];
     let mut tests = GapTests::default();
     if let Some(Study { learned, linear, column_map, data, .. }) = study {
-        let variances = linear.model.variances();
+        let sds = &learned.training.column_sds;
         for (k, &j) in column_map.columns.iter().enumerate() {
-            explained[j] = Some(1.0 - linear.model.noise().variance(k) / variances[k]);
-            spread[j] = Some(variances[k].sqrt() / learned.training.column_sds[k]);
             skill[j] = learned.check.as_ref().and_then(|c| c.skill_by_column[k]);
+            if let Ok(fit) = learned.dynamic() {
+                explained[j] = Some(1.0 - fit.model.noise().variance(k) / (sds[k] * sds[k]));
+            }
         }
-        tests = gap_tests(&linear.model, data)?;
+        if let Some(linear) = linear {
+            let variances = linear.model.variances();
+            for (k, &j) in column_map.columns.iter().enumerate() {
+                explained[j] = Some(1.0 - linear.model.noise().variance(k) / variances[k]);
+                spread[j] = Some(variances[k].sqrt() / sds[k]);
+            }
+            tests = gap_tests(&linear.model, data)?;
+        }
     }
     let columns = data.column_names().iter().enumerate().map(|(j, name)| {
         let column = data.values().column(j);
@@ -445,8 +478,16 @@ fn table_facts(table: &Table, ledger: &Ledger, study: Option<&Study<'_>>) -> Res
 
 fn set_aside(table: &Table, ledger: &Ledger) -> Vec<SetAside> {
     let named = |name: &str, why: &str| SetAside { name: name.to_owned(), why: why.to_owned() };
+    let times = table.dataset().times();
+    let axis = times.axis();
     let read = table.columns_aside().into_iter().map(|j| {
         let name = &table.column_names()[j];
+        if axis.is_some_and(|axis| axis.name == *name) {
+            return named(name, "says when rows happened");
+        }
+        if axis.is_some_and(|axis| axis.sequences.as_ref() == Some(name)) {
+            return named(name, "tells sequences of rows apart");
+        }
         match table.kind(j) {
             ColumnKind::Text { row } => named(name, &format!("not numeric: text in row {}", row + 1)),
             ColumnKind::Typed { name: of } => named(name, &format!("of type {of}")),
@@ -467,8 +508,8 @@ fn set_aside(table: &Table, ledger: &Ledger) -> Vec<SetAside> {
     read.chain(constant).chain(single).chain(empty).collect()
 }
 
-fn model_facts(study: &Study<'_>) -> ModelFacts {
-    let Study { learned, linear, choice, .. } = study;
+fn model_facts(study: &Study<'_>, linear: &LinearFit) -> ModelFacts {
+    let Study { learned, choice, .. } = study;
     let (model, report) = (&linear.model, &linear.report);
     let q = model.n_components();
     let why = match &choice.grounds {
@@ -538,8 +579,11 @@ fn filled(
     names: Option<&[String]>,
 ) -> Result<FilledFacts, Error> {
     let wide = table.dataset();
-    let imputed: Imputed =
-        study.column_map.imputed(study.linear.of_training_rows().impute(study.data)?, wide)?;
+    let imputed = match study.linear {
+        Some(linear) => linear.of_training_rows().impute(study.data)?,
+        None => study.learned.fill(Rows::Training)?.fill(study.data)?,
+    };
+    let imputed: Imputed = study.column_map.imputed(imputed, wide)?;
     let sds: Vec<f64> = wide.observed_variances().iter().map(|v| v.sqrt()).collect();
     let uncertainty = |c: &FilledCell| if sds[c.column] > 0.0 { c.sd / sds[c.column] } else { 0.0 };
     let mut order: Vec<(f64, &FilledCell)> = imputed.cells().iter().map(|c| (uncertainty(c), c)).collect();
@@ -572,8 +616,8 @@ fn filled(
     })
 }
 
-fn odd_rows(study: &Study<'_>, names: Option<&[String]>) -> Result<OddRows, Error> {
-    let Study { learned, linear, data, .. } = study;
+fn odd_rows(study: &Study<'_>, linear: &LinearFit, names: Option<&[String]>) -> Result<OddRows, Error> {
+    let Study { learned, data, .. } = study;
     let distances = linear.model.outlyingness(data)?;
     let tails: Vec<f64> = distances.iter().map(covary::model::Outlyingness::tail_probability).collect();
     let threshold = FAMILY_WISE / data.n_rows() as f64;
@@ -630,6 +674,11 @@ impl ModelFacts {
     /// The number of components that predicted hidden cells best, whether chosen or not.
     pub(crate) fn best(&self) -> Option<usize> {
         self.choice.iter().find(|at| at.shortfall == 0.0).map(|at| at.n_components)
+    }
+
+    /// What its components are called.
+    pub(crate) fn word(&self) -> &'static str {
+        if self.family == Family::Dfm { "factor" } else { "component" }
     }
 
     /// The most components that were tried.

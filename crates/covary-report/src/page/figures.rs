@@ -2,8 +2,8 @@
 
 use super::facts::{Facts, Study};
 use crate::plot::{
-    biplot, covariance, hinton, intervals, loadings, missing, relevance, samples, scores, scree, select,
-    trace,
+    biplot, covariance, factors, forecast, hinton, intervals, loadings, missing, relevance, samples, scores,
+    scree, select, trace,
 };
 use crate::{Style, Svg, Theme};
 use std::collections::BTreeMap;
@@ -16,6 +16,7 @@ pub(crate) enum Place {
     Components,
     Fit,
     Filled,
+    Time,
 }
 
 /// Width of figures that stand beside each other, and of those that take the whole page: text is of one size
@@ -36,7 +37,7 @@ pub struct Figure {
 const SEED: u64 = 0;
 
 /// Figures of many columns or panels.
-const WIDE: [&str; 5] = ["missing", "loadings", "covariance", "samples", "intervals"];
+const WIDE: [&str; 7] = ["missing", "loadings", "covariance", "samples", "intervals", "forecast", "factors"];
 
 /// The figures that this table and model have.
 pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
@@ -49,7 +50,7 @@ pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
         made.push(Figure { name, place, is_wide, light: drawn(Theme::Light), dark: drawn(Theme::Dark) });
     };
     if !data.is_complete()
-        && let Ok(n) = missing::numbers(data, Some(learned))
+        && let Ok(n) = missing::numbers(data, linear.map(|_| *learned))
     {
         add("missing", Place::Table, &|style| missing::draw(&n, style));
     }
@@ -67,8 +68,7 @@ pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
     if let Ok(n) = hinton::numbers(learned) {
         add("hinton", Place::Components, &|style| hinton::draw(&n, style));
     }
-    if linear.loading_sds().is_some()
-        && linear.rotation.is_none()
+    if linear.is_some_and(|fit| fit.loading_sds().is_some() && fit.rotation.is_none())
         && let Ok(n) = loadings::numbers(learned, None)
     {
         add("loadings", Place::Components, &|style| loadings::draw(&n, style));
@@ -76,10 +76,16 @@ pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
     if let Ok(n) = scores::numbers(learned, data, (1, 2), None) {
         add("scores", Place::Components, &|style| scores::draw(&n, style));
     }
-    if linear.model.n_components() > 1
+    if linear.is_some_and(|fit| fit.model.n_components() > 1)
         && let Ok(n) = biplot::numbers(learned, data, (1, 2), None)
     {
         add("biplot", Place::Components, &|style| biplot::draw(&n, style));
+    }
+    if let Ok(n) = forecast::numbers(learned, data, None, None) {
+        add("forecast", Place::Time, &|style| forecast::draw(&n, style));
+    }
+    if let Ok(n) = factors::numbers(learned, data) {
+        add("factors", Place::Time, &|style| factors::draw(&n, style));
     }
     if let Ok(n) = trace::numbers(&[(learned.method.name.clone(), learned)]) {
         add("trace", Place::Fit, &|style| trace::draw(&n, style));

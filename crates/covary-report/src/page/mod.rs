@@ -14,6 +14,7 @@ mod doubts;
 mod facts;
 mod figures;
 mod template;
+mod time;
 mod tipping;
 
 pub use facts::{
@@ -22,4 +23,5 @@ pub use facts::{
 };
 pub use figures::{Figure, figures};
 pub use template::html;
+pub use time::{AheadFacts, RootFacts, SurpriseFacts, SurprisingRow, TimeFacts, TriedFacts};
 pub use tipping::{TippingFacts, TippingPointFacts};

@@ -238,7 +238,9 @@ fn surprises(study: &Study<'_>, fit: &DynamicFit) -> Result<SurpriseFacts, Error
     let mut order: Vec<usize> = (0..found.len()).filter(|&i| found[i].n_observed > 0).collect();
     // Where probabilities round to zero the distances still differ.
     let distance = |i: usize| found[i].mahalanobis / found[i].n_observed as f64;
-    order.sort_by(|&a, &b| tails[a].total_cmp(&tails[b]).then(distance(b).total_cmp(&distance(a))).then(a.cmp(&b)));
+    order.sort_by(|&a, &b| {
+        tails[a].total_cmp(&tails[b]).then(distance(b).total_cmp(&distance(a))).then(a.cmp(&b))
+    });
     order.truncate(MOST_ROWS);
     let expected = learned.reconstruct(data, false)?;
     let times = fit.times(data)?;
@@ -360,7 +362,7 @@ pub(super) fn section(time: &TimeFacts, figures: &Markup) -> Markup {
             @if radius < 1.0 { "the factors are stationary and return to their mean." }
             @else { "the factors are not stationary." }
         }
-        div.scroll tabindex="0" role="region" aria-label="Transition and its roots" {
+        div.scroll tabindex="0" role="region" aria-label="Transition" {
             table {
                 caption.quiet { "Transition matrix A: the factors (rows) given those of the steps before (columns)" }
                 thead { tr {
@@ -374,6 +376,8 @@ pub(super) fn section(time: &TimeFacts, figures: &Markup) -> Markup {
                     th scope="row" { "factor " (k + 1) } @for a in row { td { (number(*a, 3)) } }
                 } } }
             }
+        }
+        div.scroll tabindex="0" role="region" aria-label="Roots of the transition" {
             table {
                 caption.quiet { "Roots of A: what remains after one step, steps until half remains, and the period of oscillating pairs" }
                 thead { tr { @for heading in ["root", "modulus", "half-life", "period"] { th scope="col" { (heading) } } } }
@@ -492,4 +496,3 @@ pub(super) fn tile(time: &TimeFacts) -> (String, String) {
 pub(super) fn lede(time: &TimeFacts) -> Markup {
     markup! { ", " (time.steps) " from " (clean(&time.first)) " to " (clean(&time.last)) }
 }
-

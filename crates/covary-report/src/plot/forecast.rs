@@ -134,7 +134,7 @@ pub fn draw(numbers: &ForecastNumbers, style: &Style) -> Svg {
     firsts.dedup();
     // Sequences may end at different times.
     let from = match firsts[..] {
-        [first] if n.times.name == n.times.step => format!(", from {} {first}", n.times.name),
+        [first] if n.times.step == "row" => format!(", from row {first}"),
         [first] => format!(", from {first}"),
         _ => String::new(),
     };
