@@ -50,10 +50,18 @@ pub(crate) fn tell(console: Console, source: &Source) -> Ledger {
         // What cannot be modeled is spoken of where it is set aside.
         use Oddity::{ConstantColumns, EmptyColumns, SingleColumns};
         if !matches!(oddity, ConstantColumns { .. } | SingleColumns { .. } | EmptyColumns { .. }) {
-            console.warn(&oddity.to_string());
+            console.warn(&oddity_words(&oddity));
         }
     }
     ledger
+}
+
+/// A possible problem of a table, with the flags that follow its advice.
+fn oddity_words(oddity: &Oddity) -> String {
+    match oddity {
+        Oddity::Matrix(kind) => format!("{oddity} (--model fa --matrix {} --rows N)", kind.name()),
+        other => other.to_string(),
+    }
 }
 
 /// Names the cells far from what the rest of their rows say; returns them, and the table without them if they are to count
@@ -158,7 +166,7 @@ pub(crate) fn as_json(source: &Source, ledger: &Ledger) -> Value {
         "passed_through": aside.collect::<Vec<_>>(),
         "n_blank_lines": table.n_blank_lines(),
         "assumed": table.notes().iter().filter(|n| !n.is_warning()).map(note_words).collect::<Vec<_>>(),
-        "warnings": noted.map(note_words).chain(ledger.oddities(data).map(|o| o.to_string())).collect::<Vec<_>>(),
+        "warnings": noted.map(note_words).chain(ledger.oddities(data).map(|o| oddity_words(&o))).collect::<Vec<_>>(),
     })
 }
 

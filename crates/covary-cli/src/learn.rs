@@ -14,8 +14,10 @@ use covary::infer::{Observer, Step, Termination};
 use covary::learn::Watch;
 use covary::learned::{CheckOutcome, Checked, Learned, Rows};
 use covary::model::ColumnMap;
-use covary::select::{CheckedCell, GapTrend, HeldOut, Score, SelfCheck, SelfCheckOptions, gap_tests};
-use covary::{Dataset, Error, Estimator, Fit, LinearGaussian, Method, Spec};
+use covary::select::{
+    CheckedCell, GapTrend, HeldOut, ParallelAnalysis, Score, SelfCheck, SelfCheckOptions, gap_tests,
+};
+use covary::{CentralMoments, Dataset, Error, Estimator, Fit, LinearGaussian, Method, Spec};
 use covary_report::words::{described, ending, fit_statistics, objective, p_value};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -80,11 +82,20 @@ impl<'a> Narrator<'a> {
     /// Learns from a correlation or covariance matrix.
     pub(crate) fn learn_matrix(&self, kind: MatrixKind, n_rows: usize) -> Result<Learned, Failure> {
         let matrix = self.source.table.dataset();
+        self.console.say(&format!(
+            "{}: a {} matrix of {}, from {}",
+            self.source.name,
+            kind.name(),
+            count(matrix.n_columns(), "column"),
+            count(n_rows, "row")
+        ));
         let learned = self.request.learn_matrix_observed(matrix, kind, n_rows, self);
         self.state().progress = None;
         learned.map_err(|e| match e {
-            Error::NoRows { instead: "ask for a number of components", kind, .. } => Failure::Call(format!(
-                "a {kind} matrix has no cells to hide, so the number of components cannot be chosen: say --components N"
+            Error::NoRows { instead: "ask for a number of components", .. } => Failure::Call(format!(
+                "a {} matrix has no cells to hide, so the number of components cannot be chosen by them: say --components N{}",
+                kind.name(),
+                retained(matrix, kind, n_rows)
             )),
             other => self.refused(other),
         })
@@ -262,6 +273,16 @@ impl Fitting {
         }
         Ok(request)
     }
+}
+
+/// The number of components that parallel analysis of a matrix retains, if it can be had.
+fn retained(matrix: &Dataset, kind: MatrixKind, n_rows: usize) -> String {
+    CentralMoments::of_matrix(matrix, kind, n_rows)
+        .and_then(|moments| ParallelAnalysis::default().run_moments(&moments))
+        .map_or_else(
+            |_| String::new(),
+            |found| format!(" (parallel analysis retains {})", found.n_components),
+        )
 }
 
 /// What hidden cells chose, if they did.

@@ -208,6 +208,9 @@ pub enum Error {
         /// The word that names it.
         word: &'static str,
     },
+    /// A model in the place of a table.
+    #[error("is a model that Covary wrote, not a table; give the table it is to be used with")]
+    ModelAsTable,
     /// An encoding that is not known.
     #[error("encoding `{name}` is not known; give one such as utf-8, utf-16le or windows-1252")]
     UnknownEncoding {
