@@ -25,6 +25,11 @@ pub(crate) fn tell(console: Console, source: &Source) -> Ledger {
         count(ledger.n_gaps, "gap"),
         100.0 * ledger.n_gaps as f64 / cells
     ));
+    if ledger.n_columns > ledger.n_rows && !source.transposed {
+        console.say(
+            "more columns than rows: if every row is a variable, as in genes × samples, say --transpose",
+        );
+    }
     if ledger.n_gaps > 0 {
         let with_gaps = ledger.gaps_by_column.iter().filter(|&&n| n > 0).count();
         let fullest = (0..ledger.n_columns).rev().max_by_key(|&j| ledger.gaps_by_column[j]);

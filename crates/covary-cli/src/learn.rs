@@ -309,11 +309,16 @@ fn filling_words(filling: &Filling) -> Option<String> {
     }
     let (n, crps) = default?;
     let rows = match chosen {
-        Some((better, score)) => format!("{better} pseudo-rows (CRPS {score:.3}; {crps:.3} with {n})"),
-        None => format!("{n} pseudo-rows (CRPS {crps:.3})"),
+        Some((better, score)) => format!("{} (CRPS {score:.3}; {crps:.3} with {n})", pseudo_rows(better)),
+        None => format!("{} (CRPS {crps:.3})", pseudo_rows(n)),
     };
     words.insert(0, rows);
     Some(format!("hidden cells chose {}", words.join(" and ")))
+}
+
+/// A number of pseudo-rows, whole or not.
+fn pseudo_rows(n: f64) -> String {
+    format!("{n} pseudo-row{}", if n == 1.0 { "" } else { "s" })
 }
 
 /// Says which columns are not in the model.

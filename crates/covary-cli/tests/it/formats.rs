@@ -226,6 +226,24 @@ fn a_worksheet_is_read_by_name_or_number_and_leaves_as_text() {
     fails("impute cut.xlsx -o out.csv", 1, "cut.xlsx: is not xlsx");
 }
 
+/// Words in cells are not taken for cells: a worksheet has its own.
+#[test]
+fn words_and_commas_in_the_cells_of_a_worksheet_stay_there() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = folder.path();
+    let text = |words: &str| Cell::Text(words.to_owned());
+    let mut rows = vec![vec![text("at 1"), text("y 2"), text("as 3; 4")]];
+    for i in 0..12_u32 {
+        let y = if i == 5 { Cell::Empty } else { Cell::Number(f64::from(3 * i) + 0.5) };
+        rows.push(vec![Cell::Number(f64::from(i * 7 % 12) / 2.0), y, text("3 4; 5 6; 7 8")]);
+    }
+    fs::write(root.join("book.xlsx"), xlsx(&[("Data", rows)])).expect("writable");
+    let said = succeed(root, "impute book.xlsx --no-check -o out.csv");
+    assert!(said.err.contains("book.xlsx: 12 rows, 2 columns of numbers, 1 gap"), "{}", said.err);
+    let out = fs::read_to_string(root.join("out.csv")).expect("written");
+    assert!(out.starts_with("at 1,y 2,as 3; 4\n0,0.5,3 4; 5 6; 7 8\n"), "{out}");
+}
+
 #[test]
 fn a_spreadsheet_that_repeats_cells_without_end_is_refused_before_it_is_read() {
     let folder = tempfile::tempdir().expect("a temporary folder");
