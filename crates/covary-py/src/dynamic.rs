@@ -6,7 +6,7 @@ use crate::learned::Learned;
 use crate::place::Filled;
 use crate::work::run;
 use covary::data::{Moment, Steps, TimeAxis, Timeline};
-use covary::learned::{DynamicFit, Knowing, Rows};
+use covary::learned::{Course, DynamicFit, Knowing, Rows};
 use covary::{Dataset, Error};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -96,6 +96,12 @@ fn in_time(table: Dataset, times: Option<&Times>, fit: &DynamicFit) -> Result<Da
 /// Times to come, means, lower and upper ends, steps × columns, of each sequence.
 type Ahead<'py> = (Bound<'py, PyAny>, Array2<'py>, Array2<'py>, Array2<'py>);
 
+/// A sequence: times, steps of the table, observed cells, means, ends of intervals.
+type Past<'py> = (Bound<'py, PyAny>, usize, Array2<'py>, Array2<'py>, Vec<Array2<'py>>);
+
+/// A sequence: times, means, standard deviations, whether anything was observed.
+type Swings<'py> = (Bound<'py, PyAny>, Array2<'py>, Array2<'py>, Vec<bool>);
+
 #[pymethods]
 impl Dynamic {
     #[getter]
@@ -184,6 +190,59 @@ impl Dynamic {
         own.place.filled(py, &filled, &table)
     }
 
+    /// Every step of each sequence and those that follow, a season's if none are asked for: times, how many of them are of the
+    /// table, observed cells, means, and lower and upper ends of intervals of two levels where nothing was observed.
+    #[pyo3(signature = (x, times, steps, levels, threads=0))]
+    fn courses<'py>(
+        slf: &Bound<'py, Self>,
+        x: Table<'_>,
+        times: Option<Times>,
+        steps: Option<usize>,
+        levels: [f64; 2],
+        threads: usize,
+    ) -> PyResult<Vec<Past<'py>>> {
+        let ((own, fit), py) = (parts(slf), slf.py());
+        let steps = steps.unwrap_or_else(|| fit.usual_steps());
+        let courses = ask(slf, x, times.as_ref(), threads, |data| own.learned.courses(data, steps))?;
+        let wide = |m: &covary::Matrix| array2(py, own.place.widen_rows(m, |v| v));
+        let mut out = Vec::new();
+        for course in &courses {
+            let bands = bands(course, levels).map_err(of)?;
+            let bands = bands.iter().map(wide).collect::<PyResult<Vec<_>>>()?;
+            let when = moments(py, &course.times, fit)?;
+            out.push((when, course.n_past, wide(&course.observed)?, wide(&course.means)?, bands));
+        }
+        Ok(out)
+    }
+
+    /// Factors of each step of each sequence: times, means and standard deviations given all rows, and whether anything was
+    /// observed then.
+    #[pyo3(signature = (x, times, threads=0))]
+    fn factors<'py>(
+        slf: &Bound<'py, Self>,
+        x: Table<'_>,
+        times: Option<Times>,
+        threads: usize,
+    ) -> PyResult<Vec<Swings<'py>>> {
+        let (fit, py) = (parts(slf).1, slf.py());
+        let (factors, every) = ask(slf, x, times.as_ref(), threads, |data| {
+            let every = data.every_step()?;
+            Ok((fit.factors(&every, Knowing::AllRows)?, every))
+        })?;
+        let k = fit.model.n_components();
+        let timeline = every.times();
+        let part = |sequence: &covary::dynamics::Sequence| {
+            let rows: Vec<usize> = sequence.rows().iter().flatten().copied().collect();
+            let when: Vec<i64> = (0..rows.len() as i64).map(|step| sequence.first() + step).collect();
+            let means = covary::Matrix::from_fn(rows.len(), k, |i, j| factors.means[(rows[i], j)]);
+            let sd = |i: usize, j: usize| factors.covariances[rows[i]][(j, j)].sqrt();
+            let sds = covary::Matrix::from_fn(rows.len(), k, sd);
+            let observed = rows.iter().map(|&row| every.row(row).iter().any(|v| !v.is_nan())).collect();
+            Ok((moments(py, &when, fit)?, array2(py, means)?, array2(py, sds)?, observed))
+        };
+        timeline.sequences().iter().map(part).collect()
+    }
+
     /// The rows that follow each sequence: their times as the table had them, means and intervals.
     #[pyo3(signature = (x, times, steps, level, threads=0))]
     fn forecast<'py>(
@@ -216,6 +275,19 @@ impl Dynamic {
         }
         Ok(out)
     }
+}
+
+/// Matrices of steps × columns: filled with NaN, then cell by cell with an interval of two levels.
+fn bands(course: &Course, levels: [f64; 2]) -> Result<[covary::Matrix; 4], Error> {
+    let (n, d) = (course.means.n_rows(), course.means.n_columns());
+    let mut bands = [(); 4].map(|()| covary::Matrix::from_fn(n, d, |_, _| f64::NAN));
+    for cell in &course.unseen {
+        let ((a, b), (c, d)) = (cell.interval(levels[0])?, cell.interval(levels[1])?);
+        for (band, end) in bands.iter_mut().zip([a, b, c, d]) {
+            band[(cell.row, cell.column)] = end;
+        }
+    }
+    Ok(bands)
 }
 
 /// Times as the table had them: microseconds, numbers, or counted rows.

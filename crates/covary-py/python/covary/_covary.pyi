@@ -211,6 +211,10 @@ class Dynamic(Learned):
     def forecast(
         self, x: _Table, times: Any, steps: int, level: float, threads: int = 0
     ) -> list[tuple[Any, _F, _F, _F]]: ...
+    def courses(
+        self, x: _Table, times: Any, steps: int | None, levels: tuple[float, float], threads: int = 0
+    ) -> list[tuple[Any, int, _F, _F, list[_F]]]: ...
+    def factors(self, x: _Table, times: Any, threads: int = 0) -> list[tuple[Any, _F, _F, list[bool]]]: ...
 
 @final
 class Principal:

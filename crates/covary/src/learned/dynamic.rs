@@ -5,9 +5,9 @@ use super::check::{Checked, Refitted, TOLERANCE};
 use super::draws::DrawGaps;
 use super::{Answers, Ending, Learned, Rows, Scores, Trained, Training};
 use crate::data::{TimeAxis, Timeline};
-use crate::dynamics::{DynamicEm, DynamicFactor, Factors, Forecast, check_by_blocks};
+use crate::dynamics::{DynamicEm, DynamicFactor, Factors, Forecast, Season, check_by_blocks};
 use crate::family::{Family, Request};
-use crate::infer::{FitReport, Observer, Termination};
+use crate::infer::{FitReport, Observer, Termination, Warning};
 use crate::linalg::dot;
 use crate::model::{Fill, FilledCell, Predictive};
 use crate::select::SelfCheckOptions;
@@ -96,6 +96,22 @@ impl DynamicFit {
             }
         }
         Ok(Factors { means, covariances })
+    }
+
+    /// What is to be said of factors that do not return to a mean, as those of a fit with its own first state or of a model
+    /// that was written by hand.
+    pub fn unstable(&self) -> Option<Warning> {
+        let (modulus, steps) = (self.model.spectral_radius(), self.span.0.abs_diff(self.span.1) as usize + 1);
+        (modulus >= 1.0).then_some(Warning::LongMemory { modulus, steps })
+    }
+
+    /// How far a forecast looks unless something else is asked for: the steps of a season, or a dozen.
+    pub fn usual_steps(&self) -> usize {
+        match self.model.regressors().season {
+            Season::None => 12,
+            Season::Harmonics { period, .. } => period.ceil() as usize,
+            Season::Indicators { period } => period,
+        }
     }
 
     /// The rows that follow each sequence of a table, of which the parameters were estimated.

@@ -139,7 +139,7 @@ pub(super) fn check(learned: &Learned, fit: &DynamicFit) -> Result<usize, crate:
     if model.n_components() != fit.spec.n_components {
         range("the number of factors", model.n_components() as f64, "what the spec asks for")?;
     }
-    fit.spec.check_shape(learned.training.n_rows, d)?;
+    fit.spec.check_shape_in_time(learned.training.n_rows, d)?;
     if let Some(trend) = model.regressors().trend
         && !(trend.center.is_finite() && trend.unit.is_finite() && trend.unit > 0.0)
     {

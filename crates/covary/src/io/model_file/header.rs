@@ -255,6 +255,11 @@ enum WarningDef {
         columns: usize,
         max: usize,
     },
+    LongMemory {
+        #[serde(with = "one")]
+        modulus: f64,
+        steps: usize,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
