@@ -159,7 +159,7 @@ impl Em {
         }
         let frame = Frame::new(data, spec);
         let first = start::parameters(&self.init, data, spec, &frame, self.seed)?;
-        let problem = Problem { data, spec, frame: &frame, tails, loadings: Loadings::Free };
+        let problem = Problem { data, spec, frame: &frame, weights: &[], tails, loadings: Loadings::Free };
         let mut best = self.climb(problem, first.clone(), observer)?;
         for k in 1..=self.restarts {
             let jittered = start::jitter(&first, self.seed.wrapping_add(k as u64));
@@ -273,6 +273,8 @@ struct Problem<'a> {
     data: &'a Dataset,
     spec: &'a Spec,
     frame: &'a Frame,
+    /// How often each row counts; all once if there are none.
+    weights: &'a [f64],
     tails: DegreesOfFreedom,
     loadings: Loadings<'a>,
 }
@@ -288,8 +290,11 @@ impl Walk<'_> {
     /// The E-step. Degrees of freedom that are estimated are the most likely ones at the parameters, so that the climb
     /// is one of the likelihood with these maximized out, and extrapolates in the other parameters alone.
     fn expectation(&self) -> Result<LatentMoments, Error> {
-        let Problem { data, spec, frame, tails, .. } = self.problem;
+        let Problem { data, spec, frame, weights, tails, .. } = self.problem;
         let at = &self.climb.parameters;
+        if !weights.is_empty() {
+            return Ok(LatentMoments::of_weighted(data, frame, at, weights));
+        }
         if tails == DegreesOfFreedom::Fixed(f64::INFINITY) {
             return Ok(LatentMoments::of(data, frame, at));
         }

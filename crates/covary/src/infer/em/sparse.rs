@@ -5,9 +5,10 @@ use super::parameters::{Frame, Parameters};
 use super::{Climb, Em, Problem};
 use crate::infer::options::{Options, Setting};
 use crate::infer::report::{Fit, Observer, Termination};
-use crate::infer::{DegreesOfFreedom, Estimator};
+use crate::infer::{DegreesOfFreedom, Estimator, Method};
+use crate::linalg::{Eigen, eigen};
 use crate::model::{Rotation, RotationSearch, rotate_model};
-use crate::{Dataset, Error, LinearGaussian, Matrix, Spec};
+use crate::{CentralMoments, Dataset, Error, LinearGaussian, Matrix, Spec};
 
 /// Probabilistic PCA, or factor analysis, whose loadings are mostly 0 [M 2.9.4].
 ///
@@ -18,8 +19,9 @@ use crate::{Dataset, Error, LinearGaussian, Matrix, Spec};
 /// ```
 ///
 /// offers supports: which loadings are not 0. On each the likelihood is maximized without the penalty, which would draw
-/// the loadings that are left to 0, too; the support of the smallest BIC, `−2 ℓ + ln n · #{w ≠ 0}`, is kept. Exact with
-/// gaps, like [`Em`].
+/// the loadings that are left to 0, too; the support of the smallest extended BIC (Chen & Chen 2008, γ = ½),
+/// `−2 ℓ + (ln n + ln d) · #{w ≠ 0}`, is kept: BIC alone takes one in a hundred zeros for a loading. Exact with gaps, like
+/// [`Em`].
 ///
 /// ```
 /// use covary::{infer::SparseEm, data::simulate, Dataset, Density, Estimator, LinearGaussian, Matrix, Noise, Spec};
@@ -53,7 +55,7 @@ impl Default for SparseEm {
 /// How many loadings of each component are not 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nonzero {
-    /// As many as the smallest BIC asks for.
+    /// As many as the smallest extended BIC asks for.
     Chosen,
     /// This many at most.
     Each(usize),
@@ -90,8 +92,8 @@ impl Options for SparseEm {
 const PATH: usize = 25;
 const LEAST: f64 = 1.0 / 300.0;
 /// Nats that may be left to gain on the path, where only supports are wanted, and iterations.
-const ROUGH: f64 = 1e-3;
-const ROUGH_ITERATIONS: usize = 200;
+const ROUGH: f64 = 0.05;
+const ROUGH_ITERATIONS: usize = 100;
 /// Sparser supports in a row that are no better, after which the path ends.
 const PATIENCE: usize = 5;
 
@@ -100,31 +102,37 @@ impl Estimator for SparseEm {
 
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         self.check(data, spec)?;
-        let dense = self.em.fit_observed(data, spec, observer)?;
+        let dense = match Method::recommended(data, spec) {
+            Method::Em(_) => self.em.fit_observed(data, spec, observer)?,
+            closed => closed.fit_observed(data, spec, observer)?,
+        };
         if spec.n_components == 0 || dense.report.termination == Termination::Interrupted {
             return Ok(dense);
         }
         let frame = Frame::new(data, spec);
+        let summary = Summary::of(data)?;
+        let (rows, weights) = summary.as_ref().map_or((data, &[][..]), |s| (&s.rows, &s.weights));
         let problem = Problem {
-            data,
+            data: rows,
             spec,
             frame: &frame,
+            weights,
             tails: DegreesOfFreedom::Fixed(f64::INFINITY),
             loadings: Loadings::Free,
         };
         let start = frame.parameters(&simple(&dense.model)?);
         if let Some(penalty) = self.penalty {
             let problem = Problem { loadings: Loadings::Penalized(penalty), ..problem };
-            return self.em.climb(problem, start, observer)?.into_fit(problem);
+            return self.em.climb(problem, start, observer)?.into_fit(Problem { data, ..problem });
         }
         let found = match self.n_nonzero {
-            Nonzero::Chosen => self.of_smallest_bic(problem, &start)?,
+            Nonzero::Chosen => self.of_smallest_bic(problem, &start, data.n_informative_rows())?,
             Nonzero::Each(n) => self.of_size(problem, &start, n)?,
         };
         let found = without_empty(found);
         let support = Support::of(&found.w);
         let problem = Problem { loadings: Loadings::On(&support), ..problem };
-        self.em.climb(problem, found, observer)?.into_fit(problem)
+        self.em.climb(problem, found, observer)?.into_fit(Problem { data, ..problem })
     }
 }
 
@@ -151,28 +159,44 @@ impl SparseEm {
     }
 
     /// The support of the path on which BIC is smallest, and the parameters there.
-    fn of_smallest_bic(&self, problem: Problem<'_>, start: &Parameters) -> Result<Parameters, Error> {
-        let mut best: Option<(f64, Parameters)> = None;
+    fn of_smallest_bic(
+        &self,
+        problem: Problem<'_>,
+        start: &Parameters,
+        n_rows: usize,
+    ) -> Result<Parameters, Error> {
+        let cost = (n_rows as f64).ln() + (problem.data.n_columns() as f64).ln();
+        let on_support = |at: Parameters| -> Result<(f64, Parameters), Error> {
+            let support = Support::of(&at.w);
+            let on = Problem { loadings: Loadings::On(&support), ..problem };
+            let climb = self.rough().climb(on, at, &mut ())?;
+            Ok((cost * support.len() as f64 - 2.0 * climb.objective(), climb.parameters))
+        };
+        let mut best = on_support(start.clone())?;
         let mut worse = 0;
-        let mut seen = Vec::new();
+        let mut last = Support::of(&start.w);
         self.walk(problem, start, |at| {
             let support = Support::of(&at.w);
-            if support.len() == 0 || seen.contains(&support) {
-                return Ok(support.len() > 0);
+            if support == last {
+                return Ok(true);
             }
-            let on = Problem { loadings: Loadings::On(&support), ..problem };
-            let climb = self.rough().climb(on, at.clone(), &mut ())?;
-            let bic = climb.bic(support.len(), problem.data);
-            seen.push(support);
-            if best.as_ref().is_none_or(|(least, _)| bic < *least) {
-                best = Some((bic, climb.parameters));
-                worse = 0;
-            } else {
-                worse += 1;
+            let found = on_support(at.clone())?;
+            last = support;
+            worse = if found.0 < best.0 { 0 } else { worse + 1 };
+            if found.0 < best.0 {
+                best = found;
             }
-            Ok(worse < PATIENCE)
+            Ok(worse < PATIENCE && last.len() > 0)
         })?;
-        Ok(best.map_or_else(|| start.clone(), |(_, at)| at))
+        // The path has no support between two of its points: the weakest loadings are tried one by one.
+        while Support::of(&best.1.w).len() > 1 {
+            let fewer = on_support(without_weakest(&best.1))?;
+            if fewer.0 >= best.0 {
+                break;
+            }
+            best = fewer;
+        }
+        Ok(best.1)
     }
 
     /// Of each component the `n` largest loadings, where the path leaves it as many last.
@@ -222,10 +246,35 @@ impl SparseEm {
 }
 
 impl Climb {
-    /// `−2 ℓ + ln n · parameters`, of which only the loadings differ between supports.
-    fn bic(&self, n_loadings: usize, data: &Dataset) -> f64 {
-        let likelihood = self.trace.last().copied().unwrap_or(f64::NEG_INFINITY);
-        (data.n_informative_rows() as f64).ln() * n_loadings as f64 - 2.0 * likelihood
+    fn objective(&self) -> f64 {
+        self.trace.last().copied().unwrap_or(f64::NEG_INFINITY)
+    }
+}
+
+/// A few rows that stand for a long complete table: with its mean and covariance they have its likelihood, too.
+///
+/// ```text
+/// μ ± √d λᵢ^½ vᵢ,  each n/2d times        λᵢ, vᵢ: eigenpairs of the covariance
+/// ```
+struct Summary {
+    rows: Dataset,
+    weights: Vec<f64>,
+}
+
+impl Summary {
+    /// `None` if the table has gaps or is shorter than that.
+    fn of(data: &Dataset) -> Result<Option<Self>, Error> {
+        let (n, d) = (data.n_rows(), data.n_columns());
+        if n <= 2 * d || !data.is_complete() {
+            return Ok(None);
+        }
+        let moments = CentralMoments::of(data)?;
+        let Eigen { values, vectors } = eigen(&moments.covariance())?;
+        let length = |i: usize| (d as f64 * values[i].max(0.0)).sqrt();
+        let sign = |i: usize| if i < d { 1.0 } else { -1.0 };
+        let cell = |i: usize, j: usize| moments.mean()[j] + sign(i) * length(i % d) * vectors[(j, i % d)];
+        let rows = Dataset::new(Matrix::from_fn(2 * d, d, cell))?;
+        Ok(Some(Self { rows, weights: vec![n as f64 / (2 * d) as f64; 2 * d] }))
     }
 }
 
@@ -241,6 +290,18 @@ fn without_empty(mut at: Parameters) -> Parameters {
         (0..at.w.n_columns()).filter(|&k| at.w.column(k).iter().any(|v| *v != 0.0)).collect();
     at.w = Matrix::from_fn(at.w.n_rows(), kept.len(), |j, k| at.w[(j, kept[k])]);
     at
+}
+
+/// The parameters without the loading that is smallest beside the noise of its column.
+fn without_weakest(at: &Parameters) -> Parameters {
+    let strength = |&(j, k): &(usize, usize)| at.w[(j, k)].powi(2) / at.psi[j];
+    let cells = (0..at.w.n_rows()).flat_map(|j| (0..at.w.n_columns()).map(move |k| (j, k)));
+    let left = cells.filter(|&cell| at.w[cell] != 0.0);
+    let mut fewer = at.clone();
+    if let Some(weakest) = left.min_by(|a, b| strength(a).total_cmp(&strength(b))) {
+        fewer.w[weakest] = 0.0;
+    }
+    fewer
 }
 
 /// The parameters with the `n` largest loadings of each component alone.
