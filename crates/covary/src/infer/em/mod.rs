@@ -312,7 +312,8 @@ impl Walk<'_> {
         let at = &self.climb.parameters;
         let penalty = match self.problem.loadings {
             Loadings::Penalized(penalty) => {
-                let of_column = |j: usize| moments.count(j) * at.w.row(j).iter().map(|w| w.abs()).sum::<f64>();
+                let of_column =
+                    |j: usize| moments.count(j) * at.w.row(j).iter().map(|w| w.abs()).sum::<f64>();
                 penalty * (0..at.psi.len()).map(of_column).sum::<f64>()
             }
             _ => 0.0,
@@ -365,8 +366,11 @@ impl Climb {
             LoadingsPrior::Ard { relative_alpha } if relative_alpha.windows(2).any(|a| a[0] != a[1]) => model,
             _ => model.canonical(),
         };
-        let kind =
-            if spec.prior.is_flat() && !matches!(loadings, Loadings::Penalized(_)) { ObjectiveKind::LogLikelihood } else { ObjectiveKind::LogPosterior };
+        let kind = if spec.prior.is_flat() && !matches!(loadings, Loadings::Penalized(_)) {
+            ObjectiveKind::LogLikelihood
+        } else {
+            ObjectiveKind::LogPosterior
+        };
         let value = *self.trace.last().expect("the start is in the trace");
         let report = FitReport {
             objective: Objective { kind, value },

@@ -582,14 +582,7 @@ impl Maximize<'_> {
     /// PX fold: with the latent mean ν and covariance Σ_x = L Lᵀ that the rows ask for, of this `scale`,
     /// `μ ← μ + W ν`, `W ← W L` ([M 1.4.3], [M 1.5.2]). Loadings on a support keep it: only the variances of the factors
     /// are free then, and L is diagonal.
-    fn fold(
-        &self,
-        m: &LatentMoments,
-        loadings: Loadings<'_>,
-        scale: f64,
-        w: &mut Matrix,
-        shift: &mut [f64],
-    ) {
+    fn fold(&self, m: &LatentMoments, loadings: Loadings<'_>, scale: f64, w: &mut Matrix, shift: &mut [f64]) {
         let q = w.n_columns();
         let n = m.n_rows();
         let second = m.latent_moment();

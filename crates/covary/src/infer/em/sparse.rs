@@ -151,7 +151,7 @@ impl SparseEm {
             }
             Some(_) if self.n_nonzero != Nonzero::Chosen => Err(Error::Unsupported {
                 method: "sparse-em",
-                what: "a penalty and a number of loadings at once",
+                what: "`penalty` and `n_nonzero` at once",
                 instead: "one of them",
             }),
             _ => Ok(()),
@@ -224,7 +224,8 @@ impl SparseEm {
         start: &Parameters,
         mut look: impl FnMut(&Parameters) -> Result<bool, Error>,
     ) -> Result<(), Error> {
-        let strength = start.w.rows().zip(&start.psi).flat_map(|(w, psi)| w.iter().map(move |w| w.abs() / psi));
+        let strength =
+            start.w.rows().zip(&start.psi).flat_map(|(w, psi)| w.iter().map(move |w| w.abs() / psi));
         let most = strength.fold(0.0, f64::max);
         let rough = self.rough();
         let mut at = start.clone();
@@ -254,7 +255,7 @@ impl Climb {
 /// A few rows that stand for a long complete table: with its mean and covariance they have its likelihood, too.
 ///
 /// ```text
-/// μ ± √d λᵢ^½ vᵢ,  each n/2d times        λᵢ, vᵢ: eigenpairs of the covariance
+/// μ ± √d λᵢ^½ D vᵢ,  each n/2d times        λᵢ, vᵢ: eigenpairs of the correlations,  D: standard deviations
 /// ```
 struct Summary {
     rows: Dataset,
@@ -269,10 +270,17 @@ impl Summary {
             return Ok(None);
         }
         let moments = CentralMoments::of(data)?;
-        let Eigen { values, vectors } = eigen(&moments.covariance())?;
+        // In the units of the table columns of small numbers would lose their digits.
+        let mut correlations = moments.covariance();
+        let deviation: Vec<f64> = (0..d).map(|j| correlations[(j, j)].sqrt()).collect();
+        let inverse: Vec<f64> = deviation.iter().map(|s| if *s > 0.0 { 1.0 / s } else { 0.0 }).collect();
+        correlations.scale_both(&inverse);
+        let Eigen { values, vectors } = eigen(&correlations)?;
         let length = |i: usize| (d as f64 * values[i].max(0.0)).sqrt();
         let sign = |i: usize| if i < d { 1.0 } else { -1.0 };
-        let cell = |i: usize, j: usize| moments.mean()[j] + sign(i) * length(i % d) * vectors[(j, i % d)];
+        let cell = |i: usize, j: usize| {
+            moments.mean()[j] + sign(i) * length(i % d) * deviation[j] * vectors[(j, i % d)]
+        };
         let rows = Dataset::new(Matrix::from_fn(2 * d, d, cell))?;
         Ok(Some(Self { rows, weights: vec![n as f64 / (2 * d) as f64; 2 * d] }))
     }
