@@ -2,7 +2,7 @@
 //!
 //! `sparse_recovery TABLES` prints, by rows and strength of the loadings, the share of tables whose zeros are all found and no
 //! others, the mean numbers of loadings missed and of loadings too many, complete and with 20 % gaps.
-//! `sparse_recovery table ROWS STRENGTH SEED` writes one of the tables as CSV, for other programs.
+//! `sparse_recovery table ROWS STRENGTH SEED` writes one of the tables as CSV for other programs, its loadings first.
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
 
 use covary::data::simulate;
@@ -20,8 +20,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["table", rows, strength, seed] => {
-            let (table, _) = planted(rows.parse()?, strength.parse()?, seed.parse()?)?;
-            for row in table.values().rows() {
+            let (table, truth) = planted(rows.parse()?, strength.parse()?, seed.parse()?)?;
+            for row in truth.loadings().transpose().rows().chain(table.values().rows()) {
                 println!("{}", row.iter().map(f64::to_string).collect::<Vec<_>>().join(","));
             }
             Ok(())

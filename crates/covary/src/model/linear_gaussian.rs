@@ -149,6 +149,13 @@ impl LinearGaussian {
         self.fixed_axes
     }
 
+    /// How many loadings are not 0, and how many there are, where that means something: of [fixed
+    /// axes](Self::with_fixed_axes).
+    pub fn n_nonzero(&self) -> Option<(usize, usize)> {
+        let all = self.loadings.as_slice();
+        self.fixed_axes.then(|| (all.iter().filter(|w| **w != 0.0).count(), all.len()))
+    }
+
     /// What each column was divided by while fitting: its standard deviation if columns were standardized, `None` if
     /// they were fitted as they are.
     pub fn scale(&self) -> Option<&[f64]> {
