@@ -110,10 +110,10 @@ pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
         made.add("biplot", Place::Components, |style| biplot::draw(&n, style));
     }
     if let Ok(n) = forecast::numbers(learned, data, None, None) {
-        add("forecast", Place::Time, &|style| forecast::draw(&n, style));
+        made.add("forecast", Place::Time, |style| forecast::draw(&n, style));
     }
     if let Ok(n) = factors::numbers(learned, data) {
-        add("factors", Place::Time, &|style| factors::draw(&n, style));
+        made.add("factors", Place::Time, |style| factors::draw(&n, style));
     }
     if let Ok(n) = trace::numbers(&[(learned.method.name.clone(), learned)]) {
         made.add("trace", Place::Fit, |style| trace::draw(&n, style));

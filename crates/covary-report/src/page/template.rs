@@ -100,7 +100,7 @@ struct Part {
     body: Markup,
 }
 
-fn sections(facts: &Facts, show: &dyn Fn(Place) -> Markup) -> [Option<Part>; 9] {
+fn sections(facts: &Facts, show: &dyn Fn(Place) -> Markup) -> [Option<Part>; 10] {
     let part = |id, short, heading, body| Part { id, short, heading, body };
     let model = facts.model.as_ref();
     [
