@@ -5,7 +5,7 @@ use covary::io::model_file;
 use covary::learned::Learned;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Ok(learned) = model_file::read(bytes) else { return };
+    let Ok(learned) = model_file::read(&with_checksum(bytes)[..]) else { return };
     learned.to_json();
     let written = |learned: &Learned| {
         let mut out = Vec::new();
@@ -16,3 +16,23 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let again = model_file::read(&once[..]).expect("what was written can be read");
     assert_eq!(written(&again), once);
 });
+
+/// The file with the checksum that it should have, behind which damage would not be seen.
+fn with_checksum(bytes: &[u8]) -> Vec<u8> {
+    const BEFORE: &[u8] = br#"{"__metadata__":{"checksum":""#;
+    let mut bytes = bytes.to_vec();
+    let at = 8 + BEFORE.len();
+    if bytes.get(8..).is_some_and(|index| index.starts_with(BEFORE)) && bytes.len() >= at + 16 {
+        bytes[at..at + 16].fill(b'0');
+        let digits = format!("{:016x}", crc_64(&bytes));
+        bytes[at..at + 16].copy_from_slice(digits.as_bytes());
+    }
+    bytes
+}
+
+/// CRC-64 with the polynomial of ECMA-182, bits reflected.
+fn crc_64(bytes: &[u8]) -> u64 {
+    !bytes.iter().fold(u64::MAX, |sum, &byte| {
+        (0..8).fold(sum ^ u64::from(byte), |r, _| (r >> 1) ^ (0xc96c_5795_d787_0f42 * (r & 1)))
+    })
+}

@@ -25,6 +25,11 @@ pub(crate) fn tell(console: Console, source: &Source) -> Ledger {
         count(ledger.n_gaps, "gap"),
         100.0 * ledger.n_gaps as f64 / cells
     ));
+    if ledger.n_columns > ledger.n_rows && !source.transposed {
+        console.say(
+            "more columns than rows: if every row is a variable, as in genes × samples, say --transpose",
+        );
+    }
     if ledger.n_gaps > 0 {
         let with_gaps = ledger.gaps_by_column.iter().filter(|&&n| n > 0).count();
         let fullest = (0..ledger.n_columns).rev().max_by_key(|&j| ledger.gaps_by_column[j]);
@@ -50,10 +55,18 @@ pub(crate) fn tell(console: Console, source: &Source) -> Ledger {
         // What cannot be modeled is spoken of where it is set aside.
         use Oddity::{ConstantColumns, EmptyColumns, SingleColumns};
         if !matches!(oddity, ConstantColumns { .. } | SingleColumns { .. } | EmptyColumns { .. }) {
-            console.warn(&oddity.to_string());
+            console.warn(&oddity_words(&oddity));
         }
     }
     ledger
+}
+
+/// A possible problem of a table, with the flags that follow its advice.
+fn oddity_words(oddity: &Oddity) -> String {
+    match oddity {
+        Oddity::Matrix(kind) => format!("{oddity} (--model fa --matrix {} --rows N)", kind.name()),
+        other => other.to_string(),
+    }
 }
 
 /// Names the cells far from what the rest of their rows say; returns them, and the table without them if they are to count
@@ -158,7 +171,7 @@ pub(crate) fn as_json(source: &Source, ledger: &Ledger) -> Value {
         "passed_through": aside.collect::<Vec<_>>(),
         "n_blank_lines": table.n_blank_lines(),
         "assumed": table.notes().iter().filter(|n| !n.is_warning()).map(note_words).collect::<Vec<_>>(),
-        "warnings": noted.map(note_words).chain(ledger.oddities(data).map(|o| o.to_string())).collect::<Vec<_>>(),
+        "warnings": noted.map(note_words).chain(ledger.oddities(data).map(|o| oddity_words(&o))).collect::<Vec<_>>(),
     })
 }
 

@@ -131,10 +131,14 @@ impl Failure {
 
     /// What could not be read or written.
     pub(crate) fn of_file(name: &str, error: &covary::io::Error) -> Self {
-        use covary::io::Error::{NoNumericColumn, NoTypedNumbers, NothingChosen};
+        use covary::io::Error::{ModelAsTable, NoNumericColumn, NoTypedNumbers, NothingChosen};
         let why = with_flags(error, error.remedies().iter().map(flags));
         match error {
             NoNumericColumn { .. } | NoTypedNumbers { .. } | NothingChosen => Self::unfit(name, why),
+            ModelAsTable => Self::work(
+                name,
+                "is a model that `covary fit` wrote, and a table belongs here; `covary inspect` shows a model, transform, score and plot take it before a table, and report takes the table it was learned from, or the matrix (--matrix correlation --rows N --components Q)",
+            ),
             _ => Self::work(name, why),
         }
     }

@@ -17,6 +17,8 @@ pub(crate) struct Source {
     /// In which it leaves if no other is asked for.
     pub(crate) format: Format,
     pub(crate) table: Table,
+    /// Whether the columns of the file are the rows of the table.
+    pub(crate) transposed: bool,
     /// What means a gap, in columns of every kind.
     pub(crate) gaps: Gaps,
 }
@@ -125,7 +127,7 @@ impl Reading {
             let columns = TimeColumns { time, sequences, steps: axis.as_ref().map(|axis| axis.steps) };
             table = table.in_time(&columns, &gaps).map_err(failed)?;
         }
-        Ok(Source { name, format: format.written(), table, gaps })
+        Ok(Source { name, format: format.written(), table, transposed: self.transpose, gaps })
     }
 }
 

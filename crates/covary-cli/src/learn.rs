@@ -14,8 +14,10 @@ use covary::infer::{Observer, Step, Termination};
 use covary::learn::Watch;
 use covary::learned::{CheckOutcome, Checked, Learned, Rows};
 use covary::model::ColumnMap;
-use covary::select::{CheckedCell, GapTrend, HeldOut, Score, SelfCheck, SelfCheckOptions, gap_tests};
-use covary::{Dataset, Error, Estimator, Fit, LinearGaussian, Method, Spec};
+use covary::select::{
+    CheckedCell, GapTrend, HeldOut, ParallelAnalysis, Score, SelfCheck, SelfCheckOptions, gap_tests,
+};
+use covary::{CentralMoments, Dataset, Error, Estimator, Fit, LinearGaussian, Method, Spec};
 use covary_report::words::{described, ending, fit_statistics, objective, p_value};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -80,11 +82,20 @@ impl<'a> Narrator<'a> {
     /// Learns from a correlation or covariance matrix.
     pub(crate) fn learn_matrix(&self, kind: MatrixKind, n_rows: usize) -> Result<Learned, Failure> {
         let matrix = self.source.table.dataset();
+        self.console.say(&format!(
+            "{}: a {} matrix of {}, from {}",
+            self.source.name,
+            kind.name(),
+            count(matrix.n_columns(), "column"),
+            count(n_rows, "row")
+        ));
         let learned = self.request.learn_matrix_observed(matrix, kind, n_rows, self);
         self.state().progress = None;
         learned.map_err(|e| match e {
-            Error::NoRows { instead: "ask for a number of components", kind, .. } => Failure::Call(format!(
-                "a {kind} matrix has no cells to hide, so the number of components cannot be chosen: say --components N"
+            Error::NoRows { instead: "ask for a number of components", .. } => Failure::Call(format!(
+                "a {} matrix has no cells to hide, so the number of components cannot be chosen by them: say --components N{}",
+                kind.name(),
+                retained(matrix, kind, n_rows)
             )),
             other => self.refused(other),
         })
@@ -264,6 +275,16 @@ impl Fitting {
     }
 }
 
+/// The number of components that parallel analysis of a matrix retains, if it can be had.
+fn retained(matrix: &Dataset, kind: MatrixKind, n_rows: usize) -> String {
+    CentralMoments::of_matrix(matrix, kind, n_rows)
+        .and_then(|moments| ParallelAnalysis::default().run_moments(&moments))
+        .map_or_else(
+            |_| String::new(),
+            |found| format!(" (parallel analysis retains {})", found.n_components),
+        )
+}
+
 /// What hidden cells chose, if they did.
 fn filling_words(filling: &Filling) -> Option<String> {
     let first = filling.tried.first()?;
@@ -288,11 +309,16 @@ fn filling_words(filling: &Filling) -> Option<String> {
     }
     let (n, crps) = default?;
     let rows = match chosen {
-        Some((better, score)) => format!("{better} pseudo-rows (CRPS {score:.3}; {crps:.3} with {n})"),
-        None => format!("{n} pseudo-rows (CRPS {crps:.3})"),
+        Some((better, score)) => format!("{} (CRPS {score:.3}; {crps:.3} with {n})", pseudo_rows(better)),
+        None => format!("{} (CRPS {crps:.3})", pseudo_rows(n)),
     };
     words.insert(0, rows);
     Some(format!("hidden cells chose {}", words.join(" and ")))
+}
+
+/// A number of pseudo-rows, whole or not.
+fn pseudo_rows(n: f64) -> String {
+    format!("{n} pseudo-row{}", if n == 1.0 { "" } else { "s" })
 }
 
 /// Says which columns are not in the model.
@@ -432,6 +458,9 @@ fn tell_fitted(console: Console, learned: &Learned) {
     ));
     for warning in &end.warnings {
         console.warn(&warning.message);
+    }
+    if let Some((left, all)) = learned.linear().ok().and_then(|fit| fit.model.n_nonzero()) {
+        console.say(&format!("{left} of {all} loadings are not 0"));
     }
     if let Some(found) = learned.linear().ok().and_then(|fit| fit.fit_statistics.as_ref()) {
         for line in fit_statistics(found) {

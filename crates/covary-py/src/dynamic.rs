@@ -26,21 +26,23 @@ enum Moments<'py> {
 pub(crate) struct Times {
     name: String,
     rows: Vec<(Moment, usize)>,
-    grouped: bool,
+    /// What tells sequences apart is called.
+    groups: Option<String>,
 }
 
 impl<'py> FromPyObject<'_, 'py> for Times {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (name, moments, sequences): (String, Moments<'_>, Option<Vec<usize>>) = given.extract()?;
+        type Given<'py> = (String, Moments<'py>, Option<(String, Vec<usize>)>);
+        let (name, moments, sequences): Given<'_> = given.extract()?;
         let moments: Vec<Moment> = match moments {
             Moments::Clock(at) => at.as_array().iter().map(|&at| Moment::Clock(at)).collect(),
             Moments::Number(at) => at.as_array().iter().map(|&at| Moment::Number(at)).collect(),
         };
-        let grouped = sequences.is_some();
+        let (groups, sequences) = sequences.unzip();
         let sequences = sequences.unwrap_or_else(|| vec![0; moments.len()]);
-        Ok(Self { name, rows: moments.into_iter().zip(sequences).collect(), grouped })
+        Ok(Self { name, rows: moments.into_iter().zip(sequences).collect(), groups })
     }
 }
 
@@ -61,8 +63,8 @@ impl Times {
         let times: Vec<i64> = self.rows.iter().map(place).collect::<Result<_, _>>()?;
         let sequences: Vec<usize> = self.rows.iter().map(|(_, sequence)| *sequence).collect();
         let timeline = Timeline::new(&times, Some(&sequences))?;
-        let sequences = self.grouped.then(|| "groups".to_owned());
-        Ok(timeline.on(TimeAxis { name: self.name.clone(), sequences, steps, notation }))
+        let (name, sequences) = (self.name.clone(), self.groups.clone());
+        Ok(timeline.on(TimeAxis { name, sequences, steps, notation }))
     }
 }
 
@@ -136,6 +138,12 @@ impl Dynamic {
     #[getter]
     fn time_name(slf: &Bound<'_, Self>) -> Option<String> {
         parts(slf).1.axis.as_ref().map(|axis| axis.name.clone())
+    }
+
+    /// The column that tells sequences apart, if there were several.
+    #[getter]
+    fn groups_name(slf: &Bound<'_, Self>) -> Option<String> {
+        parts(slf).1.axis.as_ref().and_then(|axis| axis.sequences.clone())
     }
 
     /// The largest modulus of the roots of the transition.

@@ -158,13 +158,6 @@ impl Fit {
         kind: MatrixKind,
     ) -> Result<Value, Failure> {
         let n_rows = self.rows.unwrap_or(0);
-        console.say(&format!(
-            "{}: a {} matrix of {}, from {}",
-            source.name,
-            kind.name(),
-            count(source.table.dataset().n_columns(), "column"),
-            count(n_rows, "row")
-        ));
         let ledger = Ledger::of(source.table.dataset());
         let narrator = Narrator::new(console, (source, &ledger), request, &self.fitting);
         let learned = narrator.learn_matrix(kind, n_rows)?;

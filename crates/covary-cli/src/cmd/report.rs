@@ -1,7 +1,9 @@
 //! `covary report`: one page that says what is in a table, what was learned, and its limitations.
 
 use super::said_written;
-use crate::args::{Fitting, Reading, RotationName, Running, Selecting, families, probability, with_families};
+use crate::args::{
+    Fitting, Reading, RotationName, Running, Selecting, at_least_one, families, probability, with_families,
+};
 use crate::console::Console;
 use crate::facts;
 use crate::failure::Failure;
@@ -10,10 +12,11 @@ use crate::interrupt;
 use crate::learn::Narrator;
 use crate::output::Output;
 use clap::Args;
-use covary::data::Ledger;
+use covary::CentralMoments;
+use covary::data::{Ledger, MatrixKind};
 use covary::family::{Family, Kind, Request};
 use covary::model::ColumnMap;
-use covary_report::page::{self, Facts, Study, Subject};
+use covary_report::page::{self, Facts, MatrixStudy, Study, Subject};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -45,9 +48,19 @@ pub(crate) struct Report {
     #[arg(short, long, verbatim_doc_comment, value_name = "REPORT.html")]
     output: Option<PathBuf>,
 
-    /// What to fit.
-    #[arg(long, verbatim_doc_comment, value_name = "FAMILY", value_parser = families(), default_value = "ppca")]
-    model: Family,
+    /// What to fit [default: ppca, or fa with --matrix].
+    #[arg(long, verbatim_doc_comment, value_name = "FAMILY", value_parser = families())]
+    model: Option<Family>,
+
+    /// DATA is not a table of observations but their correlations or covariances (divisor N - 1),
+    /// columns by columns, as for `covary fit`. The page then has what a matrix allows: eigenvalues,
+    /// loadings, communalities, factor correlations and how well they fit.
+    #[arg(long, verbatim_doc_comment, value_name = "KIND", value_parser = ["correlation", "covariance"], requires = "rows", conflicts_with_all = ["view", "checkpoint"])]
+    matrix: Option<String>,
+
+    /// How many observations the matrix was computed from.
+    #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one, requires = "matrix")]
+    rows: Option<usize>,
 
     /// How the loadings are rotated for the reader; scores rotate with them.
     #[arg(long, verbatim_doc_comment, value_enum, default_value_t = RotationName::None)]
@@ -74,16 +87,17 @@ impl Report {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let output = self.output.as_deref();
         self.running.check_one_output("page", &self.data, output, self.fitting.checkpoint.as_deref())?;
+        let model = self.model.unwrap_or(if self.matrix.is_some() { Family::Fa } else { Family::Ppca });
         let suits =
             |family: Family| matches!(family.kind(), Kind::Linear | Kind::Dynamic) && !family.has_views();
-        if !suits(self.model) {
+        if !suits(model) {
             return Err(Failure::Call(format!(
                 "a report is about one model; give --model {}",
                 Family::names(suits)
             )));
         }
-        self.reading.check_time(self.model)?;
-        let request = self.fitting.request(self.model, self.rotation)?;
+        self.reading.check_time(model)?;
+        let request = self.fitting.request(model, self.rotation)?;
         self.running.run(|console| {
             let target = Output::open(output)?;
             let (found, refused) = self.report(console, &target, &request)?;
@@ -105,6 +119,7 @@ impl Report {
             source: &crate::input::name_of(&self.data),
             table: None,
             study: None,
+            matrix: None,
             refusal: None,
             command: &command,
             level: self.interval,
@@ -114,6 +129,9 @@ impl Report {
             Err(unfit @ Failure::Unfit { .. }) => return self.refused(output, subject, unfit),
             Err(other) => return Err(other),
         };
+        if let Some(kind) = self.matrix.as_deref().and_then(MatrixKind::from_name) {
+            return Ok((self.study_matrix(console, output, request, (subject, &source, kind))?, None));
+        }
         let ledger = facts::tell(console, &source);
         let subject = Subject { table: Some((&source.table, &ledger)), ..subject };
         match self.study(console, output, request, (subject, &source, &ledger)) {
@@ -149,6 +167,25 @@ impl Report {
         self.write(output, &Subject { study: Some(study), ..subject })
     }
 
+    fn study_matrix(
+        &self,
+        console: Console,
+        output: &Output,
+        request: &Request,
+        (subject, source, kind): (Subject<'_>, &Source, MatrixKind),
+    ) -> Result<Value, Failure> {
+        let n_rows = self.rows.unwrap_or(0);
+        let refused = |e| Failure::of_table(&source.name, e);
+        let ledger = Ledger::of(source.table.dataset());
+        let narrator = Narrator::new(console, (source, &ledger), request, &self.fitting);
+        let learned = narrator.learn_matrix(kind, n_rows)?;
+        let moments = CentralMoments::of_matrix(source.table.dataset(), kind, n_rows).map_err(refused)?;
+        let choice = narrator.choice().expect("told of before the fit");
+        let linear = learned.linear().map_err(refused)?;
+        let study = MatrixStudy { learned: &learned, linear, kind, moments: &moments, choice: &choice };
+        self.write(output, &Subject { matrix: Some(study), ..subject })
+    }
+
     fn refused(
         &self,
         output: &Output,
@@ -164,7 +201,11 @@ impl Report {
         let failed = |e: covary_report::Error| Failure::of_figure(subject.source, &e);
         let _part = interrupt::begin("drawing the report", interrupt::Ends::ToEnd, None);
         let facts = Facts::of(subject).map_err(failed)?;
-        let figures = subject.study.map_or(Vec::new(), |study| page::figures(&study, &facts));
+        let figures = match (subject.study, subject.matrix) {
+            (Some(study), _) => page::figures(&study, &facts),
+            (None, Some(study)) => page::figures_of_matrix(&study),
+            (None, None) => Vec::new(),
+        };
         let html = page::html(&facts, &figures);
         output.write(|out| out.write_all(html.as_bytes()).map_err(covary::io::Error::Write))?;
         Ok(self.running.findings(|| serde_json::to_value(&facts).expect("numbers and text are JSON")))

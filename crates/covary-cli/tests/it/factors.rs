@@ -1,8 +1,9 @@
 //! Whether factors fit, and correlation matrices, by the command.
 
-use super::{folder_with_examples, learned, run_in, succeed};
+use super::{folder_with_examples, learned, repository, run_in, succeed};
 use serde_json::Value;
 use std::fs;
+use std::path::PathBuf;
 
 const CORRELATIONS: &str =
     "test,a,b,c,d\na,1,0.6,0.5,0.4\nb,0.6,1,0.4,0.3\nc,0.5,0.4,1,0.3\nd,0.4,0.3,0.3,1\n";
@@ -95,6 +96,113 @@ fn a_correlation_matrix_is_fitted_when_it_is_called_one() {
     );
     assert!(refuse("fit r.csv --model fa --components 1 --matrix correlation -o x").contains("--rows"));
     assert!(refuse("fit r.csv --model fa --components 1 --rows 20 -o x").contains("--matrix"));
+}
+
+/// What R prints of factor analyses of published matrices and of a table is what the report has, as it says it and as data.
+#[test]
+fn the_report_has_the_statistics_of_r() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = folder.path();
+    let data = std::env::var_os("COVARY_DATA").map_or_else(|| repository("../shared/data"), PathBuf::from);
+    let golden = fs::read_to_string(repository("crates/covary/tests/golden/factor_fit/fit.json")).unwrap();
+    let golden: Value = serde_json::from_str(&golden).unwrap();
+    for case in golden["cases"].as_array().unwrap() {
+        let (q, n) = (&case["factors"], &case["rows"]);
+        let (file, how) = match case["name"].as_str().unwrap() {
+            "ability" => ("fa_covariances/ability_cov.csv", format!("--matrix covariance --rows {n}")),
+            "harman23" => ("fa_covariances/harman23_cor.csv", format!("--matrix correlation --rows {n}")),
+            "harman74" => ("fa_covariances/harman74_cor.csv", format!("--matrix correlation --rows {n}")),
+            "holzinger" => (
+                "holzinger_swineford/holzinger_swineford1939.csv",
+                "--model fa --columns x1,x2,x3,x4,x5,x6,x7,x8,x9".to_owned(),
+            ),
+            _ => continue,
+        };
+        let Ok(text) = fs::read(data.join(file)) else {
+            eprintln!("SKIPPED: {file} is absent; set COVARY_DATA to the folder of data sets");
+            return;
+        };
+        fs::write(root.join("data.csv"), text).unwrap();
+        let said = succeed(root, &format!("report data.csv {how} --components {q} --json -o page.html"));
+        let facts: Value = serde_json::from_str(&said.out).unwrap();
+        let found = &facts["model"]["fit_statistics"];
+        let close = |got: &Value, want: &Value, tolerance: f64| {
+            let (got, want) = (got.as_f64().unwrap(), want.as_f64().unwrap());
+            assert!((got - want).abs() < tolerance * want.abs().max(1.0), "{case}: {got}, {want}");
+        };
+        let r = &case["lavaan"];
+        assert_eq!(found["degrees_of_freedom"], r["df"]);
+        close(&found["chi_square"], &case["factanal"]["chi_square"], 1e-6);
+        close(&found["p_value"], &case["factanal"]["p"], 1e-6);
+        for (k, name) in ["rmsea", "rmsea.ci.lower", "rmsea.ci.upper"].iter().enumerate() {
+            close(&found["rmsea"][k], &r[*name], 1e-5);
+        }
+        for (name, key) in [("tli", "tli"), ("cfi", "cfi"), ("srmr", "srmr_bentler_nomean")] {
+            close(&found[name], &r[key], 1e-5);
+        }
+        let uniquenesses = case["factanal"]["uniquenesses"].as_array().unwrap();
+        for (column, want) in found["columns"].as_array().unwrap().iter().zip(uniquenesses) {
+            close(&Value::from(1.0 - column["communality"].as_f64().unwrap()), want, 2e-4);
+        }
+        // Words are the same on the page and on the screen.
+        let page = fs::read_to_string(root.join("page.html")).unwrap();
+        for line in found["words"].as_array().unwrap() {
+            let line = line.as_str().unwrap();
+            let behind = line.split_once(": ").map_or(line, |(_, rest)| rest);
+            assert!(page.contains(behind) && said.err.contains(line), "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_matrix_has_a_page_with_what_it_allows() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    fs::write(root.join("r.csv"), CORRELATIONS).unwrap();
+    let call = "report r.csv --matrix correlation --rows 200 --components 1 --json -o r.html";
+    let said = succeed(root, call);
+    assert!(said.err.contains("a correlation matrix of 4 columns, from 200 rows"), "{}", said.err);
+    let facts: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((&facts["matrix"]["kind"], &facts["matrix"]["n_rows"]), (&"correlation".into(), &200.into()));
+    assert!(facts["model"]["family"] == "fa" && facts["table"].is_null() && facts["odd_rows"].is_null());
+    let page = fs::read_to_string(root.join("r.html")).unwrap();
+    for words in [
+        "A correlation matrix of 4 columns, computed from 200 rows",
+        "Do the factors fit?",
+        "Loadings and communalities",
+        "data-figure=\"scree\"",
+        "data-figure=\"hinton\"",
+        "data-figure=\"covariance\"",
+        "has no rows. They need the observations themselves",
+        "200 complete and independent rows is taken as given",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    succeed(root, &call.replace("r.html", "again.html"));
+    let body = |name: &str| {
+        let page = fs::read_to_string(root.join(name)).unwrap();
+        page.split("To reproduce this page").next().map(str::to_owned)
+    };
+    assert_eq!(body("r.html"), body("again.html"));
+    let refuse = |call: &str| {
+        let said = run_in(root, &call.split_whitespace().collect::<Vec<_>>(), b"");
+        assert_ne!(said.code, Some(0), "{call}");
+        said.err
+    };
+    let unsaid = refuse("report r.csv --matrix correlation --rows 200 -o x.html");
+    assert!(unsaid.contains("say --components N (parallel analysis retains 1)"), "{unsaid}");
+    assert!(refuse("report r.csv --matrix correlation -o x.html").contains("--rows"));
+    let other = refuse("report r.csv --model bpca --matrix correlation --rows 200 --components 1 -o x.html");
+    assert!(other.contains("--matrix goes with --model fa"), "{other}");
+    // As a table it is spoken of, and a model in its place says what to type.
+    let warned = run_in(root, &["fit", "r.csv", "--components", "1", "-o", "p.covary"], b"");
+    assert!(warned.err.contains("(--model fa --matrix correlation --rows N)"), "{}", warned.err);
+    succeed(root, "fit -q r.csv --model fa --components 1 --matrix correlation --rows 200 -o m.covary");
+    for verb in ["report m.covary -o x.html", "impute m.covary -o x.csv"] {
+        let said = refuse(verb);
+        assert!(said.contains("is a model that `covary fit` wrote") && said.contains("--matrix correlation"));
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
 }
 
 #[test]

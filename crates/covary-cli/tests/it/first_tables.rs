@@ -354,6 +354,13 @@ fn cases() -> Vec<Case> {
             ],
             End::Refused,
         ),
+        case(
+            "genes × samples, without a word",
+            "genes.csv",
+            genes.clone().into(),
+            &["more columns than rows: if every row is a variable, as in genes × samples, say --transpose"],
+            End::Done,
+        ),
         Case { with: "--transpose", ..case("genes × samples", "genes.csv", genes.into(), &[], End::Filled) },
         case(
             "row numbers, postal codes and dates",
@@ -399,6 +406,26 @@ fn cases() -> Vec<Case> {
             "typo.csv",
             typo.into(),
             &["`n.d.` is not a number, unlike 38 cells of the column", "(--gaps 'n.d.', --exclude 'b')"],
+            End::Refused,
+        ),
+        Case {
+            with: "--no-header",
+            ..case(
+                "names called numbers",
+                "names.csv",
+                plain(PLAIN).into(),
+                &[
+                    "`a` is not a number, unlike 39 cells of the column",
+                    "(--header, --gaps 'a', --exclude 'x1')",
+                ],
+                End::Refused,
+            )
+        },
+        case(
+            "notes above the table",
+            "notes.csv",
+            format!("by,,2024,\nsee,page,7,\n{}", plain(PLAIN)).into(),
+            &["(--skip N)"],
             End::Refused,
         ),
         case(

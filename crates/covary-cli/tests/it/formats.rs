@@ -226,6 +226,24 @@ fn a_worksheet_is_read_by_name_or_number_and_leaves_as_text() {
     fails("impute cut.xlsx -o out.csv", 1, "cut.xlsx: is not xlsx");
 }
 
+/// Words in cells are not taken for cells: a worksheet has its own.
+#[test]
+fn words_and_commas_in_the_cells_of_a_worksheet_stay_there() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = folder.path();
+    let text = |words: &str| Cell::Text(words.to_owned());
+    let mut rows = vec![vec![text("from 1"), text("y 1")]];
+    for i in 0..12_u32 {
+        let y = if i == 5 { Cell::Empty } else { Cell::Number(f64::from(3 * i) + 0.5) };
+        rows.push(vec![text(&format!("{i} 5")), y]);
+    }
+    fs::write(root.join("book.xlsx"), xlsx(&[("Data", rows)])).expect("writable");
+    let said = succeed(root, "impute book.xlsx --no-check -o out.csv");
+    assert!(said.err.contains("book.xlsx: 12 rows, 1 column of numbers, 1 gap"), "{}", said.err);
+    let out = fs::read_to_string(root.join("out.csv")).expect("written");
+    assert!(out.starts_with("from 1,y 1\n0 5,0.5\n1 5,3.5\n"), "{out}");
+}
+
 #[test]
 fn a_spreadsheet_that_repeats_cells_without_end_is_refused_before_it_is_read() {
     let folder = tempfile::tempdir().expect("a temporary folder");

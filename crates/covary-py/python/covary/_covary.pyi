@@ -38,7 +38,7 @@ class Request(TypedDict, total=False):
     responsibilities: _F
     last: tuple[Mixture, float]
     moments: tuple[list[float], _F, _F]
-    times: tuple[str, Any, list[int] | None] | None
+    times: tuple[str, Any, tuple[str, list[int]] | None] | None
     contrast: Callable[[_F], tuple[_F, list[float]]] | None
     matrix: tuple[str, int]
 
@@ -203,6 +203,8 @@ class Dynamic(Learned):
     def noise_variance(self) -> _F: ...
     @property
     def time_name(self) -> str | None: ...
+    @property
+    def groups_name(self) -> str | None: ...
     @property
     def spectral_radius(self) -> float: ...
     def transform(self, x: _Table, times: Any, filtered: bool, threads: int = 0) -> _F: ...

@@ -1,5 +1,6 @@
 //! What was not done, and limitations: sentences that follow from the facts.
 
+use super::factors::MatrixFacts;
 use super::facts::{ColumnFacts, CoverageFacts, Facts, TableFacts, Why};
 use crate::scale::{count, number, percent, several};
 use covary::family::Family;
@@ -10,6 +11,9 @@ const FEW_ROWS: usize = 20;
 
 /// What a reader might think was done, and was not.
 pub(crate) fn not_done(facts: &Facts) -> Vec<String> {
+    if let (Some(matrix), Some(_)) = (&facts.matrix, &facts.model) {
+        return not_done_with(matrix);
+    }
     let (Some(table), Some(model)) = (&facts.table, &facts.model) else {
         return vec!["No model was fitted, and no value was imputed.".to_owned()];
     };
@@ -65,6 +69,25 @@ pub(crate) fn not_done(facts: &Facts) -> Vec<String> {
     said
 }
 
+/// What a matrix does not allow.
+fn not_done_with(matrix: &MatrixFacts) -> Vec<String> {
+    vec![
+        format!(
+            "Scores, densities, imputed values and outliers were not computed, and predictions not cross-validated: a {} matrix has no rows. They need the observations themselves.",
+            matrix.kind
+        ),
+        "The number of components was not chosen by hidden cells, but requested.".to_owned(),
+    ]
+}
+
+/// What is taken on trust where only a matrix is known.
+fn of_matrix(matrix: &MatrixFacts) -> Vec<String> {
+    vec![format!(
+        "That the matrix was computed from {} complete and independent rows is taken as given: the test of fit and the interval of the RMSEA rest on it. With correlations over different rows for different pairs of columns, or of ranks, they are only approximate.",
+        count(matrix.n_rows)
+    )]
+}
+
 /// Limitations, the gravest first.
 pub(crate) fn doubts(facts: &Facts) -> Vec<String> {
     let mut said = Vec::new();
@@ -79,6 +102,7 @@ pub(crate) fn doubts(facts: &Facts) -> Vec<String> {
     }
     said.extend(of_check(facts));
     said.extend(of_components(facts));
+    said.extend(facts.matrix.iter().flat_map(of_matrix));
     if let Some(table) = &facts.table {
         said.extend(table.oddities.iter().cloned());
         said.extend(table.gap_trends.iter().cloned());
@@ -126,9 +150,17 @@ fn of_check(facts: &Facts) -> Vec<String> {
 }
 
 fn of_components(facts: &Facts) -> Vec<String> {
-    let (Some(model), Some(table)) = (&facts.model, &facts.table) else { return Vec::new() };
+    let Some(model) = &facts.model else { return Vec::new() };
     let q = model.n_components;
     let mut said = Vec::new();
+    if let Some(matrix) = facts.matrix.as_ref().filter(|m| m.n_rows < FEW_ROWS * q.max(1)) {
+        said.push(format!(
+            "{} rows are few for {}: the loadings are uncertain.",
+            count(matrix.n_rows),
+            several(q, "component")
+        ));
+    }
+    let Some(table) = &facts.table else { return said };
     let n_modeled = table.columns.iter().filter(|c| c.explained.is_some()).count();
     let room = table.n_rows.saturating_sub(2).min(n_modeled.saturating_sub(1));
     if model.why == (Why::Pruned { offered: q }) && q > 0 && q < room {

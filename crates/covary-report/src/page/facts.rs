@@ -1,6 +1,7 @@
 //! What a report says, as data: the page and `--json` are two readings of it.
 
 use super::doubts;
+use super::factors::{FitFacts, MatrixFacts, MatrixStudy, fit_facts};
 use super::time::{self, TimeFacts};
 use super::tipping::{TippingFacts, tipping};
 use crate::Error;
@@ -8,7 +9,7 @@ use covary::Dataset;
 use covary::data::Ledger;
 use covary::family::{Choice, Family, Grounds};
 use covary::io::{ColumnKind, Table};
-use covary::learned::{Learned, LinearFit, ParameterUncertainty, RotatedLoadings, Rows};
+use covary::learned::{Learned, LinearFit, ParameterUncertainty, Rows};
 use covary::model::{ColumnMap, FilledCell, Imputed, Reconstruction};
 use covary::select::{CheckedCell, GapTests, Score, SelfCheck, gap_tests};
 use serde::Serialize;
@@ -31,6 +32,8 @@ pub struct Subject<'a> {
     pub table: Option<(&'a Table, &'a Ledger)>,
     /// What was learned.
     pub study: Option<Study<'a>>,
+    /// What was learned from a matrix in place of a table.
+    pub matrix: Option<MatrixStudy<'a>>,
     /// Why nothing was learned.
     pub refusal: Option<&'a str>,
     /// The command that makes the page.
@@ -69,6 +72,9 @@ pub struct Facts {
     pub refusal: Option<String>,
     /// What came in.
     pub table: Option<TableFacts>,
+    /// What came in where it was not a table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matrix: Option<MatrixFacts>,
     /// What was fitted.
     pub model: Option<ModelFacts>,
     /// How well hidden cells were predicted.
@@ -181,48 +187,6 @@ pub struct ModelFacts {
     pub warnings: Vec<String>,
     /// Where the uncertainty of the parameters is kept: `none`, `posterior` or `draws`.
     pub parameter_uncertainty: ParameterUncertainty,
-}
-
-/// How well a factor analysis fits.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FitFacts {
-    /// The test and the indices, a line each.
-    pub words: Vec<String>,
-    /// χ², by Bartlett's correction if the table is complete.
-    pub chi_square: Option<f64>,
-    /// Its degrees of freedom.
-    pub degrees_of_freedom: i64,
-    /// Its p-value.
-    pub p_value: Option<f64>,
-    /// Root mean square error of approximation, and the ends of its 90 % interval.
-    pub rmsea: Option<[f64; 3]>,
-    /// Tucker–Lewis index.
-    pub tli: Option<f64>,
-    /// Comparative fit index.
-    pub cfi: Option<f64>,
-    /// Standardized root mean square residual.
-    pub srmr: Option<f64>,
-    /// Bayesian information criterion.
-    pub bic: f64,
-    /// Correlations of the factors, if they were rotated obliquely or not.
-    pub factor_correlations: Option<Vec<Vec<f64>>>,
-}
-
-fn fit_facts(linear: &LinearFit) -> Option<FitFacts> {
-    let found = linear.fit_statistics.as_ref()?;
-    let rows = |r: &RotatedLoadings| r.rotated.factor_correlations.rows().map(<[f64]>::to_vec).collect();
-    Some(FitFacts {
-        words: crate::words::fit_statistics(found),
-        chi_square: found.chi_square,
-        degrees_of_freedom: found.degrees_of_freedom,
-        p_value: found.p_value,
-        rmsea: found.rmsea.map(|r| [r.value, r.low, r.high]),
-        tli: found.tli,
-        cfi: found.cfi,
-        srmr: found.reference.srmr,
-        bic: found.bic,
-        factor_correlations: linear.rotation.as_ref().map(rows),
-    })
 }
 
 /// Why the model has as many components as it has.
@@ -401,11 +365,16 @@ impl Facts {
             command: subject.command.to_owned(),
             refusal: subject.refusal.map(str::to_owned),
             table: table.map(|(_, facts)| facts),
-            model: study.and_then(|s| match (s.linear, s.learned.dynamic()) {
-                (Some(linear), _) => Some(model_facts(s, linear)),
-                (None, Ok(fit)) => Some(time::model_facts(s, fit)),
-                _ => None,
-            }),
+            matrix: subject.matrix.as_ref().map(MatrixFacts::of),
+            model: match (study, &subject.matrix) {
+                (Some(s), _) => match (s.linear, s.learned.dynamic()) {
+                    (Some(linear), _) => Some(model_facts(s.learned, linear, s.choice)),
+                    (None, Ok(fit)) => Some(time::model_facts(s, fit)),
+                    _ => None,
+                },
+                (None, Some(m)) => Some(model_facts(m.learned, m.linear, m.choice)),
+                (None, None) => None,
+            },
             check: study.and_then(|s| s.learned.check.as_ref()).map(check_facts),
             filled,
             odd_rows: study
@@ -508,8 +477,7 @@ fn set_aside(table: &Table, ledger: &Ledger) -> Vec<SetAside> {
     read.chain(constant).chain(single).chain(empty).collect()
 }
 
-fn model_facts(study: &Study<'_>, linear: &LinearFit) -> ModelFacts {
-    let Study { learned, choice, .. } = study;
+fn model_facts(learned: &Learned, linear: &LinearFit, choice: &Choice) -> ModelFacts {
     let (model, report) = (&linear.model, &linear.report);
     let q = model.n_components();
     let why = match &choice.grounds {
@@ -552,7 +520,7 @@ fn model_facts(study: &Study<'_>, linear: &LinearFit) -> ModelFacts {
         converged: report.converged(),
         objective: crate::words::objective(report.objective.kind).to_owned(),
         objective_value: report.objective.value,
-        fit_statistics: fit_facts(linear),
+        fit_statistics: fit_facts(learned, linear),
         warnings: report.warnings.iter().map(ToString::to_string).collect(),
         parameter_uncertainty: linear.parameter_uncertainty(),
     }

@@ -1,5 +1,6 @@
 //! The figures of a page: which there are, and how one drawing serves light and dark.
 
+use super::factors::MatrixStudy;
 use super::facts::{Facts, Study};
 use crate::plot::{
     biplot, covariance, factors, forecast, hinton, intervals, loadings, missing, relevance, samples, scores,
@@ -39,71 +40,98 @@ const SEED: u64 = 0;
 /// Figures of many columns or panels.
 const WIDE: [&str; 7] = ["missing", "loadings", "covariance", "samples", "intervals", "forecast", "factors"];
 
-/// The figures that this table and model have.
-pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
-    let Study { learned, linear, data, cells, .. } = study;
-    let mut made = Vec::new();
-    let mut add = |name, place, draw: &dyn Fn(&Style) -> Svg| {
+/// Figures one behind the other.
+#[derive(Default)]
+struct Drawn(Vec<Figure>);
+
+impl Drawn {
+    fn add(&mut self, name: &'static str, place: Place, draw: impl Fn(&Style) -> Svg) {
         let is_wide = WIDE.contains(&name);
         let width = Some(if is_wide { WHOLE } else { HALF });
         let drawn = |theme| draw(&Style { theme, width, height: None });
-        made.push(Figure { name, place, is_wide, light: drawn(Theme::Light), dark: drawn(Theme::Dark) });
-    };
+        let (light, dark) = (drawn(Theme::Light), drawn(Theme::Dark));
+        self.0.push(Figure { name, place, is_wide, light, dark });
+    }
+}
+
+/// The figures of a model that was learned from a matrix.
+pub fn figures_of_matrix(study: &MatrixStudy<'_>) -> Vec<Figure> {
+    let MatrixStudy { learned, moments, .. } = study;
+    let mut made = Drawn::default();
+    if let Ok(n) = scree::of_moments(learned, moments) {
+        made.add("scree", Place::Number, |style| scree::draw(&n, style));
+    }
+    if let Ok(n) = hinton::numbers(learned) {
+        made.add("hinton", Place::Components, |style| hinton::draw(&n, style));
+    }
+    if let Ok(n) = covariance::of_moments(learned, moments) {
+        made.add("covariance", Place::Fit, |style| covariance::draw(&n, style));
+    }
+    if let Ok(n) = trace::numbers(&[(learned.method.name.clone(), learned)]) {
+        made.add("trace", Place::Fit, |style| trace::draw(&n, style));
+    }
+    made.0
+}
+
+/// The figures that this table and model have.
+pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
+    let Study { learned, linear, data, cells, .. } = study;
+    let mut made = Drawn::default();
     if !data.is_complete()
         && let Ok(n) = missing::numbers(data, linear.map(|_| *learned))
     {
-        add("missing", Place::Table, &|style| missing::draw(&n, style));
+        made.add("missing", Place::Table, |style| missing::draw(&n, style));
     }
     let variances = scree::numbers(learned, Some(data));
     let above = variances.as_ref().ok().and_then(|n| n.n_above);
     if let Some(n) = select::of_choice(learned, above) {
-        add("select", Place::Number, &|style| select::draw(&n, style));
+        made.add("select", Place::Number, |style| select::draw(&n, style));
     }
     if let Ok(n) = &variances {
-        add("scree", Place::Number, &|style| scree::draw(n, style));
+        made.add("scree", Place::Number, |style| scree::draw(n, style));
     }
     if let Ok(n) = relevance::numbers(learned) {
-        add("relevance", Place::Number, &|style| relevance::draw(&n, style));
+        made.add("relevance", Place::Number, |style| relevance::draw(&n, style));
     }
     if let Ok(n) = hinton::numbers(learned) {
-        add("hinton", Place::Components, &|style| hinton::draw(&n, style));
+        made.add("hinton", Place::Components, |style| hinton::draw(&n, style));
     }
     if linear.is_some_and(|fit| fit.loading_sds().is_some() && fit.rotation.is_none())
         && let Ok(n) = loadings::numbers(learned, None)
     {
-        add("loadings", Place::Components, &|style| loadings::draw(&n, style));
+        made.add("loadings", Place::Components, |style| loadings::draw(&n, style));
     }
     if let Ok(n) = scores::numbers(learned, data, (1, 2), None) {
-        add("scores", Place::Components, &|style| scores::draw(&n, style));
+        made.add("scores", Place::Components, |style| scores::draw(&n, style));
     }
     if linear.is_some_and(|fit| fit.model.n_components() > 1)
         && let Ok(n) = biplot::numbers(learned, data, (1, 2), None)
     {
-        add("biplot", Place::Components, &|style| biplot::draw(&n, style));
+        made.add("biplot", Place::Components, |style| biplot::draw(&n, style));
     }
     if let Ok(n) = forecast::numbers(learned, data, None, None) {
-        add("forecast", Place::Time, &|style| forecast::draw(&n, style));
+        made.add("forecast", Place::Time, |style| forecast::draw(&n, style));
     }
     if let Ok(n) = factors::numbers(learned, data) {
-        add("factors", Place::Time, &|style| factors::draw(&n, style));
+        made.add("factors", Place::Time, |style| factors::draw(&n, style));
     }
     if let Ok(n) = trace::numbers(&[(learned.method.name.clone(), learned)]) {
-        add("trace", Place::Fit, &|style| trace::draw(&n, style));
+        made.add("trace", Place::Fit, |style| trace::draw(&n, style));
     }
     if data.n_columns() > 1
         && let Ok(n) = covariance::numbers(learned, data)
     {
-        add("covariance", Place::Fit, &|style| covariance::draw(&n, style));
+        made.add("covariance", Place::Fit, |style| covariance::draw(&n, style));
     }
     if let Ok(n) = samples::numbers(learned, data, SEED) {
-        add("samples", Place::Fit, &|style| samples::draw(&n, style));
+        made.add("samples", Place::Fit, |style| samples::draw(&n, style));
     }
     if facts.check.is_some()
         && let Ok(n) = intervals::numbers(learned, data, cells)
     {
-        add("intervals", Place::Filled, &|style| intervals::draw(&n, style));
+        made.add("intervals", Place::Filled, |style| intervals::draw(&n, style));
     }
-    made
+    made.0
 }
 
 /// Colors that differ between light and dark, each pair a variable of the page.

@@ -11,17 +11,19 @@
 //! and switches of them, and an SVG by itself has tips in any browser. A policy in the page's head forbids to load anything.
 
 mod doubts;
+mod factors;
 mod facts;
 mod figures;
 mod template;
 mod time;
 mod tipping;
 
+pub use factors::{FitFacts, LoadingFacts, MatrixFacts, MatrixStudy};
 pub use facts::{
     CellFacts, CheckFacts, ChoiceAt, ColumnFacts, CoverageFacts, Facts, FilledFacts, ModelFacts, NoiseFacts,
     OddRow, OddRows, SetAside, Study, Subject, TableFacts, Why,
 };
-pub use figures::{Figure, figures};
+pub use figures::{Figure, figures, figures_of_matrix};
 pub use template::html;
 pub use time::{AheadFacts, RootFacts, SurpriseFacts, SurprisingRow, TimeFacts, TriedFacts};
 pub use tipping::{TippingFacts, TippingPointFacts};

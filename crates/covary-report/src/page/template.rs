@@ -1,5 +1,6 @@
 //! The page: what the facts say, in plain words, with the figures where they belong.
 
+use super::factors;
 use super::facts::{
     CellFacts, CheckFacts, ColumnFacts, CoverageFacts, Facts, FilledFacts, ModelFacts, OddRows, TableFacts,
     Why,
@@ -16,7 +17,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 /// Filled cells on paper, as `page.css` has it.
 const PRINTED: usize = 60;
 /// Columns listed one by one; of more, those with most gaps.
-const MOST_COLUMNS: usize = 300;
+pub(super) const MOST_COLUMNS: usize = 300;
 
 /// The page, in one piece.
 pub fn html(facts: &Facts, figures: &[Figure]) -> String {
@@ -99,7 +100,7 @@ struct Part {
     body: Markup,
 }
 
-fn sections(facts: &Facts, show: &dyn Fn(Place) -> Markup) -> [Option<Part>; 9] {
+fn sections(facts: &Facts, show: &dyn Fn(Place) -> Markup) -> [Option<Part>; 10] {
     let part = |id, short, heading, body| Part { id, short, heading, body };
     let model = facts.model.as_ref();
     [
@@ -107,6 +108,7 @@ fn sections(facts: &Facts, show: &dyn Fn(Place) -> Markup) -> [Option<Part>; 9] 
         facts.table.as_ref().map(|t| {
             part("table", "Table", "Data summary", came_in(t, facts.time.is_some(), &show(Place::Table)))
         }),
+        facts.matrix.as_ref().map(|m| part("matrix", "Matrix", "Data summary", factors::summary(m))),
         model.map(|m| {
             let heading = if m.word() == "factor" {
                 "How many factors, and why"
@@ -126,7 +128,7 @@ fn sections(facts: &Facts, show: &dyn Fn(Place) -> Markup) -> [Option<Part>; 9] 
         facts.time.as_ref().map(|t| {
             part("time", "Time", "The factors in time, and what comes", time::section(t, &show(Place::Time)))
         }),
-        model.map(|m| part("fit", "Fit", "Model fit and convergence", ended(m, &show(Place::Fit)))),
+        model.map(|m| part("fit", "Fit", "Model fit and convergence", ended(m, facts, &show(Place::Fit)))),
         facts.filled.as_ref().map(|f| {
             let body = filled(f, facts, &show(Place::Filled));
             part("filled", "Imputed values", "Imputed values and their uncertainty", body)
@@ -155,6 +157,9 @@ fn card(figure: &Figure, svg: &str) -> Markup {
 }
 
 fn lede(facts: &Facts) -> Markup {
+    if let Some(matrix) = &facts.matrix {
+        return factors::lede(matrix, facts.model.as_ref());
+    }
     let Some(table) = &facts.table else {
         return markup! { "The table has no numeric column, so there is nothing to model." };
     };
@@ -202,6 +207,12 @@ fn tiles(facts: &Facts) -> Markup {
         if share > 0.0 {
             tiles.push((percent(share), "of the variance explained".to_owned()));
         }
+    }
+    if let (Some(_), Some(fit)) =
+        (&facts.matrix, facts.model.as_ref().and_then(|m| m.fit_statistics.as_ref()))
+    {
+        tiles.extend(fit.p_value.map(|p| (number(p, 2), "p-value of the test of fit".to_owned())));
+        tiles.extend(fit.rmsea.map(|[value, ..]| (number(value, 2), "RMSEA".to_owned())));
     }
     if let Some(filled) = facts.filled.as_ref().filter(|f| f.n_filled > 0) {
         tiles.push((count(filled.n_filled), plural(filled.n_filled, "imputed value", "imputed values")));
@@ -401,42 +412,28 @@ fn explained(model: &ModelFacts, facts: &Facts, figures: &Markup) -> Markup {
             }
         }
         (figures)
+        @if let Some(fit) = &model.fit_statistics { (factors::loadings(fit)) }
     }
 }
 
-fn ended(model: &ModelFacts, figures: &Markup) -> Markup {
+fn ended(model: &ModelFacts, facts: &Facts, figures: &Markup) -> Markup {
     markup! {
         p {
             (capital(&model.words)) " was fitted by " code { (model.method) } ", " (model.ending)
             ", with a " (model.objective) " of " (number(model.objective_value, 8)) " nats"
             @if model.standardized { ", to standardized columns" }
             ". "
-            @match model.parameter_uncertainty {
+            // A matrix has nothing to predict.
+            @if facts.matrix.is_none() { @match model.parameter_uncertainty {
                 ParameterUncertainty::None if model.family == Family::Dfm => {
                     "Its imputed values take the estimated parameters as known; its forecasts account for their estimation."
                 }
                 ParameterUncertainty::None => { "Its predictions take the estimated loadings, mean and noise as known." }
                 ParameterUncertainty::Draws => { "Its predictions average over posterior draws of the parameters." }
                 ParameterUncertainty::Posterior => { "Its predictions account for the uncertainty of loadings, mean and noise." }
-            }
+            } }
         }
-        @if let Some(found) = &model.fit_statistics {
-            h3 { "Do the factors fit?" }
-            @for line in &found.words { p { (capital(line)) "." } }
-            p.quiet {
-                "A small p-value says that the factors do not reproduce the covariances of the columns; in a long table small "
-                "misfits suffice for that. By convention, RMSEA and SRMR below about 0.06 and 0.08 and TLI and CFI above about "
-                "0.95 mark a good fit. Communalities are under “Every column”, as the proportion explained."
-            }
-            @if let Some(phi) = found.factor_correlations.as_ref().filter(|phi| phi.len() > 1) {
-                table {
-                    caption.quiet { "Correlations of the factors" }
-                    tbody { @for (k, row) in phi.iter().enumerate() { tr {
-                        th scope="row" { (k + 1) } @for r in row { td { (two(*r)) } }
-                    } } }
-                }
-            }
-        }
+        @if let Some(fit) = &model.fit_statistics { (factors::test(fit)) }
         @if !model.warnings.is_empty() { h3 { "Warnings" } (list(model.warnings.iter())) }
         (figures)
     }
@@ -629,8 +626,9 @@ pub(super) fn to_sd(value: f64, sd: f64) -> String {
     minus(&rounded(value, sd))
 }
 
-fn two(value: f64) -> String {
-    minus(&format!("{value:.2}"))
+pub(super) fn two(value: f64) -> String {
+    // Adding 0 turns −0 into 0.
+    minus(&format!("{:.2}", (100.0 * value).round() / 100.0 + 0.0))
 }
 
 pub(super) fn capital(text: &str) -> String {

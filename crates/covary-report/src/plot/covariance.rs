@@ -7,7 +7,7 @@ use crate::svg::{Anchor, Font, Rect};
 use crate::text::{Weight, shorten, width};
 use crate::{Error, Style, Svg};
 use covary::learned::Learned;
-use covary::{Dataset, LinearGaussian, Matrix, Noise};
+use covary::{CentralMoments, Dataset, LinearGaussian, Matrix, Noise};
 use serde::{Deserialize, Serialize};
 
 /// Columns drawn at most.
@@ -30,6 +30,9 @@ pub struct CovarianceNumbers {
     pub fitted: Vec<Vec<f64>>,
     /// Root mean square of their difference, off the diagonal.
     pub residual: f64,
+    /// Whether the model was learned from a matrix in place of a table.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_matrix: bool,
 }
 
 /// Asks for them; of many columns, those that the components explain best.
@@ -37,39 +40,63 @@ pub struct CovarianceNumbers {
 /// # Errors
 /// [`covary::Error::ColumnCount`] if the table has other columns than the model.
 pub fn numbers(learned: &Learned, data: &Dataset) -> Result<CovarianceNumbers, Error> {
-    let linear = learned.linear()?;
-    let d = learned.columns.len();
-    if data.n_columns() != d {
-        return Err(covary::Error::ColumnCount { expected: d, got: data.n_columns() }.into());
-    }
-    let (loadings, _) = standardized_loadings(learned)?;
-    let drawn = largest(&communalities(&loadings), MOST_COLUMNS);
+    let drawn = drawn(learned, data.n_columns())?;
     let narrow = Matrix::from_fn(data.n_rows(), drawn.len(), |i, k| data.row(i)[drawn[k]]);
     let narrow = Dataset::new(narrow)?;
-    let model = &linear.model;
+    beside_model(learned, &drawn, (&narrow.pairwise_covariance(), &narrow.observed_variances()))
+}
+
+/// Asks for them where the model was learned from moments.
+///
+/// # Errors
+/// [`covary::Error::ColumnCount`] if they have other columns than the model.
+pub fn of_moments(learned: &Learned, moments: &CentralMoments) -> Result<CovarianceNumbers, Error> {
+    let drawn = drawn(learned, moments.n_columns())?;
+    let whole = moments.covariance();
+    let narrow = Matrix::from_fn(drawn.len(), drawn.len(), |i, j| whole[(drawn[i], drawn[j])]);
+    let variances: Vec<f64> = drawn.iter().map(|&j| whole[(j, j)]).collect();
+    Ok(CovarianceNumbers { of_matrix: true, ..beside_model(learned, &drawn, (&narrow, &variances))? })
+}
+
+/// The columns to draw: of many, those that the components explain best.
+fn drawn(learned: &Learned, n_columns: usize) -> Result<Vec<usize>, Error> {
+    let expected = learned.columns.len();
+    if n_columns != expected {
+        return Err(covary::Error::ColumnCount { expected, got: n_columns }.into());
+    }
+    Ok(largest(&communalities(&standardized_loadings(learned)?.0), MOST_COLUMNS))
+}
+
+/// The covariance and the variances of the columns drawn, beside what the model has.
+fn beside_model(
+    learned: &Learned,
+    drawn: &[usize],
+    (covariance, variances): (&Matrix, &[f64]),
+) -> Result<CovarianceNumbers, Error> {
+    let model = &learned.linear()?.model;
     let w = Matrix::from_fn(drawn.len(), model.n_components(), |k, c| model.loadings()[(drawn[k], c)]);
     let noise = Noise::Diagonal(drawn.iter().map(|&j| model.noise().variance(j)).collect());
     let fitted =
         LinearGaussian::new(w, drawn.iter().map(|&j| model.mean()[j]).collect(), noise)?.covariance();
     // A column without variance has no deviation to measure by.
-    let scale: Vec<f64> =
-        narrow.observed_variances().iter().map(|v| if *v > 0.0 { v.sqrt() } else { 1.0 }).collect();
+    let scale: Vec<f64> = variances.iter().map(|v| if *v > 0.0 { v.sqrt() } else { 1.0 }).collect();
     let scaled = |c: &Matrix| -> Vec<Vec<f64>> {
         (0..drawn.len())
             .map(|i| (0..drawn.len()).map(|j| c[(i, j)] / (scale[i] * scale[j])).collect())
             .collect()
     };
-    let (data, fitted) = (scaled(&narrow.pairwise_covariance()), scaled(&fitted));
+    let (data, fitted) = (scaled(covariance), scaled(&fitted));
     let n = drawn.len();
     let off = (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
     let squares: f64 = off.map(|(i, j)| (data[i][j] - fitted[i][j]).powi(2)).sum();
     Ok(CovarianceNumbers {
         subject: conditions(learned),
         columns: drawn.iter().map(|&j| learned.columns[j].clone()).collect(),
-        n_columns: d,
+        n_columns: learned.columns.len(),
         residual: if n > 1 { (squares / (n * (n - 1) / 2) as f64).sqrt() } else { 0.0 },
         data,
         fitted,
+        of_matrix: false,
     })
 }
 
@@ -114,8 +141,10 @@ pub fn draw(numbers: &CovarianceNumbers, style: &Style) -> Svg {
     let rest_size = size(&[&difference]).max(1e-12);
     let rest_size = if rest_size < 1e-9 { whole } else { rest_size };
     let places = [left, left + side + 24.0, left + 2.0 * side + 24.0 + bar_room];
+    let given = if n.of_matrix { "matrix" } else { "table" };
+    let rest = format!("{given} − model");
     let maps =
-        [("table", &n.data, whole), ("model", &n.fitted, whole), ("table − model", &difference, rest_size)];
+        [(given, &n.data, whole), ("model", &n.fitted, whole), (rest.as_str(), &difference, rest_size)];
     for (k, (name, map, largest)) in maps.iter().enumerate() {
         let x = places[k];
         canvas.text((x, top - 9.0), name, Font::default());

@@ -140,6 +140,14 @@ pub(crate) fn conditions(learned: &Learned) -> String {
 pub(crate) fn fitted_to(learned: &Learned) -> String {
     let (training, d) = (&learned.training, learned.columns.len());
     let standardized = learned.standardized();
+    if let Some(kind) = learned.linear().ok().and_then(|fit| fit.matrix) {
+        return format!(
+            "fitted to a {} matrix of {}, from {}",
+            kind.name(),
+            several(d, "column"),
+            several(training.n_rows, "row")
+        );
+    }
     let gaps = match training.n_gaps() {
         0 => "no missing values".to_owned(),
         n => format!("{} missing", percent(n as f64 / (training.n_rows * d) as f64)),

@@ -6,9 +6,9 @@ use crate::scale::{Scale, number, percent, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, width};
 use crate::{Error, Style, Svg};
-use covary::Dataset;
 use covary::learned::Learned;
-use covary::select::ParallelAnalysis;
+use covary::select::{ParallelAnalysis, ParallelSpectrum};
+use covary::{CentralMoments, Dataset};
 use serde::{Deserialize, Serialize};
 
 /// Components drawn; the others hardly show.
@@ -47,6 +47,9 @@ pub struct ScreeNumbers {
     pub n_copies: usize,
     /// Whether a table was given that is too large to be permuted for a figure: variances are the model's.
     pub too_large: bool,
+    /// Whether thresholds are of simulated columns: of a matrix no cells can be permuted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub simulated: bool,
 }
 
 /// Computes them: with a table, its eigenvalues and those of permuted columns; without, the model's.
@@ -76,6 +79,7 @@ pub fn numbers(learned: &Learned, data: Option<&Dataset>) -> Result<ScreeNumbers
             n_above: None,
             n_copies: 0,
             too_large: false,
+            simulated: false,
         });
     };
     let (n, d) = (data.n_rows() as f64, data.n_columns() as f64);
@@ -89,8 +93,6 @@ pub fn numbers(learned: &Learned, data: Option<&Dataset>) -> Result<ScreeNumbers
     let n_copies = (CELLS / (n * d)).min(WORK / once).clamp(FEWEST_COPIES, 200.0) as usize;
     let analysis = ParallelAnalysis { standardize: standardized, n_copies, ..ParallelAnalysis::default() };
     let spectrum = analysis.run(data)?;
-    let total: f64 = spectrum.eigenvalues.iter().sum();
-    let shares: Vec<f64> = spectrum.eigenvalues.iter().map(|l| l / total).collect();
     let errors = analysis.log_errors(data, GROUPS).ok();
     // Student's t at 97.5 % with 19 degrees of freedom.
     let intervals = errors.map(|errors| {
@@ -104,19 +106,46 @@ pub fn numbers(learned: &Learned, data: Option<&Dataset>) -> Result<ScreeNumbers
             .take(MOST)
             .collect()
     });
+    Ok(ScreeNumbers { intervals, ..of_spectrum(learned, &spectrum, &analysis)? })
+}
+
+/// Computes them of a model that was learned from moments: their eigenvalues and those of simulated independent columns.
+///
+/// # Errors
+/// What the library refuses.
+pub fn of_moments(learned: &Learned, moments: &CentralMoments) -> Result<ScreeNumbers, Error> {
+    let standardize = learned.linear()?.spec.standardize;
+    let once = 4.0 * (moments.n_columns() as f64).powi(3);
+    if FEWEST_COPIES * once > WORK {
+        return Ok(ScreeNumbers { too_large: true, ..numbers(learned, None)? });
+    }
+    let n_copies = (WORK / once).clamp(FEWEST_COPIES, 200.0) as usize;
+    let analysis = ParallelAnalysis { standardize, n_copies, ..ParallelAnalysis::default() };
+    let spectrum = analysis.run_moments(moments)?;
+    Ok(ScreeNumbers { simulated: true, ..of_spectrum(learned, &spectrum, &analysis)? })
+}
+
+fn of_spectrum(
+    learned: &Learned,
+    spectrum: &ParallelSpectrum,
+    analysis: &ParallelAnalysis,
+) -> Result<ScreeNumbers, Error> {
+    let total: f64 = spectrum.eigenvalues.iter().sum();
+    let shares: Vec<f64> = spectrum.eigenvalues.iter().map(|l| l / total).collect();
     Ok(ScreeNumbers {
         subject: conditions(learned),
-        n_components: linear.model.n_components(),
-        standardized,
+        n_components: learned.linear()?.model.n_components(),
+        standardized: analysis.standardize,
         of_table: true,
         variances: spectrum.eigenvalues.iter().copied().take(MOST).collect(),
-        intervals,
+        intervals: None,
         cumulative: running(&shares),
         n_all: shares.len(),
         thresholds: Some(spectrum.thresholds.iter().copied().take(MOST).collect()),
         n_above: Some(spectrum.n_components),
-        n_copies,
+        n_copies: analysis.n_copies,
         too_large: false,
+        simulated: false,
     })
 }
 
@@ -148,7 +177,13 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
     {
         note.push(format!("Whiskers: 95 % intervals by leaving out {GROUPS} groups of rows in turn."));
     }
-    if n.thresholds.is_some() {
+    let apart = if n.simulated { "independent columns" } else { "permuted columns" };
+    if n.thresholds.is_some() && n.simulated {
+        note.push(format!(
+            "Dashed: 95 % quantile of {} of independent columns, simulated (parallel analysis).",
+            several(n.n_copies, "table")
+        ));
+    } else if n.thresholds.is_some() {
         note.push(format!(
             "Dashed: 95 % quantile of {} of the table with every column permuted (parallel analysis).",
             several(n.n_copies, "copy").replace("copys", "copies")
@@ -173,7 +208,7 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
         entries.push(Entry { text: "not in it", color: p.soft, look: Look::Box });
     }
     if n.thresholds.is_some() {
-        entries.push(Entry { text: "permuted columns", color: p.second, look: Look::Line { dash: 4.0 } });
+        entries.push(Entry { text: apart, color: p.second, look: Look::Line { dash: 4.0 } });
     }
     let texts: f64 = entries.iter().map(|e| width(e.text, LABEL, Weight::Regular) + 32.0).sum();
     // Beside the name of the axis, or on a line of its own.
@@ -217,7 +252,7 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
     }
     if let Some(thresholds) = &n.thresholds {
         let points = thresholds.iter().enumerate().map(|(k, &t)| panel.at((k as f64 + 1.0, t)));
-        canvas.labeled("permuted columns", "", |canvas| {
+        canvas.labeled(apart, "", |canvas| {
             canvas.polyline(points, Stroke::new(p.second, 1.8).dashed(5.0));
         });
     }

@@ -1,10 +1,10 @@
 //! The numbers behind the figures are the library's, and say what a statistician would check.
 
 use super::{fitted, small};
-use covary::data::{Shape, simulate};
-use covary::family::Family;
+use covary::data::{MatrixKind, Shape, simulate};
+use covary::family::{Components, Family, Request};
 use covary::select::{Compare, ParallelAnalysis, SelfCheckOptions, self_check_by_cell};
-use covary::{Coordinates, Dataset, Density, Matrix, Spec, infer::Em};
+use covary::{CentralMoments, Coordinates, Dataset, Density, Matrix, Spec, infer::Em};
 use covary_report::plot::scores::ColorBy;
 use covary_report::plot::{
     biplot, covariance, hinton, images, intervals, loadings, map, missing, relevance, samples, scores, scree,
@@ -26,6 +26,29 @@ fn eigenvalues_of_correlations_sum_to_the_columns() {
     let alone = scree::numbers(&learned, None).expect("components");
     assert_eq!(alone.variances.len(), 2);
     assert!((alone.variances[0] - learned.linear().unwrap().model.explained_variance()[0]).abs() < 1e-12);
+}
+
+#[test]
+fn a_model_of_a_matrix_has_the_figures_of_its_table() {
+    let (table, _) = simulate::factor_analysis(Shape { rows: 300, columns: 6, n_components: 2 }, 1);
+    let request = Request { n_components: Some(Components::Number(2)), ..Request::new(Family::Fa) };
+    let moments = CentralMoments::of(&table).unwrap();
+    let mut s = moments.covariance();
+    s.as_mut_slice().iter_mut().for_each(|v| *v *= 300.0 / 299.0);
+    let of_matrix = request.learn_matrix(&Dataset::new(s).unwrap(), MatrixKind::Covariance, 300).unwrap();
+    let of_table = request.learn(&table).unwrap();
+    let close = |a: f64, b: f64| (a - b).abs() < 1e-6;
+    let (m, t) =
+        (scree::of_moments(&of_matrix, &moments).unwrap(), scree::numbers(&of_table, Some(&table)).unwrap());
+    assert!(m.simulated && !t.simulated && m.n_above == t.n_above && m.n_copies == 200);
+    assert!(m.variances.iter().zip(&t.variances).all(|(a, b)| close(*a, *b)));
+    assert!(m.subject.contains("a covariance matrix of 6 columns, from 300 rows"), "{}", m.subject);
+    let (m, t) = (
+        covariance::of_moments(&of_matrix, &moments).unwrap(),
+        covariance::numbers(&of_table, &table).unwrap(),
+    );
+    assert!(close(m.residual, t.residual) && m.of_matrix && m.columns == t.columns);
+    assert!(m.data.concat().iter().zip(t.data.concat()).all(|(a, b)| close(*a, b)));
 }
 
 #[test]

@@ -17,11 +17,11 @@ pub(crate) const EXHIBIT: Exhibit = Exhibit {
 const REPEATS: usize = 50;
 const COMPONENTS: usize = 4;
 
-/// Gaussians of a table: with the covariance counted, PPCA, Bayesian PCA.
+/// Gaussians of a table: with the sample covariance, PPCA, Bayesian PCA.
 fn models(seed: u64) -> Result<[LinearGaussian; 3], Error> {
     let data = toy(seed)?;
     let ppca = |q: usize| Ok::<_, Error>(Spectral::default().fit(&data, &Spec::ppca(q))?.model);
-    // With all components but one PPCA has the covariance as counted.
+    // With all components but one PPCA has the sample covariance.
     Ok([ppca(TOY.len() - 1)?, ppca(COMPONENTS)?, bayes(&data)?.model.plug_in()])
 }
 
@@ -41,25 +41,25 @@ fn make(run: &Run) -> Result<Findings, Error> {
     let mean = |m: usize| mean_error(&far.iter().map(|f| f[m]).collect::<Vec<_>>());
     let [counted, ppca, bayes] = [mean(0), mean(1), mean(2)];
     let words = |(mean, error): (f64, f64)| format!("{} ± {}", fixed(mean, 3), fixed(error, 3));
-    // Close: closer than the covariance counted from the same rows.
+    // Close: closer than the sample covariance of the same rows.
     let row = |name: &str, own: (f64, f64)| {
-        let ours = format!("{} nats away; as counted {}", words(own), words(counted));
+        let ours = format!("{} nats away; sample covariance {}", words(own), words(counted));
         Row::claim(name, "close to the actual", &ours, own.0 < counted.0)
     };
     let rows = vec![row("PPCA, 4 components", ppca), row("Bayesian PCA", bayes)];
     let [first, second, third] = models(run.seed)?;
     let shown = [&truth, &first, &second, &third].map(deviations);
     let full = largest(&shown);
-    let names = ["drawn from", "as counted", "PPCA, 4 components", "Bayesian PCA"];
+    let names = ["true covariance", "sample covariance", "PPCA, 4 components", "Bayesian PCA"];
     let nearer = ppca.0 < counted.0 && bayes.0 < counted.0;
     let chart = Chart {
         title: format!(
-            "Both models are {} the covariance the rows were drawn from than what is counted in them",
+            "Both models are {} the true covariance than the sample covariance is",
             if nearer { "nearer to" } else { "not both nearer to" }
         ),
         subtitle: format!("{TOY_WORDS}; the first of {repeats} tables"),
         note: format!(
-            "Shades are roots of the entries, up to {}. Divergence from the first panel in nats, mean of {repeats} tables: as counted {}, PPCA {}, Bayesian PCA {}.",
+            "Shades are roots of the entries, up to {}. Divergence from the first panel in nats, mean of {repeats} tables: sample covariance {}, PPCA {}, Bayesian PCA {}.",
             fixed(full, 1),
             words(counted),
             words(ppca),

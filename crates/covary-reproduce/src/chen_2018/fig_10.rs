@@ -92,7 +92,7 @@ fn make(run: &Run) -> Result<Findings, Error> {
         title: "The paper's numbers are those of 50 components, an EM that had not converged, and a noise precision in place of its variance".to_owned(),
         subtitle: WORDS.to_owned(),
         note: format!(
-            "Left: new rows are every third row, the others are fitted; they like {best} components best. Right: EM from random loadings; the printed −123.8 lies above the maximum at 49 components."
+            "Left: new rows are every third row, the others are fitted; their likelihood is highest with {best} components. Right: EM from random loadings; the printed −123.8 lies above the maximum at 49 components."
         ),
         panels: vec![
             Panel::curves("Log-likelihood by number of components", Curves {

@@ -1,4 +1,4 @@
-use super::Dataset;
+use super::{Dataset, MatrixKind};
 use crate::linalg::Cell;
 use crate::linalg::rows::{ColumnSums, add_column_sums, extremes};
 use crate::{Matrix, parallel};
@@ -183,6 +183,7 @@ impl Ledger {
         // Where rows follow each other, those before and after tell of one without a cell.
         let empty_rows = self.empty_rows.first().filter(|_| data.timeline().is_none());
         let found = [
+            MatrixKind::suspected(data).map(Oddity::Matrix),
             empty_rows.map(|&first| Oddity::EmptyRows { n_rows, first }),
             names(&self.empty_columns).map(|columns| Oddity::EmptyColumns { columns }),
             names(&places(&self.single_columns)).map(|columns| Oddity::SingleColumns { columns }),
@@ -199,6 +200,8 @@ impl Ledger {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Oddity {
+    /// Correlations or covariances where observations were expected.
+    Matrix(MatrixKind),
     /// Rows of only gaps.
     EmptyRows {
         /// How many.
@@ -242,6 +245,12 @@ pub enum Oddity {
 impl fmt::Display for Oddity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Matrix(kind) => write!(
+                f,
+                "the table is symmetric{}, as a {} matrix is and no table of observations: its rows are taken for observations; if it is one, fit a factor analysis to it as a matrix",
+                if *kind == MatrixKind::Correlation { " with a diagonal of ones" } else { "" },
+                kind.name()
+            ),
             Self::EmptyRows { n_rows, first } => write!(
                 f,
                 "{n_rows} row(s) have no value at all (for example row {}): they carry no information and are imputed by column means; drop them unless they must be kept",

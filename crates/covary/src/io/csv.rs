@@ -93,6 +93,9 @@ pub(super) fn parse_encoded(bytes: Vec<u8>, layout: Layout, options: &ReadOption
     if let Some(&(_, format, word)) = OTHERS.iter().find(|(magic, ..)| bytes.starts_with(magic)) {
         return Err(Error::NotText { format, word });
     }
+    if super::model_file::is_one(&bytes) {
+        return Err(Error::ModelAsTable);
+    }
     let Decoded { bytes, encoding, note } = decoded(bytes, options.encoding.as_deref(), options.max_text())?;
     let mut table = parse(bytes, Origin::File, layout, options)?;
     if let Body::Text(text) = &mut table.body {

@@ -208,6 +208,9 @@ pub enum Error {
         /// The word that names it.
         word: &'static str,
     },
+    /// A model in the place of a table.
+    #[error("is a model that Covary wrote, not a table; give the table it is to be used with")]
+    ModelAsTable,
     /// An encoding that is not known.
     #[error("encoding `{name}` is not known; give one such as utf-8, utf-16le or windows-1252")]
     UnknownEncoding {
@@ -324,7 +327,7 @@ pub enum Error {
     },
     /// Two columns without a name.
     #[error(
-        "columns {first} and {second} have no name; name them in the first line (one column without a name may label the rows)"
+        "columns {first} and {second} have no name; name them in the first line (one column without a name may label the rows), or say how many lines precede the table"
     )]
     UnnamedColumns {
         /// The first of them, counted from 1.
@@ -665,12 +668,15 @@ impl Error {
             Self::NotInEncoding { .. } | Self::UnknownEncoding { .. } => vec![Remedy::Encoding],
             Self::OtherDelimiter { delimiter, .. } => vec![Remedy::Delimiter(Some(delimiter.clone()))],
             Self::NoNumericColumn { .. } => vec![Remedy::Delimiter(None), Remedy::DecimalComma],
-            Self::TextAmongNumbers { text, column, .. } => {
+            Self::UnnamedColumns { .. } => vec![Remedy::Skip],
+            Self::TextAmongNumbers { text, column, place, .. } => {
                 // 1,5 is a number where decimals are written so.
                 let is_decimal = text.contains(',') && text.replacen(',', ".", 1).parse::<f64>().is_ok();
                 let comma = is_decimal.then_some(Remedy::DecimalComma);
                 let gap = (!is_cut(text)).then(|| Remedy::Gaps(text.clone()));
-                comma.into_iter().chain(gap).chain([Remedy::Exclude(column.clone())]).collect()
+                // The first row is the first line: of names, it may be.
+                let names = (place.line == Some(1)).then_some(Remedy::Header(true));
+                names.into_iter().chain(comma).chain(gap).chain([Remedy::Exclude(column.clone())]).collect()
             }
             Self::Nested { column, .. }
             | Self::NotNumbers { column, .. }

@@ -6,7 +6,7 @@
 //! `calamine`; what it would take memory for is unpacked and counted first.
 
 use super::csv::{self, Origin, push_shortest};
-use super::{Error, Format, Input, Layout, Note, ReadOptions, Table, guarded};
+use super::{Delimiter, Error, Format, Input, Layout, Note, ReadOptions, Table, guarded};
 use calamine::{Data, DataRef, ExcelDateTime, Ods, Reader, SheetVisible, Xlsx};
 use std::io::{Cursor, Read, Write};
 use zip::ZipArchive;
@@ -33,6 +33,10 @@ pub(super) fn read<R: Read>(input: Input<R>, format: Format, options: &ReadOptio
         }
     })?;
     drop(bytes);
+    // Cells of a worksheet are separated as they were put into text, whatever their words look like.
+    let separated = options.decimal_comma != Some(true);
+    let delimiter = if separated { Some(Delimiter::COMMA) } else { options.delimiter };
+    let options = &ReadOptions { delimiter, ..options.clone() };
     let mut table = csv::parse(text, Origin::Worksheet, Layout::Csv, options)?;
     table.notes.splice(0..0, note);
     Ok(table)

@@ -1,11 +1,11 @@
 //! Factors that follow each other in time, and how their fit went.
 
-use super::answers::{Surprise, other_coordinates};
+use super::answers::{RowScores, Surprise, other_coordinates};
 use super::check::{Checked, Refitted, TOLERANCE};
 use super::draws::DrawGaps;
 use super::{Answers, Ending, Learned, Rows, Scores, Trained, Training};
 use crate::data::{TimeAxis, Timeline};
-use crate::dynamics::{DynamicEm, DynamicFactor, Factors, Forecast, Season, check_by_blocks};
+use crate::dynamics::{DynamicEm, DynamicFactor, Factors, Forecast, LearnedFrom, Season, check_by_blocks};
 use crate::family::{Family, Request};
 use crate::infer::{FitReport, Observer, Termination, Warning};
 use crate::linalg::dot;
@@ -29,6 +29,8 @@ pub struct DynamicFit {
     pub axis: Option<TimeAxis>,
     /// The first and the last time of the table it was fitted to.
     pub span: (i64, i64),
+    /// How much that table had.
+    pub from: LearnedFrom,
 }
 
 /// Which rows tell of the factors at a time.
@@ -119,7 +121,7 @@ impl DynamicFit {
     /// # Errors
     /// As [`factors`](Self::factors).
     pub fn forecast(&self, data: &Dataset, steps: usize) -> Result<Vec<Forecast>, Error> {
-        self.model.forecast_estimated(data, &*self.times(data)?, steps)
+        self.model.forecast_estimated(data, &*self.times(data)?, steps, &self.from)
     }
 }
 
@@ -169,17 +171,14 @@ impl Answers for DynamicFit {
         Err(self.not_linear())
     }
 
-    fn log_density(&self, data: &Dataset) -> Result<Vec<f64>, Error> {
-        self.model.log_density(data, &*self.times(data)?)
-    }
-
-    fn surprises(&self, data: &Dataset) -> Result<Option<Vec<Surprise>>, Error> {
-        let squared = self.model.surprises(data, &*self.times(data)?)?;
+    fn row_scores(&self, data: &Dataset) -> Result<RowScores, Error> {
+        let (log_density, squared) = self.model.densities_and_surprises(data, &*self.times(data)?)?;
         let of_row = |(i, mahalanobis): (usize, f64)| Surprise {
             mahalanobis,
             n_observed: data.row(i).iter().filter(|v| !v.is_nan()).count(),
         };
-        Ok(Some(squared.into_iter().enumerate().map(of_row).collect()))
+        let surprises = Some(squared.into_iter().enumerate().map(of_row).collect());
+        Ok(RowScores { log_density, surprises, membership: None, outlyingness: None })
     }
 
     fn fill(&self, _: Rows) -> Result<Box<dyn Fill + '_>, Error> {
@@ -255,6 +254,7 @@ impl Learned {
             report: fit.report,
             axis: times.axis().cloned(),
             span: times.span(),
+            from: data.into(),
         };
         Self::new(Family::Dfm, Training::with_names(data), method.into(), Trained::Dynamic(Box::new(dynamic)))
     }

@@ -1,9 +1,10 @@
 use crate::linalg::{add_gram_lower, eigenvalues, leading_eigenpairs};
 use crate::parallel;
-use crate::{Dataset, Error, Matrix, Spec};
+use crate::{CentralMoments, Dataset, Error, Matrix, Spec};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
+use rand_distr::{ChiSquared, Distribution, StandardNormal};
 
 /// Parallel analysis (Horn 1965; permutations after Buja & Eyuboglu 1992): which leading
 /// eigenvalues exceed those of columns that have nothing to do with each other [M 1.8.4].
@@ -73,13 +74,7 @@ impl ParallelAnalysis {
     /// [`Error::Unsupported`] for the deflated variant on a table with gaps; and when the table
     /// has fewer than two rows, an empty column, or no variance.
     pub fn run(&self, data: &Dataset) -> Result<ParallelSpectrum, Error> {
-        if !(self.quantile > 0.0 && self.quantile < 1.0) {
-            let bound = "between 0 and 1";
-            return Err(Error::OutOfRange { name: "quantile", value: self.quantile, bound });
-        }
-        if self.n_copies == 0 {
-            return Err(Error::OutOfRange { name: "n_copies", value: 0.0, bound: "at least 1" });
-        }
+        self.check()?;
         Spec::ppca(0).check(data)?;
         if self.deflate && !data.is_complete() {
             return Err(Error::Unsupported {
@@ -93,15 +88,81 @@ impl ParallelAnalysis {
         if self.deflate { self.deflated(table, eigenvalues) } else { self.plain(&table, eigenvalues) }
     }
 
+    /// Compares moments, such as those of a correlation matrix in print, with simulated ones: there are no cells to shuffle,
+    /// so the copies are of normal rows whose columns are independent (Horn 1965). Their scatter about the mean is
+    /// Wishart distributed with N − 1 degrees of freedom, drawn as L Lᵀ (Bartlett 1933):
+    ///
+    /// ```text
+    /// Lᵢᵢ² ~ χ²(N − i), i = 1 … min(d, N − 1)        Lᵢⱼ ~ N(0, 1), j < i
+    /// ```
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, select::ParallelAnalysis, CentralMoments};
+    /// let (table, _) = simulate::ppca(Shape { rows: 200, columns: 8, n_components: 2 }, /* seed */ 1);
+    /// let found = ParallelAnalysis::default().run_moments(&CentralMoments::of(&table)?)?;
+    /// assert_eq!(found.n_components, 2);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] as [`run`](Self::run), [`Error::Unsupported`] for the deflated variant, and
+    /// [`Error::TooFewRows`] below two rows.
+    pub fn run_moments(&self, moments: &CentralMoments) -> Result<ParallelSpectrum, Error> {
+        self.check()?;
+        if self.deflate {
+            return Err(Error::Unsupported {
+                method: "deflated parallel analysis",
+                what: "moments without their table",
+                instead: "the plain variant",
+            });
+        }
+        let (n, d) = (moments.n_rows(), moments.n_columns());
+        if n < 2 {
+            return Err(Error::TooFewRows { rows: n });
+        }
+        let mut s = moments.covariance();
+        let sds: Vec<f64> = (0..d).map(|j| s[(j, j)].sqrt()).collect();
+        if self.standardize {
+            divide(&mut s, &sds);
+        }
+        let copies = parallel::try_map(self.n_copies, |copy| {
+            let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+            rng.set_stream(copy as u64);
+            let mut copy = independent_covariance(n, d, &mut rng);
+            let own: Vec<f64> = (0..d).map(|j| copy[(j, j)].sqrt()).collect();
+            // Of unit variance, or of the variances that the columns have.
+            let by = own.iter().zip(&sds).map(|(own, sd)| if self.standardize { *own } else { own / sd });
+            divide(&mut copy, &by.collect::<Vec<_>>());
+            eigenvalues(&copy)
+        })?;
+        Ok(self.compared(eigenvalues(&s)?, &copies, d))
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if !(self.quantile > 0.0 && self.quantile < 1.0) {
+            let bound = "between 0 and 1";
+            return Err(Error::OutOfRange { name: "quantile", value: self.quantile, bound });
+        }
+        if self.n_copies == 0 {
+            return Err(Error::OutOfRange { name: "n_copies", value: 0.0, bound: "at least 1" });
+        }
+        Ok(())
+    }
+
     fn plain(&self, table: &Columns, eigenvalues: Vec<f64>) -> Result<ParallelSpectrum, Error> {
         let copies = self.shuffled_eigenvalues(table, 0)?;
+        Ok(self.compared(eigenvalues, &copies, table.values.n_rows()))
+    }
+
+    /// Leading eigenvalues against their quantiles in copies without any relation. The total is the same in every copy,
+    /// so the last of all columns never stands out.
+    fn compared(&self, eigenvalues: Vec<f64>, copies: &[Vec<f64>], n_columns: usize) -> ParallelSpectrum {
         let thresholds: Vec<f64> = (0..eigenvalues.len())
             .map(|j| quantile(copies.iter().map(|copy| copy[j]).collect(), self.quantile))
             .collect();
-        // The total is the same in every copy, so the last eigenvalue never stands out.
-        let candidates = eigenvalues.iter().zip(&thresholds).take(table.values.n_rows() - 1);
+        let candidates = eigenvalues.iter().zip(&thresholds).take(n_columns - 1);
         let n_components = candidates.take_while(|(l, t)| l > t).count();
-        Ok(ParallelSpectrum { eigenvalues, thresholds, n_components })
+        ParallelSpectrum { eigenvalues, thresholds, n_components }
     }
 
     fn deflated(&self, mut table: Columns, eigenvalues: Vec<f64>) -> Result<ParallelSpectrum, Error> {
@@ -269,6 +330,34 @@ fn gram(a: &Matrix) -> Matrix {
     let mut out = Matrix::zeros(a.n_columns(), a.n_columns());
     add_gram_lower(out.view_mut(), a.view());
     out
+}
+
+/// Covariance of `n` rows of `d` independent columns of unit variance, drawn; lower triangle.
+fn independent_covariance(n: usize, d: usize, rng: &mut ChaCha8Rng) -> Matrix {
+    let rank = d.min(n - 1);
+    let mut l = Matrix::zeros(d, rank);
+    for i in 0..d {
+        for j in 0..i.min(rank) {
+            l[(i, j)] = StandardNormal.sample(rng);
+        }
+        if i < rank {
+            let squared: f64 = ChiSquared::new((n - 1 - i) as f64).expect("above 0").sample(rng);
+            l[(i, i)] = squared.sqrt();
+        }
+    }
+    let mut s = gram(&l.transpose());
+    s.as_mut_slice().iter_mut().for_each(|v| *v /= n as f64);
+    s
+}
+
+/// `Sᵢⱼ / (bᵢ bⱼ)`; a column without a deviation stays as it is.
+fn divide(s: &mut Matrix, by: &[f64]) {
+    let whole = |j: usize| if by[j] > 0.0 { by[j] } else { 1.0 };
+    for i in 0..by.len() {
+        for (j, v) in s.row_mut(i).iter_mut().enumerate() {
+            *v /= whole(i) * whole(j);
+        }
+    }
 }
 
 /// Quantile by linear interpolation between order statistics.

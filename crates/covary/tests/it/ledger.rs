@@ -245,3 +245,16 @@ fn heavy_tails_are_not_wild() {
     // About (2/n)³ of the columns: less than one of these 600.
     assert_eq!(alarms, 0);
 }
+
+#[test]
+fn a_matrix_in_the_place_of_a_table_is_spoken_of() {
+    let said = |rows: &[[f64; 3]]| -> Vec<String> {
+        let data = Dataset::new(Matrix::from_rows(rows)).unwrap();
+        Ledger::of(&data).oddities(&data).map(|o| o.to_string()).collect()
+    };
+    let r = said(&[[1.0, 0.6, 0.5], [0.6, 1.0, 0.4], [0.5, 0.4, 1.0]]);
+    assert!(r.len() == 1 && r[0].contains("diagonal of ones, as a correlation matrix is"), "{r:?}");
+    let s = said(&[[2.0, 0.6, 0.5], [0.6, 1.0, 0.4], [0.5, 0.4, 3.0]]);
+    assert!(s.len() == 1 && s[0].contains("symmetric, as a covariance matrix is"), "{s:?}");
+    assert!(said(&[[1.0, 0.6, 0.5], [0.6, 1.0, 0.4], [0.5, 0.3, 1.0]]).is_empty());
+}

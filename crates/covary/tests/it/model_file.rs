@@ -782,3 +782,15 @@ mod golden_answers {
         }
     }
 }
+
+#[test]
+fn a_model_in_the_place_of_a_table_is_called_one() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/model_files");
+    for name in ["version_1", "version_2", "version_3", "ica", "mixture_version_3"] {
+        let file = File::open(folder.join(format!("{name}.covary"))).expect("a golden file");
+        assert!(matches!(covary::io::csv::read(file), Err(Error::ModelAsTable)), "{name}");
+    }
+    // A table may well speak of such things.
+    let text = "12345678,{\"__metadata__\":{\"covary\n1,2\n3,4\n";
+    assert!(!matches!(covary::io::csv::read(text.as_bytes()), Err(Error::ModelAsTable)));
+}

@@ -7,7 +7,7 @@ use covary::select::{
     choose_by_held_out_cells, folds_of_cells, held_out_cells, held_out_cells_observed, hold_out_at,
     information_criteria, interval_coverage, pool,
 };
-use covary::{Dataset, Density, Error, Estimator, Fit, LinearGaussian, Matrix, Spec};
+use covary::{CentralMoments, Dataset, Density, Error, Estimator, Fit, LinearGaussian, Matrix, Spec};
 use statrs::distribution::{Binomial, DiscreteCDF};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -161,6 +161,46 @@ fn parallel_analysis_does_not_depend_on_threads() {
         let run = |n| on_threads(n, || analysis.run(&table).unwrap());
         assert_eq!(run(1), run(2));
     }
+}
+
+#[test]
+fn parallel_analysis_of_moments_has_the_thresholds_of_simulated_rows() {
+    // Whole tables of normal rows, of which only the moments are drawn otherwise: quantiles agree within what 1000
+    // copies allow. With n < d the scatter has no inverse.
+    for (rows, columns, standardize) in [(40, 6, true), (40, 6, false), (6, 9, true)] {
+        let n_copies = 1000;
+        let analysis = ParallelAnalysis { standardize, n_copies, ..ParallelAnalysis::default() };
+        let shape = Shape { rows, columns, n_components: 0 };
+        let white = |seed| {
+            let (table, _) = simulate::ppca(shape, seed);
+            let unit = |j: usize| table.observed_variances()[j].sqrt();
+            let sds: Vec<f64> = (0..columns).map(unit).collect();
+            Dataset::new(Matrix::from_fn(rows, columns, |i, j| table.row(i)[j] / sds[j])).unwrap()
+        };
+        let moments = CentralMoments::of(&white(0)).unwrap();
+        let found = analysis.run_moments(&moments).unwrap();
+        let eigenvalues = |table: &Dataset| {
+            ParallelAnalysis { n_copies: 1, ..analysis.clone() }.run(table).unwrap().eigenvalues
+        };
+        for (a, b) in found.eigenvalues.iter().zip(eigenvalues(&white(0))) {
+            assert!((a - b).abs() < 1e-9, "{a} {b}");
+        }
+        let copies: Vec<Vec<f64>> = (1..=n_copies as u64).map(|seed| eigenvalues(&white(seed))).collect();
+        for (k, &threshold) in found.thresholds.iter().enumerate().take(copies[0].len().min(rows - 1)) {
+            let mut values: Vec<f64> = copies.iter().map(|c| c[k]).collect();
+            values.sort_by(f64::total_cmp);
+            // Ranks of 1000: a standard error of the rank is 7, of the difference of two 10.
+            assert!(values[920] < threshold && threshold < values[980], "{k}: {threshold}");
+        }
+        assert_eq!(
+            on_threads(1, || analysis.run_moments(&moments).unwrap()),
+            on_threads(2, || analysis.run_moments(&moments).unwrap())
+        );
+    }
+    let moments = CentralMoments::of(&guidance_table(0)).unwrap();
+    assert_eq!(ParallelAnalysis::default().run_moments(&moments).unwrap().n_components, 2);
+    let deflated = ParallelAnalysis { deflate: true, ..ParallelAnalysis::default() };
+    assert!(matches!(deflated.run_moments(&moments), Err(Error::Unsupported { .. })));
 }
 
 #[test]

@@ -84,6 +84,14 @@ pub(super) struct Opened<R> {
     rest: R,
 }
 
+/// Whether bytes begin as those of a model do, of any version: the first key of an index is one of ours.
+pub(in crate::io) fn is_one(bytes: &[u8]) -> bool {
+    const BEGINNING: &str = r#"{"__metadata__":{""#;
+    let index = bytes.get(8..).unwrap_or_default();
+    let key = index.strip_prefix(BEGINNING.as_bytes()).unwrap_or_default();
+    [METADATA_KEY, CHECKSUM_KEY].iter().any(|ours| key.starts_with(ours.as_bytes()))
+}
+
 /// Reads as far as the index. Foreign files are refused by their first bytes.
 pub(super) fn open<R: Read>(mut input: R) -> Result<Opened<R>, Error> {
     let first = at_most(9, &mut input)?;

@@ -36,6 +36,7 @@ use crate::learned::{Constant, Learned, Trained, Training};
 use crate::spec::NoiseFamily;
 use crate::{Density, LinearGaussian, Matrix, Noise, Spec};
 use container::Arrays;
+pub(super) use container::is_one;
 use header::Label;
 use std::io::{Read, Write};
 
