@@ -220,7 +220,9 @@ impl Turns {
             return;
         }
         let fitted = self.u.dot(&self.v);
-        gaps.iter().for_each(|&cell| self.table[cell] = fitted[cell]);
+        for &cell in gaps {
+            self.table[cell] = fitted[cell];
+        }
     }
 
     fn objective(&self) -> f64 {

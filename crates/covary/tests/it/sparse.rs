@@ -1,10 +1,11 @@
-//! Sparse loadings: are planted zeros found, is the likelihood maximal on their support, and what does the penalty do?
+//! Sparse loadings: are planted zeros found, is the likelihood maximal on their support, and what does the penalty do? And sparse
+//! components in the sense of dictionary learning.
 
 use crate::common::assert_close;
-use crate::dense::Gaussian;
+use crate::dense::{Gaussian, normal};
 use covary::data::{Shape, simulate};
 use covary::family::{Components, Family, Request};
-use covary::infer::{Em, LatentMoments, Nonzero, SparseEm, Spectral};
+use covary::infer::{Em, LatentMoments, Nonzero, SparseCoding, SparseComponents, SparseEm, Spectral};
 use covary::io::model_file;
 use covary::learned::Rows;
 use covary::model::{Rotation, RotationSearch, rotate_model};
@@ -196,4 +197,44 @@ fn sparse_axes_are_not_rotated_and_stay_in_files() {
         let at = gaps.columns.iter().position(|&j| j == cell.column).unwrap();
         assert_close("imputed value", &[cell.mean], &[gaps.mean[at]], 1e-9);
     }
+}
+
+#[test]
+fn sparse_coding_without_a_penalty_has_the_principal_axes() {
+    let (table, _) = planted(80, 0.0, 17);
+    let coding = SparseCoding { n_components: 3, alpha: 0.0, ..SparseCoding::default() };
+    let found = coding.fit(&table, None).unwrap();
+    let axes = Spectral::default().fit(&table, &Spec::ppca(3)).unwrap().model.components();
+    assert_close("components", found.components.as_slice(), axes.as_slice(), 1e-8);
+    // From anywhere else it ends in the same plane.
+    let start = (&normal(80, 3, 1), &normal(3, 10, 2));
+    let other = SparseCoding { tolerance: 1e-14, ..coding }.fit(&table, Some(start)).unwrap();
+    let error = |found: &SparseComponents| *found.errors.last().unwrap();
+    assert_close("objective", &[error(&other)], &[error(&found)], 1e-6);
+}
+
+#[test]
+fn sparse_coding_never_raises_its_objective_and_finds_planted_zeros() {
+    for gaps in [0.0, 0.2] {
+        let (table, truth) = planted(300, gaps, 19);
+        let coding = SparseCoding { n_components: 2, alpha: 8.0, ..SparseCoding::default() };
+        let found = coding.fit(&table, None).unwrap();
+        assert!(found.errors.windows(2).all(|e| e[1] <= e[0] * (1.0 + 1e-12)), "{:?}", found.errors);
+        assert_eq!(zeros(&found.components.transpose()), zeros(truth.loadings()), "{gaps}");
+    }
+}
+
+#[test]
+fn sparse_coding_names_what_it_cannot_take() {
+    let (table, _) = planted(20, 0.0, 21);
+    let two = SparseCoding { n_components: 2, ..SparseCoding::default() };
+    for alpha in [-1.0, f64::NAN] {
+        let refused = SparseCoding { alpha, ..two.clone() }.fit(&table, None).unwrap_err();
+        assert!(matches!(refused, Error::OutOfRange { name: "alpha", .. }), "{refused}");
+    }
+    let refused = two.fit(&table, Some((&normal(19, 2, 1), &normal(2, 10, 1)))).unwrap_err();
+    assert!(matches!(refused, Error::WrongLength { expected: 20, got: 19, .. }), "{refused}");
+    let empty = Matrix::from_fn(4, 2, |i, j| if j == 0 { i as f64 } else { f64::NAN });
+    let refused = two.fit(&Dataset::new(empty).unwrap(), None).unwrap_err();
+    assert!(matches!(refused, Error::EmptyColumn { .. }), "{refused}");
 }
