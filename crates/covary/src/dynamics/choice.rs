@@ -159,7 +159,7 @@ impl TimeSearch {
         let room = data.n_columns().saturating_sub(1).min(data.n_rows().saturating_sub(1)).max(1);
         let most = self.max_components.unwrap_or(MOST_FACTORS).clamp(1, room);
         let first = self.n_components.unwrap_or(PILOT.min(most));
-        Spec { n_components: first, ..spec.clone() }.check(data)?;
+        Spec { n_components: first, ..spec.clone() }.check_in_time(data)?;
         let hidden = Hidden::of(data, &timeline, self.n_components.unwrap_or(most), self.seed)?;
         let stages = 3 + most.min(6) + self.max_order;
         let trial = Trial {
