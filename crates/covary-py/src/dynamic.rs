@@ -6,7 +6,7 @@ use crate::learned::Learned;
 use crate::place::Filled;
 use crate::work::run;
 use covary::data::{Moment, Steps, TimeAxis, Timeline};
-use covary::learned::{DynamicFit, Knowing, Rows};
+use covary::learned::{Course, DynamicFit, Knowing, Rows};
 use covary::{Dataset, Error};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -26,21 +26,23 @@ enum Moments<'py> {
 pub(crate) struct Times {
     name: String,
     rows: Vec<(Moment, usize)>,
-    grouped: bool,
+    /// What tells sequences apart is called.
+    groups: Option<String>,
 }
 
 impl<'py> FromPyObject<'_, 'py> for Times {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (name, moments, sequences): (String, Moments<'_>, Option<Vec<usize>>) = given.extract()?;
+        type Given<'py> = (String, Moments<'py>, Option<(String, Vec<usize>)>);
+        let (name, moments, sequences): Given<'_> = given.extract()?;
         let moments: Vec<Moment> = match moments {
             Moments::Clock(at) => at.as_array().iter().map(|&at| Moment::Clock(at)).collect(),
             Moments::Number(at) => at.as_array().iter().map(|&at| Moment::Number(at)).collect(),
         };
-        let grouped = sequences.is_some();
+        let (groups, sequences) = sequences.unzip();
         let sequences = sequences.unwrap_or_else(|| vec![0; moments.len()]);
-        Ok(Self { name, rows: moments.into_iter().zip(sequences).collect(), grouped })
+        Ok(Self { name, rows: moments.into_iter().zip(sequences).collect(), groups })
     }
 }
 
@@ -61,8 +63,8 @@ impl Times {
         let times: Vec<i64> = self.rows.iter().map(place).collect::<Result<_, _>>()?;
         let sequences: Vec<usize> = self.rows.iter().map(|(_, sequence)| *sequence).collect();
         let timeline = Timeline::new(&times, Some(&sequences))?;
-        let sequences = self.grouped.then(|| "groups".to_owned());
-        Ok(timeline.on(TimeAxis { name: self.name.clone(), sequences, steps, notation }))
+        let (name, sequences) = (self.name.clone(), self.groups.clone());
+        Ok(timeline.on(TimeAxis { name, sequences, steps, notation }))
     }
 }
 
@@ -95,6 +97,12 @@ fn in_time(table: Dataset, times: Option<&Times>, fit: &DynamicFit) -> Result<Da
 
 /// Times to come, means, lower and upper ends, steps × columns, of each sequence.
 type Ahead<'py> = (Bound<'py, PyAny>, Array2<'py>, Array2<'py>, Array2<'py>);
+
+/// A sequence: times, steps of the table, observed cells, means, ends of intervals.
+type Past<'py> = (Bound<'py, PyAny>, usize, Array2<'py>, Array2<'py>, Vec<Array2<'py>>);
+
+/// A sequence: times, means, standard deviations, whether anything was observed.
+type Swings<'py> = (Bound<'py, PyAny>, Array2<'py>, Array2<'py>, Vec<bool>);
 
 #[pymethods]
 impl Dynamic {
@@ -130,6 +138,12 @@ impl Dynamic {
     #[getter]
     fn time_name(slf: &Bound<'_, Self>) -> Option<String> {
         parts(slf).1.axis.as_ref().map(|axis| axis.name.clone())
+    }
+
+    /// The column that tells sequences apart, if there were several.
+    #[getter]
+    fn groups_name(slf: &Bound<'_, Self>) -> Option<String> {
+        parts(slf).1.axis.as_ref().and_then(|axis| axis.sequences.clone())
     }
 
     /// The largest modulus of the roots of the transition.
@@ -184,6 +198,59 @@ impl Dynamic {
         own.place.filled(py, &filled, &table)
     }
 
+    /// Every step of each sequence and those that follow, a season's if none are asked for: times, how many of them are of the
+    /// table, observed cells, means, and lower and upper ends of intervals of two levels where nothing was observed.
+    #[pyo3(signature = (x, times, steps, levels, threads=0))]
+    fn courses<'py>(
+        slf: &Bound<'py, Self>,
+        x: Table<'_>,
+        times: Option<Times>,
+        steps: Option<usize>,
+        levels: [f64; 2],
+        threads: usize,
+    ) -> PyResult<Vec<Past<'py>>> {
+        let ((own, fit), py) = (parts(slf), slf.py());
+        let steps = steps.unwrap_or_else(|| fit.usual_steps());
+        let courses = ask(slf, x, times.as_ref(), threads, |data| own.learned.courses(data, steps))?;
+        let wide = |m: &covary::Matrix| array2(py, own.place.widen_rows(m, |v| v));
+        let mut out = Vec::new();
+        for course in &courses {
+            let bands = bands(course, levels).map_err(of)?;
+            let bands = bands.iter().map(wide).collect::<PyResult<Vec<_>>>()?;
+            let when = moments(py, &course.times, fit)?;
+            out.push((when, course.n_past, wide(&course.observed)?, wide(&course.means)?, bands));
+        }
+        Ok(out)
+    }
+
+    /// Factors of each step of each sequence: times, means and standard deviations given all rows, and whether anything was
+    /// observed then.
+    #[pyo3(signature = (x, times, threads=0))]
+    fn factors<'py>(
+        slf: &Bound<'py, Self>,
+        x: Table<'_>,
+        times: Option<Times>,
+        threads: usize,
+    ) -> PyResult<Vec<Swings<'py>>> {
+        let (fit, py) = (parts(slf).1, slf.py());
+        let (factors, every) = ask(slf, x, times.as_ref(), threads, |data| {
+            let every = data.every_step()?;
+            Ok((fit.factors(&every, Knowing::AllRows)?, every))
+        })?;
+        let k = fit.model.n_components();
+        let timeline = every.times();
+        let part = |sequence: &covary::dynamics::Sequence| {
+            let rows: Vec<usize> = sequence.rows().iter().flatten().copied().collect();
+            let when: Vec<i64> = (0..rows.len() as i64).map(|step| sequence.first() + step).collect();
+            let means = covary::Matrix::from_fn(rows.len(), k, |i, j| factors.means[(rows[i], j)]);
+            let sd = |i: usize, j: usize| factors.covariances[rows[i]][(j, j)].sqrt();
+            let sds = covary::Matrix::from_fn(rows.len(), k, sd);
+            let observed = rows.iter().map(|&row| every.row(row).iter().any(|v| !v.is_nan())).collect();
+            Ok((moments(py, &when, fit)?, array2(py, means)?, array2(py, sds)?, observed))
+        };
+        timeline.sequences().iter().map(part).collect()
+    }
+
     /// The rows that follow each sequence: their times as the table had them, means and intervals.
     #[pyo3(signature = (x, times, steps, level, threads=0))]
     fn forecast<'py>(
@@ -216,6 +283,19 @@ impl Dynamic {
         }
         Ok(out)
     }
+}
+
+/// Matrices of steps × columns: filled with NaN, then cell by cell with an interval of two levels.
+fn bands(course: &Course, levels: [f64; 2]) -> Result<[covary::Matrix; 4], Error> {
+    let (n, d) = (course.means.n_rows(), course.means.n_columns());
+    let mut bands = [(); 4].map(|()| covary::Matrix::from_fn(n, d, |_, _| f64::NAN));
+    for cell in &course.unseen {
+        let ((a, b), (c, d)) = (cell.interval(levels[0])?, cell.interval(levels[1])?);
+        for (band, end) in bands.iter_mut().zip([a, b, c, d]) {
+            band[(cell.row, cell.column)] = end;
+        }
+    }
+    Ok(bands)
 }
 
 /// Times as the table had them: microseconds, numbers, or counted rows.

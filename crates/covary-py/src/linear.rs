@@ -20,8 +20,8 @@ type Active<'py> = (Array2<'py>, Array2<'py>, Bound<'py, PyArray2<bool>>);
 #[pyclass(frozen, extends = Learned, module = "covary._covary")]
 #[derive(Default)]
 pub(crate) struct Model {
-    /// Principal axes and the variance along them.
-    axes: OnceLock<(Matrix, Vec<f64>)>,
+    /// Components in the scale of the fit.
+    axes: OnceLock<Matrix>,
     /// The variance each component explains.
     explained: OnceLock<Vec<f64>>,
     /// What two views share.
@@ -105,11 +105,11 @@ impl Model {
         }
     }
 
-    /// Orthonormal axes in the scale of the fit, q × d.
+    /// Axes in the scale of the fit, q × d: orthonormal, or sparse loadings at unit length.
     #[getter]
     fn components<'py>(slf: &Bound<'py, Self>) -> PyResult<Array2<'py>> {
         let (own, fit) = parts(slf);
-        let (axes, _) = slf.get().axes.get_or_init(|| fit.model.principal_axes());
+        let axes = slf.get().axes.get_or_init(|| fit.model.components());
         array2(slf.py(), own.place.widen_rows(axes, |_| 0.0))
     }
 

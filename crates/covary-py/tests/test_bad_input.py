@@ -16,6 +16,7 @@ CLASSES = [
     covary.IncrementalPCA,
     covary.PPCA,
     covary.StudentPPCA,
+    covary.SparsePPCA,
     covary.FactorAnalysis,
     covary.BayesianPCA,
     covary.GroupFactorAnalysis,

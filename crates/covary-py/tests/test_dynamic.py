@@ -138,6 +138,19 @@ def test_sequences(X):
     assert model.forecast(frame[frame.site == "n"], 1).index[0] == 60.0
 
 
+def test_a_loaded_model_of_several_sequences_knows_their_column(X, tmp_path):
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame["t"], frame["site"] = np.tile(np.arange(60.0), 2), np.repeat(["n", "s"], 60)
+    model = DynamicFactor(2, time="t", groups="site").fit(frame)
+    model.save(tmp_path / "model.covary")
+    again = covary.load(tmp_path / "model.covary")
+    assert (again.time, again.groups) == ("t", "site")
+    for ask in ("impute", "transform", "score_samples"):
+        np.testing.assert_array_equal(getattr(again, ask)(frame), getattr(model, ask)(frame))
+    south = frame[frame.site == "s"]
+    np.testing.assert_array_equal(again.forecast(south, 2), model.forecast(south, 2))
+
+
 def test_what_is_no_time_is_refused_by_name(X):
     frame = pd.DataFrame(X, columns=list("abcde"))
     with pytest.raises(DataError, match="no column 't'"):

@@ -30,6 +30,7 @@ FITTED = {
     "IncrementalPCA": lambda: covary.IncrementalPCA(2),
     "PPCA": lambda: covary.PPCA(2),
     "StudentPPCA": lambda: covary.StudentPPCA(2),
+    "SparsePPCA": lambda: covary.SparsePPCA(2),
     "FactorAnalysis": lambda: covary.FactorAnalysis(2),
     "BayesianPCA": lambda: covary.BayesianPCA(2),
     "Gaussian": lambda: covary.Gaussian(),

@@ -25,6 +25,7 @@ def fitted(estimator, table):
 CASES = {
     "ppca": (["--model", "ppca"], lambda table: fitted(covary.PPCA(), table)),
     "tppca": (["--model", "tppca"], lambda table: fitted(covary.StudentPPCA(), table)),
+    "spca": (["--model", "spca"], lambda table: fitted(covary.SparsePPCA(), table)),
     "bpca": (["--model", "bpca"], lambda table: fitted(covary.BayesianPCA(), table)),
     "gaussian": (["--model", "gaussian"], lambda table: fitted(covary.Gaussian(), table)),
     "pcca": (

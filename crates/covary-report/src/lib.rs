@@ -20,6 +20,7 @@
 //! ```
 
 pub mod chart;
+pub mod dates;
 mod layout;
 pub mod page;
 pub mod plot;

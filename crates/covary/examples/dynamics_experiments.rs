@@ -120,7 +120,7 @@ fn inside(
     let d = whole.n_columns();
     let seen = Dataset::new(Matrix::from_fn(rows, d, |t, j| whole[(t, j)]))?;
     let fit = DynamicEm { season, ..DynamicEm::default() }.fit(&seen, &Spec::factor_analysis(q))?;
-    let ahead = &fit.model.forecast_estimated(&seen, &Timeline::regular(rows), AHEAD[2])?[0];
+    let ahead = &fit.model.forecast_estimated(&seen, &Timeline::regular(rows), AHEAD[2], &(&seen).into())?[0];
     let mut out = [(0, 0); 3];
     for cell in &ahead.cells {
         let (t, (low, high)) = (whole[(rows + cell.row, cell.column)], cell.interval(0.95)?);

@@ -217,6 +217,12 @@ impl Spec {
 
     /// Checks the request against the table, once, at the top of every fit of one view.
     pub(crate) fn check(&self, data: &Dataset) -> Result<(), Error> {
+        self.check_one_view()?;
+        self.check_views(data)
+    }
+
+    /// Refuses views, for a method of one table.
+    fn check_one_view(&self) -> Result<(), Error> {
         if !self.views.is_empty() {
             return Err(Error::Unsupported {
                 method: "this method",
@@ -224,11 +230,24 @@ impl Spec {
                 instead: "`mean-field`, `bach-jordan` or `shared-private`",
             });
         }
-        self.check_views(data)
+        Ok(())
     }
 
     /// [`check`](Self::check) for a method that takes views.
     pub(crate) fn check_views(&self, data: &Dataset) -> Result<(), Error> {
+        let rows = Self::check_rows(data)?;
+        self.check_shape(rows, data.n_columns())
+    }
+
+    /// [`check`](Self::check) for rows that follow each other in time.
+    pub(crate) fn check_in_time(&self, data: &Dataset) -> Result<(), Error> {
+        self.check_one_view()?;
+        let rows = Self::check_rows(data)?;
+        self.check_shape_in_time(rows, data.n_columns())
+    }
+
+    /// Rows with a value, of which every method needs two, and one in each column.
+    fn check_rows(data: &Dataset) -> Result<usize, Error> {
         let rows = data.n_informative_rows();
         if rows < 2 {
             return Err(Error::TooFewRows { rows });
@@ -237,7 +256,7 @@ impl Spec {
         if let Some(j) = observed.iter().position(|&n| n == 0) {
             return Err(Error::EmptyColumn { column: data.column_names()[j].clone() });
         }
-        self.check_shape(rows, data.n_columns())
+        Ok(rows)
     }
 
     /// Checks the variances of the columns, once they are known; returns the constant columns.
@@ -291,6 +310,16 @@ impl Spec {
 
     /// The part of [`check`](Self::check) that needs only the size of the table.
     pub(crate) fn check_shape(&self, rows: usize, columns: usize) -> Result<(), Error> {
+        self.check_room(rows, columns, columns.saturating_sub(1))
+    }
+
+    /// The same for rows in time: what follows tells a factor from noise in a single column, too.
+    pub(crate) fn check_shape_in_time(&self, rows: usize, columns: usize) -> Result<(), Error> {
+        self.check_room(rows, columns, columns.saturating_sub(1).max(1))
+    }
+
+    /// Refuses more components than `most`.
+    fn check_room(&self, rows: usize, columns: usize, most: usize) -> Result<(), Error> {
         if let Some(view) = self.views.iter().position(|&size| size == 0) {
             return Err(Error::EmptyView { view: view + 1 });
         }
@@ -300,9 +329,8 @@ impl Spec {
             return Err(Error::WrongLength { what: "columns of all views", expected: columns, got });
         }
         let asked = self.n_components;
-        if asked >= columns {
-            let max = columns.saturating_sub(1);
-            return Err(Error::TooManyComponents { asked, rows, columns, max });
+        if asked > most {
+            return Err(Error::TooManyComponents { asked, rows, columns, max: most });
         }
         if let Some(floor) = self.noise_floor
             && !(0.0..1.0).contains(&floor)
@@ -311,7 +339,7 @@ impl Spec {
         }
         let max = self.max_components(columns);
         let determined = self.allow_unidentified || self.prior.loadings != LoadingsPrior::Flat;
-        if asked > max && !determined {
+        if asked > max && columns > 1 && !determined {
             let degrees_of_freedom = factor_degrees_of_freedom(columns, asked);
             return Err(Error::NotIdentified { asked, columns, degrees_of_freedom, max });
         }

@@ -1,20 +1,16 @@
 //! `covary forecast`: the rows that follow a table in time.
 
-use super::{Asked, ask, said_written};
-use crate::args::{Reading, Running, Target, at_least_one, probability};
+use super::{About, Asked, Asking};
+use crate::args::{at_least_one, probability};
 use crate::console::count;
-use crate::facts;
 use crate::failure::Failure;
-use crate::input;
-use crate::output::check_places;
 use clap::Args;
 use covary::data::Timeline;
 use covary::dynamics;
-use covary::io::{Cells, Format, Sheet};
+use covary::io::{Cells, Sheet};
 use covary::learned::DynamicFit;
 use covary::model::FilledCell;
 use serde_json::json;
-use std::path::{Path, PathBuf};
 
 /// The rows that follow a table in time, with an interval for every number.
 ///
@@ -31,13 +27,8 @@ Examples:
   covary forecast months.covary examples/months.csv --steps 12 -o ahead.csv
   covary forecast months.covary examples/months.csv --steps 12 --wide -o next.csv")]
 pub(crate) struct Forecast {
-    /// A model file, as `covary fit --model dfm` writes it.
-    #[arg(verbatim_doc_comment)]
-    model: PathBuf,
-
-    /// Table that the rows follow: that of the fit, or a newer one of the same columns.
-    #[arg(verbatim_doc_comment)]
-    data: PathBuf,
+    #[command(flatten)]
+    asking: Asking,
 
     /// How many steps ahead.
     #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
@@ -50,15 +41,6 @@ pub(crate) struct Forecast {
     /// A row for each step, with the means in the columns of the table.
     #[arg(long, verbatim_doc_comment, conflicts_with = "interval")]
     wide: bool,
-
-    #[command(flatten)]
-    target: Target,
-
-    #[command(flatten)]
-    reading: Reading,
-
-    #[command(flatten)]
-    running: Running,
 }
 
 /// Steps ahead of a sequence.
@@ -71,35 +53,21 @@ struct Ahead<'a> {
 
 impl Forecast {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let outputs: Vec<&Path> = self.target.output.as_deref().into_iter().collect();
-        check_places(&[&self.model, &self.data], &outputs)?;
-        if input::is_pipe(&self.model) && input::is_pipe(&self.data) {
-            return Err(Failure::Call("model and data cannot both be standard input".to_owned()));
-        }
-        self.running.run(|console| {
-            let format = self.target.format(Format::CSV)?;
-            let output = self.target.open(format, self.running.json)?;
-            let asked = ask(&self.model, &self.data, &self.reading)?;
+        let taken = "which the table has already; rename that of the table";
+        self.asking.answer(&About::Rows, (true, taken), |console, asked, write| {
             let refused = |e| asked.refused(e);
             let fit = asked.learned.dynamic().map_err(refused)?;
-            asked.warn_of_constants(console);
-            facts::tell_times(console, &asked.source);
+            if let Some(unstable) = fit.unstable() {
+                console.warn(&unstable.to_string());
+            }
             let data = asked.data()?;
             let forecasts = fit.forecast(&data, self.steps).map_err(refused)?;
             let times = fit.times(&data).map_err(refused)?;
-            let ahead = Ahead { asked: &asked, fit, times: &times, forecasts };
-            let sheet = if self.wide { ahead.wide() } else { ahead.long(self.interval)? };
-            if let Some(name) = sheet.repeated_name() {
-                let why = format!("the result has two columns `{name}`; rename that of the table");
-                return Err(Failure::work(&asked.source.name, why));
-            }
-            let left = output.write(|out| sheet.write(format, out))?;
-            let target = self.target.output.as_deref().map_or("standard output".to_owned(), input::name_of);
-            facts::left_out(console, &left, &target);
+            let ahead = Ahead { asked, fit, times: &times, forecasts };
+            write(&if self.wide { ahead.wide() } else { ahead.long(self.interval)? })?;
             let (first, last) = ahead.span();
             console.say(&format!("{} ahead: {first} to {last}", count(self.steps, "step")));
-            said_written(console, &outputs);
-            self.running.report(&json!({
+            Ok(json!({
                 "source": asked.source.name,
                 "n_rows": data.n_rows(),
                 "n_sequences": times.sequences().len(),

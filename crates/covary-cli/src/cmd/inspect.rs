@@ -205,7 +205,8 @@ fn loadings(learned: &Learned, fit: &LinearFit) -> String {
         row.extend(fit.matrix.is_none().then(|| digits(training.column_means[j])));
         row.push(digits(training.column_sds[j]));
         let in_sds: Vec<f64> = (0..shown).map(|k| fit.loadings()[(j, k)] / deviations[j]).collect();
-        row.extend(in_sds.iter().map(|w| format!("{w:.2}")));
+        // A zero of sparse loadings is no small number.
+        row.extend(in_sds.iter().map(|w| if *w == 0.0 { "0".to_owned() } else { format!("{w:.2}") }));
         let left = if shown < q {
             1.0 - in_sds.iter().map(|w| w * w).sum::<f64>()
         } else {

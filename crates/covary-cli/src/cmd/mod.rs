@@ -88,21 +88,28 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// The arguments of a verb that asks a model about a table.
+/// The arguments of a verb that asks a model about the rows of a table.
 #[derive(Args)]
 pub(crate) struct Question {
-    /// A model file, as `covary fit` writes it.
-    #[arg(verbatim_doc_comment)]
-    model: PathBuf,
-
-    /// Table whose rows are asked about: CSV, TSV, Parquet, Arrow or NumPy; `-` reads standard
-    /// input. Columns are matched to the model's by name; others are passed through.
-    #[arg(verbatim_doc_comment)]
-    data: PathBuf,
+    #[command(flatten)]
+    asking: Asking,
 
     /// Write only the result, without the columns that are passed through.
     #[arg(long, verbatim_doc_comment)]
     bare: bool,
+}
+
+/// The arguments of a verb that asks a model about a table.
+#[derive(Args)]
+pub(crate) struct Asking {
+    /// A model file, as `covary fit` writes it.
+    #[arg(verbatim_doc_comment)]
+    model: PathBuf,
+
+    /// Table that is asked about: CSV, TSV, Parquet, Arrow or NumPy; `-` reads standard input.
+    /// Columns are matched to the model's by name.
+    #[arg(verbatim_doc_comment)]
+    data: PathBuf,
 
     #[command(flatten)]
     target: Target,
@@ -185,11 +192,24 @@ enum About<'a> {
 type WriteSheet<'a> = dyn FnMut(&Sheet<'_>) -> Result<(), Failure> + 'a;
 
 impl Question {
-    /// Reads model and table, lets `answer` put columns on a sheet beside those carried through, and writes it. `answer`
-    /// returns what it found, for `--json`.
+    /// As [`Asking::answer`], with the columns carried through.
     fn answer(
         &self,
         about: &About<'_>,
+        answer: impl FnOnce(Console, &Asked, &mut WriteSheet<'_>) -> Result<Value, Failure> + Send,
+    ) -> Result<(), Failure> {
+        let taken = "and so has the table; rename it, or say --bare to leave out what is passed through";
+        self.asking.answer(about, (self.bare, taken), answer)
+    }
+}
+
+impl Asking {
+    /// Reads model and table, lets `answer` put columns on a sheet beside those carried through unless it is to be bare, and
+    /// writes it; `taken` says why a name is not free. `answer` returns what it found, for `--json`.
+    fn answer(
+        &self,
+        about: &About<'_>,
+        (bare, taken): (bool, &str),
         answer: impl FnOnce(Console, &Asked, &mut WriteSheet<'_>) -> Result<Value, Failure> + Send,
     ) -> Result<(), Failure> {
         let outputs: Vec<&Path> = self.target.output.as_deref().into_iter().collect();
@@ -205,14 +225,14 @@ impl Question {
                 About::Without(view) => ask_without(view, &self.model, &self.data, &self.reading)?,
                 About::Scores => ask_scores(&self.model, &self.data, &self.reading)?,
             };
-            let asked = Asked { bare: self.bare, ..asked };
+            let asked = Asked { bare, ..asked };
             asked.warn_of_constants(console);
             facts::tell_times(console, &asked.source);
             let mut written = |sheet: &Sheet<'_>| {
                 if let Some(name) = sheet.repeated_name() {
                     return Err(Failure::work(
                         &asked.source.name,
-                        format!("the result has a column `{name}`, and so has the table; rename it, or say --bare to leave out what is passed through"),
+                        format!("the result has a column `{name}`, {taken}"),
                     ));
                 }
                 let left = output.write(|out| sheet.write(format, out))?;

@@ -1,9 +1,11 @@
 //! `covary plot`: figures, and the numbers behind them.
 
+mod places;
+
 use super::select::compared;
 use super::{Asked, ask, said_written};
 use crate::args::{Reading, Running, Selecting, at_least_one};
-use crate::console::{Console, count, names};
+use crate::console::{Console, names};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::{self, Select, Source};
@@ -13,12 +15,11 @@ use clap::Args;
 use covary::Dataset;
 use covary::family::Request;
 use covary::learned::Learned;
-use covary::select::{Compare, SelfCheckOptions};
-use covary_report::plot::map::{Place, place_in_name};
+use covary::select::{CheckedCell, Compare, SelfCheckOptions};
 use covary_report::plot::scores::ColorBy;
 use covary_report::plot::{
-    Kind, biplot, covariance, hinton, images, intervals, loadings, map, missing, mixture, relevance, samples,
-    scores, scree, select, sources, trace, views,
+    Kind, biplot, covariance, factors, forecast, hinton, images, intervals, loadings, map, missing, mixture,
+    relevance, samples, scores, scree, select, sources, trace, views,
 };
 use covary_report::{Style, Svg, Theme};
 use serde_json::Value;
@@ -39,11 +40,13 @@ use std::path::{Path, PathBuf};
 ///   intervals   MODEL DATA     hidden cells against their intervals; fits again without them
 ///   missing     [MODEL] DATA   where gaps are, and whether they follow the scores
 ///   select      DATA           every criterion over the number of components
-///   map         MODEL [DATA]   scores, a column, or loadings on a map
+///   map         MODEL [DATA]   scores, a column, or loadings and errors of columns on a map
 ///   images      MODEL [DATA]   components and rows as little pictures
 ///   views       MODEL          what each component explains of each view (--model pcca, gfa)
 ///   sources     MODEL DATA     independent components over the rows (--model ica)
 ///   mixture     MODEL DATA     rows by the models of a mixture, where these differ most
+///   forecast    MODEL DATA     columns in time, and the steps to come (--model dfm)
+///   factors     MODEL DATA     factors in time, with 95 % intervals (--model dfm)
 ///
 /// Large tables are sampled or counted in squares, and the figure says so.
 #[derive(Args)]
@@ -52,7 +55,9 @@ use std::path::{Path, PathBuf};
 Examples:
   covary plot wine.covary examples/wine_gaps.csv --kind scores --color cultivar -o scores.svg
   covary plot wine.covary examples/wine_gaps.csv --kind scree --json -o scree.png
-  covary plot examples/wine_gaps.csv --kind missing --theme dark -o gaps.svg")]
+  covary plot examples/wine_gaps.csv --kind missing --theme dark -o gaps.svg
+  covary fit examples/months.csv --model dfm --time month --season 12 --components 2 -o months.covary
+  covary plot months.covary examples/months.csv --kind forecast --steps 24 -o ahead.svg")]
 pub(crate) struct Plot {
     /// A model file, as `covary fit` writes it, or a table, or both in this order; several
     /// models for --kind trace.
@@ -60,7 +65,7 @@ pub(crate) struct Plot {
     files: Vec<PathBuf>,
 
     /// What to draw: scree, hinton, loadings, relevance, trace, scores, biplot, covariance,
-    /// samples, intervals, missing, select, map, images, views, sources or mixture.
+    /// samples, intervals, missing, select, map, images, views, sources, mixture, forecast or factors.
     #[arg(long, verbatim_doc_comment, value_parser = kind)]
     kind: Kind,
 
@@ -83,13 +88,29 @@ pub(crate) struct Plot {
     color: Option<String>,
 
     /// Column with each row's latitude, in degrees north (map). Without, the model's columns are
-    /// the places and their names hold latitude and longitude, such as `12.5N 77.5W`.
+    /// the places: --coordinates says where they are, or their names do, such as `12.5N 77.5W`.
     #[arg(long, verbatim_doc_comment, value_name = "COLUMN", requires = "lon")]
     lat: Option<String>,
 
     /// Column with each row's longitude, in degrees east (map).
     #[arg(long, verbatim_doc_comment, value_name = "COLUMN", requires = "lat")]
     lon: Option<String>,
+
+    /// Table that says where the model's columns are (map): a row for each, with its name and its
+    /// degrees north and east in columns `latitude` and `longitude`, or `lat` and `lon`.
+    #[arg(long, verbatim_doc_comment, value_name = "FILE", conflicts_with = "lat")]
+    coordinates: Option<PathBuf>,
+
+    /// What a map of the model's columns shows: loadings of a component; with DATA, error, the root
+    /// mean squared error of values held out of another fit, or sd, the standard deviation of what
+    /// is imputed.
+    #[arg(long, verbatim_doc_comment, value_enum, value_name = "loadings|error|sd", hide_possible_values = true, conflicts_with_all = ["lat", "color"])]
+    show: Option<places::Shown>,
+
+    /// Steps to come (forecast); those of a season if not given, or 12. The columns shown are those
+    /// of --columns, or those that the factors explain best.
+    #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
+    steps: Option<usize>,
 
     /// Rows and columns of a picture (images), such as 28x28.
     #[arg(long, verbatim_doc_comment, value_name = "ROWSxCOLUMNS", value_parser = shape)]
@@ -162,6 +183,10 @@ impl Plot {
             let kind = self.kind.name();
             return Err(Failure::Call(format!("--color goes with --kind scores, biplot or map, not {kind}")));
         }
+        if let Some((flag, kind)) = self.misplaced() {
+            let given = self.kind.name();
+            return Err(Failure::Call(format!("{flag} goes with --kind {kind}, not {given}")));
+        }
         let png = self.is_png()?;
         let files = self.files()?;
         self.running.run(|console| {
@@ -184,6 +209,18 @@ impl Plot {
         })
     }
 
+    /// A flag that another kind has.
+    fn misplaced(&self) -> Option<(&'static str, &'static str)> {
+        [
+            (self.coordinates.is_some(), "--coordinates", Kind::Map),
+            (self.show.is_some(), "--show", Kind::Map),
+            (self.steps.is_some(), "--steps", Kind::Forecast),
+        ]
+        .into_iter()
+        .find(|(given, _, kind)| *given && *kind != self.kind)
+        .map(|(_, flag, kind)| (flag, kind.name()))
+    }
+
     fn is_png(&self) -> Result<bool, Failure> {
         let Some(path) = self.output.as_deref().filter(|p| !input::is_pipe(p)) else { return Ok(false) };
         let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase());
@@ -199,8 +236,8 @@ impl Plot {
     /// Which file is what, by the kind.
     fn files(&self) -> Result<Files<'_>, Failure> {
         use Kind::{
-            Biplot, Covariance, Hinton, Images, Intervals, Loadings, Map, Missing, Mixture, Relevance,
-            Samples, Scores, Scree, Sources, Trace, Views,
+            Biplot, Covariance, Factors, Forecast, Hinton, Images, Intervals, Loadings, Map, Missing,
+            Mixture, Relevance, Samples, Scores, Scree, Sources, Trace, Views,
         };
         let kind = self.kind.name();
         let wrong = |takes: &str| {
@@ -213,16 +250,17 @@ impl Plot {
             (Map | Missing | Kind::Select, [data]) => Ok(Files::Data(data)),
             (
                 Scree | Images | Scores | Biplot | Covariance | Samples | Intervals | Missing | Map | Sources
-                | Mixture,
+                | Mixture | Forecast | Factors,
                 [model, data],
             ) => Ok(Files::Both(model, data)),
             (Hinton | Loadings | Relevance | Views, _) => wrong("MODEL"),
             (Kind::Select, _) => wrong("DATA"),
             (Scree | Images | Map, _) => wrong("MODEL [DATA]"),
             (Missing, _) => wrong("[MODEL] DATA"),
-            (Scores | Biplot | Covariance | Samples | Intervals | Sources | Mixture, _) => {
-                wrong("MODEL DATA")
-            }
+            (
+                Scores | Biplot | Covariance | Samples | Intervals | Sources | Mixture | Forecast | Factors,
+                _,
+            ) => wrong("MODEL DATA"),
         }
     }
 
@@ -259,25 +297,14 @@ impl Plot {
             Kind::Views => figure!(views(learned), style, failed),
             Kind::Images => figure!(images(learned, None, self.picture(path)?), style, failed),
             Kind::Map => {
-                let component = self.component();
-                let linear = learned.linear().map_err(|e| failed(e.into()))?;
-                let q = learned.n_shown();
-                if component > q {
-                    return Err(failed(covary_report::Error::NoSuchComponent { asked: component, has: q }));
+                if let Some(what @ ("error" | "sd")) = self.show.map(places::Shown::name) {
+                    let why = format!(
+                        "--show {what} is of a table: covary plot MODEL DATA --kind map --show {what}"
+                    );
+                    return Err(Failure::Call(why));
                 }
-                let place = |(j, name): (usize, &String)| {
-                    let (latitude, longitude) = place_in_name(name)?;
-                    Some(Place { latitude, longitude, value: linear.model.loadings()[(j, component - 1)] })
-                };
-                let places: Vec<Place> = learned.columns.iter().enumerate().filter_map(place).collect();
-                if places.is_empty() {
-                    return Err(Failure::work(
-                        &input::name_of(path),
-                        "no name of a column holds latitude and longitude, such as `12.5N 77.5W`; if rows are places, name their columns: covary plot MODEL DATA --kind map --lat COLUMN --lon COLUMN",
-                    ));
-                }
-                let name = format!("Loadings of component {component}, in the units of the columns");
-                figure!(map(&map_subject(learned), &name, &places), style, failed)
+                let of = map::OfColumns::loadings(learned, self.component()).map_err(failed)?;
+                drawn!(map, self.map_of_columns(path, learned, &of)?, style)
             }
             Kind::Scree => figure!(scree(learned, None), style, failed),
             kind => return Err(other_files(kind)),
@@ -335,22 +362,27 @@ impl Plot {
                 let shape = self.picture(Path::new(&asked.model))?;
                 figure!(images(learned, Some(&data), shape), style, failed)
             }
-            Kind::Intervals => drawn!(intervals, self.hidden(console, asked, &data)?, style),
-            Kind::Map => drawn!(map, self.map_of_scores(asked, &data)?, style),
+            Kind::Intervals => {
+                if learned.dynamic().is_err() {
+                    asked.linear()?;
+                }
+                let cells = self.hidden(console, asked, &data)?;
+                figure!(intervals(learned, &data, &cells), style, failed)
+            }
+            Kind::Map => drawn!(map, self.map_of_both(console, asked, &data)?, style),
+            Kind::Factors => figure!(factors(learned, &data), style, failed),
+            Kind::Forecast => {
+                let columns = self.shown_columns(learned)?;
+                figure!(forecast(learned, &data, self.steps, columns.as_deref()), style, failed)
+            }
             Kind::Scree => figure!(scree(learned, Some(&data)), style, failed),
             kind => return Err(other_files(kind)),
         })
     }
 
     /// Hides cells, fits again by the model's own method, and compares.
-    fn hidden(
-        &self,
-        console: Console,
-        asked: &Asked,
-        data: &Dataset,
-    ) -> Result<intervals::IntervalsNumbers, Failure> {
+    fn hidden(&self, console: Console, asked: &Asked, data: &Dataset) -> Result<Vec<CheckedCell>, Failure> {
         let request = Request { seed: self.seed, ..Request::new(asked.learned.family) };
-        asked.linear()?;
         let options = SelfCheckOptions { seed: self.seed, ..SelfCheckOptions::default() };
         let mut progress = console.steps("fitting without hidden cells");
         let checked = asked
@@ -358,41 +390,22 @@ impl Plot {
             .check_by_refit(&request, data, &options, &mut progress)
             .map_err(|e| asked.refused(e))?;
         drop(progress);
-        intervals::numbers(&asked.learned, data, &checked.cells)
-            .map_err(|e| Failure::of_figure(&asked.source.name, &e))
+        Ok(checked.cells)
     }
 
-    fn map_of_scores(&self, asked: &Asked, data: &Dataset) -> Result<map::MapNumbers, Failure> {
-        let (learned, source) = (&asked.learned, &asked.source);
-        let subject = map_subject(learned);
-        if let Some(color) = &self.color {
-            return self.map_of_rows(source, color, &subject, &numbers_of(source, color)?);
-        }
-        let (component, q) = (self.component(), learned.n_shown());
-        if component > q {
-            let why = covary_report::Error::NoSuchComponent { asked: component, has: q };
-            return Err(Failure::of_figure(&source.name, &why));
-        }
-        let scores = asked.linear()?.model.transform(data, covary::Coordinates::Posterior);
-        let scores = scores.map_err(|e| asked.refused(e))?.column(component - 1);
-        self.map_of_rows(source, &format!("Scores along component {component}"), &subject, &scores)
-    }
-
-    fn map_of_rows(
-        &self,
-        source: &Source,
-        what: &str,
-        subject: &str,
-        values: &[f64],
-    ) -> Result<map::MapNumbers, Failure> {
-        let (Some(lat), Some(lon)) = (&self.lat, &self.lon) else {
-            return Err(Failure::Call("--kind map of rows needs --lat COLUMN and --lon COLUMN".to_owned()));
+    /// The columns of a model that --columns names.
+    fn shown_columns(&self, learned: &Learned) -> Result<Option<Vec<usize>>, Failure> {
+        let place = |name: &String| {
+            learned.columns.iter().position(|column| column == name).ok_or_else(|| {
+                let known: Vec<&str> = learned.columns.iter().map(String::as_str).collect();
+                Failure::Call(format!(
+                    "--columns: the model has no column `{name}`; it has {}",
+                    names(&known)
+                ))
+            })
         };
-        let (lat, lon) = (numbers_of(source, lat)?, numbers_of(source, lon)?);
-        let places: Vec<Place> = (0..values.len())
-            .map(|i| Place { latitude: lat[i], longitude: lon[i], value: values[i] })
-            .collect();
-        map::numbers(subject, what, &places).map_err(|e| Failure::of_figure(&source.name, &e))
+        let asked = &self.selecting.columns;
+        if asked.is_empty() { Ok(None) } else { asked.iter().map(place).collect::<Result<_, _>>().map(Some) }
     }
 
     fn component(&self) -> usize {
@@ -445,15 +458,6 @@ fn of_figure(path: &Path, error: covary_report::Error) -> Failure {
         covary_report::Error::Numbers(e) => Failure::of_model(&input::name_of(path), e),
         other => Failure::of_figure(&input::name_of(path), &other),
     }
-}
-
-fn map_subject(learned: &Learned) -> String {
-    format!(
-        "{}, {}; fitted to {}",
-        learned.family.words(),
-        count(learned.n_shown(), "component"),
-        count(learned.training.n_rows, "row")
-    )
 }
 
 /// The place of a column in the table, whether it takes part or not.

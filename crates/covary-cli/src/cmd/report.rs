@@ -27,13 +27,17 @@ use std::path::PathBuf;
 /// it, print it, keep it beside the data. It says in plain words what was done, how well, what was
 /// not done and its limitations, with figures to hover, enlarge and switch, and tables to sort.
 ///
+/// Of a dynamic factor model the page has the factors in time, the transition with its roots and
+/// half-lives, a forecast of the next season and the rows that were not expected.
+///
 /// A table that cannot be modeled gets a page too: it says what came in and why (exit status 1).
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = with_families("\
 Examples:
   covary report examples/wine_gaps.csv -o report.html
-  covary report examples/wine_gaps.csv --model bpca --json -o report.html"))]
+  covary report examples/wine_gaps.csv --model bpca --json -o report.html
+  covary report examples/months.csv --model dfm --time month --season 12 -o months.html"))]
 pub(crate) struct Report {
     /// Table to report on: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard input.
     #[arg(verbatim_doc_comment)]
@@ -84,10 +88,12 @@ impl Report {
         let output = self.output.as_deref();
         self.running.check_one_output("page", &self.data, output, self.fitting.checkpoint.as_deref())?;
         let model = self.model.unwrap_or(if self.matrix.is_some() { Family::Fa } else { Family::Ppca });
-        if model.kind() != Kind::Linear || model.has_views() {
+        let suits =
+            |family: Family| matches!(family.kind(), Kind::Linear | Kind::Dynamic) && !family.has_views();
+        if !suits(model) {
             return Err(Failure::Call(format!(
                 "a report is about one model; give --model {}",
-                Family::names(|family| family.kind() == Kind::Linear && !family.has_views())
+                Family::names(suits)
             )));
         }
         self.reading.check_time(model)?;
@@ -151,7 +157,7 @@ impl Report {
         let cells = narrator.check(&mut learned, &data)?;
         let choice = narrator.choice().expect("told of before the fit");
         let study = Study {
-            linear: learned.linear().map_err(refused)?,
+            linear: learned.linear().ok(),
             learned: &learned,
             column_map: &column_map,
             data: &data,

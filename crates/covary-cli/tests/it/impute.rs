@@ -106,13 +106,13 @@ fn a_wrong_call_is_exit_2() {
         &["-", "--model", "oracle"],
         SMALL,
         2,
-        "--model `oracle` is neither auto, pca, ppca, tppca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm, ica or dfm nor a model file",
+        "--model `oracle` is neither auto, pca, ppca, tppca, spca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm, ica or dfm nor a model file",
     );
     check_fails(
         &["-", "--inference", "magic"],
         SMALL,
         2,
-        "give one of spectral, newton, cm, fixed-point, em, student-t, full-covariance, structured, mean-field, evidence, gibbs",
+        "give one of spectral, newton, cm, fixed-point, em, student-t, sparse-em, full-covariance, structured, mean-field, evidence, gibbs",
     );
     check_fails(&["-", "--delimiter", "ab"], SMALL, 2, "give one character");
     check_fails(&["-", "--format", "docx"], SMALL, 2, "--format: format `docx` is not known");

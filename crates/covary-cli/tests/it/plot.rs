@@ -16,6 +16,8 @@ fn folder_with_models() -> tempfile::TempDir {
     succeed(folder.path(), &format!("fit -q examples/wine_gaps.csv {views}"));
     let groups = "--model mppca --mixtures 3 --components 2 -o groups.covary";
     succeed(folder.path(), &format!("fit -q examples/wine_gaps.csv {groups}"));
+    let in_time = "--model dfm --time month --season 12 --components 2 -o months.covary";
+    succeed(folder.path(), &format!("fit -q examples/months.csv {in_time}"));
     folder
 }
 
@@ -31,6 +33,7 @@ fn arguments(kind: Kind) -> &'static str {
         Kind::Sources => "sources.covary examples/wine.csv",
         Kind::Mixture => "groups.covary examples/wine_gaps.csv",
         Kind::Views => "views.covary",
+        Kind::Forecast | Kind::Factors => "months.covary examples/months.csv",
         Kind::Scores | Kind::Biplot => "wine.covary examples/wine_gaps.csv --color cultivar --components 1,3",
         Kind::Scree | Kind::Covariance | Kind::Missing | Kind::Intervals | Kind::Samples => {
             "wine.covary examples/wine_gaps.csv"
@@ -90,6 +93,34 @@ fn calls_that_cannot_be_meant_say_what_would_be() {
     let scores = "plot wine.covary examples/wine.csv --kind scores -o a.svg";
     refused(root, &format!("{scores} --components 1"), 2, "two components");
     refused(root, &format!("{scores} --color color"), 1, "there is no column `color`");
+    refused(
+        root,
+        "plot wine.covary examples/wine.csv --kind forecast -o a.svg",
+        1,
+        "fit --model dfm --time COLUMN",
+    );
+    refused(root, "plot months.covary --kind forecast -o a.svg", 2, "covary plot MODEL DATA --kind forecast");
+    let months = "plot months.covary examples/months.csv -o a.svg --kind";
+    refused(
+        root,
+        &format!("{months} factors --steps 3"),
+        2,
+        "--steps goes with --kind forecast, not factors",
+    );
+    refused(
+        root,
+        &format!("{months} forecast --columns moon"),
+        2,
+        "the model has no column `moon`; it has `harbor`",
+    );
+    refused(root, &format!("{months} map"), 1, "--coordinates FILE");
+    refused(root, &format!("{months} scores"), 1, "single rows");
+    refused(
+        root,
+        "plot months.covary --kind map --show sd -o a.svg",
+        2,
+        "covary plot MODEL DATA --kind map --show sd",
+    );
     refused(root, "plot wine.covary --kind hinton --width 3 -o a.svg", 2, "200 to 8000");
     assert!(!root.join("a.svg").exists(), "nothing is left behind");
     fs::write(root.join("words.csv"), "name,town\nx,y\n").expect("writable");
@@ -116,4 +147,49 @@ fn names_of_columns_stay_text() {
         let said = succeed(root, &format!("plot -q odd.covary odd.csv --kind {kind}"));
         assert!(said.out.contains("עמודה") && !said.out.contains("<b>"), "{kind}");
     }
+}
+
+#[test]
+fn columns_stand_where_a_table_says() {
+    let folder = folder_with_models();
+    let root = folder.path();
+    let places = "name,lat,lon\nharbor,44,8\nbridge,44.2,8.2\nmill,44.4,8.1\nlake,44.6,8.4\nforest,45,8\npass,45.5,7.5\nsummit,45.6,7.4\n";
+    fs::write(root.join("places.csv"), places).expect("writable");
+    let numbers = |files: &str| -> Value {
+        let said = succeed(root, &format!("plot -q {files} --kind map --coordinates places.csv --json"));
+        serde_json::from_str(&said.out).expect("JSON")
+    };
+    let model: Value =
+        serde_json::from_str(&succeed(root, "inspect months.covary --json").out).expect("JSON");
+    let found = numbers("months.covary --components 2");
+    assert_eq!(found["places"].as_array().expect("places").len(), 7);
+    assert_eq!(found["places"][5]["latitude"], 45.5);
+    assert_eq!(found["places"][5]["value"], model["loadings"][5][1], "{model:#}");
+    // The errors of held-out blocks and the deviations of imputed cells; loadings if nothing else is asked for.
+    for (show, words) in
+        [("error", "Root mean squared error of"), ("sd", "Standard deviation of 144 imputed values")]
+    {
+        let found = numbers(&format!("months.covary examples/months.csv --show {show}"));
+        assert!(found["name"].as_str().expect("a name").starts_with(words), "{}", found["name"]);
+        let values = found["places"]
+            .as_array()
+            .expect("places")
+            .iter()
+            .map(|p| p["value"].as_f64().expect("a number"));
+        assert!(values.clone().count() == 7 && values.clone().all(|v| v > 0.2 && v < 2.0), "{found:#}");
+    }
+    assert_eq!(numbers("months.covary examples/months.csv"), numbers("months.covary"));
+
+    let map = "plot months.covary --kind map -o a.svg --coordinates";
+    fs::write(root.join("few.csv"), "name,lat,lon\nharbor,44,8\n").expect("writable");
+    refused(root, &format!("{map} few.csv"), 1, "few.csv: has no coordinates of `bridge`, `mill`");
+    fs::write(root.join("bare.csv"), "name,x,y\nharbor,44,8\n").expect("writable");
+    refused(
+        root,
+        &format!("{map} bare.csv"),
+        1,
+        "`latitude` and `longitude`, or `lat` and `lon`; it has `name`, `x`, `y`",
+    );
+    fs::write(root.join("words.csv"), "name,lat,lon\nharbor,north,8\nmill,3,4\n").expect("writable");
+    refused(root, &format!("{map} words.csv"), 1, "`lat` must hold numbers, and row 1 has `north`");
 }

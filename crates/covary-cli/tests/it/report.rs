@@ -92,6 +92,98 @@ fn every_model_has_a_page() {
 }
 
 #[test]
+fn a_page_about_rows_in_time_says_what_the_other_verbs_do() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    let flags = "examples/months.csv --model dfm --time month --season 12";
+    let report = facts(root, &format!("report -q {flags} --json -o months.html"));
+    let time = &report["time"];
+    succeed(root, &format!("fit -q {flags} -o months.covary"));
+    let model = facts(root, "inspect months.covary --json");
+    assert_eq!((&time["transition"], &time["order"]), (&model["transition"], &model["order"]));
+    assert_eq!(report["model"]["objective_value"], model["objective"]["value"]);
+    let (modulus, half) = (time["roots"][0]["modulus"].as_f64(), time["roots"][0]["half_life"].as_f64());
+    let (modulus, half) = (modulus.expect("a root"), half.expect("it returns"));
+    assert!((modulus - model["spectral_radius"].as_f64().expect("a number")).abs() < 1e-9);
+    assert!((modulus.powf(half) - 0.5).abs() < 1e-12);
+    for (name, value) in
+        [("column", "month"), ("steps", "monthly"), ("first", "1981-01"), ("last", "2000-12")]
+    {
+        assert_eq!(time[name], value);
+    }
+    assert_eq!(
+        (&time["n_empty"], &time["n_sequences"], &time["n_steps"]),
+        (&3.into(), &1.into(), &12.into())
+    );
+    // The forecast of the next season is that of `covary forecast`, the surprises those of `covary score`.
+    succeed(root, "forecast -q months.covary examples/months.csv --steps 12 -o ahead.csv");
+    let ahead = fs::read_to_string(root.join("ahead.csv")).expect("written");
+    assert_eq!(ahead.lines().count() - 1, time["ahead"].as_array().expect("forecasts").len());
+    for (k, line) in ahead.lines().skip(1).enumerate() {
+        let (words, fact) = (line.split(',').collect::<Vec<_>>(), &time["ahead"][k]);
+        assert_eq!((fact["time"].as_str(), fact["column"].as_str()), (Some(words[0]), Some(words[1])));
+        for (name, word) in ["mean", "sd", "lower", "upper"].iter().zip(&words[2..]) {
+            assert_eq!(fact[name].as_f64(), word.parse().ok(), "{name} of {line}");
+        }
+    }
+    succeed(root, "score -q months.covary examples/months.csv -o odd.csv");
+    let scored = fs::read_to_string(root.join("odd.csv")).expect("written");
+    let names: Vec<&str> = scored.lines().next().expect("names").split(',').collect();
+    let at = |name: &str| names.iter().position(|n| *n == name).expect("a column");
+    let tail =
+        |line: &&str| line.split(',').nth(at("tail_probability")).and_then(|t| t.parse().ok()).unwrap_or(1.0);
+    let least = scored.lines().skip(1).map(|line| tail(&line)).fold(1.0, f64::min);
+    let rows = time["surprises"]["rows"].as_array().expect("rows");
+    assert_eq!(rows[0]["tail_probability"], least);
+    for odd in rows {
+        let line: Vec<&str> = scored
+            .lines()
+            .nth(odd["row"].as_u64().expect("a row") as usize)
+            .expect("a row")
+            .split(',')
+            .collect();
+        assert_eq!(odd["time"].as_str(), Some(line[at("month")]));
+        assert_eq!(odd["mahalanobis"].as_f64(), line[at("mahalanobis")].parse().ok());
+    }
+    // What was tried is what `select` shows, and the choice was made on blocks of time.
+    assert_eq!(report["model"]["why"]["blocks"]["horizon"], 12);
+    assert!(time["tried"].as_array().expect("candidates").len() > 3);
+    assert!(
+        report["not_done"]
+            .as_array()
+            .expect("sentences")
+            .iter()
+            .all(|s| !s.as_str().unwrap().contains("independent"))
+    );
+    let page = fs::read_to_string(root.join("months.html")).expect("written");
+    assert!(page.contains("data-figure=\"forecast\"") && page.contains("data-figure=\"factors\""));
+    assert!(
+        page.contains("The factors in time, and what comes") && page.contains("Rows that were not expected")
+    );
+
+    // Rows that are only counted, several sequences, and a column that never varies.
+    let row = |i: usize| {
+        format!(
+            "{},{},{},{},5\n",
+            i % 2,
+            i / 2,
+            (i as f64 / 9.0).sin(),
+            (i as f64 / 9.0).cos() + (i % 7) as f64 / 9.0
+        )
+    };
+    let text = "site,t,a,b,c\n".to_owned() + &(0..120).map(row).collect::<String>();
+    fs::write(root.join("sites.csv"), text).expect("writable");
+    let report =
+        facts(root, "report -q sites.csv --model dfm --time t --group site --components 1 --json -o a.html");
+    assert_eq!(
+        (&report["time"]["n_sequences"], &report["time"]["ahead"][0]["sequence"]),
+        (&2.into(), &"0".into())
+    );
+    let report = facts(root, "report -q examples/wine_gaps.csv --model dfm --components 1 --json -o a.html");
+    assert_eq!((&report["time"]["column"], &report["time"]["last"]), (&Value::Null, &"178".into()));
+}
+
+#[test]
 fn a_table_that_cannot_be_modeled_gets_a_page_that_says_why() {
     let folder = folder_with_examples();
     let root = folder.path();

@@ -25,6 +25,7 @@ from ._mixture_ppca import MixturePPCA
 from ._pca import PCA
 from ._ppca import PPCA, BayesianPCA
 from ._select import Comparison, MixtureComparison, Pooled, pool, select
+from ._sparse import SparsePPCA
 from ._student import StudentPPCA
 from ._threads import threads
 
@@ -48,6 +49,7 @@ __all__ = [
     "PPCAClassifier",
     "Pooled",
     "ProbabilisticCCA",
+    "SparsePPCA",
     "StudentPPCA",
     "exceptions",
     "load",

@@ -38,7 +38,7 @@ class Request(TypedDict, total=False):
     responsibilities: _F
     last: tuple[Mixture, float]
     moments: tuple[list[float], _F, _F]
-    times: tuple[str, Any, list[int] | None] | None
+    times: tuple[str, Any, tuple[str, list[int]] | None] | None
     contrast: Callable[[_F], tuple[_F, list[float]]] | None
     matrix: tuple[str, int]
 
@@ -204,6 +204,8 @@ class Dynamic(Learned):
     @property
     def time_name(self) -> str | None: ...
     @property
+    def groups_name(self) -> str | None: ...
+    @property
     def spectral_radius(self) -> float: ...
     def transform(self, x: _Table, times: Any, filtered: bool, threads: int = 0) -> _F: ...
     def log_density_in_time(self, x: _Table, times: Any, threads: int = 0) -> _F: ...
@@ -211,6 +213,10 @@ class Dynamic(Learned):
     def forecast(
         self, x: _Table, times: Any, steps: int, level: float, threads: int = 0
     ) -> list[tuple[Any, _F, _F, _F]]: ...
+    def courses(
+        self, x: _Table, times: Any, steps: int | None, levels: tuple[float, float], threads: int = 0
+    ) -> list[tuple[Any, int, _F, _F, list[_F]]]: ...
+    def factors(self, x: _Table, times: Any, threads: int = 0) -> list[tuple[Any, _F, _F, list[bool]]]: ...
 
 @final
 class Principal:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from ._fitted import Array
 
-#: What the library is told of times: their name, the moment of each row, and the number of its sequence.
-_Times = tuple[str, Any, "list[int] | None"]
+#: What the library is told of times: their name, the moment of each row, and what tells sequences apart with the number of each.
+_Times = tuple[str, Any, "tuple[str, list[int]] | None"]
 
 
 class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
@@ -198,7 +198,7 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
     def forecast(self, X: ArrayLike, steps: int, interval: float | None = None) -> Any:
         """The rows that follow a table.
 
-        Intervals count that the parameters were estimated from a table as long as this one.
+        Intervals count that the parameters were estimated.
 
         Parameters
         ----------
@@ -306,6 +306,7 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         return {
             "n_components": model.n_components,
             "time": model.time_name,
+            "groups": model.groups_name,
             "order": int(options["order"]),
             "season": season,
             "trend": options["trend"] == "true",
@@ -337,7 +338,8 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         if self.groups is not None:
             if self.groups not in columns:
                 raise DataError(f"X has no column {self.groups!r} that tells sequences apart")
-            sequences = np.unique(np.asarray(X[self.groups]).astype(str), return_inverse=True)[1].tolist()
+            numbers = np.unique(np.asarray(X[self.groups]).astype(str), return_inverse=True)[1].tolist()
+            sequences = (str(self.groups), numbers)
         if self.time in columns:
             name, given = str(self.time), X[self.time]
         elif dated:

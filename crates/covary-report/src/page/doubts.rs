@@ -50,16 +50,22 @@ pub(crate) fn not_done(facts: &Facts) -> Vec<String> {
         }
     }
     if model.rotation.is_none() && model.n_components > 1 {
-        said.push(
-            "Components are as fitted, in order of decreasing variance; they were not rotated.".to_owned(),
-        );
+        let what = if facts.time.is_some() {
+            "Factors are as fitted"
+        } else {
+            "Components are as fitted, in order of decreasing variance"
+        };
+        said.push(format!("{what}; they were not rotated."));
     }
     if facts.check.is_none() {
         said.push("Predictions were not cross-validated: the table has too few observed cells.".to_owned());
     }
-    said.push(
-        "Rows are assumed to be independent of each other: no time, place or group is modeled.".to_owned(),
-    );
+    if facts.time.is_none() {
+        said.push(
+            "Rows are assumed to be independent of each other: no time, place or group is modeled."
+                .to_owned(),
+        );
+    }
     said
 }
 
@@ -102,6 +108,7 @@ pub(crate) fn doubts(facts: &Facts) -> Vec<String> {
         said.extend(table.gap_trends.iter().cloned());
     }
     said.extend(of_filled(facts));
+    said.extend(facts.time.iter().flat_map(super::time::doubts));
     if let Some(odd) = &facts.odd_rows
         && odd.n_far > 0
     {
@@ -162,7 +169,10 @@ fn of_components(facts: &Facts) -> Vec<String> {
             (2 * q).min(room)
         ));
     }
-    if table.n_rows < FEW_ROWS * q.max(1) && model.parameter_uncertainty == ParameterUncertainty::None {
+    if facts.time.is_none()
+        && table.n_rows < FEW_ROWS * q.max(1)
+        && model.parameter_uncertainty == ParameterUncertainty::None
+    {
         said.push(format!(
             "{} few{}: the parameters are uncertain, and intervals take them as known; --model bpca accounts for that.",
             if table.n_rows == 1 {

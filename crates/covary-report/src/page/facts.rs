@@ -2,13 +2,14 @@
 
 use super::doubts;
 use super::factors::{FitFacts, MatrixFacts, MatrixStudy, fit_facts};
+use super::time::{self, TimeFacts};
 use super::tipping::{TippingFacts, tipping};
 use crate::Error;
 use covary::Dataset;
 use covary::data::Ledger;
 use covary::family::{Choice, Family, Grounds};
 use covary::io::{ColumnKind, Table};
-use covary::learned::{Learned, LinearFit, ParameterUncertainty};
+use covary::learned::{Learned, LinearFit, ParameterUncertainty, Rows};
 use covary::model::{ColumnMap, FilledCell, Imputed, Reconstruction};
 use covary::select::{CheckedCell, GapTests, Score, SelfCheck, gap_tests};
 use serde::Serialize;
@@ -46,8 +47,8 @@ pub struct Subject<'a> {
 pub struct Study<'a> {
     /// The model, with the check on hidden cells if there was one.
     pub learned: &'a Learned,
-    /// Its linear-Gaussian model.
-    pub linear: &'a LinearFit,
+    /// Its linear-Gaussian model, unless its rows follow each other in time.
+    pub linear: Option<&'a LinearFit>,
     /// Where its columns stand in the table.
     pub column_map: &'a ColumnMap,
     /// Its columns of the table.
@@ -82,6 +83,8 @@ pub struct Facts {
     pub filled: Option<FilledFacts>,
     /// Which rows are far from the model.
     pub odd_rows: Option<OddRows>,
+    /// What is known of rows that follow each other in time.
+    pub time: Option<TimeFacts>,
     /// What was not done.
     pub not_done: Vec<String>,
     /// Limitations.
@@ -203,6 +206,17 @@ pub enum Why {
     NoRoom,
     /// The fewest that explain more than this share of the variance, as asked.
     Share(f64),
+    /// They predict hidden blocks of time and rows to come as well as any number.
+    Blocks {
+        /// Blocks that were hidden.
+        blocks: usize,
+        /// Forecasts that were compared with what came.
+        origins: usize,
+        /// Steps ahead of these.
+        horizon: usize,
+    },
+    /// One factor, as the table has no cell to spare.
+    TooFewBlocks,
     /// They were requested.
     Asked,
 }
@@ -353,13 +367,24 @@ impl Facts {
             table: table.map(|(_, facts)| facts),
             matrix: subject.matrix.as_ref().map(MatrixFacts::of),
             model: match (study, &subject.matrix) {
-                (Some(s), _) => Some(model_facts(s.learned, s.linear, s.choice)),
+                (Some(s), _) => match (s.linear, s.learned.dynamic()) {
+                    (Some(linear), _) => Some(model_facts(s.learned, linear, s.choice)),
+                    (None, Ok(fit)) => Some(time::model_facts(s, fit)),
+                    _ => None,
+                },
                 (None, Some(m)) => Some(model_facts(m.learned, m.linear, m.choice)),
                 (None, None) => None,
             },
             check: study.and_then(|s| s.learned.check.as_ref()).map(check_facts),
             filled,
-            odd_rows: study.map(|s| odd_rows(s, names.as_deref())).transpose()?,
+            odd_rows: study
+                .and_then(|s| Some((s, s.linear?)))
+                .map(|(s, linear)| odd_rows(s, linear, names.as_deref()))
+                .transpose()?,
+            time: study
+                .and_then(|s| Some((s, s.learned.dynamic().ok()?)))
+                .map(|(s, fit)| TimeFacts::of(s, fit, subject.level))
+                .transpose()?,
             not_done: Vec::new(),
             doubts: Vec::new(),
         };
@@ -375,13 +400,21 @@ fn table_facts(table: &Table, ledger: &Ledger, study: Option<&Study<'_>>) -> Res
     let mut skill = vec![None; data.n_columns()];
     let mut tests = GapTests::default();
     if let Some(Study { learned, linear, column_map, data, .. }) = study {
-        let variances = linear.model.variances();
+        let sds = &learned.training.column_sds;
         for (k, &j) in column_map.columns.iter().enumerate() {
-            explained[j] = Some(1.0 - linear.model.noise().variance(k) / variances[k]);
-            spread[j] = Some(variances[k].sqrt() / learned.training.column_sds[k]);
             skill[j] = learned.check.as_ref().and_then(|c| c.skill_by_column[k]);
+            if let Ok(fit) = learned.dynamic() {
+                explained[j] = Some(1.0 - fit.model.noise().variance(k) / (sds[k] * sds[k]));
+            }
         }
-        tests = gap_tests(&linear.model, data)?;
+        if let Some(linear) = linear {
+            let variances = linear.model.variances();
+            for (k, &j) in column_map.columns.iter().enumerate() {
+                explained[j] = Some(1.0 - linear.model.noise().variance(k) / variances[k]);
+                spread[j] = Some(variances[k].sqrt() / sds[k]);
+            }
+            tests = gap_tests(&linear.model, data)?;
+        }
     }
     let columns = data.column_names().iter().enumerate().map(|(j, name)| {
         let column = data.values().column(j);
@@ -414,8 +447,16 @@ fn table_facts(table: &Table, ledger: &Ledger, study: Option<&Study<'_>>) -> Res
 
 fn set_aside(table: &Table, ledger: &Ledger) -> Vec<SetAside> {
     let named = |name: &str, why: &str| SetAside { name: name.to_owned(), why: why.to_owned() };
+    let times = table.dataset().times();
+    let axis = times.axis();
     let read = table.columns_aside().into_iter().map(|j| {
         let name = &table.column_names()[j];
+        if axis.is_some_and(|axis| axis.name == *name) {
+            return named(name, "says when rows happened");
+        }
+        if axis.is_some_and(|axis| axis.sequences.as_ref() == Some(name)) {
+            return named(name, "tells sequences of rows apart");
+        }
         match table.kind(j) {
             ColumnKind::Text { row } => named(name, &format!("not numeric: text in row {}", row + 1)),
             ColumnKind::Typed { name: of } => named(name, &format!("of type {of}")),
@@ -506,8 +547,11 @@ fn filled(
     names: Option<&[String]>,
 ) -> Result<FilledFacts, Error> {
     let wide = table.dataset();
-    let imputed: Imputed =
-        study.column_map.imputed(study.linear.of_training_rows().impute(study.data)?, wide)?;
+    let imputed = match study.linear {
+        Some(linear) => linear.of_training_rows().impute(study.data)?,
+        None => study.learned.fill(Rows::Training)?.fill(study.data)?,
+    };
+    let imputed: Imputed = study.column_map.imputed(imputed, wide)?;
     let sds: Vec<f64> = wide.observed_variances().iter().map(|v| v.sqrt()).collect();
     let uncertainty = |c: &FilledCell| if sds[c.column] > 0.0 { c.sd / sds[c.column] } else { 0.0 };
     let mut order: Vec<(f64, &FilledCell)> = imputed.cells().iter().map(|c| (uncertainty(c), c)).collect();
@@ -540,8 +584,8 @@ fn filled(
     })
 }
 
-fn odd_rows(study: &Study<'_>, names: Option<&[String]>) -> Result<OddRows, Error> {
-    let Study { learned, linear, data, .. } = study;
+fn odd_rows(study: &Study<'_>, linear: &LinearFit, names: Option<&[String]>) -> Result<OddRows, Error> {
+    let Study { learned, data, .. } = study;
     let distances = linear.model.outlyingness(data)?;
     let tails: Vec<f64> = distances.iter().map(covary::model::Outlyingness::tail_probability).collect();
     let threshold = FAMILY_WISE / data.n_rows() as f64;
@@ -598,6 +642,11 @@ impl ModelFacts {
     /// The number of components that predicted hidden cells best, whether chosen or not.
     pub(crate) fn best(&self) -> Option<usize> {
         self.choice.iter().find(|at| at.shortfall == 0.0).map(|at| at.n_components)
+    }
+
+    /// What its components are called.
+    pub(crate) fn word(&self) -> &'static str {
+        if self.family == Family::Dfm { "factor" } else { "component" }
     }
 
     /// The most components that were tried.

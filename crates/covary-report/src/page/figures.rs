@@ -3,8 +3,8 @@
 use super::factors::MatrixStudy;
 use super::facts::{Facts, Study};
 use crate::plot::{
-    biplot, covariance, hinton, intervals, loadings, missing, relevance, samples, scores, scree, select,
-    trace,
+    biplot, covariance, factors, forecast, hinton, intervals, loadings, missing, relevance, samples, scores,
+    scree, select, trace,
 };
 use crate::{Style, Svg, Theme};
 use std::collections::BTreeMap;
@@ -17,6 +17,7 @@ pub(crate) enum Place {
     Components,
     Fit,
     Filled,
+    Time,
 }
 
 /// Width of figures that stand beside each other, and of those that take the whole page: text is of one size
@@ -37,7 +38,7 @@ pub struct Figure {
 const SEED: u64 = 0;
 
 /// Figures of many columns or panels.
-const WIDE: [&str; 5] = ["missing", "loadings", "covariance", "samples", "intervals"];
+const WIDE: [&str; 7] = ["missing", "loadings", "covariance", "samples", "intervals", "forecast", "factors"];
 
 /// Figures one behind the other.
 #[derive(Default)]
@@ -77,7 +78,7 @@ pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
     let Study { learned, linear, data, cells, .. } = study;
     let mut made = Drawn::default();
     if !data.is_complete()
-        && let Ok(n) = missing::numbers(data, Some(learned))
+        && let Ok(n) = missing::numbers(data, linear.map(|_| *learned))
     {
         made.add("missing", Place::Table, |style| missing::draw(&n, style));
     }
@@ -95,8 +96,7 @@ pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
     if let Ok(n) = hinton::numbers(learned) {
         made.add("hinton", Place::Components, |style| hinton::draw(&n, style));
     }
-    if linear.loading_sds().is_some()
-        && linear.rotation.is_none()
+    if linear.is_some_and(|fit| fit.loading_sds().is_some() && fit.rotation.is_none())
         && let Ok(n) = loadings::numbers(learned, None)
     {
         made.add("loadings", Place::Components, |style| loadings::draw(&n, style));
@@ -104,10 +104,16 @@ pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
     if let Ok(n) = scores::numbers(learned, data, (1, 2), None) {
         made.add("scores", Place::Components, |style| scores::draw(&n, style));
     }
-    if linear.model.n_components() > 1
+    if linear.is_some_and(|fit| fit.model.n_components() > 1)
         && let Ok(n) = biplot::numbers(learned, data, (1, 2), None)
     {
         made.add("biplot", Place::Components, |style| biplot::draw(&n, style));
+    }
+    if let Ok(n) = forecast::numbers(learned, data, None, None) {
+        made.add("forecast", Place::Time, |style| forecast::draw(&n, style));
+    }
+    if let Ok(n) = factors::numbers(learned, data) {
+        made.add("factors", Place::Time, |style| factors::draw(&n, style));
     }
     if let Ok(n) = trace::numbers(&[(learned.method.name.clone(), learned)]) {
         made.add("trace", Place::Fit, |style| trace::draw(&n, style));

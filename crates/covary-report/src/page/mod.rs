@@ -15,6 +15,7 @@ mod factors;
 mod facts;
 mod figures;
 mod template;
+mod time;
 mod tipping;
 
 pub use factors::{FitFacts, LoadingFacts, MatrixFacts, MatrixStudy};
@@ -24,4 +25,5 @@ pub use facts::{
 };
 pub use figures::{Figure, figures, figures_of_matrix};
 pub use template::html;
+pub use time::{AheadFacts, RootFacts, SurpriseFacts, SurprisingRow, TimeFacts, TriedFacts};
 pub use tipping::{TippingFacts, TippingPointFacts};

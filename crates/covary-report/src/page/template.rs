@@ -6,9 +6,11 @@ use super::facts::{
     Why,
 };
 use super::figures::{Colors, Figure, Place};
+use super::time;
 use crate::Theme;
 use crate::scale::{count, minus, number, rounded, several};
 use crate::text::clean;
+use covary::family::Family;
 use covary::learned::ParameterUncertainty;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
@@ -98,26 +100,46 @@ struct Part {
     body: Markup,
 }
 
-fn sections(facts: &Facts, show: &dyn Fn(Place) -> Markup) -> [Option<Part>; 9] {
+fn sections(facts: &Facts, show: &dyn Fn(Place) -> Markup) -> [Option<Part>; 10] {
     let part = |id, short, heading, body| Part { id, short, heading, body };
     let model = facts.model.as_ref();
     [
         facts.refusal.as_ref().map(|why| part("refused", "No model", "Why there is no model", refused(why))),
-        facts.table.as_ref().map(|t| part("table", "Table", "Data summary", came_in(t, &show(Place::Table)))),
+        facts.table.as_ref().map(|t| {
+            part("table", "Table", "Data summary", came_in(t, facts.time.is_some(), &show(Place::Table)))
+        }),
         facts.matrix.as_ref().map(|m| part("matrix", "Matrix", "Data summary", factors::summary(m))),
         model.map(|m| {
-            part("number", "How many", "How many components, and why", how_many(m, &show(Place::Number)))
+            let heading = if m.word() == "factor" {
+                "How many factors, and why"
+            } else {
+                "How many components, and why"
+            };
+            part("number", "How many", heading, how_many(m, &show(Place::Number)))
         }),
         model.filter(|m| m.n_components > 0).map(|m| {
             let body = explained(m, facts, &show(Place::Components));
-            part("components", "Components", "What the components are", body)
+            if m.word() == "factor" {
+                part("components", "Factors", "What the factors are", body)
+            } else {
+                part("components", "Components", "What the components are", body)
+            }
+        }),
+        facts.time.as_ref().map(|t| {
+            part("time", "Time", "The factors in time, and what comes", time::section(t, &show(Place::Time)))
         }),
         model.map(|m| part("fit", "Fit", "Model fit and convergence", ended(m, facts, &show(Place::Fit)))),
         facts.filled.as_ref().map(|f| {
             let body = filled(f, facts, &show(Place::Filled));
             part("filled", "Imputed values", "Imputed values and their uncertainty", body)
         }),
-        facts.odd_rows.as_ref().map(|o| part("odd", "Outliers", "Outlying rows", odd(o))),
+        match (&facts.odd_rows, &facts.time) {
+            (Some(o), _) => Some(part("odd", "Outliers", "Outlying rows", odd(o))),
+            (None, Some(t)) => {
+                Some(part("odd", "Surprises", "Rows that were not expected", time::odd(&t.surprises)))
+            }
+            (None, None) => None,
+        },
         Some(part("doubt", "Limitations", "What was not done, and limitations", doubt(facts))),
     ]
 }
@@ -146,7 +168,9 @@ fn lede(facts: &Facts) -> Markup {
     };
     let share: f64 = model.shares.iter().sum();
     markup! {
-        (several(table.n_rows, "row")) " of " (several(table.n_columns, "column")) " of numbers, "
+        (several(table.n_rows, "row")) " of " (several(table.n_columns, "column")) " of numbers"
+        @if let Some(time) = &facts.time { (time::lede(time)) }
+        ", "
         @if table.n_gaps == 0 { "none missing. " }
         @else { (percent(share_of(table.n_gaps, table))) " of the cells missing. " }
         @if model.n_components == 0 && model.why == Why::HiddenCells {
@@ -154,7 +178,7 @@ fn lede(facts: &Facts) -> Markup {
         } @else if model.n_components == 0 {
             "No component was fitted, so columns are modeled as independent."
         } @else {
-            (capital(&model.words)) " with " (several(model.n_components, "component"))
+            (capital(&model.words)) " with " (several(model.n_components, model.word()))
             @if share > 0.0 { " explains " (percent(share)) " of the variance" }
             @else { " was fitted" }
             "."
@@ -175,7 +199,10 @@ fn tiles(facts: &Facts) -> Markup {
     let mut tiles: Vec<(String, String)> = Vec::new();
     let plural = |n: usize, one: &str, many: &str| (if n == 1 { one } else { many }).to_owned();
     if let Some(model) = &facts.model {
-        tiles.push((count(model.n_components), plural(model.n_components, "component", "components")));
+        tiles.push((
+            count(model.n_components),
+            plural(model.n_components, model.word(), &format!("{}s", model.word())),
+        ));
         let share: f64 = model.shares.iter().sum();
         if share > 0.0 {
             tiles.push((percent(share), "of the variance explained".to_owned()));
@@ -198,6 +225,7 @@ fn tiles(facts: &Facts) -> Markup {
             format!("of {} covered by {} intervals", several(check.n_hidden, "hidden cell"), level(c.level)),
         ));
     }
+    tiles.extend(facts.time.as_ref().map(time::tile));
     if let Some(odd) = &facts.odd_rows {
         tiles.push((
             count(odd.n_far),
@@ -215,7 +243,7 @@ fn refused(why: &str) -> Markup {
     markup! { p.warn { (prose(why)) } }
 }
 
-fn came_in(table: &TableFacts, figures: &Markup) -> Markup {
+fn came_in(table: &TableFacts, in_time: bool, figures: &Markup) -> Markup {
     let mut shown: Vec<&ColumnFacts> = table.columns.iter().collect();
     if shown.len() > MOST_COLUMNS {
         shown.sort_by_key(|c| std::cmp::Reverse(c.n_gaps));
@@ -256,7 +284,8 @@ fn came_in(table: &TableFacts, figures: &Markup) -> Markup {
             div.scroll tabindex="0" role="region" aria-label="Columns" {
                 table.sortable {
                     caption.quiet {
-                        "Explained: proportion of the column's variance that the components explain, in the model (communality). "
+                        @if in_time { "Explained: proportion of the column's variance that is not noise: factors, season and trend. " }
+                        @else { "Explained: proportion of the column's variance that the components explain, in the model (communality). " }
                         @if checked { "Predicted: proportion of variance predicted in cross-validation, from the few cells hidden in the column; below 0 the mean does better. " }
                         span.hint { "Click or press a heading to sort." }
                     }
@@ -303,7 +332,14 @@ fn how_many(model: &ModelFacts, figures: &Markup) -> Markup {
                 (capital(&several(q, "component"))) (if q == 1 { " was" } else { " were" })
                 " taken: the smallest number that explains more than " (percent(share)) " of the variance, as requested."
             }
-            Why::Asked => { (capital(&several(q, "component"))) (if q == 1 { " was" } else { " were" }) " requested." }
+            Why::Blocks { blocks, origins, horizon } => {
+                (capital(&several(q, "factor"))) (if q == 1 { " was" } else { " were" })
+                " chosen by cross-validation in time: " (several(blocks, "block")) " of time were hidden, and "
+                (several(origins, "forecast")) " of up to " (several(horizon, "step")) " compared with what came. "
+                "Of models within one standard error of the best the smallest is chosen."
+            }
+            Why::TooFewBlocks => { "One factor was fitted: the table has too few cells for cross-validation." }
+            Why::Asked => { (capital(&several(q, model.word()))) (if q == 1 { " was" } else { " were" }) " requested." }
         } }
         (figures)
         @if !model.choice.is_empty() {
@@ -317,10 +353,10 @@ fn how_many(model: &ModelFacts, figures: &Markup) -> Markup {
                             } @else {
                                 "Log density of hidden cells: one nat per cell is a density e times as large. "
                             }
-                            "A number of components does as well as the best if it falls short of it by no more than the standard error."
+                            "A number does as well as the best if it falls short of it by no more than the standard error."
                         }
                         thead { tr {
-                            (th("components", "number")) (th(if model.choice_in_crps { "CRPS above the best" } else { "nats per hidden cell below the best" }, "number"))
+                            (th(if model.word() == "factor" { "factors" } else { "components" }, "number")) (th(if model.choice_in_crps { "CRPS above the best" } else { "nats per hidden cell below the best" }, "number"))
                             (th("± standard error", "number"))
                         } }
                         tbody { @for at in &model.choice { tr class=[(at.n_components == q).then_some("chosen")] {
@@ -344,6 +380,9 @@ fn explained(model: &ModelFacts, facts: &Facts, figures: &Markup) -> Markup {
     });
     markup! {
         p {
+            @if facts.time.is_some() {
+                "Loadings say what a factor of one standard deviation is in each column, beside season and trend. "
+            }
             @if share > 0.0 {
                 (if model.n_components == 1 { "It explains " } else { "Together they explain " })
                 (percent(share)) " of the variance"
@@ -386,6 +425,9 @@ fn ended(model: &ModelFacts, facts: &Facts, figures: &Markup) -> Markup {
             ". "
             // A matrix has nothing to predict.
             @if facts.matrix.is_none() { @match model.parameter_uncertainty {
+                ParameterUncertainty::None if model.family == Family::Dfm => {
+                    "Its imputed values take the estimated parameters as known; its forecasts account for their estimation."
+                }
                 ParameterUncertainty::None => { "Its predictions take the estimated loadings, mean and noise as known." }
                 ParameterUncertainty::Draws => { "Its predictions average over posterior draws of the parameters." }
                 ParameterUncertainty::Posterior => { "Its predictions account for the uncertainty of loadings, mean and noise." }
@@ -403,24 +445,26 @@ fn filled(filled: &FilledFacts, facts: &Facts, figures: &Markup) -> Markup {
             @if filled.n_filled == 0 { "No value was missing. " }
             @else {
                 (several(filled.n_filled, "missing value")) (if filled.n_filled == 1 { " was" } else { " were" })
-                " imputed, each with its conditional mean given the observed cells of its row. "
+                " imputed, each with its conditional mean given the observed cells of "
+                @if facts.time.is_some() { "all rows, before and after it. " } @else { "its row. " }
                 @if let Some(u) = filled.median_uncertainty {
                     "Half of them have a standard deviation of at most " (number(u, 2)) " of their column's. "
                 }
             }
             @if filled.n_left > 0 { (several(filled.n_left, "missing value")) (if filled.n_left == 1 { " remains. " } else { " remain. " }) }
         }
-        @if let Some(check) = &facts.check { (coverage(check)) }
+        @if let Some(check) = &facts.check { (coverage(check, facts.time.is_some())) }
         @if !filled.tipping.is_empty() { (super::tipping::table(&filled.tipping)) }
         (figures)
         @if !filled.cells.is_empty() { (cells(filled)) }
     }
 }
 
-fn coverage(check: &CheckFacts) -> Markup {
+fn coverage(check: &CheckFacts, in_time: bool) -> Markup {
     markup! {
         p {
             "As cross-validation, " (several(check.n_hidden, "observed cell"))
+            @if in_time { " in blocks of time" }
             (if check.n_hidden == 1 { " was" } else { " were" })
             " hidden and predicted by a model fitted without them: root mean squared error "
             (two(check.rmse)) " of a column's standard deviation; that of the column means is "
@@ -564,7 +608,7 @@ fn whole_share(value: Option<f64>) -> Markup {
     markup! { td { @match value { Some(v) => { (minus(&format!("{:.0}\u{a0}%", (100.0 * v).round() + 0.0))) } None => { "–" } } } }
 }
 
-fn level(level: f64) -> String {
+pub(super) fn level(level: f64) -> String {
     format!("{}\u{a0}%", number(100.0 * level, 4))
 }
 
@@ -578,7 +622,7 @@ fn covered(c: &CoverageFacts) -> String {
     format!("{:.1} ± {:.1}\u{a0}%", 100.0 * c.share, 100.0 * c.standard_error)
 }
 
-fn to_sd(value: f64, sd: f64) -> String {
+pub(super) fn to_sd(value: f64, sd: f64) -> String {
     minus(&rounded(value, sd))
 }
 

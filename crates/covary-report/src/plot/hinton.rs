@@ -37,14 +37,13 @@ pub struct HintonNumbers {
 /// # Errors
 /// [`Error::NoComponents`] for a model without.
 pub fn numbers(learned: &Learned) -> Result<HintonNumbers, Error> {
-    let linear = learned.linear()?;
-    let q = some_components(learned)?;
     let (loadings, _) = standardized_loadings(learned)?;
+    let q = some_components(learned)?;
     let drawn = largest(&communalities(&loadings), MOST_COLUMNS);
     Ok(HintonNumbers {
         subject: conditions(learned),
         component_word: component_word(learned).to_owned(),
-        rotation: linear.rotation.as_ref().map(|r| r.name.clone()),
+        rotation: learned.linear().ok().and_then(|fit| Some(fit.rotation.as_ref()?.name.clone())),
         columns: drawn.iter().map(|&j| learned.columns[j].clone()).collect(),
         n_columns: learned.columns.len(),
         n_components: q,

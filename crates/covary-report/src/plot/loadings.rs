@@ -49,8 +49,10 @@ pub struct LoadingsNumbers {
 /// # Errors
 /// [`Error::NoComponents`], or [`Error::NoSuchComponent`] for one that the model lacks.
 pub fn numbers(learned: &Learned, components: Option<&[usize]>) -> Result<LoadingsNumbers, Error> {
-    let linear = learned.linear()?;
+    let (loadings, sds) = standardized_loadings(learned)?;
     let has = some_components(learned)?;
+    // A rotation is chosen by the loadings themselves: what is known of them before it does not carry over.
+    let unrotated = learned.linear().ok().filter(|fit| fit.rotation.is_none());
     let components: Vec<usize> = match components {
         Some(listed) => listed.to_vec(),
         None => (1..=has.min(MOST_COMPONENTS)).collect(),
@@ -58,9 +60,7 @@ pub fn numbers(learned: &Learned, components: Option<&[usize]>) -> Result<Loadin
     if let Some(&asked) = components.iter().find(|k| **k == 0 || **k > has) {
         return Err(Error::NoSuchComponent { asked, has });
     }
-    let (loadings, sds) = standardized_loadings(learned)?;
-    // A rotation is chosen by the loadings themselves: what is known of them before it does not carry over.
-    let spread = if linear.rotation.is_some() { None } else { linear.loading_sds() };
+    let spread = unrotated.and_then(covary::learned::LinearFit::loading_sds);
     let drawn = largest(&communalities(&loadings), MOST_COLUMNS);
     let of = |j: usize, k: usize| {
         let value = loadings[(j, k)];
@@ -69,7 +69,7 @@ pub fn numbers(learned: &Learned, components: Option<&[usize]>) -> Result<Loadin
             .map(|s| FilledCell::normal(0, 0, value, s[(j, k)] / sds[j]).interval(0.95).expect("a level"));
         Loading { value, interval }
     };
-    let shares = linear.rotation.is_none().then(|| linear.model.explained_variance_ratio());
+    let shares = unrotated.map(|fit| fit.model.explained_variance_ratio());
     Ok(LoadingsNumbers {
         subject: conditions(learned),
         component_word: component_word(learned).to_owned(),

@@ -4,6 +4,9 @@ use crate::layout::{Axis, Panel, Sheet, Words, color_bar};
 use crate::scale::{Scale, Tick, count, number, several};
 use crate::svg::{Canvas, Rect, Stroke};
 use crate::{Error, Style, Svg};
+use covary::Dataset;
+use covary::learned::{Learned, Rows};
+use covary::select::CheckedCell;
 use serde::{Deserialize, Serialize};
 
 /// Places drawn one by one; more are averaged over squares.
@@ -76,6 +79,62 @@ pub fn numbers(subject: &str, name: &str, given: &[Place]) -> Result<MapNumbers,
         averaged,
         places,
     })
+}
+
+/// A number of each column of a model, and what it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfColumns {
+    /// What is shown.
+    pub name: String,
+    /// NaN for a column without one.
+    pub values: Vec<f64>,
+}
+
+impl OfColumns {
+    /// Loadings of a component, from 1.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchComponent`] for one that the model lacks; those of models without loadings.
+    pub fn loadings(learned: &Learned, component: usize) -> Result<Self, Error> {
+        let loadings = match learned.dynamic() {
+            Ok(fit) => fit.model.loadings(),
+            Err(_) => learned.linear()?.model.loadings(),
+        };
+        let has = learned.n_shown();
+        if component == 0 || component > has {
+            return Err(Error::NoSuchComponent { asked: component, has });
+        }
+        let word = super::component_word(learned);
+        let name = format!("Loadings of {word} {component}, in the units of the columns");
+        Ok(Self { name, values: loadings.column(component - 1) })
+    }
+
+    /// Root mean squared errors of hidden cells.
+    pub fn errors(learned: &Learned, cells: &[CheckedCell]) -> Self {
+        let squares = cells.iter().map(|cell| (cell.cell.column, (cell.cell.mean - cell.truth).powi(2)));
+        let name = format!("Root mean squared error of {}", several(cells.len(), "held-out value"));
+        Self { name, values: root_mean_squares(learned.columns.len(), squares) }
+    }
+
+    /// Standard deviations of what was imputed, root mean squared.
+    ///
+    /// # Errors
+    /// Those of [`Learned::fill`].
+    pub fn deviations(learned: &Learned, data: &Dataset) -> Result<Self, Error> {
+        let cells = learned.fill(Rows::New)?.cells(data)?;
+        let squares = cells.iter().map(|cell| (cell.column, cell.sd * cell.sd));
+        let name = format!("Standard deviation of {}", several(cells.len(), "imputed value"));
+        Ok(Self { name, values: root_mean_squares(learned.columns.len(), squares) })
+    }
+}
+
+/// The root of the mean of what each column has; NaN for one that has nothing.
+fn root_mean_squares(d: usize, squares: impl Iterator<Item = (usize, f64)>) -> Vec<f64> {
+    let mut sums = vec![(0.0, 0.0); d];
+    for (column, square) in squares {
+        sums[column] = (sums[column].0 + square, sums[column].1 + 1.0);
+    }
+    sums.into_iter().map(|(sum, n): (f64, f64)| (sum / n).sqrt()).collect()
 }
 
 /// Latitude and longitude in the name of a column, such as `12.5N 77.5W`, `lat=-5,lon=120` or `-5_120`.

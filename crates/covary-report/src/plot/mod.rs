@@ -3,6 +3,8 @@
 
 pub mod biplot;
 pub mod covariance;
+pub mod factors;
+pub mod forecast;
 pub mod hinton;
 pub mod images;
 pub mod intervals;
@@ -62,11 +64,15 @@ pub enum Kind {
     Sources,
     /// Rows by the models of a mixture.
     Mixture,
+    /// Columns in time, and what comes.
+    Forecast,
+    /// Factors in time.
+    Factors,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::Scree,
         Self::Hinton,
         Self::Scores,
@@ -84,6 +90,8 @@ impl Kind {
         Self::Views,
         Self::Sources,
         Self::Mixture,
+        Self::Forecast,
+        Self::Factors,
     ];
 
     /// As users type it.
@@ -111,6 +119,8 @@ impl Kind {
             Self::Views => "views",
             Self::Sources => "sources",
             Self::Mixture => "mixture",
+            Self::Forecast => "forecast",
+            Self::Factors => "factors",
         }
     }
 
@@ -122,7 +132,8 @@ impl Kind {
 
 /// What was fitted to what, for a subtitle.
 pub(crate) fn conditions(learned: &Learned) -> String {
-    format!("{}, {}; {}", learned.family.words(), several(learned.n_shown(), "component"), fitted_to(learned))
+    let word = if learned.dynamic().is_ok() { "factor" } else { "component" };
+    format!("{}, {}; {}", learned.family.words(), several(learned.n_shown(), word), fitted_to(learned))
 }
 
 /// The table that a model is from.
@@ -150,8 +161,14 @@ pub(crate) fn fitted_to(learned: &Learned) -> String {
 }
 
 /// Loadings as the reader sees them, rotated if that was asked for, in standard deviations of each
-/// column, d × q; and those deviations.
+/// column, d × q; and those deviations. In time, deviations are those of the table: the model has none over the seasons.
 pub(crate) fn standardized_loadings(learned: &Learned) -> Result<(Matrix, Vec<f64>), Error> {
+    if let Ok(fit) = learned.dynamic() {
+        let sds = learned.training.column_sds.clone();
+        let mut loadings = fit.model.loadings().clone();
+        loadings.scale_rows(&sds.iter().map(|s| 1.0 / s).collect::<Vec<_>>());
+        return Ok((loadings, sds));
+    }
     let linear = learned.linear()?;
     let sds: Vec<f64> = linear.model.variances().iter().map(|v| v.sqrt()).collect();
     let mut loadings = linear.loadings().clone();
@@ -165,7 +182,7 @@ pub(crate) fn standardized_loadings(learned: &Learned) -> Result<(Matrix, Vec<f6
 /// What the components are called: a factor that was rotated is not a principal component.
 pub(crate) fn component_word(learned: &Learned) -> &'static str {
     let rotated = learned.linear().is_ok_and(|fit| fit.rotation.is_some());
-    if rotated || learned.family == Family::Fa { "factor" } else { "component" }
+    if rotated || matches!(learned.family, Family::Fa | Family::Dfm) { "factor" } else { "component" }
 }
 
 /// At least one component, or no figure.

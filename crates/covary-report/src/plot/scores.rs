@@ -220,7 +220,7 @@ fn covariances_of(
 ) -> Result<(Vec<usize>, Vec<Matrix>), Error> {
     let linear = learned.linear()?;
     if projection {
-        return Ok(linear.model.projection_covariances(data, &linear.model.components())?);
+        return Ok(linear.model.projection_covariances(data, &linear.model.principal_axes().0)?);
     }
     let posterior = linear.model.posterior(data)?;
     let covariances = match &linear.rotation {

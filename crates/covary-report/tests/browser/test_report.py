@@ -307,3 +307,31 @@ def test_five_thousand_columns(browser, tmp_path):
         watched.check_quiet(path)
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
         assert "5000 columns" in page.inner_text("header")
+
+
+def test_a_report_in_time_has_factors_forecasts_and_surprises(browser, tmp_path):
+    months = ROOT / "examples" / "months.csv"
+    path, facts, status = report(months, tmp_path, "--model", "dfm", "--time", "month", "--season", "12")
+    assert status == 0
+    watched = Watched(browser, path)
+    with watched as page:
+        names = [f.get_attribute("data-figure") for f in page.locator("figure").all()]
+        assert {"missing", "hinton", "forecast", "factors", "trace", "intervals"} <= set(names)
+        for figure in page.locator("figure").all():
+            box = figure.locator("svg").first.bounding_box()
+            assert box["width"] > 200 and box["height"] > 100
+        assert page.locator("nav a").all_inner_texts()[3] == "Time"
+        section = page.locator("#time").inner_text()
+        assert "237 rows, monthly, from 1981-01 to 2000-12" in section and "3 months have no row" in section
+        assert f"modulus {facts['time']['roots'][0]['modulus']:.4f}" in section
+        page.locator("#time details summary").first.click()
+        rows = page.locator("#time details").first.locator("tbody tr")
+        assert rows.count() == len(facts["time"]["ahead"]) == 12 * 7
+        assert "2001-01" in rows.first.inner_text() and "harbor" in rows.first.inner_text()
+        # Surprises are listed by date, the furthest first.
+        first = page.locator("#odd tbody tr").first.inner_text()
+        assert facts["time"]["surprises"]["rows"][0]["time"] in first
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+        if os.environ.get("COVARY_SCREENSHOTS"):
+            page.screenshot(path=Path(os.environ["COVARY_SCREENSHOTS"]) / "months.png", full_page=True)
+        watched.check_quiet(path)

@@ -9,8 +9,8 @@ use covary::family::{Components, Family, Request};
 use covary::infer::MixtureEm;
 use covary::learned::Learned;
 use covary_report::plot::{
-    Kind, biplot, covariance, hinton, images, intervals, loadings, map, missing, mixture, relevance, samples,
-    scores, scree, select, sources, trace, views,
+    Kind, biplot, covariance, factors, forecast, hinton, images, intervals, loadings, map, missing, mixture,
+    relevance, samples, scores, scree, select, sources, trace, views,
 };
 use covary_report::{Style, Svg, Theme};
 use serde::de::DeserializeOwned;
@@ -48,6 +48,8 @@ pub(crate) fn drawn(kind: Kind, style: &Style) -> Svg {
         Kind::Views => views::draw(&kept(name), style),
         Kind::Sources => sources::draw(&kept(name), style),
         Kind::Mixture => mixture::draw(&kept(name), style),
+        Kind::Forecast => forecast::draw(&kept(name), style),
+        Kind::Factors => factors::draw(&kept(name), style),
     }
 }
 
@@ -156,6 +158,25 @@ fn the_kept_numbers_are_those_of_the_wine() {
             fs::write(folder().join(format!("{}.json", kind.name())), text + "\n").expect("writable");
         }
         assert!(agree(&numbers, &kept::<Value>(kind.name())), "{}: {numbers:#}", kind.name());
+    }
+}
+
+#[test]
+fn the_kept_times_are_those_of_the_months() {
+    let (data, learned) = super::months();
+    let now = [
+        (
+            Kind::Forecast,
+            serde_json::to_value(forecast::numbers(&learned, &data, None, None).expect("its own table")),
+        ),
+        (Kind::Factors, serde_json::to_value(factors::numbers(&learned, &data).expect("its own table"))),
+    ];
+    for (kind, numbers) in now {
+        let (numbers, path) = (numbers.expect("JSON"), folder().join(format!("{}.json", kind.name())));
+        if std::env::var_os("COVARY_REWRITE_GOLDEN").is_some() && !path.exists() {
+            fs::write(&path, serde_json::to_string(&numbers).expect("JSON") + "\n").expect("writable");
+        }
+        assert!(agree(&numbers, &kept::<Value>(kind.name())), "{}", kind.name());
     }
 }
 

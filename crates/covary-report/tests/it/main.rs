@@ -4,8 +4,11 @@ mod bad_tables;
 mod chart;
 mod golden;
 mod numbers;
+mod time;
 
 use covary::data::{Shape, simulate};
+use covary::family::{Components, Family, Request};
+use covary::io::{Gaps, TimeColumns};
 use covary::learned::Learned;
 use covary::{Dataset, Estimator, Method, Spec};
 
@@ -21,4 +24,20 @@ fn small() -> (Dataset, Learned) {
     let table = simulate::hide(&whole, 0.1, 2);
     let learned = fitted(&table, &Spec { standardize: true, ..Spec::ppca(2) }, "em");
     (table, learned)
+}
+
+/// The shipped table of months, and two factors of it with one wave of the year.
+fn months() -> (Dataset, Learned) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/months.csv");
+    let table =
+        covary::io::csv::read(std::fs::File::open(path).expect("a shipped example")).expect("a table");
+    let columns = TimeColumns { time: "month", sequences: None, steps: None };
+    let table = table.in_time(&columns, &Gaps::new(&[])).expect("months");
+    let request = Request {
+        n_components: Some(Components::Number(2)),
+        options: vec![("season".to_owned(), "12:1".to_owned())],
+        ..Request::new(Family::Dfm)
+    };
+    let learned = request.learn(table.dataset()).expect("two factors");
+    (table.dataset().clone(), learned)
 }

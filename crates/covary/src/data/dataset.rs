@@ -393,6 +393,29 @@ impl Dataset {
         Ok(Self { timeline, ..Self::with_names(values, self.column_names.clone())? })
     }
 
+    /// The table with a row for every step of its times, empty where there was none: sequences one after the other, each in the
+    /// order of time.
+    ///
+    /// ```
+    /// use covary::{Dataset, Matrix, data::Timeline};
+    /// let table = Dataset::new(Matrix::from_rows(&[[3.0], [1.0]]))?.in_time(Timeline::new(&[2, 0], None)?)?;
+    /// let every = table.every_step()?;
+    /// assert_eq!((every.row(0), every.row(2)), (&[1.0][..], &[3.0][..]));
+    /// assert!(every.row(1)[0].is_nan());
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::EmptyTable`] without rows.
+    pub fn every_step(&self) -> Result<Self, Error> {
+        let times = self.times();
+        let rows: Vec<Option<usize>> =
+            times.sequences().iter().flat_map(|s| s.rows().iter().copied()).collect();
+        let cell = |step: usize, j: usize| rows[step].map_or(f64::NAN, |row| self.row(row)[j]);
+        let values = Matrix::from_fn(rows.len(), self.n_columns(), cell);
+        Self::with_names(values, self.column_names.clone())?.in_time(times.every_step())
+    }
+
     /// Some columns of the table, in the order given; labels stay behind.
     ///
     /// # Errors

@@ -191,6 +191,17 @@ impl Timeline {
         Some(Self { axis: self.axis.clone(), names, ..Self::new(&times, Some(&sequences)).ok()? })
     }
 
+    /// The times of a table that has a row for every step, sequence by sequence.
+    pub(super) fn every_step(&self) -> Self {
+        let mut rows = 0..;
+        let own = |s: &Sequence| Sequence {
+            first: s.first,
+            rows: rows.by_ref().take(s.rows.len()).map(Some).collect(),
+        };
+        let sequences = self.sequences.iter().map(own).collect();
+        Self { sequences, n_rows: self.n_steps(), axis: self.axis.clone(), names: self.names.clone() }
+    }
+
     /// Its sequences.
     pub fn sequences(&self) -> &[Sequence] {
         &self.sequences

@@ -3,7 +3,7 @@
 use super::model::{DynamicFactor, spectral_radius, stationary};
 use super::moments::{Maximize, Moments, regressed, unexplained};
 use super::prior::{Prior, seasonal_deviation};
-use super::{Regressors, Season, Start, Timeline, Trend, model};
+use super::{Regressors, Root, Season, Start, Timeline, Trend, model};
 use crate::infer::options::{self, Setting, options, words};
 use crate::infer::{
     Aitken, Em, Fit, FitReport, MethodRecord, Objective, ObjectiveKind, Observer, Step, Termination, Warning,
@@ -11,7 +11,7 @@ use crate::infer::{
 };
 use crate::linalg::{Cholesky, dot};
 use crate::spec::NoiseFamily;
-use crate::{Coordinates, Dataset, Error, Estimator, Matrix, Noise, Spec};
+use crate::{Coordinates, Dataset, Error, Estimator, LinearGaussian, Matrix, Noise, Spec};
 use std::collections::BTreeMap;
 
 /// EM over a filter and a smoother, exact with any pattern of gaps.
@@ -148,7 +148,7 @@ impl Estimator for DynamicEm {
         spec: &Spec,
         observer: &mut dyn Observer,
     ) -> Result<Fit<DynamicFactor>, Error> {
-        spec.check(data)?;
+        spec.check_in_time(data)?;
         if !spec.prior.is_flat() {
             return Err(Error::Unsupported {
                 method: "a dynamic factor model",
@@ -181,9 +181,19 @@ impl Estimator for DynamicEm {
         if !at_floor.is_empty() {
             climb.report.warnings.push(Warning::NoiseAtFloor { columns: at_floor });
         }
+        climb.report.warnings.extend(long_memory(&climb.model, &timeline));
         let model = climb.model.canonical()?.in_units(&units.mean, &units.scale);
         Ok(Fit { model, draws: None, report: climb.report })
     }
+}
+
+/// A root of the transition whose half-life is longer than any sequence: of the level that factors return to the table says
+/// hardly anything.
+fn long_memory(model: &DynamicFactor, timeline: &Timeline) -> Option<Warning> {
+    let modulus = model.spectral_radius();
+    let half_life = Root { modulus, period: None }.half_life();
+    let steps = timeline.sequences().iter().map(|s| s.rows().len()).max()?;
+    (half_life > steps as f64).then_some(Warning::LongMemory { modulus, steps })
 }
 
 /// The table in units of the fit, and what is asked of it.
@@ -342,9 +352,18 @@ impl DynamicEm {
         let prior = self.prior(problem, &regressors)?;
         let (coefficients, left) = problem.regressed(&regressors, &prior)?;
         let without_memory = Spec { standardize: false, ..(*spec).clone() };
-        // Scores of a rough fit will do.
-        let rough =
-            Em { max_iterations: 30, tolerance: 0.1, ..Em::default() }.fit(&left, &without_memory)?.model;
+        // Scores of a rough fit will do. A single column is half factor, half noise, until time tells them apart.
+        let rough = if left.n_columns() == 1 {
+            let half = 0.5 * left.observed_variances()[0];
+            let loadings = Matrix::from_rows(&[[half.sqrt()]]);
+            let noise = match spec.noise {
+                NoiseFamily::Isotropic => Noise::Isotropic(half),
+                NoiseFamily::Diagonal => Noise::Diagonal(vec![half]),
+            };
+            LinearGaussian::new(loadings, left.observed_means().to_vec(), noise)?
+        } else {
+            Em { max_iterations: 30, tolerance: 0.1, ..Em::default() }.fit(&left, &without_memory)?.model
+        };
         let scores = rough.transform(&left, Coordinates::Posterior)?;
         let (transition, innovation) = self.follow(&scores, timeline);
         let states = transition.n_columns();

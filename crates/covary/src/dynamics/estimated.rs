@@ -14,8 +14,23 @@ const FREE: f64 = 100.0;
 /// Terms of the series of the bias, which as a rule ends sooner.
 const TERMS: usize = 20_000;
 
+/// How much parameters were estimated from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LearnedFrom {
+    /// Rows with a cell.
+    pub rows: usize,
+    /// Observed cells of each column.
+    pub cells: Vec<usize>,
+}
+
+impl From<&Dataset> for LearnedFrom {
+    fn from(table: &Dataset) -> Self {
+        Self { rows: table.n_informative_rows(), cells: table.n_observed_by_column().to_vec() }
+    }
+}
+
 impl DynamicFactor {
-    /// The rows that follow each sequence, if the parameters were estimated from a table as long as this one. Compared with
+    /// The rows that follow each sequence, the parameters being estimated `from` a table. Compared with
     /// [`forecast`](Self::forecast), which takes them for the truth,
     ///
     /// - the transition is relieved of its bias, that of least squares in a short sequence (Pope 1990), as far as it stays
@@ -31,21 +46,23 @@ impl DynamicFactor {
     /// let (table, _) = simulate::ppca(Shape { rows: 40, columns: 5, n_components: 1 }, /* seed */ 1);
     /// let model = DynamicEm::default().fit(&table, &Spec::ppca(1))?.model;
     /// let times = Timeline::regular(40);
-    /// let (plain, wider) = (model.forecast(&table, &times, 1)?, model.forecast_estimated(&table, &times, 1)?);
+    /// let plain = model.forecast(&table, &times, 1)?;
+    /// let wider = model.forecast_estimated(&table, &times, 1, &(&table).into())?;
     /// assert!((0..5).all(|j| wider[0].cells[j].sd > plain[0].cells[j].sd));
     /// # Ok::<(), covary::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`log_density`](Self::log_density).
+    /// As [`log_density`](Self::log_density); [`Error::WrongLength`] if `from` has other columns.
     pub fn forecast_estimated(
         &self,
         table: &Dataset,
         timeline: &Timeline,
         steps: usize,
+        from: &LearnedFrom,
     ) -> Result<Vec<Forecast>, Error> {
         self.check_table(table, timeline)?;
-        let corrected = self.corrected(table)?;
+        let corrected = self.corrected(from)?;
         let mut out = Vec::new();
         for sequence in timeline.sequences() {
             let space = unknown_means(&corrected, sequence.first())?;
@@ -55,16 +72,20 @@ impl DynamicFactor {
         Ok(out)
     }
 
-    /// The model without the bias and the lost degrees of freedom of a fit to this table.
-    fn corrected(&self, table: &Dataset) -> Result<Self, Error> {
+    /// The model without the bias and the lost degrees of freedom of its fit.
+    fn corrected(&self, from: &LearnedFrom) -> Result<Self, Error> {
+        if from.cells.len() != self.n_columns() {
+            let (expected, got) = (self.n_columns(), from.cells.len());
+            return Err(Error::WrongLength { what: "numbers of observed cells", expected, got });
+        }
         let (k, states, r) = (self.n_components(), self.start().mean.len(), self.regressors().len());
-        let rows = table.n_informative_rows() as f64;
+        let rows = from.rows as f64;
         // A table that has no more rows than a fit has parameters is beyond correction by its degrees of freedom.
         let left = |n: f64, m: usize| (n - m as f64).max(n / 2.0).max(1.0);
         let mut innovation = self.innovation().clone();
         innovation.as_mut_slice().iter_mut().for_each(|v| *v *= rows / left(rows, states + r));
         let variance = |j: usize| {
-            let n = table.n_observed_by_column()[j] as f64;
+            let n = from.cells[j] as f64;
             self.noise().variance(j) * (2.0 * n - left(n, k + r)) / left(n, k + r)
         };
         let noise = Noise::Diagonal((0..self.n_columns()).map(variance).collect());

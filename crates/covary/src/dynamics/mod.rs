@@ -20,6 +20,7 @@ pub use crate::data::{Sequence, Timeline};
 pub use blocks::check_by_blocks;
 pub use choice::{TimeChoice, TimeSearch, Tried};
 pub use em::{DynamicEm, FirstState};
+pub use estimated::LearnedFrom;
 pub use model::{DynamicFactor, Factors, Forecast, Start};
 pub use regressors::{Regressors, Season, Trend};
 pub use roots::Root;

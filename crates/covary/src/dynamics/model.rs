@@ -181,7 +181,7 @@ impl DynamicFactor {
     /// # Errors
     /// [`Error::ColumnCount`], [`Error::WrongLength`] if table, timeline and model do not belong together.
     pub fn log_density(&self, table: &Dataset, timeline: &Timeline) -> Result<Vec<f64>, Error> {
-        self.of_rows(table, timeline, |pass| &pass.log_density)
+        Ok(self.densities_and_surprises(table, timeline)?.0)
     }
 
     /// The squared Mahalanobis distance of the observed cells of each row from what was expected given all that was observed
@@ -190,25 +190,24 @@ impl DynamicFactor {
     /// # Errors
     /// As [`log_density`](Self::log_density).
     pub fn surprises(&self, table: &Dataset, timeline: &Timeline) -> Result<Vec<f64>, Error> {
-        self.of_rows(table, timeline, |pass| &pass.squared)
+        Ok(self.densities_and_surprises(table, timeline)?.1)
     }
 
-    /// A number of each step, by rows.
-    fn of_rows(
+    /// [`log_density`](Self::log_density) and [`surprises`](Self::surprises), which one filter has.
+    pub(crate) fn densities_and_surprises(
         &self,
         table: &Dataset,
         timeline: &Timeline,
-        number: impl for<'a> Fn(&'a Pass<'_>) -> &'a [f64],
-    ) -> Result<Vec<f64>, Error> {
-        let mut out = vec![0.0; table.n_rows()];
+    ) -> Result<(Vec<f64>, Vec<f64>), Error> {
+        let (mut densities, mut squared) = (vec![0.0; table.n_rows()], vec![0.0; table.n_rows()]);
         self.passes(table, timeline, |sequence, pass| {
-            for (row, number) in sequence.rows().iter().zip(number(pass)) {
-                if let Some(row) = row {
-                    out[*row] = *number;
+            for (step, row) in sequence.rows().iter().enumerate() {
+                if let Some(row) = *row {
+                    (densities[row], squared[row]) = (pass.log_density[step], pass.squared[step]);
                 }
             }
         })?;
-        Ok(out)
+        Ok((densities, squared))
     }
 
     /// The factors of each step of each sequence, given all rows of the sequence.

@@ -20,6 +20,7 @@ pub(super) const ENTRY: Entry = Entry {
         ..Spec::factor_analysis(1)
     },
     choose,
+    rotates: false,
     ..LINEAR
 };
 

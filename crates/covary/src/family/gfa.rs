@@ -22,5 +22,6 @@ pub(super) const ENTRY: Entry = Entry {
         let rows = data.n_informative_rows().saturating_sub(2);
         Ok(Choice::new(MOST_OFFERED.min(data.n_columns() - 1).min(rows), Grounds::Offered))
     },
+    rotates: false,
     ..LINEAR
 };

@@ -29,6 +29,7 @@ mod pca;
 mod pcca;
 mod ppca;
 mod request;
+mod spca;
 mod tppca;
 
 pub use choice::{Choice, Grounds, MOST_OFFERED, SIGNIFICANT};
@@ -90,6 +91,8 @@ pub(crate) struct Entry {
     /// What a row is reconstructed by unless something else is asked for; `None` if a view is predicted from the
     /// other instead.
     pub(crate) reconstruction: Option<Reconstruction>,
+    /// Whether its loadings may be rotated.
+    rotates: bool,
     /// Whether rows have weights, the less the farther out they are.
     pub(crate) weighs_rows: bool,
 }
@@ -112,6 +115,7 @@ const LINEAR: Entry = Entry {
     n_shown: |model, _| model.n_components(),
     coordinates: |_| Coordinates::Posterior,
     reconstruction: Some(Reconstruction::PosteriorMean),
+    rotates: true,
     weighs_rows: false,
 };
 
@@ -121,6 +125,7 @@ const MIXTURE: Entry = Entry {
     methods: &[MixtureEm::NAME],
     default_method: |_, _| MixtureEm::default().into(),
     choose: mppca::by_bic,
+    rotates: false,
     ..LINEAR
 };
 
@@ -159,6 +164,8 @@ families! {
     Ppca = ppca;
     /// Probabilistic PCA of rows with heavy tails: Student's t.
     Tppca = tppca;
+    /// Sparse probabilistic PCA: components of a few columns each.
+    Spca = spca;
     /// Factor analysis: a noise variance for each column.
     Fa = fa;
     /// Bayesian PCA: components that are not needed are dropped.

@@ -26,6 +26,7 @@ pub(super) const ENTRY: Entry = Entry {
     // Private components stand for the noise within views.
     n_shown: |model, asked| asked.min(model.n_components()),
     reconstruction: None,
+    rotates: false,
     ..LINEAR
 };
 

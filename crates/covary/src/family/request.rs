@@ -185,8 +185,8 @@ impl Request {
         if self.n_mixtures.is_some() && kind != Kind::Mixture {
             return refuse(Argument::Mixtures, names(&|family| family.kind() == Kind::Mixture));
         }
-        if self.rotation.is_some() && (kind != Kind::Linear || self.family.has_views()) {
-            return refuse(Argument::Rotation, names(&|f| f.kind() == Kind::Linear && !f.has_views()));
+        if self.rotation.is_some() && !entry.rotates {
+            return refuse(Argument::Rotation, names(&|family| family.entry().rotates));
         }
         if self.rotation.is_some() && self.classes.is_some() {
             // The family has rotations, but not of the models of classes.

@@ -37,7 +37,7 @@ pub use class_conditional::ClassConditional;
 pub use conditional_maximization::ConditionalMaximization;
 pub use diagnostics::{ChainSummary, effective_sample_size, split_r_hat};
 pub(crate) use em::moments::{quadratic, solve_spd};
-pub use em::{Acceleration, Em, Gradient, Init, LatentMoments};
+pub use em::{Acceleration, Em, Gradient, Init, LatentMoments, Nonzero, SparseEm};
 pub(crate) use em::{PilotStart, squarem::extrapolated, stop::Aitken};
 pub use evidence::{AlphaRule, Evidence, RelevantComponents};
 pub use factor_report::{FactorReport, Reference, Rmsea, Untested};
@@ -155,6 +155,8 @@ methods! {
     Em = "em";
     /// [`StudentT`]: rows of heavy tails, exact with gaps.
     StudentT = "student-t";
+    /// [`SparseEm`]: sparse loadings, exact with gaps.
+    SparseEm = "sparse-em";
     /// [`FullCovariance`]: a Gaussian with any covariance, exact with gaps.
     FullCovariance = "full-covariance";
     /// [`Structured`]: Bayesian PCA, loadings, mean and noise together.

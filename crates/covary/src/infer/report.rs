@@ -202,6 +202,13 @@ pub enum Warning {
         /// Most factors that this many columns determine.
         max: usize,
     },
+    /// Factors in time that forget more slowly than the table is long, or not at all.
+    LongMemory {
+        /// The largest modulus of the roots of the transition.
+        modulus: f64,
+        /// Steps of the longest sequence.
+        steps: usize,
+    },
 }
 
 impl Warning {
@@ -220,6 +227,7 @@ impl Warning {
             Self::GaussianTails => "gaussian_tails",
             Self::Saturated => "saturated",
             Self::NotIdentified { .. } => "not_identified",
+            Self::LongMemory { .. } => "long_memory",
         }
     }
 
@@ -305,6 +313,14 @@ impl fmt::Display for Warning {
                 "{} more than the {max} that {} can determine: the covariance and the imputed values are meaningful, but the loadings are one choice of many",
                 if *factors == 1 { "1 factor is".to_owned() } else { format!("{factors} factors are") },
                 count(*columns, "column")
+            ),
+            Self::LongMemory { modulus, .. } if *modulus >= 1.0 => write!(
+                f,
+                "the largest root of the transition is {modulus:.6}, and from 1 on factors do not return to a mean: forecasts and their intervals grow without end; give the columns a trend, or fit differences or logarithms"
+            ),
+            Self::LongMemory { modulus, steps } => write!(
+                f,
+                "the largest root of the transition is {modulus:.6}, and below 1 factors return to their mean: within the {steps} steps of the table they hardly do, so that forecasts rest on a level that is barely known; give the columns a trend, or fit differences or logarithms"
             ),
         }
     }

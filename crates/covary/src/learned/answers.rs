@@ -107,14 +107,14 @@ pub(crate) trait Answers {
     /// The density of rows.
     fn density(&self, rows: Rows) -> Result<Predictive<'_>, Error>;
 
-    /// Log-density of the observed cells of each row; of rows in time given those before it.
-    fn log_density(&self, data: &Dataset) -> Result<Vec<f64>, Error> {
-        self.density(Rows::New)?.log_density(data)
-    }
-
-    /// How far rows are from what those before let expect, where rows follow each other.
-    fn surprises(&self, _data: &Dataset) -> Result<Option<Vec<Surprise>>, Error> {
-        Ok(None)
+    /// How likely, and how far out, rows are; of rows in time given those before.
+    fn row_scores(&self, data: &Dataset) -> Result<RowScores, Error> {
+        Ok(RowScores {
+            log_density: self.density(Rows::New)?.log_density(data)?,
+            surprises: None,
+            membership: self.membership(data)?,
+            outlyingness: self.outlyingness(data)?,
+        })
     }
 
     /// The check on hidden blocks of time, of a model whose rows follow each other: fitted again without them, or as it is where
@@ -317,13 +317,7 @@ impl Learned {
     /// # Errors
     /// [`Error::NoDensity`] for independent components, [`Error::ColumnCount`] for a table of other columns.
     pub fn row_scores(&self, data: &Dataset) -> Result<RowScores, Error> {
-        let answers = self.answers();
-        Ok(RowScores {
-            log_density: answers.log_density(data)?,
-            surprises: answers.surprises(data)?,
-            membership: answers.membership(data)?,
-            outlyingness: answers.outlyingness(data)?,
-        })
+        self.answers().row_scores(data)
     }
 
     /// Whether rows have weights: how much each counts, less the farther out it is

@@ -1,13 +1,13 @@
 //! Factors that follow each other in time, and how their fit went.
 
-use super::answers::{Surprise, other_coordinates};
+use super::answers::{RowScores, Surprise, other_coordinates};
 use super::check::{Checked, Refitted, TOLERANCE};
 use super::draws::DrawGaps;
 use super::{Answers, Ending, Learned, Rows, Scores, Trained, Training};
 use crate::data::{TimeAxis, Timeline};
-use crate::dynamics::{DynamicEm, DynamicFactor, Factors, Forecast, check_by_blocks};
+use crate::dynamics::{DynamicEm, DynamicFactor, Factors, Forecast, LearnedFrom, Season, check_by_blocks};
 use crate::family::{Family, Request};
-use crate::infer::{FitReport, Observer, Termination};
+use crate::infer::{FitReport, Observer, Termination, Warning};
 use crate::linalg::dot;
 use crate::model::{Fill, FilledCell, Predictive};
 use crate::select::SelfCheckOptions;
@@ -29,6 +29,8 @@ pub struct DynamicFit {
     pub axis: Option<TimeAxis>,
     /// The first and the last time of the table it was fitted to.
     pub span: (i64, i64),
+    /// How much that table had.
+    pub from: LearnedFrom,
 }
 
 /// Which rows tell of the factors at a time.
@@ -98,12 +100,28 @@ impl DynamicFit {
         Ok(Factors { means, covariances })
     }
 
+    /// What is to be said of factors that do not return to a mean, as those of a fit with its own first state or of a model
+    /// that was written by hand.
+    pub fn unstable(&self) -> Option<Warning> {
+        let (modulus, steps) = (self.model.spectral_radius(), self.span.0.abs_diff(self.span.1) as usize + 1);
+        (modulus >= 1.0).then_some(Warning::LongMemory { modulus, steps })
+    }
+
+    /// How far a forecast looks unless something else is asked for: the steps of a season, or a dozen.
+    pub fn usual_steps(&self) -> usize {
+        match self.model.regressors().season {
+            Season::None => 12,
+            Season::Harmonics { period, .. } => period.ceil() as usize,
+            Season::Indicators { period } => period,
+        }
+    }
+
     /// The rows that follow each sequence of a table, of which the parameters were estimated.
     ///
     /// # Errors
     /// As [`factors`](Self::factors).
     pub fn forecast(&self, data: &Dataset, steps: usize) -> Result<Vec<Forecast>, Error> {
-        self.model.forecast_estimated(data, &*self.times(data)?, steps)
+        self.model.forecast_estimated(data, &*self.times(data)?, steps, &self.from)
     }
 }
 
@@ -153,17 +171,14 @@ impl Answers for DynamicFit {
         Err(self.not_linear())
     }
 
-    fn log_density(&self, data: &Dataset) -> Result<Vec<f64>, Error> {
-        self.model.log_density(data, &*self.times(data)?)
-    }
-
-    fn surprises(&self, data: &Dataset) -> Result<Option<Vec<Surprise>>, Error> {
-        let squared = self.model.surprises(data, &*self.times(data)?)?;
+    fn row_scores(&self, data: &Dataset) -> Result<RowScores, Error> {
+        let (log_density, squared) = self.model.densities_and_surprises(data, &*self.times(data)?)?;
         let of_row = |(i, mahalanobis): (usize, f64)| Surprise {
             mahalanobis,
             n_observed: data.row(i).iter().filter(|v| !v.is_nan()).count(),
         };
-        Ok(Some(squared.into_iter().enumerate().map(of_row).collect()))
+        let surprises = Some(squared.into_iter().enumerate().map(of_row).collect());
+        Ok(RowScores { log_density, surprises, membership: None, outlyingness: None })
     }
 
     fn fill(&self, _: Rows) -> Result<Box<dyn Fill + '_>, Error> {
@@ -239,6 +254,7 @@ impl Learned {
             report: fit.report,
             axis: times.axis().cloned(),
             span: times.span(),
+            from: data.into(),
         };
         Self::new(Family::Dfm, Training::with_names(data), method.into(), Trained::Dynamic(Box::new(dynamic)))
     }

@@ -14,6 +14,7 @@
 
 mod answers;
 mod check;
+mod course;
 mod draws;
 mod dynamic;
 mod linear;
@@ -24,6 +25,7 @@ mod sources;
 pub(crate) use answers::Answers;
 pub use answers::{Membership, RowScores, Rows, Scores, Surprise};
 pub use check::{CheckOutcome, Checked};
+pub use course::Course;
 pub use draws::GapDraws;
 pub use dynamic::{DynamicFit, Knowing};
 pub use linear::{LinearFit, ParameterUncertainty, RotatedLoadings};

@@ -40,6 +40,8 @@ pub struct LinearGaussian {
     mean: Vec<f64>,
     noise: Noise,
     scale: Option<Vec<f64>>,
+    /// Whether W is what it is, zeros among it, rather than any W R.
+    fixed_axes: bool,
     pub(super) tails: Tails,
     pub(super) uncertainty: Option<Box<Uncertainty>>,
     pub(super) conditioning: Conditioning,
@@ -77,6 +79,7 @@ impl LinearGaussian {
             mean,
             noise,
             scale: None,
+            fixed_axes: false,
             tails: Tails::GAUSSIAN,
             uncertainty: None,
             conditioning: Conditioning::default(),
@@ -123,6 +126,36 @@ impl LinearGaussian {
         Ok(self)
     }
 
+    /// The same density, whose loadings mean something as they are, such as sparse ones: no rotation is applied to them, and
+    /// [`components`](Self::components) are their columns.
+    ///
+    /// ```
+    /// use covary::{LinearGaussian, Matrix, Noise};
+    /// let w = Matrix::from_rows(&[[3.0, 0.0], [4.0, 1.0], [0.0, 2.0]]);
+    /// let model = LinearGaussian::new(w.clone(), vec![0.0; 3], Noise::Isotropic(1.0))?.with_fixed_axes();
+    /// assert_eq!(*model.canonical().loadings(), w);
+    /// assert_eq!(model.components().row(0), [0.6, 0.8, 0.0]);
+    /// assert_eq!(model.explained_variance(), [25.0, 5.0]);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_fixed_axes(mut self) -> Self {
+        self.fixed_axes = true;
+        self
+    }
+
+    /// Whether the loadings mean something as they are; see [`with_fixed_axes`](Self::with_fixed_axes).
+    pub fn has_fixed_axes(&self) -> bool {
+        self.fixed_axes
+    }
+
+    /// How many loadings are not 0, and how many there are, where that means something: of [fixed
+    /// axes](Self::with_fixed_axes).
+    pub fn n_nonzero(&self) -> Option<(usize, usize)> {
+        let all = self.loadings.as_slice();
+        self.fixed_axes.then(|| (all.iter().filter(|w| **w != 0.0).count(), all.len()))
+    }
+
     /// What each column was divided by while fitting: its standard deviation if columns were standardized, `None` if
     /// they were fitted as they are.
     pub fn scale(&self) -> Option<&[f64]> {
@@ -160,6 +193,7 @@ impl LinearGaussian {
             mean: self.mean.clone(),
             noise: self.noise.clone(),
             scale: self.scale.clone(),
+            fixed_axes: self.fixed_axes,
             tails: self.tails,
             conditioning: self.conditioning.clone(),
         }

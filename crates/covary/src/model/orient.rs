@@ -14,7 +14,12 @@ impl LinearGaussian {
     }
 
     /// The canonical form and the orthogonal `R` with `W_canonical = W R`; scores move as `Rᵀ x`.
+    ///
+    /// Of [fixed axes](Self::with_fixed_axes) only order, by decreasing length in the scale of the fit, and signs are chosen.
     pub fn canonical_with_rotation(&self) -> (Self, Matrix) {
+        if self.has_fixed_axes() {
+            return self.ordered();
+        }
         let deviation: Vec<f64> = match self.noise() {
             // A common factor does not turn the axes, so the plain SVD of W serves.
             Noise::Isotropic(_) => vec![1.0; self.n_columns()],
@@ -30,6 +35,18 @@ impl LinearGaussian {
         let mut rotation = v;
         rotation.scale_columns(&flips);
         (self.with_loadings(u, &rotation), rotation)
+    }
+
+    /// Columns by decreasing length in the scale of the fit, with the signs of the canonical form.
+    fn ordered(&self) -> (Self, Matrix) {
+        let (q, lengths) = (self.n_components(), self.signal_variance());
+        let mut order: Vec<usize> = (0..q).collect();
+        order.sort_by(|&a, &b| lengths[b].total_cmp(&lengths[a]));
+        let flips = self.flips(self.loadings());
+        let rotation = Matrix::from_fn(q, q, |i, k| if order[k] == i { flips[i] } else { 0.0 });
+        let w = self.loadings();
+        let ordered = Matrix::from_fn(w.n_rows(), q, |j, k| w[(j, order[k])] * flips[order[k]]);
+        (self.with_loadings(ordered, &rotation), rotation)
     }
 
     /// The same density with only the signs of the canonical form.
@@ -54,11 +71,20 @@ impl LinearGaussian {
     /// ```text
     /// D⁻¹ W = U S Vᵀ        D: the scale of the columns,  components = Uᵀ
     /// ```
+    ///
+    /// Of [fixed axes](Self::with_fixed_axes) they are the columns of `D⁻¹ W` at unit length, which need not be orthogonal.
     pub fn components(&self) -> Matrix {
-        self.principal_axes().0
+        if !self.has_fixed_axes() {
+            return self.principal_axes().0;
+        }
+        let lengths = self.signal_variance();
+        let unit = |v: &f64| if *v > 0.0 { 1.0 / v.sqrt() } else { 0.0 };
+        let mut w = self.scaled_loadings();
+        w.scale_columns(&lengths.iter().map(unit).collect::<Vec<_>>());
+        w.transpose()
     }
 
-    /// [`components`](Self::components), and the variance `uᵀ D⁻¹ C D⁻¹ u` of the fitted covariance along each.
+    /// Orthonormal principal axes of the signal, and the variance `uᵀ D⁻¹ C D⁻¹ u` of the fitted covariance along each.
     pub fn principal_axes(&self) -> (Matrix, Vec<f64>) {
         let Svd { mut u, s, .. } = svd(&self.scaled_loadings());
         canonical_signs(&mut u);
@@ -72,13 +98,14 @@ impl LinearGaussian {
     ///
     /// ```text
     /// λₖ = sₖ² + σ²      eigenvalues of D⁻¹ C D⁻¹, where the noise is σ² in every direction
-    /// ‖D⁻¹ wₖ‖²           of factor k, where each column has a noise of its own
+    /// ‖D⁻¹ wₖ‖²           of factor k, where each column has a noise of its own or axes are fixed
     /// ```
     ///
     /// Where columns have their own noise, the axes of the signal are not eigenvectors of the covariance, and the
     /// variance along an axis would count noise as explained.
     pub fn explained_variance(&self) -> Vec<f64> {
-        if self.noise_is_isotropic() { self.principal_axes().1 } else { self.signal_variance() }
+        let principal = self.noise_is_isotropic() && !self.has_fixed_axes();
+        if principal { self.principal_axes().1 } else { self.signal_variance() }
     }
 
     /// [`explained_variance`](Self::explained_variance) as a share of the [total

@@ -163,12 +163,19 @@ impl Rotated {
 /// ```
 ///
 /// # Errors
-/// As [`rotate`].
+/// As [`rotate`], and [`Error::Unsupported`] for a model whose [axes are fixed](LinearGaussian::with_fixed_axes).
 pub fn rotate_model(
     model: &LinearGaussian,
     rotation: &Rotation,
     search: &RotationSearch,
 ) -> Result<Rotated, Error> {
+    if model.has_fixed_axes() {
+        return Err(Error::Unsupported {
+            method: "a rotation",
+            what: "sparse loadings, whose zeros it would fill",
+            instead: "the loadings as they are",
+        });
+    }
     let deviations: Vec<f64> = model.variances().iter().map(|v| v.sqrt()).collect();
     let mut standardized = model.loadings().clone();
     standardized.scale_rows(&deviations.iter().map(|s| 1.0 / s).collect::<Vec<_>>());

@@ -82,7 +82,7 @@ impl LinearGaussian {
                 Ok(self.posterior_means(data))
             }
             Coordinates::Bartlett => self.least_squares(data),
-            Coordinates::Projection => self.projection(data, &self.components()),
+            Coordinates::Projection => self.projection(data, &self.principal_axes().0),
             Coordinates::Whitened => {
                 let (axes, variances) = self.principal_axes();
                 let mut z = self.projection(data, &axes)?;
@@ -131,7 +131,7 @@ impl LinearGaussian {
                 self.transform(data, Coordinates::Posterior)?.dot_t(self.loadings())
             }
             Reconstruction::Orthogonal => {
-                let axes = self.components();
+                let axes = self.principal_axes().0;
                 let mut out = self.projection(data, &axes)?.dot(&axes);
                 if let Some(scale) = self.scale() {
                     out.scale_columns(scale);

@@ -423,7 +423,7 @@ fn intervals_of_forecasts_cover_what_they_say() {
         let seen = whole.of_rows(&(0..100).collect::<Vec<_>>()).unwrap();
         let fit = yearly().fit(&seen, &Spec::ppca(2)).unwrap();
         let times = Timeline::regular(100);
-        let ahead = &fit.model.forecast_estimated(&seen, &times, 12).unwrap()[0];
+        let ahead = &fit.model.forecast_estimated(&seen, &times, 12, &(&seen).into()).unwrap()[0];
         let known = &fit.model.forecast(&seen, &times, 12).unwrap()[0];
         for (place, step) in [0, 5, 11].into_iter().enumerate() {
             for (counts, forecast) in [(&mut inside, ahead), (&mut plain, known)] {

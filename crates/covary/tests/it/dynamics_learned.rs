@@ -149,6 +149,12 @@ fn a_new_table_is_asked_at_its_own_phase_of_the_year() {
     for (own, want) in own[0].cells.iter().zip(&want[0].cells) {
         assert_close("forecast", &[own.mean, own.sd], &[want.mean, want.sd], 1e-3);
     }
+    // Parameters were estimated from the whole table, whatever part of it is asked of.
+    let estimated = |from: &Dataset| fit.model.forecast_estimated(&part, &part.times(), 3, &from.into());
+    let own = fit.forecast(&part, 3).unwrap();
+    assert_eq!(own, estimated(&data).unwrap());
+    let fewer = estimated(&part).unwrap();
+    assert!(own[0].cells.iter().zip(&fewer[0].cells).all(|(own, fewer)| own.sd < fewer.sd));
     // Months are not rows that were only counted, nor quarters.
     let counted = Dataset::with_names(data.values().clone(), data.column_names().to_vec()).unwrap();
     let refused = learned.scores(&counted, None).unwrap_err();

@@ -52,6 +52,7 @@ mod self_check;
 mod sensitivity;
 mod shared_private;
 mod single;
+mod sparse;
 mod spectral;
 mod student;
 mod variational;

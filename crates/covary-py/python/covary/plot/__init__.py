@@ -11,23 +11,35 @@ axes and returns those. matplotlib is imported when something is drawn, not befo
 """
 
 from ._biplot import BiplotData, biplot, biplot_data
+from ._factors import FactorsData, factors, factors_data
+from ._forecast import ForecastData, forecast, forecast_data
 from ._hinton import HintonData, hinton, hinton_data
 from ._intervals import IntervalsData, intervals, intervals_data
+from ._map import MapData, map, map_data
 from ._missing_map import MissingMapData, missing_map, missing_map_data
 from ._scree import ScreeData, scree, scree_data
 
 __all__ = [
     "BiplotData",
+    "FactorsData",
+    "ForecastData",
     "HintonData",
     "IntervalsData",
+    "MapData",
     "MissingMapData",
     "ScreeData",
     "biplot",
     "biplot_data",
+    "factors",
+    "factors_data",
+    "forecast",
+    "forecast_data",
     "hinton",
     "hinton_data",
     "intervals",
     "intervals_data",
+    "map",
+    "map_data",
     "missing_map",
     "missing_map_data",
     "scree",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _covary as native
+from .._dynamic import DynamicFactor
 from .._imputer import Imputer
 from .._linear import LinearGaussian
 from ..exceptions import DataError, NotFittedError
@@ -29,6 +30,30 @@ def fitted(estimator: Any) -> LinearGaussian:
             f"This {type(estimator).__name__} instance is not fitted yet. Call 'fit' before drawing it."
         )
     return estimator.estimator_ if isinstance(estimator, Imputer) else estimator
+
+
+def in_time(estimator: Any) -> DynamicFactor:
+    """A fitted model of rows in time."""
+    if not isinstance(estimator, DynamicFactor):
+        raise TypeError(f"a fitted DynamicFactor is needed, got {type(estimator).__name__}")
+    if not estimator.__sklearn_is_fitted__():
+        raise NotFittedError("This DynamicFactor instance is not fitted yet. Call 'fit' before drawing it.")
+    return estimator
+
+
+def sequences_of(model: DynamicFactor, X: Any, n: int) -> list[str | None]:
+    """What the sequences of a table are called."""
+    if model.groups is None:
+        return [None] * n
+    return [str(name) for name in np.unique(np.asarray(X[model.groups]).astype(str))]
+
+
+def moments_of(when: Any, times: Any) -> Any:
+    """Times as moments, numbers, or counted rows, from 1."""
+    if times is None:
+        return np.asarray(when) + 1
+    found = np.asarray(when)
+    return found.astype("datetime64[us]") if found.dtype.kind == "i" else found
 
 
 def rows_of(estimator: Any, X: ArrayLike) -> Floats:

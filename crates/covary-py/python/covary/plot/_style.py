@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -103,3 +105,19 @@ def counted(n: int) -> str:
 def plain(name: str) -> str:
     """A name as it is: matplotlib would set what stands between dollars as mathematics."""
     return name.replace("$", r"\$")
+
+
+def dates(ax: Any, times: Any) -> None:
+    """Dates as people write them, where times are dates."""
+    if np.asarray(times).dtype.kind == "M":
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator(minticks=3, maxticks=7)
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+
+
+def alone(here: Any) -> Any:
+    """Whether a place has no neighbor that is here, too."""
+    padded = np.concatenate([[False], here, [False]])
+    return ~padded[:-2] & ~padded[2:]

@@ -4,12 +4,14 @@ mod expectation;
 pub(super) mod moments;
 pub(super) mod parameters;
 mod pilot;
+mod sparse;
 pub(super) mod squarem;
 pub(super) mod start;
 pub(super) mod stop;
 
 pub use moments::{Gradient, LatentMoments};
 pub(crate) use pilot::PilotStart;
+pub use sparse::{Nonzero, SparseEm};
 pub(super) use start::unseen_pairs;
 
 use super::DegreesOfFreedom;
@@ -19,7 +21,7 @@ use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Te
 use crate::model::{LinearGaussian, Tails};
 use crate::spec::{LoadingsPrior, NoiseFamily};
 use crate::{Dataset, Error, Spec};
-use moments::Maximize;
+use moments::{Loadings, Maximize};
 use parameters::{Frame, Parameters};
 use stop::Aitken;
 
@@ -157,7 +159,7 @@ impl Em {
         }
         let frame = Frame::new(data, spec);
         let first = start::parameters(&self.init, data, spec, &frame, self.seed)?;
-        let problem = Problem { data, spec, frame: &frame, tails };
+        let problem = Problem { data, spec, frame: &frame, weights: &[], tails, loadings: Loadings::Free };
         let mut best = self.climb(problem, first.clone(), observer)?;
         for k in 1..=self.restarts {
             let jittered = start::jitter(&first, self.seed.wrapping_add(k as u64));
@@ -172,7 +174,7 @@ impl Em {
         if tails == DegreesOfFreedom::Estimated && best.tails.is_gaussian() {
             best.warnings.push(Warning::GaussianTails);
         }
-        best.into_fit(data, spec, &frame)
+        best.into_fit(problem)
     }
 
     /// The same method, from a fitted model: for a table that differs little from the one it was fitted
@@ -236,7 +238,7 @@ impl Em {
                 moments = end;
                 aitken.extrapolate(rate);
             } else {
-                walk.climb.parameters = walk.maximize.step(&moments);
+                walk.climb.parameters = walk.step(&moments);
                 moments = walk.expectation()?;
             }
             let next = walk.objective(&moments);
@@ -271,7 +273,10 @@ struct Problem<'a> {
     data: &'a Dataset,
     spec: &'a Spec,
     frame: &'a Frame,
+    /// How often each row counts; all once if there are none.
+    weights: &'a [f64],
     tails: DegreesOfFreedom,
+    loadings: Loadings<'a>,
 }
 
 /// The fixed parts of one climb, and where it stands.
@@ -285,8 +290,11 @@ impl Walk<'_> {
     /// The E-step. Degrees of freedom that are estimated are the most likely ones at the parameters, so that the climb
     /// is one of the likelihood with these maximized out, and extrapolates in the other parameters alone.
     fn expectation(&self) -> Result<LatentMoments, Error> {
-        let Problem { data, spec, frame, tails } = self.problem;
+        let Problem { data, spec, frame, weights, tails, .. } = self.problem;
         let at = &self.climb.parameters;
+        if !weights.is_empty() {
+            return Ok(LatentMoments::of_weighted(data, frame, at, weights));
+        }
         if tails == DegreesOfFreedom::Fixed(f64::INFINITY) {
             return Ok(LatentMoments::of(data, frame, at));
         }
@@ -294,9 +302,23 @@ impl Walk<'_> {
         Ok(LatentMoments::of_tailed(data, frame, at, tails.of_rows(&rows)?, &rows))
     }
 
-    /// Log-likelihood plus log-prior, in the user's units.
+    /// The M-step.
+    fn step(&self, moments: &LatentMoments) -> Parameters {
+        self.maximize.step_of(moments, self.problem.loadings)
+    }
+
+    /// Log-likelihood plus log-prior, in the user's units, or less the penalty.
     fn objective(&self, moments: &LatentMoments) -> f64 {
-        moments.log_likelihood() + self.climb.parameters.log_prior(self.maximize.prior, self.problem.frame)
+        let at = &self.climb.parameters;
+        let penalty = match self.problem.loadings {
+            Loadings::Penalized(penalty) => {
+                let of_column =
+                    |j: usize| moments.count(j) * at.w.row(j).iter().map(|w| w.abs()).sum::<f64>();
+                penalty * (0..at.psi.len()).map(of_column).sum::<f64>()
+            }
+            _ => 0.0,
+        };
+        moments.log_likelihood() + at.log_prior(self.maximize.prior, self.problem.frame) - penalty
     }
 }
 
@@ -315,7 +337,9 @@ impl Climb {
         Self { parameters, tails: Tails::GAUSSIAN, trace, termination: Termination::IterationLimit, warnings }
     }
 
-    fn into_fit(self, data: &Dataset, spec: &Spec, frame: &Frame) -> Result<Fit, Error> {
+    fn into_fit(self, problem: Problem<'_>) -> Result<Fit, Error> {
+        let Problem { data, spec, frame, loadings, .. } = problem;
+        let fixed_axes = !matches!(loadings, Loadings::Free);
         let names = |columns: Vec<usize>| -> Vec<String> {
             columns.iter().map(|&j| data.column_names()[j].clone()).collect()
         };
@@ -338,11 +362,15 @@ impl Climb {
             .with_tail_degrees_of_freedom(self.tails.degrees_of_freedom())?;
         // Unequal ARD precisions pin the columns down; every other prior is rotation invariant.
         let model = match &spec.prior.loadings {
+            _ if fixed_axes => model.with_fixed_axes().canonical(),
             LoadingsPrior::Ard { relative_alpha } if relative_alpha.windows(2).any(|a| a[0] != a[1]) => model,
             _ => model.canonical(),
         };
-        let kind =
-            if spec.prior.is_flat() { ObjectiveKind::LogLikelihood } else { ObjectiveKind::LogPosterior };
+        let kind = if spec.prior.is_flat() && !matches!(loadings, Loadings::Penalized(_)) {
+            ObjectiveKind::LogLikelihood
+        } else {
+            ObjectiveKind::LogPosterior
+        };
         let value = *self.trace.last().expect("the start is in the trace");
         let report = FitReport {
             objective: Objective { kind, value },

@@ -456,6 +456,15 @@ impl Maximize<'_> {
     /// New parameters from the moments: the exact joint maximizer in (W, μ, noise) of the expected
     /// complete-data log-likelihood plus log-prior, then the PX fold if asked and valid.
     pub(in crate::infer) fn step(&self, m: &LatentMoments) -> Parameters {
+        self.step_of(m, Loadings::Free)
+    }
+
+    /// The same for loadings that are not all free: given the noise, the loadings of each column solve
+    /// ```text
+    /// min ½ w̃ᵀ A w̃ − bᵀ w̃  [+ ψ λ n ‖w‖₁]        over w̃ = (w, μ), w on its support
+    /// ```
+    /// and then the noise its own equation.
+    pub(super) fn step_of(&self, m: &LatentMoments, loadings: Loadings<'_>) -> Parameters {
         let (d, q) = (m.at.w.n_rows(), m.n_components());
         let free = q + usize::from(self.estimate_mean);
         let mut w = Matrix::zeros(d, q);
@@ -483,21 +492,40 @@ impl Maximize<'_> {
             // Newton from the reference, exact for a quadratic: δ = (A + K)⁻¹ (b − A w̃ + K (c − w̃)).
             // Working with the difference keeps the digits that w̃ already has.
             let slope: Vec<f64> = (0..=q).map(|i| m.cross.row(j)[i] - dot(a.row(i), &reference)).collect();
-            let mut delta: Vec<f64> =
-                (0..free).map(|i| slope[i] + ridge(i) * (center(i) - reference[i])).collect();
-            let system = Matrix::from_fn(free, free, |i, k| a[(i, k)] + if i == k { ridge(i) } else { 0.0 });
-            solve_spd(system, &mut delta);
+            let pull = |i: usize| slope[i] + ridge(i) * (center(i) - reference[i]);
+            let held = |i: usize, k: usize| a[(i, k)] + if i == k { ridge(i) } else { 0.0 };
+            let mut delta = match loadings {
+                Loadings::Free => {
+                    let mut delta: Vec<f64> = (0..free).map(pull).collect();
+                    solve_spd(Matrix::from_fn(free, free, held), &mut delta);
+                    delta
+                }
+                Loadings::On(support) => {
+                    let moving: Vec<usize> = (0..free).filter(|&i| i == q || support.has(j, i)).collect();
+                    let mut moved: Vec<f64> = moving.iter().map(|&i| pull(i)).collect();
+                    let size = moving.len();
+                    solve_spd(Matrix::from_fn(size, size, |i, k| held(moving[i], moving[k])), &mut moved);
+                    let mut delta = vec![0.0; q + 1];
+                    moving.iter().zip(moved).for_each(|(&i, v)| delta[i] = v);
+                    delta
+                }
+                Loadings::Penalized(penalty) => {
+                    let threshold = m.at.psi[j] * penalty * m.count(j);
+                    shrunken(&a, &slope, &reference, (free, q), threshold)
+                }
+            };
             delta.resize(q + 1, 0.0);
             // e(w̃ + δ) = e(w̃) − 2 slopeᵀδ + δᵀ A δ
             change[j] = quadratic(&a, &delta) - 2.0 * dot(&slope, &delta);
             for i in 0..q {
-                w[(j, i)] = reference[i] + delta[i];
+                // Exactly 0 where a penalty says so.
+                w[(j, i)] = if delta[i] == -reference[i] { 0.0 } else { reference[i] + delta[i] };
             }
             shift[j] = delta[q];
         }
         let mut psi = self.noise(m, &w, &change);
 
-        if self.expand && self.prior.is_flat() {
+        if self.expand && self.prior.is_flat() && !matches!(loadings, Loadings::Penalized(_)) {
             // PX of the scales [M 2.11]: with their mean α free for one step, the model is (W Σ_x Wᵀ + Ψ) / α. Not where
             // that would take the noise below its floor: held there, it is no ascent.
             let scale = m.mean_scale();
@@ -506,7 +534,7 @@ impl Maximize<'_> {
                 *v /= alpha;
             }
             if q > 0 {
-                self.fold(m, scale / alpha, &mut w, &mut shift);
+                self.fold(m, loadings, scale / alpha, &mut w, &mut shift);
             }
         }
         let mean = (0..d).map(|j| m.at.mean[j] + shift[j] * m.frame.scale[j]).collect();
@@ -552,14 +580,17 @@ impl Maximize<'_> {
     }
 
     /// PX fold: with the latent mean ν and covariance Σ_x = L Lᵀ that the rows ask for, of this `scale`,
-    /// `μ ← μ + W ν`, `W ← W L` ([M 1.4.3], [M 1.5.2]).
-    fn fold(&self, m: &LatentMoments, scale: f64, w: &mut Matrix, shift: &mut [f64]) {
+    /// `μ ← μ + W ν`, `W ← W L` ([M 1.4.3], [M 1.5.2]). Loadings on a support keep it: only the variances of the factors
+    /// are free then, and L is diagonal.
+    fn fold(&self, m: &LatentMoments, loadings: Loadings<'_>, scale: f64, w: &mut Matrix, shift: &mut [f64]) {
         let q = w.n_columns();
         let n = m.n_rows();
         let second = m.latent_moment();
         let nu: Vec<f64> =
             (0..q).map(|i| if self.estimate_mean { second[(q, i)] / n } else { 0.0 }).collect();
-        let sigma = Matrix::from_fn(q, q, |i, k| (second[(i, k)] / n - nu[i] * nu[k]) * scale);
+        let correlated = matches!(loadings, Loadings::Free);
+        let covariance = |i: usize, k: usize| (second[(i, k)] / n - nu[i] * nu[k]) * scale;
+        let sigma = Matrix::from_fn(q, q, |i, k| if correlated || i == k { covariance(i, k) } else { 0.0 });
         // Rounding can spoil Σ_x only when a latent direction has lost all variance; then there is
         // nothing to fold.
         let Some(chol) = Cholesky::new(&sigma) else { return };
@@ -568,6 +599,67 @@ impl Maximize<'_> {
         }
         *w = w.dot(chol.lower());
     }
+}
+
+/// Which loadings the M-step may move, and what holds them back.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Loadings<'a> {
+    /// All of them, up to a rotation.
+    Free,
+    /// Those of a support; the others are 0.
+    On(&'a Support),
+    /// All, each drawn to 0 by `λ n |w|`, n the cells observed in its column.
+    Penalized(f64),
+}
+
+/// Which loadings are not 0, by column and component.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Support {
+    not_zero: Vec<bool>,
+    n_components: usize,
+}
+
+impl Support {
+    pub(super) fn of(w: &Matrix) -> Self {
+        Self { not_zero: w.as_slice().iter().map(|v| *v != 0.0).collect(), n_components: w.n_columns() }
+    }
+
+    fn has(&self, column: usize, component: usize) -> bool {
+        self.not_zero[column * self.n_components + component]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.not_zero.iter().filter(|is| **is).count()
+    }
+}
+
+/// Sweeps of coordinate descent over the loadings of one column, and the change at which they end.
+const SWEEPS: usize = 1000;
+const SETTLED: f64 = 1e-12;
+
+/// How far from `reference` the minimum of `½ w̃ᵀ A w̃ − bᵀ w̃ + t Σ_{i<q} |wᵢ|` is, by coordinate descent; `slope` is
+/// `b − A w̃` at the reference.
+fn shrunken(a: &Matrix, slope: &[f64], reference: &[f64], (free, q): (usize, usize), t: f64) -> Vec<f64> {
+    let mut slope = slope.to_vec();
+    let mut at = reference.to_vec();
+    for _ in 0..SWEEPS {
+        let (mut moved, mut size) = (0.0_f64, 0.0_f64);
+        for i in 0..free {
+            let z = slope[i] + a[(i, i)] * at[i];
+            let shrunken = if i < q { z.signum() * (z.abs() - t).max(0.0) } else { z };
+            let next = if a[(i, i)] > 0.0 { shrunken / a[(i, i)] } else { 0.0 };
+            let change = next - at[i];
+            if change != 0.0 {
+                slope.iter_mut().enumerate().for_each(|(k, s)| *s -= a[(k, i)] * change);
+                at[i] = next;
+            }
+            (moved, size) = (moved.max(change.abs()), size.max(next.abs()));
+        }
+        if moved <= SETTLED * size {
+            break;
+        }
+    }
+    at.iter().zip(reference).map(|(a, b)| a - b).collect()
 }
 
 fn check_weights(data: &Dataset, weights: &[f64]) -> Result<(), Error> {

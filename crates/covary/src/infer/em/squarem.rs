@@ -19,11 +19,11 @@ pub(super) const STEPS: usize = 3;
 pub(super) fn cycle(walk: &mut Walk<'_>, moments: &LatentMoments) -> Result<(LatentMoments, f64), Error> {
     let frame = walk.problem.frame;
     let theta0 = walk.climb.parameters.clone();
-    walk.climb.parameters = walk.maximize.step(moments);
+    walk.climb.parameters = walk.step(moments);
     let theta1 = walk.climb.parameters.clone();
     let moments1 = walk.expectation()?;
     let objective1 = walk.objective(&moments1);
-    let theta2 = walk.maximize.step(&moments1);
+    let theta2 = walk.step(&moments1);
 
     let coordinates = |p: &Parameters| -> Vec<f64> {
         let mean = p.mean.iter().zip(&frame.mean).zip(&frame.inverse);

@@ -5,7 +5,7 @@ use super::header::{MethodDef, NoiseFamilyDef, ObjectiveDef, SpecDef, Terminatio
 use super::{Arrays, Error, FORMAT_VERSION, constant_names, family, invalid, length, parsed, put_common};
 use super::{range, take_constants, take_training, text};
 use crate::data::{Steps, TimeAxis};
-use crate::dynamics::{DynamicFactor, Regressors, Season, Start, Trend};
+use crate::dynamics::{DynamicFactor, LearnedFrom, Regressors, Season, Start, Trend};
 use crate::infer::{FitReport, MethodRecord, Objective, ObjectiveKind, Termination, Warning};
 use crate::learned::{DynamicFit, Learned, Trained};
 use crate::select::SelfCheck;
@@ -45,6 +45,9 @@ struct Header {
     #[serde(with = "list")]
     warnings: Vec<Warning>,
     n_rows: usize,
+    /// Of these with a cell; all of them in files that do not say.
+    #[serde(default)]
+    n_informative_rows: Option<usize>,
     #[serde(default, with = "option", skip_serializing_if = "Option::is_none")]
     check: Option<SelfCheck>,
 }
@@ -139,7 +142,7 @@ pub(super) fn check(learned: &Learned, fit: &DynamicFit) -> Result<usize, crate:
     if model.n_components() != fit.spec.n_components {
         range("the number of factors", model.n_components() as f64, "what the spec asks for")?;
     }
-    fit.spec.check_shape(learned.training.n_rows, d)?;
+    fit.spec.check_shape_in_time(learned.training.n_rows, d)?;
     if let Some(trend) = model.regressors().trend
         && !(trend.center.is_finite() && trend.unit.is_finite() && trend.unit > 0.0)
     {
@@ -195,6 +198,7 @@ pub(super) fn put(learned: &Learned, fit: &DynamicFit, arrays: &mut Arrays) -> S
         termination: fit.report.termination,
         warnings: fit.report.warnings.clone(),
         n_rows: learned.training.n_rows,
+        n_informative_rows: Some(fit.from.rows),
         check: learned.check.clone(),
     })
 }
@@ -226,6 +230,11 @@ pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Resu
         Start { mean: arrays.take("start_mean")?, covariance: arrays.take_matrix("start_covariance")? },
     )
     .map_err(invalid)?;
+    let training = take_training(header.n_rows, &mut arrays)?;
+    let from = LearnedFrom {
+        rows: header.n_informative_rows.unwrap_or(header.n_rows).min(header.n_rows),
+        cells: training.n_observed_by_column.clone(),
+    };
     let fit = DynamicFit {
         model,
         spec: header.spec,
@@ -239,6 +248,7 @@ pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Resu
         },
         axis: header.time.map(TimeAxis::from),
         span: header.span,
+        from,
     };
     let n_columns = header.columns.len();
     Ok(Learned {
@@ -247,7 +257,7 @@ pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Resu
         constants: take_constants(header.constants, &mut arrays)?,
         method: header.method,
         seed: header.seed,
-        training: take_training(header.n_rows, &mut arrays)?,
+        training,
         check: header.check,
         filling: super::filling::take(&mut arrays, n_columns)?,
         created_by,

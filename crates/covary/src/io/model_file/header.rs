@@ -61,6 +61,9 @@ pub(super) struct Header {
     /// Degrees of freedom of rows with heavy tails; none of Gaussian rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) tail_degrees_of_freedom: Option<f64>,
+    /// Whether loadings are as they are, rather than any rotation of them.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) fixed_axes: bool,
     #[serde(default, with = "list", skip_serializing_if = "Vec::is_empty")]
     pub(super) relevance: Vec<f64>,
     #[serde(default, with = "list", skip_serializing_if = "Vec::is_empty")]
@@ -254,6 +257,11 @@ enum WarningDef {
         factors: usize,
         columns: usize,
         max: usize,
+    },
+    LongMemory {
+        #[serde(with = "one")]
+        modulus: f64,
+        steps: usize,
     },
 }
 

@@ -123,6 +123,7 @@ pub(super) fn put(learned: &Learned, fit: &LinearFit, arrays: &mut Arrays) -> St
         uncertainty: fit.model.uncertainty().map(|u| UncertaintyDef { coupled: u.coupled }),
         n_draws: fit.draws.as_ref().map(|draws| draws.models().len()),
         tail_degrees_of_freedom: Some(fit.model.tail_degrees_of_freedom()).filter(|nu| nu.is_finite()),
+        fixed_axes: fit.model.has_fixed_axes(),
         relevance: fit.report.relevance.clone(),
         monitored: fit.report.monitored.clone(),
         fit_reference: fit.fit_statistics.as_ref().map(|statistics| statistics.reference),
@@ -157,6 +158,9 @@ pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Resu
     }
     if let Some(nu) = header.tail_degrees_of_freedom {
         model = model.with_tail_degrees_of_freedom(nu).map_err(invalid)?;
+    }
+    if header.fixed_axes {
+        model = model.with_fixed_axes();
     }
     let draws = header.n_draws.map(|n| take_draws(&mut arrays, n, &model)).transpose()?;
     let rotation = match header.rotation {

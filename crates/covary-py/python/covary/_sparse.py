@@ -1,0 +1,127 @@
+"""Probabilistic PCA with sparse loadings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _covary, _options, _table
+from ._linear import LinearGaussian
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ._fitted import Array
+
+
+class SparsePPCA(LinearGaussian):
+    """Probabilistic PCA whose loadings are mostly 0, exact with missing cells.
+
+    Each component is made of a few columns, the others having no part in it. Which these are is found along a path of
+    penalized likelihoods; their loadings are those of maximum likelihood, not drawn towards 0.
+
+    Parameters
+    ----------
+    n_components : int, float or "auto", default="auto"
+        How many components. "auto" takes the fewest that predict hidden cells as well as the best; a float between 0
+        and 1 the fewest that explain more than this share of the variance.
+    n_nonzero : int or None, default=None
+        How many loadings of each component are not 0; None takes those of the smallest extended BIC.
+    penalty : float or None, default=None
+        Maximize the likelihood less ``penalty`` times the observed cells of a column times the absolute value of each of
+        its loadings, in units of the column's standard deviation, instead: loadings are drawn towards 0, and small ones
+        are 0.
+    standardize : bool, default=True
+        Give every column unit variance before fitting, so that units do not matter. Results are in
+        the units of the table either way.
+    max_iter : int or None, default=None
+        Most steps; None is 2000.
+    tol : float or None, default=None
+        Stop when the log-likelihood is expected to rise by less than this many nats; None is 1e-6.
+    random_state : int, RandomState instance or None, default=None
+        Seed of what is left to chance (which cells "auto" hides). None is 0: runs repeat themselves.
+    verbose : bool or int, default=False
+        Tell on standard error how far a long fit is.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The loadings of each component at unit length, with their zeros. Components need not be orthogonal.
+    n_nonzero_ : ndarray of shape (n_components,)
+        How many loadings of each component are not 0.
+    loadings_, mean_, noise_variance_, explained_variance_, explained_variance_ratio_, \
+singular_values_, n_components_, log_likelihood_, trace_, n_iter_, converged_, n_features_in_, feature_names_in_
+        As of :class:`PPCA`; the variance that a component explains is that of its loadings, the noise not counted.
+
+    See Also
+    --------
+    PPCA : The same with loadings that are all free.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covary import SparsePPCA
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 6))
+    >>> X[:, :3] += 2 * rng.normal(size=(200, 1))
+    >>> X[rng.random(X.shape) < 0.1] = np.nan
+    >>> model = SparsePPCA(n_components=1).fit(X)
+    >>> np.flatnonzero(model.components_[0])
+    array([0, 1, 2])
+    """
+
+    _family = "spca"
+
+    def __init__(
+        self,
+        n_components: int | float | str = "auto",
+        *,
+        n_nonzero: int | None = None,
+        penalty: float | None = None,
+        standardize: bool = True,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.n_components = n_components
+        self.n_nonzero = n_nonzero
+        self.penalty = penalty
+        self.standardize = standardize
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _fit_rows(self, rows: Array) -> Self:
+        asked = {
+            "n_nonzero": _options.whole(self, "n_nonzero", 1),
+            "penalty": _options.number(self, "penalty"),
+        }
+        return self._learn(
+            rows,
+            n_components=_options.components(self, share=True),
+            options={name: value for name, value in asked.items() if value is not None} or None,
+            standardize=_options.switch(self, "standardize"),
+            max_iterations=_options.whole(self, "max_iter", 1),
+            tolerance=_options.number(self, "tol"),
+            seed=_table.seed_of(self.random_state),
+        )
+
+    def _publish(self, model: _covary.Model, rows: Array | None = None) -> None:
+        super()._publish(model, rows)
+        self.n_nonzero_ = np.count_nonzero(self.components_, axis=1)
+
+    @classmethod
+    def _options_of(cls, model: _covary.Model) -> dict[str, Any]:
+        n_nonzero, penalty = (model.method[1][name] for name in ("n_nonzero", "penalty"))
+        return {
+            "n_components": model.n_components,
+            "n_nonzero": None if n_nonzero == "chosen" else int(n_nonzero),
+            "penalty": None if penalty == "none" else float(penalty),
+            "standardize": model.standardized,
+        }
+
+
+__all__ = ["SparsePPCA"]

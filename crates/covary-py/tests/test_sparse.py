@@ -1,0 +1,67 @@
+"""Sparse loadings: are they what is asked for, and do they come back from a file?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import covary
+
+
+@pytest.fixture
+def planted() -> np.ndarray:
+    """Two components of three columns each and two columns of noise, a tenth of the cells missing."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 8))
+    rows[:, :3] += 2 * rng.normal(size=(300, 1))
+    rows[:, 3:6] += 1.5 * rng.normal(size=(300, 1)) * [1, -1, 1]
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+    return rows
+
+
+def test_planted_zeros_are_found(planted: np.ndarray) -> None:
+    model = covary.SparsePPCA(2).fit(planted)
+    assert [list(np.flatnonzero(c)) for c in model.components_] == [[0, 1, 2], [3, 4, 5]]
+    assert list(model.n_nonzero_) == [3, 3]
+    np.testing.assert_allclose(np.linalg.norm(model.components_, axis=1), 1.0)
+    # The variance explained is that of the loadings in the scale of the fit.
+    loadings = model.loadings_ / np.nanstd(planted, axis=0)[:, None]
+    np.testing.assert_allclose(model.explained_variance_, (loadings**2).sum(axis=0), rtol=1e-10)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_as_many_as_asked_for(planted: np.ndarray, standardize: bool) -> None:
+    model = covary.SparsePPCA(2, n_nonzero=4, standardize=standardize).fit(planted)
+    assert list(model.n_nonzero_) == [4, 4]
+    cov = model.loadings_ @ model.loadings_.T + np.diag(np.broadcast_to(model.noise_variance_, 8))
+    i = int(np.flatnonzero(np.isnan(planted).any(axis=1))[0])
+    seen = ~np.isnan(planted[i])
+    weights = np.linalg.solve(cov[np.ix_(seen, seen)], planted[i, seen] - model.mean_[seen])
+    expected = model.mean_[~seen] + cov[np.ix_(~seen, seen)] @ weights
+    np.testing.assert_allclose(np.asarray(model.impute(planted))[i, ~seen], expected, rtol=1e-8)
+
+
+def test_a_penalty_draws_loadings_to_zero(planted: np.ndarray) -> None:
+    free = covary.SparsePPCA(2, penalty=0.0).fit(planted)
+    drawn = covary.SparsePPCA(2, penalty=0.2).fit(planted)
+    assert free.n_nonzero_.sum() == 16
+    assert drawn.n_nonzero_.sum() < 16
+    assert np.abs(drawn.loadings_).sum() < np.abs(free.loadings_).sum()
+
+
+def test_it_comes_back_from_a_file(planted: np.ndarray, tmp_path: Path) -> None:
+    model = covary.SparsePPCA(2, n_nonzero=3).fit(planted)
+    model.save(tmp_path / "m.covary")
+    back = covary.load(tmp_path / "m.covary")
+    assert isinstance(back, covary.SparsePPCA)
+    assert back.n_nonzero == 3
+    np.testing.assert_array_equal(back.components_, model.components_)
+    np.testing.assert_array_equal(back.transform(planted), model.transform(planted))
+
+
+def test_bad_options_are_named(planted: np.ndarray) -> None:
+    for options in ({"n_nonzero": 0}, {"n_nonzero": 9}, {"penalty": -1.0}, {"n_nonzero": 2, "penalty": 0.1}):
+        with pytest.raises(ValueError, match="n_nonzero|penalty"):
+            covary.SparsePPCA(2, **options).fit(planted)

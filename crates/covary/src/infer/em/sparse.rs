@@ -1,0 +1,324 @@
+//! Sparse loadings: which of them are 0 is found by a penalized likelihood, the others are those of maximum likelihood.
+
+use super::moments::{Loadings, Support};
+use super::parameters::{Frame, Parameters};
+use super::{Climb, Em, Problem};
+use crate::infer::options::{Options, Setting};
+use crate::infer::report::{Fit, Observer, Termination};
+use crate::infer::{DegreesOfFreedom, Estimator, Method};
+use crate::linalg::{Eigen, eigen};
+use crate::model::{Rotation, RotationSearch, rotate_model};
+use crate::{CentralMoments, Dataset, Error, LinearGaussian, Matrix, Spec};
+
+/// Probabilistic PCA, or factor analysis, whose loadings are mostly 0 [M 2.9.4].
+///
+/// A path of penalized likelihoods, from the varimax rotation of the dense fit to ever sparser loadings,
+///
+/// ```text
+/// max  ℓ(W, μ, Ψ) − λ Σⱼₖ nⱼ |wⱼₖ|        in units of each column's scale,  nⱼ: its observed cells
+/// ```
+///
+/// offers supports: which loadings are not 0. On each the likelihood is maximized without the penalty, which would draw
+/// the loadings that are left to 0, too; the support of the smallest extended BIC (Chen & Chen 2008, γ = ½),
+/// `−2 ℓ + (ln n + ln d) · #{w ≠ 0}`, is kept: BIC alone takes one in a hundred zeros for a loading. Exact with gaps, like
+/// [`Em`].
+///
+/// ```
+/// use covary::{infer::SparseEm, data::simulate, Dataset, Density, Estimator, LinearGaussian, Matrix, Noise, Spec};
+/// use rand::SeedableRng;
+/// use rand_chacha::ChaCha8Rng;
+/// let w = Matrix::from_rows(&[[1.0, 0.0], [0.9, 0.0], [0.8, 0.0], [0.0, 0.8], [0.0, 0.7], [0.0, 0.6]]);
+/// let truth = LinearGaussian::new(w, vec![0.0; 6], Noise::Isotropic(0.2))?;
+/// let table = simulate::hide(&Dataset::new(truth.sample(300, &mut ChaCha8Rng::seed_from_u64(1)))?, 0.1, /* seed */ 2);
+/// let model = SparseEm::default().fit(&table, &Spec::ppca(2))?.model;
+/// let zeros = |w: &Matrix| w.as_slice().iter().map(|v| *v == 0.0).collect::<Vec<_>>();
+/// assert_eq!(zeros(model.loadings()), zeros(truth.loadings()));
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct SparseEm {
+    /// How many loadings of each component are not 0.
+    pub n_nonzero: Nonzero,
+    /// λ, instead of a number of loadings. What is fitted then is the penalized likelihood itself, whose loadings are drawn
+    /// to 0.
+    pub penalty: Option<f64>,
+    /// How likelihoods are climbed; the options of both are one list.
+    pub em: Em,
+}
+
+impl Default for SparseEm {
+    fn default() -> Self {
+        Self { n_nonzero: Nonzero::Chosen, penalty: None, em: Em::default() }
+    }
+}
+
+/// How many loadings of each component are not 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nonzero {
+    /// As many as the smallest extended BIC asks for.
+    Chosen,
+    /// This many at most.
+    Each(usize),
+}
+
+impl Setting for Nonzero {
+    fn text(&self) -> String {
+        match self {
+            Self::Chosen => "chosen".to_owned(),
+            Self::Each(n) => n.to_string(),
+        }
+    }
+
+    fn set(&mut self, text: &str) -> Result<(), &'static str> {
+        *self = match text.trim() {
+            "chosen" => Self::Chosen,
+            number => Self::Each(number.parse().map_err(|_| "chosen, or a whole number")?),
+        };
+        Ok(())
+    }
+}
+
+impl Options for SparseEm {
+    fn options(&mut self) -> Vec<(&'static str, &mut dyn Setting)> {
+        let Self { n_nonzero, penalty, em } = self;
+        let mut options = em.options();
+        options.push(("n_nonzero", n_nonzero));
+        options.push(("penalty", penalty));
+        options
+    }
+}
+
+/// Penalties of the path: from this share of the one at which the largest loading of the start would vanish, to all of it.
+const PATH: usize = 25;
+const LEAST: f64 = 1.0 / 300.0;
+/// Nats that may be left to gain on the path, where only supports are wanted, and iterations.
+const ROUGH: f64 = 0.05;
+const ROUGH_ITERATIONS: usize = 100;
+/// Sparser supports in a row that are no better, after which the path ends.
+const PATIENCE: usize = 5;
+
+impl Estimator for SparseEm {
+    type Model = LinearGaussian;
+
+    fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        self.check(data, spec)?;
+        let dense = match Method::recommended(data, spec) {
+            Method::Em(_) => self.em.fit_observed(data, spec, observer)?,
+            closed => closed.fit_observed(data, spec, observer)?,
+        };
+        if spec.n_components == 0 || dense.report.termination == Termination::Interrupted {
+            return Ok(dense);
+        }
+        let frame = Frame::new(data, spec);
+        let summary = Summary::of(data)?;
+        let (rows, weights) = summary.as_ref().map_or((data, &[][..]), |s| (&s.rows, &s.weights));
+        let problem = Problem {
+            data: rows,
+            spec,
+            frame: &frame,
+            weights,
+            tails: DegreesOfFreedom::Fixed(f64::INFINITY),
+            loadings: Loadings::Free,
+        };
+        let start = frame.parameters(&simple(&dense.model)?);
+        if let Some(penalty) = self.penalty {
+            let problem = Problem { loadings: Loadings::Penalized(penalty), ..problem };
+            return self.em.climb(problem, start, observer)?.into_fit(Problem { data, ..problem });
+        }
+        let found = match self.n_nonzero {
+            Nonzero::Chosen => self.of_smallest_bic(problem, &start, data.n_informative_rows())?,
+            Nonzero::Each(n) => self.of_size(problem, &start, n)?,
+        };
+        let found = without_empty(found);
+        let support = Support::of(&found.w);
+        let problem = Problem { loadings: Loadings::On(&support), ..problem };
+        self.em.climb(problem, found, observer)?.into_fit(Problem { data, ..problem })
+    }
+}
+
+impl SparseEm {
+    fn check(&self, data: &Dataset, spec: &Spec) -> Result<(), Error> {
+        spec.check_method("sparse-em", spec.noise)?;
+        if let Nonzero::Each(n) = self.n_nonzero
+            && !(1..=data.n_columns()).contains(&n)
+        {
+            let bound = "at least 1 and at most the number of columns";
+            return Err(Error::OutOfRange { name: "n_nonzero", value: n as f64, bound });
+        }
+        match self.penalty {
+            Some(value) if !(value.is_finite() && value >= 0.0) => {
+                Err(Error::OutOfRange { name: "penalty", value, bound: "finite and not negative" })
+            }
+            Some(_) if self.n_nonzero != Nonzero::Chosen => Err(Error::Unsupported {
+                method: "sparse-em",
+                what: "`penalty` and `n_nonzero` at once",
+                instead: "one of them",
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The support of the path on which BIC is smallest, and the parameters there.
+    fn of_smallest_bic(
+        &self,
+        problem: Problem<'_>,
+        start: &Parameters,
+        n_rows: usize,
+    ) -> Result<Parameters, Error> {
+        let cost = (n_rows as f64).ln() + (problem.data.n_columns() as f64).ln();
+        let on_support = |at: Parameters| -> Result<(f64, Parameters), Error> {
+            let support = Support::of(&at.w);
+            let on = Problem { loadings: Loadings::On(&support), ..problem };
+            let climb = self.rough().climb(on, at, &mut ())?;
+            Ok((cost * support.len() as f64 - 2.0 * climb.objective(), climb.parameters))
+        };
+        let mut best = on_support(start.clone())?;
+        let mut worse = 0;
+        let mut last = Support::of(&start.w);
+        self.walk(problem, start, |at| {
+            let support = Support::of(&at.w);
+            if support == last {
+                return Ok(true);
+            }
+            let found = on_support(at.clone())?;
+            last = support;
+            worse = if found.0 < best.0 { 0 } else { worse + 1 };
+            if found.0 < best.0 {
+                best = found;
+            }
+            Ok(worse < PATIENCE && last.len() > 0)
+        })?;
+        // The path has no support between two of its points: the weakest loadings are tried one by one.
+        while Support::of(&best.1.w).len() > 1 {
+            let fewer = on_support(without_weakest(&best.1))?;
+            if fewer.0 >= best.0 {
+                break;
+            }
+            best = fewer;
+        }
+        Ok(best.1)
+    }
+
+    /// Of each component the `n` largest loadings, where the path leaves it as many last.
+    fn of_size(&self, problem: Problem<'_>, start: &Parameters, n: usize) -> Result<Parameters, Error> {
+        let mut found = largest(start, n);
+        self.walk(problem, start, |at| {
+            let mut left = false;
+            for k in 0..at.w.n_columns() {
+                if at.w.column(k).iter().filter(|v| **v != 0.0).count() >= n {
+                    let kept = largest(at, n);
+                    (0..at.w.n_rows()).for_each(|j| found.w[(j, k)] = kept.w[(j, k)]);
+                    left = true;
+                }
+            }
+            (found.mean, found.psi) = (at.mean.clone(), at.psi.clone());
+            Ok(left)
+        })?;
+        Ok(found)
+    }
+
+    /// Walks along the path of penalties, each climb from the end of the last, while `look` wants more.
+    fn walk(
+        &self,
+        problem: Problem<'_>,
+        start: &Parameters,
+        mut look: impl FnMut(&Parameters) -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        let strength =
+            start.w.rows().zip(&start.psi).flat_map(|(w, psi)| w.iter().map(move |w| w.abs() / psi));
+        let most = strength.fold(0.0, f64::max);
+        let rough = self.rough();
+        let mut at = start.clone();
+        for k in 0..PATH {
+            let penalty = most * LEAST.powf(1.0 - k as f64 / (PATH - 1) as f64);
+            let penalized = Problem { loadings: Loadings::Penalized(penalty), ..problem };
+            at = rough.climb(penalized, at, &mut ())?.parameters;
+            if !look(&at)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn rough(&self) -> Em {
+        let tolerance = self.em.tolerance.max(ROUGH);
+        Em { tolerance, max_iterations: self.em.max_iterations.min(ROUGH_ITERATIONS), ..self.em.clone() }
+    }
+}
+
+impl Climb {
+    fn objective(&self) -> f64 {
+        self.trace.last().copied().unwrap_or(f64::NEG_INFINITY)
+    }
+}
+
+/// A few rows that stand for a long complete table: with its mean and covariance they have its likelihood, too.
+///
+/// ```text
+/// μ ± √d λᵢ^½ D vᵢ,  each n/2d times        λᵢ, vᵢ: eigenpairs of the correlations,  D: standard deviations
+/// ```
+struct Summary {
+    rows: Dataset,
+    weights: Vec<f64>,
+}
+
+impl Summary {
+    /// `None` if the table has gaps or is shorter than that.
+    fn of(data: &Dataset) -> Result<Option<Self>, Error> {
+        let (n, d) = (data.n_rows(), data.n_columns());
+        if n <= 2 * d || !data.is_complete() {
+            return Ok(None);
+        }
+        let moments = CentralMoments::of(data)?;
+        // In the units of the table columns of small numbers would lose their digits.
+        let mut correlations = moments.covariance();
+        let deviation: Vec<f64> = (0..d).map(|j| correlations[(j, j)].sqrt()).collect();
+        let inverse: Vec<f64> = deviation.iter().map(|s| if *s > 0.0 { 1.0 / s } else { 0.0 }).collect();
+        correlations.scale_both(&inverse);
+        let Eigen { values, vectors } = eigen(&correlations)?;
+        let length = |i: usize| (d as f64 * values[i].max(0.0)).sqrt();
+        let sign = |i: usize| if i < d { 1.0 } else { -1.0 };
+        let cell = |i: usize, j: usize| {
+            moments.mean()[j] + sign(i) * length(i % d) * deviation[j] * vectors[(j, i % d)]
+        };
+        let rows = Dataset::new(Matrix::from_fn(2 * d, d, cell))?;
+        Ok(Some(Self { rows, weights: vec![n as f64 / (2 * d) as f64; 2 * d] }))
+    }
+}
+
+/// The same model with its loadings turned to a simple structure.
+fn simple(model: &LinearGaussian) -> Result<LinearGaussian, Error> {
+    let varimax = rotate_model(model, &Rotation::Varimax { kaiser: true }, &RotationSearch::default())?;
+    Ok(model.rotated(&varimax.transform))
+}
+
+/// The parameters without components that have no loadings left.
+fn without_empty(mut at: Parameters) -> Parameters {
+    let kept: Vec<usize> =
+        (0..at.w.n_columns()).filter(|&k| at.w.column(k).iter().any(|v| *v != 0.0)).collect();
+    at.w = Matrix::from_fn(at.w.n_rows(), kept.len(), |j, k| at.w[(j, kept[k])]);
+    at
+}
+
+/// The parameters without the loading that is smallest beside the noise of its column.
+fn without_weakest(at: &Parameters) -> Parameters {
+    let strength = |&(j, k): &(usize, usize)| at.w[(j, k)].powi(2) / at.psi[j];
+    let cells = (0..at.w.n_rows()).flat_map(|j| (0..at.w.n_columns()).map(move |k| (j, k)));
+    let left = cells.filter(|&cell| at.w[cell] != 0.0);
+    let mut fewer = at.clone();
+    if let Some(weakest) = left.min_by(|a, b| strength(a).total_cmp(&strength(b))) {
+        fewer.w[weakest] = 0.0;
+    }
+    fewer
+}
+
+/// The parameters with the `n` largest loadings of each component alone.
+fn largest(at: &Parameters, n: usize) -> Parameters {
+    let mut kept = at.clone();
+    for k in 0..at.w.n_columns() {
+        let mut order: Vec<usize> = (0..at.w.n_rows()).collect();
+        order.sort_by(|&i, &j| at.w[(j, k)].abs().total_cmp(&at.w[(i, k)].abs()));
+        order[n..].iter().for_each(|&j| kept.w[(j, k)] = 0.0);
+    }
+    kept
+}

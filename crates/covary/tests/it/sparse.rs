@@ -1,0 +1,199 @@
+//! Sparse loadings: are planted zeros found, is the likelihood maximal on their support, and what does the penalty do?
+
+use crate::common::assert_close;
+use crate::dense::Gaussian;
+use covary::data::{Shape, simulate};
+use covary::family::{Components, Family, Request};
+use covary::infer::{Em, LatentMoments, Nonzero, SparseEm, Spectral};
+use covary::io::model_file;
+use covary::learned::Rows;
+use covary::model::{Rotation, RotationSearch, rotate_model};
+use covary::{Dataset, Density, Error, Estimator, LinearGaussian, Matrix, Noise, Spec};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+/// Two components of four columns each, one of them in both, and three columns of noise.
+fn planted(rows: usize, gaps: f64, seed: u64) -> (Dataset, LinearGaussian) {
+    let mut w = Matrix::zeros(10, 2);
+    for (j, k, value) in [
+        (0, 0, 2.0),
+        (1, 0, -1.5),
+        (2, 0, 1.2),
+        (3, 0, 1.0),
+        (3, 1, 1.1),
+        (4, 1, -1.4),
+        (5, 1, 1.3),
+        (6, 1, 0.9),
+    ] {
+        w[(j, k)] = value;
+    }
+    let mean = (0..10).map(f64::from).collect();
+    let truth = LinearGaussian::new(w, mean, Noise::Isotropic(0.5)).unwrap();
+    let whole = Dataset::new(truth.sample(rows, &mut ChaCha8Rng::seed_from_u64(seed))).unwrap();
+    (if gaps > 0.0 { simulate::hide(&whole, gaps, seed) } else { whole }, truth)
+}
+
+fn zeros(w: &Matrix) -> Vec<bool> {
+    w.as_slice().iter().map(|v| *v == 0.0).collect()
+}
+
+fn exact() -> SparseEm {
+    SparseEm { em: Em { tolerance: 1e-12, ..Em::default() }, ..SparseEm::default() }
+}
+
+#[test]
+fn planted_zeros_are_found_with_gaps_and_without_standardized_and_not() {
+    for gaps in [0.0, 0.2] {
+        for standardize in [false, true] {
+            let (table, truth) = planted(600, gaps, 3);
+            let spec = Spec { standardize, ..Spec::ppca(2) };
+            let model = SparseEm::default().fit(&table, &spec).unwrap().model;
+            assert!(model.has_fixed_axes());
+            // Standardized columns have unequal noise, and the order of components is that of standardized loadings.
+            let same = zeros(model.loadings()) == zeros(truth.loadings());
+            let turned = Matrix::from_fn(10, 2, |j, k| truth.loadings()[(j, 1 - k)]);
+            assert!(same || zeros(model.loadings()) == zeros(&turned), "{gaps} {standardize}");
+        }
+    }
+}
+
+#[test]
+fn on_its_support_the_likelihood_is_at_its_maximum() {
+    for gaps in [0.0, 0.2] {
+        let (table, _) = planted(300, gaps, 5);
+        let fit = exact().fit(&table, &Spec::ppca(2)).unwrap();
+        let slope = LatentMoments::new(&fit.model, &table).unwrap().gradient();
+        let scale = table.n_rows() as f64;
+        for (w, slope) in fit.model.loadings().as_slice().iter().zip(slope.loadings.as_slice()) {
+            assert!(*w == 0.0 || slope.abs() < 1e-5 * scale, "loading {w} has slope {slope}");
+        }
+        assert!(slope.mean.iter().all(|s| s.abs() < 1e-5 * scale), "{:?}", slope.mean);
+        assert!(slope.noise.iter().sum::<f64>().abs() < 1e-5 * scale);
+        // Without components' zeros the model can only be likelier.
+        let dense = Em::default().fit(&table, &Spec::ppca(2)).unwrap().report.objective.value;
+        assert!(fit.report.objective.value < dense);
+        // And what is reported is the likelihood of a Gaussian of this covariance.
+        let by_hand = Gaussian::of(&fit.model).log_likelihood(&table);
+        assert_close("log-likelihood", &[fit.report.objective.value], &[by_hand], 1e-10);
+    }
+}
+
+#[test]
+fn without_a_penalty_it_is_probabilistic_pca() {
+    let (table, _) = planted(200, 0.0, 7);
+    let none = SparseEm { penalty: Some(0.0), ..exact() };
+    let sparse = none.fit(&table, &Spec::ppca(2)).unwrap();
+    let closed = Spectral::default().fit(&table, &Spec::ppca(2)).unwrap();
+    assert_close("likelihood", &[sparse.report.objective.value], &[closed.report.objective.value], 1e-10);
+    let (c, want) = (sparse.model.covariance(), closed.model.covariance());
+    assert_close("covariance", c.as_slice(), want.as_slice(), 1e-8);
+}
+
+#[test]
+fn a_penalty_is_stationary_where_loadings_are_left_and_holds_the_others_at_zero() {
+    for gaps in [0.0, 0.3] {
+        let (table, _) = planted(300, gaps, 9);
+        let spec = Spec { standardize: true, ..Spec::ppca(2) };
+        let penalty = 0.1;
+        let fit = SparseEm { penalty: Some(penalty), ..exact() }.fit(&table, &spec).unwrap();
+        let fell = fit.report.trace.windows(2).any(|t| t[1] < t[0] - 1e-9 * t[0].abs());
+        assert!(!fell);
+        let slope = LatentMoments::new(&fit.model, &table).unwrap().gradient().loadings;
+        let (mut left, mut gone) = (0, 0);
+        for j in 0..table.n_columns() {
+            let sd = table.observed_variances()[j].sqrt();
+            let most = penalty * table.n_observed_by_column()[j] as f64;
+            for k in 0..2 {
+                // ∂ℓ/∂(w/s) = s ∂ℓ/∂w
+                let (w, slope) = (fit.model.loadings()[(j, k)], slope[(j, k)] * sd);
+                if w == 0.0 {
+                    gone += 1;
+                    assert!(slope.abs() <= most * (1.0 + 1e-6), "a zero has slope {slope} of at most {most}");
+                } else {
+                    left += 1;
+                    assert!((slope - most * w.signum()).abs() < 1e-4 * most, "{w}: {slope} {most}");
+                }
+            }
+        }
+        assert!(left > 4 && gone > 4, "{left} left, {gone} gone");
+    }
+}
+
+#[test]
+fn as_many_loadings_as_asked_for() {
+    let (table, truth) = planted(500, 0.1, 11);
+    for n in [1, 3, 4, 10] {
+        let method = SparseEm { n_nonzero: Nonzero::Each(n), ..SparseEm::default() };
+        let model = method.fit(&table, &Spec::ppca(2)).unwrap().model;
+        for k in 0..2 {
+            let left = model.loadings().column(k).iter().filter(|v| **v != 0.0).count();
+            assert_eq!(left, n, "component {k}");
+        }
+        if n == 4 {
+            assert_eq!(zeros(model.loadings()), zeros(truth.loadings()));
+        }
+    }
+    let refused = |method: SparseEm| method.fit(&table, &Spec::ppca(2)).unwrap_err();
+    for n in [0, 11] {
+        let error = refused(SparseEm { n_nonzero: Nonzero::Each(n), ..SparseEm::default() });
+        assert!(matches!(error, Error::OutOfRange { name: "n_nonzero", .. }), "{error}");
+    }
+    for penalty in [-1.0, f64::NAN, f64::INFINITY] {
+        let error = refused(SparseEm { penalty: Some(penalty), ..SparseEm::default() });
+        assert!(matches!(error, Error::OutOfRange { name: "penalty", .. }), "{error}");
+    }
+    let both = refused(SparseEm { n_nonzero: Nonzero::Each(2), penalty: Some(0.1), ..SparseEm::default() });
+    assert!(matches!(both, Error::Unsupported { .. }), "{both}");
+}
+
+#[test]
+fn a_penalty_that_leaves_nothing_leaves_a_gaussian_of_independent_columns() {
+    let (table, _) = planted(100, 0.1, 13);
+    let method = SparseEm { penalty: Some(1e6), ..SparseEm::default() };
+    let model = method.fit(&table, &Spec::ppca(2)).unwrap().model;
+    assert!(model.loadings().as_slice().iter().all(|v| *v == 0.0));
+    assert_eq!(model.components().as_slice(), [0.0; 20]);
+}
+
+#[test]
+fn a_component_of_noise_is_left_out_rather_than_made_up() {
+    let (table, _) = simulate::ppca(Shape { rows: 200, columns: 6, n_components: 0 }, 1);
+    let model = SparseEm::default().fit(&table, &Spec::ppca(2)).unwrap().model;
+    let left = model.loadings().as_slice().iter().filter(|v| **v != 0.0).count();
+    assert!(left <= 4, "{left} loadings of noise");
+}
+
+#[test]
+fn sparse_axes_are_not_rotated_and_stay_in_files() {
+    let (table, truth) = planted(600, 0.2, 3);
+    let request = Request { n_components: Some(Components::Number(2)), ..Request::new(Family::Spca) };
+    let learned = request.learn(&table).unwrap();
+    let mut bytes = Vec::new();
+    model_file::write(&learned, &mut bytes).unwrap();
+    let back = model_file::read(bytes.as_slice()).unwrap();
+    assert_eq!(back, learned);
+    let model = &back.linear().unwrap().model;
+    assert!(model.has_fixed_axes());
+    let n_zeros = |w: &Matrix| w.as_slice().iter().filter(|v| **v == 0.0).count();
+    assert_eq!(n_zeros(model.loadings()), n_zeros(truth.loadings()));
+    assert_eq!(n_zeros(&model.components()), n_zeros(truth.loadings()));
+    let rotated = rotate_model(model, &Rotation::Varimax { kaiser: true }, &RotationSearch::default());
+    assert!(matches!(rotated, Err(Error::Unsupported { .. })));
+    let rotation = ("varimax".to_owned(), Rotation::Varimax { kaiser: true });
+    let asked = Request { rotation: Some(rotation), ..request };
+    assert!(matches!(asked.learn(&table), Err(Error::NotForFamily { .. })));
+    // Shares of variance are those of the columns of W: the model's factors are uncorrelated.
+    let (shares, total) = (model.explained_variance_ratio(), model.total_variance());
+    let scale = model.scale().unwrap();
+    for (k, share) in shares.iter().enumerate() {
+        let by_hand: f64 = (0..10).map(|j| (model.loadings()[(j, k)] / scale[j]).powi(2)).sum();
+        assert_close("share", &[*share], &[by_hand / total], 1e-12);
+    }
+    // Gaps are filled as the dense Gaussian has it.
+    let dense = Gaussian::of(model);
+    for cell in learned.fill(Rows::Training).unwrap().cells(&table).unwrap().iter().take(50) {
+        let gaps = dense.gaps(table.row(cell.row));
+        let at = gaps.columns.iter().position(|&j| j == cell.column).unwrap();
+        assert_close("imputed value", &[cell.mean], &[gaps.mean[at]], 1e-9);
+    }
+}
