@@ -235,7 +235,7 @@ impl Turns {
 
 /// `min ½ vᵀ G v − bᵀ v + α ‖v‖₁` from `start`, by coordinate descent: sweeps over the entries that are not 0, and over all
 /// once these have settled.
-fn lasso(g: &Matrix, b: &[f64], start: &[f64], alpha: f64) -> Vec<f64> {
+pub(super) fn lasso(g: &Matrix, b: &[f64], start: &[f64], alpha: f64) -> Vec<f64> {
     let q = b.len();
     let mut at = start.to_vec();
     let mut slope: Vec<f64> = (0..q).map(|i| b[i] - dot(g.row(i), &at)).collect();
