@@ -241,7 +241,7 @@ impl Dynamic {
         let timeline = every.times();
         let part = |sequence: &covary::dynamics::Sequence| {
             let rows: Vec<usize> = sequence.rows().iter().flatten().copied().collect();
-            let when: Vec<i64> = (0..rows.len() as i64).map(|step| sequence.first() + step).collect();
+            let when: Vec<i64> = (sequence.first()..).take(rows.len()).collect();
             let means = covary::Matrix::from_fn(rows.len(), k, |i, j| factors.means[(rows[i], j)]);
             let sd = |i: usize, j: usize| factors.covariances[rows[i]][(j, j)].sqrt();
             let sds = covary::Matrix::from_fn(rows.len(), k, sd);
@@ -287,11 +287,11 @@ impl Dynamic {
 
 /// Matrices of steps × columns: filled with NaN, then cell by cell with an interval of two levels.
 fn bands(course: &Course, levels: [f64; 2]) -> Result<[covary::Matrix; 4], Error> {
-    let (n, d) = (course.means.n_rows(), course.means.n_columns());
-    let mut bands = [(); 4].map(|()| covary::Matrix::from_fn(n, d, |_, _| f64::NAN));
+    let nowhere = covary::Matrix::from_fn(course.means.n_rows(), course.means.n_columns(), |_, _| f64::NAN);
+    let mut bands = [(); 4].map(|()| nowhere.clone());
     for cell in &course.unseen {
-        let ((a, b), (c, d)) = (cell.interval(levels[0])?, cell.interval(levels[1])?);
-        for (band, end) in bands.iter_mut().zip([a, b, c, d]) {
+        let [inner, outer] = [cell.interval(levels[0])?, cell.interval(levels[1])?];
+        for (band, end) in bands.iter_mut().zip([inner.0, inner.1, outer.0, outer.1]) {
             band[(cell.row, cell.column)] = end;
         }
     }

@@ -54,15 +54,12 @@ fn forecasts_are_those_of_the_library() {
             let Some(step) = series.past.iter().find(|step| step.when.time == text) else { continue };
             let value = data.row(row)[j];
             assert_eq!(step.observed, Some(value).filter(|v| !v.is_nan()));
-            match filled.iter().find(|cell| (cell.row, cell.column) == (row, j)) {
-                Some(cell) => {
-                    assert_eq!(step.mean, cell.mean);
-                    assert_eq!(step.intervals.expect("missing")[1], cell.interval(0.95).expect("a level"));
-                }
-                None => {
-                    assert!((step.mean - smoothed[(row, j)]).abs() < 1e-9);
-                    assert_eq!(step.intervals, None);
-                }
+            if let Some(cell) = filled.iter().find(|cell| (cell.row, cell.column) == (row, j)) {
+                assert_eq!(step.mean, cell.mean);
+                assert_eq!(step.intervals.expect("missing")[1], cell.interval(0.95).expect("a level"));
+            } else {
+                assert!((step.mean - smoothed[(row, j)]).abs() < 1e-9);
+                assert_eq!(step.intervals, None);
             }
         }
     }
