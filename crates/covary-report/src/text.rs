@@ -75,12 +75,13 @@ pub fn shorten(text: &str, size: f64, room: f64) -> String {
     format!("{}…", text[..end].trim_end_matches(['\u{200d}', '\u{fe0f}', ' ']))
 }
 
-/// Names without the words that all of them begin with, if any is too long for the room: what is left of them differs.
+/// Names without the words that all of them begin with, but the last of these, if any is too long for the room: what is left of
+/// them differs.
 ///
 /// ```
 /// use covary_report::text::without_shared_words;
 /// let names = ["carbon at station 1".to_owned(), "carbon at station 2".to_owned()];
-/// assert_eq!(without_shared_words(&names, 11.0, 60.0), ["…1", "…2"]);
+/// assert_eq!(without_shared_words(&names, 11.0, 60.0), ["…station 1", "…station 2"]);
 /// assert_eq!(without_shared_words(&names, 11.0, 600.0), names);
 /// ```
 pub fn without_shared_words(names: &[String], size: f64, room: f64) -> Vec<String> {
@@ -90,9 +91,9 @@ pub fn without_shared_words(names: &[String], size: f64, room: f64) -> Vec<Strin
     };
     let words = |at: &usize| names.iter().all(|name| name.get(..*at) == first.get(..*at) && name.len() > *at);
     let ends = first.char_indices().filter(|(_, c)| *c == ' ').map(|(at, _)| at + 1);
-    match ends.filter(words).last() {
-        Some(shared) => names.iter().map(|name| format!("…{}", &name[shared..])).collect(),
-        None => names.to_vec(),
+    match ends.filter(words).collect::<Vec<_>>()[..] {
+        [.., shared, _] | [shared] => names.iter().map(|name| format!("…{}", &name[shared..])).collect(),
+        [] => names.to_vec(),
     }
 }
 

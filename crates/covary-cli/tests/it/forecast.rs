@@ -413,7 +413,17 @@ fn factors_that_do_not_return_are_named_with_their_root_and_the_way_out() {
         widths[0] <= widths[1] && widths[1] <= widths[2] && widths.iter().all(|w| w.is_finite()),
         "{widths:?}"
     );
-    assert!(
-        !succeed(root, "forecast near.covary t.csv --steps 3 -o ahead.csv").err.contains("grow without end")
-    );
+    // A straight line without --trend: factors return, but later than the table ends.
+    let ramp = |i: u64, k: u64, by: f64| {
+        by * i as f64 / 10.0 + ((i * 7919 + k * 10_473).pow(2) % 997) as f64 / 997.0
+    };
+    let row = |i: u64| format!("{i},{},{},{}", ramp(i, 1, 1.0), ramp(i, 2, 2.0), ramp(i, 3, 1.5));
+    write(root, "t.csv", "t,a,b,c", (0..60).map(row));
+    let said = succeed(root, "fit t.csv --model dfm --time t --components 1 -o near.covary");
+    assert!(said.err.contains("the largest root of the transition is 0.99"), "{}", said.err);
+    assert!(said.err.contains("within the 60 steps of the table they hardly do"), "{}", said.err);
+    let said = succeed(root, "forecast near.covary t.csv --steps 3 -o ahead.csv");
+    assert!(!said.err.contains("grow without end"), "{}", said.err);
+    let said = succeed(root, "fit t.csv --model dfm --time t --components 1 --trend -o line.covary");
+    assert!(!said.err.contains("largest root"), "{}", said.err);
 }

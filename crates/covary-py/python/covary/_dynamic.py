@@ -411,9 +411,9 @@ def _moments(given: Any, name: str) -> Any:
     return np.ascontiguousarray(numbers)
 
 
-def _one_row_at_a_time(moments: Any, given: Any, sequences: list[int] | None, name: str) -> None:
+def _one_row_at_a_time(moments: Any, given: Any, sequences: tuple[str, list[int]] | None, name: str) -> None:
     """Names two rows of a sequence with one time."""
-    groups = np.zeros(len(moments), dtype=np.int64) if sequences is None else np.asarray(sequences)
+    groups = np.zeros(len(moments), dtype=np.int64) if sequences is None else np.asarray(sequences[1])
     order = np.lexsort((moments, groups))
     same = (np.diff(moments[order]) == 0) & (np.diff(groups[order]) == 0)
     if same.any():
