@@ -244,14 +244,8 @@ fn words_and_commas_in_the_cells_of_a_worksheet_stay_there() {
     assert!(out.starts_with("from 1,y 1\n0 5,0.5\n1 5,3.5\n"), "{out}");
 }
 
-#[test]
-fn a_spreadsheet_that_repeats_cells_without_end_is_refused_before_it_is_read() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let root = folder.path();
-    // Forty kilobytes that would be 16 384 columns of a million rows.
-    let mut rows = worksheet();
-    rows.extend((0..500).map(|_| vec![Cell::Number(1.0); 2]));
-    let bytes = ods(&rows);
+/// An archive with some text of its parts replaced.
+fn replaced(bytes: Vec<u8>, from: &str, to: &str) -> Vec<u8> {
     let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).expect("an archive");
     let mut out = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for i in 0..archive.len() {
@@ -259,12 +253,37 @@ fn a_spreadsheet_that_repeats_cells_without_end_is_refused_before_it_is_read() {
         let name = part.name().expect("a name").into_owned();
         let mut text = String::new();
         std::io::Read::read_to_string(&mut part, &mut text).expect("text");
-        text = text
-            .replace(r#"office:value="1">"#, r#"office:value="1" table:number-columns-repeated="16000">"#);
         out.start_file(name, zip::write::SimpleFileOptions::default()).expect("a part");
-        std::io::Write::write_all(&mut out, text.as_bytes()).expect("memory takes all");
+        std::io::Write::write_all(&mut out, text.replace(from, to).as_bytes()).expect("memory takes all");
     }
-    fs::write(root.join("bomb.ods"), out.finish().expect("an archive").into_inner()).expect("writable");
+    out.finish().expect("an archive").into_inner()
+}
+
+/// Found by the fuzzer: the decoder never came back.
+#[test]
+fn a_spreadsheet_whose_table_never_ends_is_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = folder.path();
+    for (what, from, to) in [
+        ("another name", "</table:table>", "</tablte:able>"),
+        ("no end", "</table:table></office:spreadsheet></office:body></office:document-content>", ""),
+        ("an end too many", "<office:body>", "<office:body></table:table-row>"),
+    ] {
+        fs::write(root.join("endless.ods"), replaced(ods(&worksheet()), from, to)).expect("writable");
+        let said = run_in(root, &["impute", "endless.ods", "-o", "out.csv"], b"");
+        assert!(said.code == Some(1) && said.err.contains("does not end"), "{what}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_spreadsheet_that_repeats_cells_without_end_is_refused_before_it_is_read() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = folder.path();
+    // Forty kilobytes that would be 16 384 columns of a million rows.
+    let mut rows = worksheet();
+    rows.extend((0..500).map(|_| vec![Cell::Number(1.0); 2]));
+    let many = r#"office:value="1" table:number-columns-repeated="16000">"#;
+    fs::write(root.join("bomb.ods"), replaced(ods(&rows), r#"office:value="1">"#, many)).expect("writable");
     let said = run_in(root, &["impute", "bomb.ods", "--max-memory", "100M", "-o", "out.csv"], b"");
     assert!(said.code == Some(1) && said.err.contains("(--max-memory SIZE)"), "{}", said.err);
 }

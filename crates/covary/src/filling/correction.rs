@@ -67,7 +67,7 @@ pub(crate) struct LeftOut {
     /// where there is no cell.
     residual: Matrix,
     sd: Matrix,
-    /// Of each row: its gaps, and how they answer to each chosen column (gaps × columns).
+    /// Of each row: its gaps, and how they answer to each chosen column (gaps × columns); none where nobody asks.
     gaps: Vec<(Vec<usize>, Matrix)>,
 }
 
@@ -108,6 +108,7 @@ fn by_observed(
     row: &[f64],
     (gaps, observed): (Vec<usize>, &[usize]),
     columns: &[usize],
+    answers: bool,
 ) -> LeftOutRow {
     let mut filled = row.to_vec();
     let (inverse, _) =
@@ -118,12 +119,14 @@ fn by_observed(
     gaps.iter().enumerate().for_each(|(a, &g)| filled[g] = dot(across.row(a), &eta));
     let (mut residual, mut sd) = (vec![f64::NAN; columns.len()], vec![f64::NAN; columns.len()]);
     // Columns that are gaps answer to nothing.
-    let mut of_columns = Matrix::zeros(observed.len(), columns.len());
+    let mut of_columns = Matrix::zeros(observed.len(), if answers { columns.len() } else { 0 });
     for (c, j) in columns.iter().enumerate() {
         if let Ok(k) = observed.binary_search(j) {
             residual[c] = eta[k] / inverse[(k, k)];
             sd[c] = 1.0 / inverse[(k, k)].sqrt();
-            (0..observed.len()).for_each(|a| of_columns[(a, c)] = -inverse[(a, k)]);
+            if answers {
+                (0..observed.len()).for_each(|a| of_columns[(a, c)] = -inverse[(a, k)]);
+            }
         }
     }
     LeftOutRow { filled, residual, sd, answer: across.dot(&of_columns), gaps }
@@ -137,15 +140,33 @@ impl LeftOut {
     /// A = P_MM⁻¹ P_M: = −Σ_MO Q        y_M = −A_M,O y_O        Q = Σ_OO⁻¹
     /// r = (P y)ⱼ/Λⱼ        s = Λⱼ^(−½)        Λⱼ = Pⱼⱼ − P_jM A_Mj = Qⱼⱼ
     /// ```
-    pub(crate) fn new((covariance, precision): (&Matrix, &Matrix), rows: &Matrix, columns: &[usize]) -> Self {
+    pub(crate) fn new(moments: (&Matrix, &Matrix), rows: &Matrix, columns: &[usize]) -> Self {
+        Self::found(moments, rows, columns, true)
+    }
+
+    /// The same without how gaps answer, which of many columns takes most of the time and nearly all of the memory.
+    pub(super) fn residuals(moments: (&Matrix, &Matrix), rows: &Matrix, columns: &[usize]) -> Self {
+        Self::found(moments, rows, columns, false)
+    }
+
+    fn found(
+        (covariance, precision): (&Matrix, &Matrix),
+        rows: &Matrix,
+        columns: &[usize],
+        answers: bool,
+    ) -> Self {
         let found = parallel::map(rows.n_rows(), |i| {
             let row = rows.row(i);
             let (gaps, observed): (Vec<usize>, Vec<usize>) = (0..row.len()).partition(|&j| row[j].is_nan());
-            if gaps.len() <= observed.len() {
+            let mut found = if gaps.len() <= observed.len() {
                 by_gaps(precision, row, gaps, columns)
             } else {
-                by_observed(covariance, row, (gaps, &observed), columns)
+                by_observed(covariance, row, (gaps, &observed), columns, answers)
+            };
+            if !answers {
+                found.answer = Matrix::zeros(0, 0);
             }
+            found
         });
         let table = |get: &dyn Fn(&LeftOutRow) -> &Vec<f64>| {
             Matrix::from_rows(&found.iter().map(get).collect::<Vec<_>>())
@@ -420,7 +441,7 @@ mod tests {
             let row = centered.row(i);
             let (gaps, observed): (Vec<usize>, Vec<usize>) = (0..4).partition(|&j| row[j].is_nan());
             let one = by_gaps(&precision, row, gaps.clone(), &[0, 1, 2, 3]);
-            let other = by_observed(&covariance, row, (gaps, &observed), &[0, 1, 2, 3]);
+            let other = by_observed(&covariance, row, (gaps, &observed), &[0, 1, 2, 3], true);
             for j in 0..4 {
                 close("filled", one.filled[j], other.filled[j]);
                 close("residual", one.residual[j], other.residual[j]);

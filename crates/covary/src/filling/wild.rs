@@ -28,6 +28,10 @@ const FALSE_ALARMS: f64 = 0.01;
 const NEAREST: f64 = 6.0;
 /// Multiplications (rows · columns²) beyond which cells are not judged.
 const MOST_WORK: f64 = 3e8;
+/// From here on the fit that judges ends earlier, by this many nats for each entry of the covariance: cells as far as wild
+/// ones do not depend on it.
+const MUCH_WORK: f64 = 1e8;
+const ROUGHLY: f64 = 1e-2;
 /// Rows judged at a time.
 const CHUNK: usize = 2048;
 
@@ -85,8 +89,7 @@ pub fn wild_cells(data: &Dataset) -> Vec<FarCell> {
 fn far_cells(data: &Dataset) -> Result<Vec<FarCell>, Error> {
     let (n, d) = (data.n_rows(), data.n_columns());
     let varying: Vec<usize> = (0..d).filter(|&j| data.constant(j).is_none() && seen(data, j)).collect();
-    let work = n as f64 * (varying.len() as f64).powi(2);
-    if n < FEWEST_ROWS || varying.len() < 2 || work > MOST_WORK {
+    if n < FEWEST_ROWS || varying.len() < 2 || work(n, varying.len()) > MOST_WORK {
         return Ok(Vec::new());
     }
     let Some(judge) = Judge::new(data.of_columns(&varying)?)? else { return Ok(Vec::new()) };
@@ -95,6 +98,11 @@ fn far_cells(data: &Dataset) -> Result<Vec<FarCell>, Error> {
         cell.column = varying[cell.column];
     }
     Ok(cells)
+}
+
+/// Multiplications of one step of the fit.
+fn work(n_rows: usize, n_columns: usize) -> f64 {
+    n_rows as f64 * (n_columns as f64).powi(2)
 }
 
 /// A fit that no cell decides, and the table it judges.
@@ -118,7 +126,12 @@ impl Judge {
             return Ok(None);
         }
         let spec = Spec { standardize: true, ..Spec::ppca(data.n_columns() - 1) };
-        let method = FullCovariance { pseudo_rows: PSEUDO_ROWS, ..FullCovariance::default() };
+        let tolerance = if work(data.n_rows(), data.n_columns()) > MUCH_WORK {
+            ROUGHLY
+        } else {
+            FullCovariance::default().tolerance
+        };
+        let method = FullCovariance { pseudo_rows: PSEUDO_ROWS, tolerance, ..FullCovariance::default() };
         let model = method.fit(&sample, &spec)?.model;
         let scale: Vec<f64> = sample.observed_variances().iter().map(|v| v.sqrt()).collect();
         let mut covariance = model.covariance();
@@ -143,7 +156,7 @@ impl Judge {
         };
         let all: Vec<usize> = (0..d).collect();
         let table = Matrix::from_fn(rows.len(), d, unit);
-        let left = LeftOut::new((&self.covariance, &self.precision), &table, &all);
+        let left = LeftOut::residuals((&self.covariance, &self.precision), &table, &all);
         let mut cells = Vec::new();
         for (i, row) in rows.enumerate() {
             for j in (0..d).filter(|&j| !table[(i, j)].is_nan()) {

@@ -63,7 +63,7 @@ pub use sparse_coding::{SparseCoding, SparseComponents};
 pub use spectral::{Solver, Spectral, Spectrum};
 pub use student_t::{DegreesOfFreedom, StudentT};
 pub(crate) use variational::edge_of;
-pub use variational::{MeanField, Structured};
+pub use variational::{MeanField, SelectedColumns, SpikeSlab, Structured};
 
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, LinearGaussian, Spec};

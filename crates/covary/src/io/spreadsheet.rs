@@ -8,6 +8,7 @@
 use super::csv::{self, Origin, push_shortest};
 use super::{Delimiter, Error, Format, Input, Layout, Note, ReadOptions, Table, guarded};
 use calamine::{Data, DataRef, ExcelDateTime, Ods, Reader, SheetVisible, Xlsx};
+use quick_xml::events::Event;
 use std::io::{Cursor, Read, Write};
 use zip::ZipArchive;
 
@@ -66,6 +67,10 @@ fn weigh(bytes: &[u8], layout: Layout, options: &ReadOptions) -> Result<(), Erro
             let mut xml = Vec::new();
             part.read_to_end(&mut xml).map_err(|e| damaged(kind, &e))?;
             total = total.saturating_add(expanded(&xml).max(weight * xml.len() as u64));
+            options.allow(total)?;
+            if !ends(&xml) {
+                return Err(damaged(kind, &"an element of content.xml does not end"));
+            }
         } else {
             let length = std::io::copy(&mut part, &mut std::io::sink()).map_err(|e| damaged(kind, &e))?;
             total = total.saturating_add(weight * length);
@@ -73,6 +78,22 @@ fn weigh(bytes: &[u8], layout: Layout, options: &ReadOptions) -> Result<(), Erro
         options.allow(total)?;
     }
     Ok(())
+}
+
+/// Whether every element ends, by its own name: the decoder of .ods waits for the end of a table as long as it takes.
+fn ends(xml: &[u8]) -> bool {
+    let mut reader = quick_xml::Reader::from_reader(xml);
+    let mut open = 0_usize;
+    loop {
+        match reader.read_event() {
+            Ok(Event::Start(_)) => open += 1,
+            // One that was not opened is an error.
+            Ok(Event::End(_)) => open -= 1,
+            Ok(Event::Eof) => return open == 0,
+            Ok(_) => {}
+            Err(_) => return false,
+        }
+    }
 }
 
 /// At least the bytes that the tables of an .ods take when its repeated cells and rows are written out: the empty ones at

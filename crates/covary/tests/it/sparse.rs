@@ -1,13 +1,13 @@
 //! Sparse loadings: are planted zeros found, is the likelihood maximal on their support, and what does the penalty do? And sparse
 //! components in the sense of dictionary learning.
 
-use crate::common::{assert_close, flat, golden, matrix};
+use crate::common::{assert_close, dataset, flat, golden, matrix};
 use crate::dense::{Gaussian, normal};
 use covary::data::{Shape, simulate};
 use covary::family::{Components, Family, Request};
 use covary::infer::{
     ElasticNet, Em, LatentMoments, Nonzero, PenalizedDecomposition, SparseCoding, SparseComponents, SparseEm,
-    Spectral,
+    Spectral, SpikeSlab,
 };
 use covary::io::model_file;
 use covary::learned::Rows;
@@ -335,4 +335,61 @@ fn bounds_that_are_not_active_give_the_singular_value_decomposition() {
     }
     let refused = PenalizedDecomposition { left_bound: Some(0.5), ..method }.fit(&x).unwrap_err();
     assert!(matches!(refused, Error::OutOfRange { name: "left_bound", .. }), "{refused}");
+}
+
+#[test]
+fn golden_spike_and_slab() {
+    let case = golden("part2", "spike_slab");
+    let (input, start) = (&case["input"], matrix(&case["input"]["start"]["m"]));
+    // Columns as they are given are centered.
+    let data = dataset(&input["C"]);
+    let number = |name: &str| input[name].as_f64().unwrap();
+    for (what, parameter_expansion) in [("plain", false), ("px", true)] {
+        let method = SpikeSlab {
+            n_components: 2,
+            slab: number("lambda1"),
+            inclusion: Some((number("beta_a1"), number("beta_a2"))),
+            noise: (number("a0"), number("b0")),
+            parameter_expansion,
+            max_iterations: 20,
+            tolerance: f64::NEG_INFINITY,
+        };
+        let (found, want) = (method.fit(&data, Some(&start)).unwrap(), &case["expected"][what]);
+        for (got, want) in found.trace.iter().zip(flat(&want["elbo_trace"])) {
+            assert!((got / want - 1.0).abs() < 1e-9, "{what}: {got} {want}");
+        }
+        assert_eq!(found.trace.len(), 20);
+        let close = |got: &[f64], want: &[f64], by: f64| {
+            got.iter().zip(want).for_each(|(a, b)| assert!((a - b).abs() < by, "{what}: {a} {b}"));
+        };
+        close(&found.inclusion, &flat(&want["z"]), 1e-7);
+        close(&[found.noise_precision], &[want["E_tau"].as_f64().unwrap()], 1e-7);
+        let to_the_end = SpikeSlab { max_iterations: 5000, tolerance: 1e-13, ..method };
+        let end = to_the_end.fit(&data, Some(&start)).unwrap();
+        let want = &want["converged"];
+        assert!((end.trace.last().unwrap() / want["elbo"].as_f64().unwrap() - 1.0).abs() < 1e-6);
+        close(&end.inclusion, &flat(&want["z"]), 1e-6);
+        assert!(end.trace.windows(2).all(|t| t[1] >= t[0] - 1e-9), "the bound never falls");
+    }
+}
+
+#[test]
+fn spike_and_slab_selects_the_columns_that_have_a_part() {
+    for seed in 0..5 {
+        let (table, truth) = planted(300, 0.0, 30 + seed);
+        let method = SpikeSlab { n_components: 2, ..SpikeSlab::default() };
+        let found = method.fit(&table, None).unwrap();
+        let part = |&j: &usize| truth.loadings().row(j).iter().any(|w| *w != 0.0);
+        assert_eq!(found.selected(), (0..10).filter(part).collect::<Vec<_>>());
+        // Means of the loadings that are in span the plane of the truth.
+        assert!((1.0 / found.noise_precision - 0.5).abs() < 0.1);
+    }
+    let (gaps, _) = planted(50, 0.1, 1);
+    let refused = SpikeSlab::default().fit(&gaps, None).unwrap_err();
+    assert!(matches!(refused, Error::Unsupported { what: "gaps", .. }), "{refused}");
+    let (table, _) = planted(50, 0.0, 1);
+    let refused = SpikeSlab { n_components: 10, ..SpikeSlab::default() }.fit(&table, None).unwrap_err();
+    assert!(matches!(refused, Error::TooManyComponents { asked: 10, .. }), "{refused}");
+    let refused = SpikeSlab { slab: 0.0, ..SpikeSlab::default() }.fit(&table, None).unwrap_err();
+    assert!(matches!(refused, Error::OutOfRange { name: "slab", .. }), "{refused}");
 }
