@@ -28,6 +28,11 @@ fn class(error: &Error) -> &'static str {
         | Error::NothingToCompare
         | Error::LooksLikeMatrix { .. }
         | Error::NoRows { .. }
+        | Error::RepeatedTime { .. }
+        | Error::TooFewTimes { .. }
+        | Error::IrregularTimes { .. }
+        | Error::OtherTimes { .. }
+        | Error::NothingFollows { .. }
         | Error::NotCovariance { .. } => "DataError",
         Error::TooManyComponents { .. }
         | Error::FixedComponents { .. }

@@ -19,6 +19,7 @@ mod place;
 mod principal;
 mod request;
 mod sources;
+mod sparse;
 mod work;
 
 /// Private: `import covary` is the package.
@@ -40,4 +41,6 @@ mod _covary {
     use super::request::fit;
     #[pymodule_export]
     use super::sources::Sources;
+    #[pymodule_export]
+    use super::sparse::sparse_components;
 }

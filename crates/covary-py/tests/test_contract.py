@@ -25,6 +25,8 @@ ESTIMATORS = [
     covary.StudentPPCA(),
     covary.StudentPPCA(1, df=4),
     covary.SparsePPCA(),
+    covary.SparsePCA(),
+    covary.SparsePCA(1, alpha=0.1),
     covary.SparsePPCA(1, n_nonzero=2),
     covary.FactorAnalysis(),
     covary.FactorAnalysis(rotation="varimax"),

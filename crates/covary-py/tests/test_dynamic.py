@@ -7,7 +7,7 @@ import pytest
 
 import covary
 from covary import DynamicFactor
-from covary.exceptions import DataError
+from covary.exceptions import CovaryWarning, DataError
 
 pd = pytest.importorskip("pandas")
 
@@ -175,3 +175,85 @@ def test_model_files_and_pickle(X, model, tmp_path):
         np.testing.assert_array_equal(other.forecast(X, 3), model.forecast(X, 3))
         np.testing.assert_array_equal(other.impute(X), model.impute(X))
     assert json.loads(model._model.describe())["family"] == "dfm"
+
+
+def ar1(n, a, noise, seed=0):
+    rng = np.random.default_rng(seed)
+    x = np.zeros(n)
+    for t in range(1, n):
+        x[t] = a * x[t - 1] + rng.normal()
+    return x + noise * rng.normal(size=n)
+
+
+def test_one_column_is_a_series_with_noise():
+    y = ar1(300, 0.9, 0.7)
+    y[100:110] = np.nan
+    model = DynamicFactor(1).fit(y[:, None])
+    assert 0.8 < model.transition_[0, 0] < 0.97
+    # An autoregression seen through noise: the density of all cells at once.
+    a, w, psi = model.transition_[0, 0], model.loadings_[0, 0], model.noise_variance_[0]
+    seen = np.flatnonzero(~np.isnan(y[:120]))
+    apart = np.abs(seen[:, None] - seen)
+    long_run = model.innovation_[0, 0] / (1 - a * a)
+    covariance = w * w * long_run * a**apart + psi * np.eye(len(seen))
+    left = y[seen] - model.coefficients_[0, 0]
+    density = -0.5 * (
+        len(seen) * np.log(2 * np.pi) + np.linalg.slogdet(covariance)[1] + left @ np.linalg.solve(covariance, left)
+    )
+    np.testing.assert_allclose(model.score_samples(y[:120, None]).sum(), density, rtol=1e-9)
+    assert np.all(np.diff(model.trace_) > -1e-9)
+    mean, lower, upper = model.forecast(y[:, None], 3, interval=0.9)
+    assert ((lower < mean) & (mean < upper)).all()
+    with pytest.raises(ValueError, match="2 components are too many.*at most 1"):
+        DynamicFactor(2).fit(y[:, None])
+
+
+def test_tables_too_small_for_time_are_refused_by_name(X):
+    frame = pd.DataFrame(X[:40], columns=list("abcde"))
+    with pytest.raises(ValueError, match="minimum of 2|1 sample"):
+        DynamicFactor(1).fit(X[:1])
+    with pytest.raises(DataError, match="all 40 sequences have one step"):
+        DynamicFactor(1, time="t", groups="g").fit(frame.assign(t=np.arange(40.0), g=np.arange(40)))
+    with pytest.raises(ValueError, match="5 components are too many"):
+        DynamicFactor(5).fit(X)
+    with pytest.raises(ValueError, match="rows 1 and 2 both have 0.0 in 't'.*`groups`"):
+        DynamicFactor(1, time="t").fit(frame.assign(t=[0.0, 0.0, *np.arange(2.0, 40)]))
+    # One sequence of one row among others says something of levels, and has a forecast.
+    grouped = frame.assign(t=np.arange(40.0), g=["x"] * 39 + ["y"])
+    model = DynamicFactor(1, time="t", groups="g").fit(grouped)
+    assert model.forecast(grouped[39:], 2).shape == (2, 5)
+
+
+def test_factors_that_do_not_return_are_named():
+    t = np.arange(60)
+    X = np.stack([1.1**t, 2 * 1.1**t + 0.1 * np.sin(t * 7.0), 1.5 * 1.1**t + 0.1 * np.cos(t * 5.0)], axis=1)
+    with pytest.warns(CovaryWarning, match="largest root of the transition is .*give the columns a trend"):
+        DynamicFactor(1, max_iter=200).fit(X)
+
+
+def test_pandas_and_polars_keep_their_times(X):
+    pl = pytest.importorskip("polars")
+    months = pd.date_range("2001-01-31", periods=120, freq="ME", name="when")
+    indexed = pd.DataFrame(X, index=months, columns=list("abcde"))
+    model = DynamicFactor(1).fit(indexed)
+    # The end of every month stays that; a zone is told apart from none.
+    assert list(model.forecast(indexed, 2).index.strftime("%Y-%m-%d")) == ["2011-01-31", "2011-02-28"]
+    hourly = indexed.set_axis(pd.date_range("2020-03-01", periods=120, freq="h", tz="Europe/Rome", name="when"))
+    zoned = DynamicFactor(1).fit(hourly).forecast(hourly, 1)
+    assert zoned.index[0] == pd.Timestamp("2020-03-06", tz="Europe/Rome") and str(zoned.index.tz) == "Europe/Rome"
+    zoned = DynamicFactor(1, time="when").fit(hourly.reset_index()).forecast(hourly.reset_index(), 1)
+    assert zoned.index[0] == pd.Timestamp("2020-03-06", tz="Europe/Rome")
+    quarters = indexed.set_axis(pd.period_range("1990Q1", periods=120, freq="Q"))
+    ahead = DynamicFactor(1).fit(quarters).forecast(quarters, 1)
+    assert str(ahead.index[0]) == "2020Q1"
+    # Polars has no index: times are a column, of dates or of moments, in any order.
+    frame = pl.DataFrame({"when": months.to_numpy(), **{c: X[:, j] for j, c in enumerate("abcde")}})
+    by_column = DynamicFactor(1, time="when").fit(frame.sample(fraction=1.0, shuffle=True, seed=1))
+    np.testing.assert_allclose(by_column.trace_[-1], model.trace_[-1], rtol=1e-7)
+    ahead = by_column.forecast(frame, 2)
+    assert [str(d)[:10] for d in ahead["when"].to_list()] == ["2011-01-31", "2011-02-28"]
+    for own in (pl.Date, pl.Datetime("ms"), pl.Datetime("us", "Europe/Rome")):
+        typed = frame.with_columns(pl.col("when").cast(own)) if own is not pl.Date else frame.with_columns(pl.col("when").dt.date())
+        assert by_column.set_params(time="when").fit(typed).forecast(typed, 1).schema["when"] == own
+    with pytest.raises(DataError, match="row 2 has no time"):
+        by_column.fit(frame.with_columns(pl.when(pl.int_range(pl.len()) == 1).then(None).otherwise(pl.col("when")).alias("when")))

@@ -14,7 +14,7 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from covary import PPCA, Imputer, plot  # noqa: E402
+from covary import PPCA, DynamicFactor, Imputer, plot  # noqa: E402
 from covary.exceptions import DataError, NotFittedError  # noqa: E402
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -489,3 +489,110 @@ def test_dollars_in_names_are_only_dollars(tmp_path):
     for draw in (lambda: plot.hinton(model), lambda: plot.biplot(model, frame), lambda: plot.missing_map(frame)):
         draw().figure.savefig(tmp_path / "figure.png")
         plt.close("all")
+
+
+# -- rows in time ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def months():
+    pd = pytest.importorskip("pandas")
+    table = pd.read_csv(EXAMPLES / "months.csv", index_col="month", parse_dates=True)
+    return table, DynamicFactor(2, season=12).fit(table)
+
+
+def test_forecasts_drawn_are_those_of_the_model(months):
+    table, model = months
+    [data] = plot.forecast_data(model, table, steps=7)
+    mean, low, high = model.forecast(table, 7, interval=0.95)
+    assert data.n_past == 240 and data.sequence is None and data.names == tuple(table.columns)
+    np.testing.assert_array_equal(data.mean[240:], mean)
+    np.testing.assert_array_equal(data.lower95[240:], low)
+    np.testing.assert_array_equal(data.upper95[240:], high)
+    np.testing.assert_array_equal(data.lower50[240:], model.forecast(table, 7, interval=0.5)[1])
+    assert str(data.times[240])[:7] == "2001-01"
+    # Filled cells and intervals in the past, at the steps of their rows.
+    filled, std = model.impute(table, return_std=True)
+    step = [int(np.flatnonzero(data.times == when)[0]) for when in table.index.to_numpy()]
+    gaps = np.isnan(table.to_numpy())
+    np.testing.assert_array_equal(data.observed[step], table.to_numpy())
+    np.testing.assert_allclose(data.mean[step][gaps], filled[gaps], rtol=1e-12)
+    width = (data.upper95 - data.lower95)[step]
+    np.testing.assert_allclose(width[gaps], 2 * 1.959963984540054 * std[gaps], rtol=1e-9)
+    assert np.isnan(width[~gaps]).all()
+    assert len(plot.forecast_data(model, table)[0].times) == 252
+
+
+def test_the_numbers_are_those_of_the_command(months, command, tmp_path):
+    import json
+
+    table, model = months
+    run = lambda *call: subprocess.run([command, *call], check=True, capture_output=True, text=True).stdout  # noqa: E731
+    path, file = str(EXAMPLES / "months.csv"), str(tmp_path / "months.covary")
+    run("fit", "-q", path, "--model", "dfm", "--time", "month", "--season", "12", "--components", "2", "-o", file)
+    drawn = json.loads(run("plot", "-q", file, path, "--kind", "forecast", "--json"))
+    [data] = plot.forecast_data(model, table)
+    for series in drawn["series"]:
+        j = data.names.index(series["column"])
+        steps = series["past"] + series["ahead"]
+        np.testing.assert_allclose([s["mean"] for s in steps], data.mean[-len(steps) :, j], rtol=1e-12)
+        np.testing.assert_allclose([s["intervals"][1][0] for s in series["ahead"]], data.lower95[240:, j], rtol=1e-12)
+    drawn = json.loads(run("plot", "-q", file, path, "--kind", "factors", "--json"))
+    [data] = plot.factors_data(model, table)
+    places = drawn["courses"][0]["places"]
+    np.testing.assert_allclose([p["means"] for p in places], np.stack([data.mean] * 2, axis=2), rtol=1e-9, atol=1e-12)
+    assert [p["observed"] for p in places] == data.observed.tolist()
+    np.testing.assert_allclose([p["intervals"][0][1] for p in places], data.mean[:, 0] + 1.959963984540054 * data.sd[:, 0])
+
+
+def test_rows_in_time_are_drawn(months):
+    table, model = months
+    axes = plot.forecast(model, table, steps=24)
+    assert len(axes) == 7 and axes[0].get_title(loc="left") == "harbor"
+    assert len(plot.forecast(model, table, columns=["lake"])) == 1
+    with pytest.raises(ValueError, match="no column 'moon'; it has harbor"):
+        plot.forecast(model, table, columns=["moon"])
+    for steps in (0, 1.5, True):
+        with pytest.raises(ValueError, match="steps"):
+            plot.forecast_data(model, table, steps=steps)
+    axes = plot.factors(model, table)
+    assert [ax.get_ylabel() for ax in axes] == ["factor 1", "factor 2"]
+    [data] = plot.factors_data(model, table)
+    # The curve is interrupted where nothing was observed.
+    assert np.isnan(axes[0].lines[0].get_ydata()).sum() == (~data.observed).sum() == 9
+    axes[0].figure.canvas.draw()
+    with pytest.raises(TypeError, match="DynamicFactor"):
+        plot.forecast(PPCA(), table)
+    with pytest.raises(NotFittedError):
+        plot.factors(DynamicFactor(), table)
+
+
+def test_sequences_have_colors_and_panels_of_their_own(months):
+    table, _ = months
+    both = table.assign(site=np.repeat(["a", "b"], [120, 117]), t=np.r_[np.arange(120.0), np.arange(117.0)])
+    model = DynamicFactor(1, time="t", groups="site").fit(both)
+    assert [data.sequence for data in plot.forecast_data(model, both)] == ["a", "b"]
+    axes = plot.forecast(model, both, steps=3)
+    assert len(axes) == 12 and axes[1].get_title(loc="left") == axes[0].get_title(loc="left")[:-1] + "b"
+    axes = plot.factors(model, both)
+    assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["a", "b"]
+
+
+def test_maps_are_loadings_at_places(months):
+    table, model = months
+    places = {name: (44.0 + k / 4, 8.0 + k % 3) for k, name in enumerate(table.columns)}
+    data = plot.map_data(model, places, component=2)
+    np.testing.assert_array_equal(data.value, model.loadings_[:, 1])
+    np.testing.assert_array_equal(data.latitude, 44.0 + np.arange(7) / 4)
+    other = plot.map_data(model, list(places.values()), values=np.arange(7.0))
+    np.testing.assert_array_equal(other.value, np.arange(7.0))
+    ax = plot.map(model, places)
+    assert ax.get_xlabel() == "degrees east" and len(ax.collections[0].get_offsets()) == 7
+    with pytest.raises(DataError, match="coordinates has no 'lake'"):
+        plot.map_data(model, {k: v for k, v in places.items() if k != "lake"})
+    with pytest.raises(DataError, match="'harbor' is at \\(144.0, 8.0\\); latitudes are from -90 to 90"):
+        plot.map_data(model, {**places, "harbor": (144.0, 8.0)})
+    with pytest.raises(DataError, match="no component 3: the model has 2"):
+        plot.map_data(model, places, component=3)
+    with pytest.raises(DataError, match="shape"):
+        plot.map_data(model, [(1.0, 2.0)])

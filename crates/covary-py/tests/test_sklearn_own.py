@@ -46,6 +46,7 @@ EXPECTED = {
         "test_pca_score": "asserts that whitening lowers the density of the same rows",
         "test_pca_zero_noise_variance_edge_cases": "asks for a density without noise, which is refused",
     },
+    "sklearn.decomposition.tests.test_sparse_pca": {},
 }
 #: Left out unless ``COVARY_ALL`` is set: 240 cases of sparse tables, which test_drop_in.py has too.
 LONG = {"sklearn.decomposition.tests.test_pca": "not test_pca_sparse"}
@@ -53,6 +54,7 @@ CLASS = {
     "sklearn.mixture.tests.test_gaussian_mixture": "GaussianMixture",
     "sklearn.decomposition.tests.test_fastica": "FastICA",
     "sklearn.decomposition.tests.test_pca": "PCA",
+    "sklearn.decomposition.tests.test_sparse_pca": "SparsePCA",
 }
 
 

@@ -65,3 +65,35 @@ def test_bad_options_are_named(planted: np.ndarray) -> None:
     for options in ({"n_nonzero": 0}, {"n_nonzero": 9}, {"penalty": -1.0}, {"n_nonzero": 2, "penalty": 0.1}):
         with pytest.raises(ValueError, match="n_nonzero|penalty"):
             covary.SparsePPCA(2, **options).fit(planted)
+
+
+def test_sparse_pca_reaches_an_objective_no_worse_than_that_of_scikit_learn() -> None:
+    from sklearn.decomposition import SparsePCA
+
+    for seed, (n, d, q) in enumerate([(60, 12, 3), (15, 40, 4), (50, 10, 10)]):
+        rows = np.random.default_rng(seed).normal(size=(n, d)) @ np.random.default_rng(9).normal(size=(d, d))
+        ours, theirs = (cls(q, alpha=3.0, random_state=0).fit(rows) for cls in (covary.SparsePCA, SparsePCA))
+        assert ours.error_[-1] <= theirs.error_[-1] * (1 + 1e-6)
+        assert all(b <= a * (1 + 1e-12) for a, b in zip(ours.error_, ours.error_[1:], strict=False))
+
+
+def test_sparse_pca_takes_gaps_and_never_reads_what_is_hidden(planted: np.ndarray) -> None:
+    model = covary.SparsePCA(2, alpha=10).fit(planted)
+    assert [list(np.flatnonzero(c)) for c in model.components_] == [[0, 1, 2], [3, 4, 5]]
+    scores = model.transform(planted)
+    assert np.isfinite(scores).all()
+    # A row's scores are a ridge regression of its observed cells.
+    i = int(np.flatnonzero(np.isnan(planted).any(axis=1))[0])
+    seen = ~np.isnan(planted[i])
+    axes = model.components_[:, seen]
+    expected = np.linalg.solve(axes @ axes.T + 0.01 * np.eye(2), axes @ (planted[i] - model.mean_)[seen])
+    np.testing.assert_allclose(scores[i], expected)
+    np.testing.assert_allclose(model.mean_, np.nanmean(planted, axis=0))
+
+
+def test_sparse_pca_names_bad_options(planted: np.ndarray) -> None:
+    for options in ({"alpha": -1.0}, {"method": "svd"}, {"n_components": 0}, {"tol": float("nan")}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            covary.SparsePCA(**{"n_components": 2, **options}).fit(planted)
+    with pytest.raises(ValueError, match="V_init"):
+        covary.SparsePCA(2, U_init=np.ones((300, 2))).fit(planted)

@@ -75,6 +75,28 @@ pub fn shorten(text: &str, size: f64, room: f64) -> String {
     format!("{}…", text[..end].trim_end_matches(['\u{200d}', '\u{fe0f}', ' ']))
 }
 
+/// Names without the words that all of them begin with, but the last of these, if any is too long for the room: what is left of
+/// them differs.
+///
+/// ```
+/// use covary_report::text::without_shared_words;
+/// let names = ["carbon at station 1".to_owned(), "carbon at station 2".to_owned()];
+/// assert_eq!(without_shared_words(&names, 11.0, 60.0), ["…station 1", "…station 2"]);
+/// assert_eq!(without_shared_words(&names, 11.0, 600.0), names);
+/// ```
+pub fn without_shared_words(names: &[String], size: f64, room: f64) -> Vec<String> {
+    let fits = |name: &String| width(name, size, Weight::Regular) <= room;
+    let Some(first) = names.first().filter(|_| names.len() > 1 && !names.iter().all(fits)) else {
+        return names.to_vec();
+    };
+    let words = |at: &usize| names.iter().all(|name| name.get(..*at) == first.get(..*at) && name.len() > *at);
+    let ends = first.char_indices().filter(|(_, c)| *c == ' ').map(|(at, _)| at + 1);
+    match ends.filter(words).collect::<Vec<_>>()[..] {
+        [.., shared, _] | [shared] => names.iter().map(|name| format!("…{}", &name[shared..])).collect(),
+        [] => names.to_vec(),
+    }
+}
+
 /// A name as far as what is said when a mark is pointed at has room for it.
 pub(crate) fn in_tip(name: &str) -> String {
     shorten(name, 11.0, 240.0)

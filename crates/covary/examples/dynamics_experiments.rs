@@ -6,6 +6,8 @@
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
 
 use covary::dynamics::{DynamicEm, Season, TimeSearch, Timeline};
+use covary::family::{Components, Family, ForFilling, Request};
+use covary::learned::Rows;
 use covary::{Dataset, Estimator, Matrix, Spec};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -190,14 +192,57 @@ fn real(args: &[String]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// How many missing cells lie in their 95 % intervals: parameters taken for the truth, and calibrated by hidden blocks.
+fn filled(tables: u64) -> Result<(), Box<dyn Error>> {
+    println!("| rows × columns, factors, memory, gaps | calibrated | as if known |");
+    println!("| --- | --- | --- |");
+    let base = Kind { rows: 120, columns: 6, factors: 2, memory: (0.9, 0.0), waves: 0, gaps: 0.1 };
+    for kind in [
+        Kind { rows: 60, ..base },
+        base,
+        Kind { rows: 240, gaps: 0.3, ..base },
+        Kind { columns: 12, gaps: 0.3, ..base },
+    ] {
+        let (mut inside, mut cells) = ([0; 2], 0);
+        for seed in 0..tables {
+            // The same numbers without gaps are the truth.
+            let truth = simulated(Kind { gaps: 0.0, ..kind }, 0, seed);
+            let table = Dataset::new(simulated(kind, 0, seed))?;
+            for (inside, calibrate) in inside.iter_mut().zip([true, false]) {
+                let request = Request {
+                    n_components: Some(Components::Number(kind.factors)),
+                    options: vec![
+                        ("order".to_owned(), "1".to_owned()),
+                        ("loadings".to_owned(), "likelihood".to_owned()),
+                    ],
+                    filling: Some(ForFilling { choose: false, calibrate, limits: false }),
+                    ..Request::new(Family::Dfm)
+                };
+                let fill = request.learn(&table)?;
+                for cell in fill.fill(Rows::Training)?.cells(&table)? {
+                    let (low, high) = cell.interval(0.95)?;
+                    *inside += usize::from((low..=high).contains(&truth[(cell.row, cell.column)]));
+                }
+            }
+            cells += table.n_gaps();
+        }
+        let Kind { rows, columns, factors, memory: (memory, _), gaps, .. } = kind;
+        let [calibrated, known] = inside.map(|n| 100.0 * n as f64 / cells as f64);
+        let gaps = 100.0 * gaps;
+        println!("| {rows} × {columns}, {factors}, {memory}, {gaps} % | {calibrated:.1} | {known:.1} |");
+    }
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.first().map(String::as_str) {
         Some("choice") => choice(args.get(1).map_or(Ok(20), |n| n.parse())?),
         Some("coverage") => coverage(args.get(1).map_or(Ok(100), |n| n.parse())?),
+        Some("filled") => filled(args.get(1).map_or(Ok(50), |n| n.parse())?),
         Some("table") => real(&args[1..]),
         _ => {
-            Err("usage: dynamics_experiments choice|coverage TABLES, or table FILE COLUMNS PERIOD Q ORIGINS"
+            Err("usage: dynamics_experiments choice|coverage|filled TABLES, or table FILE COLUMNS PERIOD Q ORIGINS"
                 .into())
         }
     }

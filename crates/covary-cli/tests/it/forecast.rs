@@ -318,3 +318,112 @@ fn select_compares_models_of_time() {
     let wrong = run_in(root, &["select", "examples/wine.csv", "--season", "12"], b"");
     assert!(wrong.code == Some(2) && wrong.err.contains("--model dfm"), "{}", wrong.err);
 }
+
+/// A table `name.csv` with a column of times and these columns.
+fn write(root: &Path, name: &str, columns: &str, rows: impl Iterator<Item = String>) {
+    fs::write(root.join(name), format!("{columns}\n{}\n", rows.collect::<Vec<_>>().join("\n"))).unwrap();
+}
+
+#[test]
+fn tables_with_little_time_are_fitted_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let wave = |i: usize| (i as f64 / 3.0).sin() + (i * 7 % 5) as f64 / 10.0;
+    let fit = |table: &str, flags: &str| {
+        let call = format!("fit {table} --model dfm --time t {flags} -o m.covary");
+        run_in(root, &call.split_whitespace().collect::<Vec<_>>(), b"")
+    };
+    let refused = |table: &str, flags: &str, words: &str| {
+        let said = fit(table, flags);
+        assert!(said.code == Some(1) && said.err.contains(words), "{table} {flags}: {}", said.err);
+    };
+    // Every sequence of one row, and one of them among others.
+    write(root, "alone.csv", "t,g,a,b", (0..40).map(|i| format!("{i},{i},{},{}", wave(i), wave(i + 2))));
+    refused(
+        "alone.csv",
+        "--group g --components 1",
+        "all 40 sequences have one step: nothing can be learned",
+    );
+    let site = |i: usize| if i < 39 { "x" } else { "y" };
+    write(
+        root,
+        "some.csv",
+        "t,g,a,b",
+        (0..40).map(|i| format!("{i},{},{},{}", site(i), wave(i), wave(i + 2))),
+    );
+    assert_eq!(fit("some.csv", "--group g --components 1").code, Some(0));
+    let ahead = succeed(root, "forecast -q m.covary some.csv --steps 1 --wide").out;
+    assert!(
+        ahead.lines().nth(1).unwrap().starts_with("x,39,")
+            && ahead.lines().nth(2).unwrap().starts_with("y,40,"),
+        "{ahead}"
+    );
+    // More factors than rows or columns leave room for.
+    write(root, "short.csv", "t,a,b", (0..3).map(|i| format!("{i},{},{}", wave(i), wave(2 * i))));
+    refused(
+        "short.csv",
+        "--components 2",
+        "2 components are too many: 3 rows and 2 columns leave room for at most 1",
+    );
+    // One column: an autoregression with noise.
+    write(root, "one.csv", "t,a", (0..80).map(|i| format!("{i},{}", wave(i))));
+    for flags in ["", "--components 1", "--components 1 --season 19", "--components 1 --order 2 --trend"] {
+        let said = fit("one.csv", flags);
+        assert_eq!(said.code, Some(0), "{flags}: {}", said.err);
+        let ahead = succeed(root, "forecast -q m.covary one.csv --steps 2 --wide").out;
+        let ahead: Vec<Vec<&str>> = ahead.lines().map(|line| line.split(',').collect()).collect();
+        assert_eq!((ahead[0].join(","), ahead[1][0], ahead[2][0]), ("t,a".to_owned(), "80", "81"));
+        assert!(number(ahead[1][1]).abs() < 3.0);
+        succeed(root, "plot -q m.covary one.csv --kind forecast -o a.svg");
+        succeed(root, "score -q m.covary one.csv -o b.csv");
+    }
+    succeed(root, "report -q one.csv --model dfm --time t -o a.html");
+    succeed(root, "impute -q one.csv --model dfm --time t -o c.csv");
+    refused(
+        "one.csv",
+        "--components 2",
+        "2 components are too many: 80 rows and 1 column leave room for at most 1",
+    );
+}
+
+#[test]
+fn factors_that_do_not_return_are_named_with_their_root_and_the_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let grown = |i: i32, by: f64| by * 1.1_f64.powi(i) + f64::from(i * 7 % 5) / 100.0;
+    write(
+        root,
+        "t.csv",
+        "t,a,b,c",
+        (0..60).map(|i| format!("{i},{},{},{}", grown(i, 1.0), grown(i, 2.0), grown(i, 1.5))),
+    );
+    let said = succeed(root, "fit t.csv --model dfm --time t --components 1 --max-iter 200 -o free.covary");
+    assert!(said.err.contains("the largest root of the transition is 1."), "{}", said.err);
+    assert!(said.err.contains("forecasts and their intervals grow without end"), "{}", said.err);
+    assert!(said.err.contains("give the columns a trend, or fit differences or logarithms"), "{}", said.err);
+    // The model file remembers, and whoever forecasts by it is told.
+    let said = succeed(root, "forecast free.covary t.csv --steps 3 -o ahead.csv");
+    assert!(said.err.contains("the largest root of the transition is 1."), "{}", said.err);
+    let widths: Vec<f64> = lines(root, "ahead.csv")[1..]
+        .iter()
+        .filter(|line| line.contains(",a,"))
+        .map(|line| number(line.split(',').nth(3).unwrap()))
+        .collect();
+    assert!(
+        widths[0] <= widths[1] && widths[1] <= widths[2] && widths.iter().all(|w| w.is_finite()),
+        "{widths:?}"
+    );
+    // A straight line without --trend: factors return, but later than the table ends.
+    let ramp = |i: u64, k: u64, by: f64| {
+        by * i as f64 / 10.0 + ((i * 7919 + k * 10_473).pow(2) % 997) as f64 / 997.0
+    };
+    let row = |i: u64| format!("{i},{},{},{}", ramp(i, 1, 1.0), ramp(i, 2, 2.0), ramp(i, 3, 1.5));
+    write(root, "t.csv", "t,a,b,c", (0..60).map(row));
+    let said = succeed(root, "fit t.csv --model dfm --time t --components 1 -o near.covary");
+    assert!(said.err.contains("the largest root of the transition is 0.99"), "{}", said.err);
+    assert!(said.err.contains("within the 60 steps of the table they hardly do"), "{}", said.err);
+    let said = succeed(root, "forecast near.covary t.csv --steps 3 -o ahead.csv");
+    assert!(!said.err.contains("grow without end"), "{}", said.err);
+    let said = succeed(root, "fit t.csv --model dfm --time t --components 1 --trend -o line.covary");
+    assert!(!said.err.contains("largest root"), "{}", said.err);
+}

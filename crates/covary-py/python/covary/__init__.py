@@ -26,6 +26,7 @@ from ._pca import PCA
 from ._ppca import PPCA, BayesianPCA
 from ._select import Comparison, MixtureComparison, Pooled, pool, select
 from ._sparse import SparsePPCA
+from ._sparse_pca import SparsePCA
 from ._student import StudentPPCA
 from ._threads import threads
 
@@ -49,6 +50,7 @@ __all__ = [
     "PPCAClassifier",
     "Pooled",
     "ProbabilisticCCA",
+    "SparsePCA",
     "SparsePPCA",
     "StudentPPCA",
     "exceptions",

@@ -287,6 +287,17 @@ def principal_sparse(
     seed: int = 0,
     threads: int = 0,
 ) -> Principal: ...
+def sparse_components(
+    x: _Table,
+    names: list[str] | None,
+    n_components: int,
+    *,
+    alpha: float,
+    max_iterations: int,
+    tolerance: float,
+    start: tuple[_F, _F] | None = None,
+    threads: int = 0,
+) -> tuple[_F, list[float], list[float]]: ...
 def compare(
     x: _Table,
     names: list[str] | None,

@@ -350,7 +350,9 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
             raise DataError("rows of several sequences need times: name their column by `time`")
         else:
             return X, None
-        return (_without(X, aside) if aside else X), (name, _moments(given, name), sequences)
+        moments = _moments(given, name)
+        _one_row_at_a_time(moments, given, sequences, name)
+        return (_without(X, aside) if aside else X), (name, moments, sequences)
 
     def _framed(self, values: Array, when: Any, times: _Times | None, X: Any) -> Any:
         """Rows to come as a frame of the kind of `X`, with their times."""
@@ -364,13 +366,20 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         if kind == "polars":
             import polars as pl
 
-            return pl.DataFrame({times[0]: moments, **{name: values[:, j] for j, name in enumerate(names)}})
+            own = X.schema[times[0]]
+            to_come = pl.Series(times[0], moments)
+            if getattr(own, "time_zone", None) is not None:
+                to_come = to_come.dt.replace_time_zone("UTC")
+            return pl.DataFrame([to_come.cast(own), *(pl.Series(name, values[:, j]) for j, name in enumerate(names))])
         import pandas as pd
 
-        index = pd.Index(moments, name=times[0])
-        own: Any = getattr(X, "index", None)
-        if self.time not in list(X.columns) and type(own).__name__ == "PeriodIndex":
-            index = pd.DatetimeIndex(index).to_period(own.freq)
+        index: Any = pd.Index(moments, name=times[0])
+        in_column = self.time in list(X.columns)
+        zone = getattr(X[self.time].dt if in_column and moments.dtype.kind == "M" else X.index, "tz", None)
+        if zone is not None:
+            index = index.tz_localize("UTC").tz_convert(zone)
+        if not in_column and type(X.index).__name__ == "PeriodIndex":
+            index = pd.DatetimeIndex(index).to_period(X.index.freq)
         return pd.DataFrame(values, index=index, columns=names)
 
 
@@ -400,6 +409,20 @@ def _moments(given: Any, name: str) -> Any:
     if missing.any():
         raise DataError(f"row {int(np.flatnonzero(missing)[0]) + 1} has no time in {name!r}; leave it out, or give it one")
     return np.ascontiguousarray(numbers)
+
+
+def _one_row_at_a_time(moments: Any, given: Any, sequences: tuple[str, list[int]] | None, name: str) -> None:
+    """Names two rows of a sequence with one time."""
+    groups = np.zeros(len(moments), dtype=np.int64) if sequences is None else np.asarray(sequences[1])
+    order = np.lexsort((moments, groups))
+    same = (np.diff(moments[order]) == 0) & (np.diff(groups[order]) == 0)
+    if same.any():
+        k = int(np.flatnonzero(same)[0])
+        first, second = sorted((int(order[k]), int(order[k + 1])))
+        raise DataError(
+            f"rows {first + 1} and {second + 1} both have {np.asarray(given)[first]} in {name!r}: a sequence has one row at a "
+            "time; remove one of them, or say by `groups` which sequence each belongs to"
+        )
 
 
 __all__ = ["DynamicFactor"]

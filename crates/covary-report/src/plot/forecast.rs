@@ -2,10 +2,10 @@
 
 use super::{communalities, conditions, largest, standardized_loadings};
 use crate::dates::{Instant, Times};
-use crate::layout::{Axis, Entry, Look, Panel, Sheet, Words, legend};
+use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, legend};
 use crate::scale::{Scale, count, several};
 use crate::svg::{Canvas, Rect, Stroke};
-use crate::text::in_tip;
+use crate::text::{in_tip, without_shared_words};
 use crate::{Error, Style, Svg};
 use covary::Dataset;
 use covary::learned::{Course, Learned};
@@ -176,6 +176,12 @@ pub fn draw(numbers: &ForecastNumbers, style: &Style) -> Svg {
     let (from, to) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), at| (a.min(at), b.max(at)));
     let edge = 0.5 * n.series.iter().map(step_length).fold(f64::INFINITY, f64::min);
     let (from, to) = (from - edge, to + edge);
+    let name = |series: &Series| match &series.sequence {
+        None => series.column.clone(),
+        Some(sequence) => format!("{} · {sequence}", series.column),
+    };
+    let names: Vec<String> = n.series.iter().map(name).collect();
+    let names = without_shared_words(&names, LABEL, grid.w / across as f64 - 14.0);
     for (k, series) in n.series.iter().enumerate() {
         // The name of the times stands below the last panel of each column of them.
         let last = k + across >= shown;
@@ -186,7 +192,7 @@ pub fn draw(numbers: &ForecastNumbers, style: &Style) -> Svg {
         if !last {
             x.name = String::new();
         }
-        panel(canvas, cell, series, &x);
+        panel(canvas, cell, (series, &names[k]), &x);
     }
     sheet.finish()
 }
@@ -203,12 +209,8 @@ fn band_color(canvas: &Canvas, level: usize) -> crate::theme::Color {
     p.paper.towards(p.main, if level == 0 { 0.42 } else { 0.2 })
 }
 
-fn panel(canvas: &mut Canvas, cell: Rect, series: &Series, x: &Axis) {
+fn panel(canvas: &mut Canvas, cell: Rect, (series, name): (&Series, &str), x: &Axis) {
     let p = canvas.palette();
-    let name = match &series.sequence {
-        None => series.column.clone(),
-        Some(sequence) => format!("{} · {sequence}", series.column),
-    };
     let steps = || series.past.iter().chain(&series.ahead);
     let values = steps().flat_map(|s| {
         let ends = s.intervals.map(|i| [i[1].0, i[1].1]).into_iter().flatten();

@@ -192,7 +192,9 @@ fn grid(places: &[Place]) -> Option<(f64, f64)> {
     };
     let (tall, wide) = (step(&lats)?, step(&lons)?);
     let cells = lats.len() * lons.len();
-    (cells <= 30 * places.len()).then_some((tall, wide))
+    // Rows and columns of a grid have several places; stations share a latitude by accident.
+    let shared = places.len() >= 2 * lats.len().max(lons.len());
+    (shared && cells <= 30 * places.len()).then_some((tall, wide))
 }
 
 /// Ends of the map, and its width over its height.
@@ -294,8 +296,11 @@ pub(crate) fn panel(canvas: &mut Canvas, body: Rect, n: &MapNumbers, full: Optio
     let (low, high) = full.map_or((low, high), |full| (0.0, full));
     let share = |v: f64| if signed { 0.5 + 0.5 * v / largest } else { (v - low) / (high - low) };
     let color = |s: f64| if signed { p.diverging(2.0 * s - 1.0) } else { p.sequential(s) };
-    // Land, or whatever was not measured, is the color of a gap.
-    canvas.rect(panel.area, p.gap);
+    // Land, or whatever was not measured on a grid, is the color of a gap.
+    match n.cell {
+        Some(_) => canvas.rect(panel.area, p.gap),
+        None => canvas.frame(panel.area, None, Stroke::new(p.grid, 1.0)),
+    }
     canvas.clipped(panel.area, |canvas| {
         if let Some((tall, wide)) = n.cell {
             let mut shades = std::collections::BTreeMap::<u32, Vec<Rect>>::new();
@@ -309,9 +314,17 @@ pub(crate) fn panel(canvas: &mut Canvas, body: Rect, n: &MapNumbers, full: Optio
                 canvas.cells(&cells, color(f64::from(shade) / 64.0));
             }
         } else {
-            let size = if n.places.len() > 1000 { 2.0 } else { 4.0 };
+            let size = match n.places.len() {
+                0..100 => 6.0,
+                100..1000 => 4.0,
+                _ => 2.0,
+            };
             for q in &n.places {
                 canvas.mark(panel.at((q.longitude, q.latitude)), 0, size + 0.6, p.ink, false);
+                // Marks let what is below them through: paper, so that colors are those of the bar.
+                canvas.mark(panel.at((q.longitude, q.latitude)), 0, size, p.paper, false);
+                canvas.mark(panel.at((q.longitude, q.latitude)), 0, size, p.paper, false);
+                canvas.mark(panel.at((q.longitude, q.latitude)), 0, size, color(share(q.value)), false);
                 canvas.mark(panel.at((q.longitude, q.latitude)), 0, size, color(share(q.value)), false);
             }
         }

@@ -8,6 +8,7 @@ use crate::select::{CheckedCell, SelfCheck, SelfCheckOptions, compare};
 use crate::{Dataset, Error};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::ops::Range;
 
 /// Most cells hidden at a time.
 const MOST_HIDDEN: usize = 40_000;
@@ -19,50 +20,82 @@ const LONGEST_WITHOUT_EXAMPLE: usize = 20;
 const KEPT: usize = 2;
 
 /// A table with blocks hidden.
-pub(super) struct HiddenBlocks {
-    pub(super) visible: Dataset,
+pub(crate) struct HiddenBlocks {
+    pub(crate) visible: Dataset,
     /// Hidden cells that count, row and column, and the block each is in.
     pub(super) cells: Vec<(usize, usize, usize)>,
     pub(super) n_blocks: usize,
 }
 
-/// Lengths of the gaps of a table: runs in a column, and runs of steps at which nothing was observed.
-struct Lengths {
-    columns: Vec<usize>,
-    steps: Vec<usize>,
+/// What is hidden.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hide {
+    /// Half in whole rows, half in runs of single columns, as long as the gaps: what is chosen is to forecast as well.
+    Half,
+    /// What is missing at another time, with as many whole rows as among the gaps; as above where there are none: what is said is
+    /// said of these gaps.
+    AsGaps,
 }
 
-impl Lengths {
+/// The gaps of a table, which blocks are made like.
+struct Gaps {
+    /// Runs of missing cells in a column: the sequence, and the steps.
+    columns: Vec<(usize, Range<usize>)>,
+    /// Lengths of runs of steps at which nothing was observed.
+    steps: Vec<usize>,
+    /// Lengths of the runs in columns; 1, 2, 4, … in a table without such gaps.
+    lengths: Vec<usize>,
+    /// The share of missing cells that are in steps at which nothing was observed; half if none is missing.
+    in_steps: f64,
+}
+
+impl Gaps {
     fn of(data: &Dataset, timeline: &Timeline) -> Self {
-        let (mut columns, mut steps) = (Vec::new(), Vec::new());
-        for sequence in timeline.sequences() {
+        let (mut columns, mut steps, mut empty, mut missing) = (Vec::new(), Vec::new(), 0, 0);
+        for (which, sequence) in timeline.sequences().iter().enumerate() {
             let rows = sequence.rows();
             let longest = (rows.len() / LONGEST).max(1);
             let cell = |t: usize, j: usize| rows[t].is_some_and(|row| !data.row(row)[j].is_nan());
             let any: Vec<bool> = (0..rows.len()).map(|t| (0..data.n_columns()).any(|j| cell(t, j))).collect();
             steps.extend(runs(rows.len(), |t| !any[t]).into_iter().map(|run| run.len().min(longest)));
+            empty += data.n_columns() * any.iter().filter(|any| !**any).count();
             for j in 0..data.n_columns() {
+                missing += (0..rows.len()).filter(|&t| !cell(t, j)).count();
                 let own = runs(rows.len(), |t| !cell(t, j))
                     .into_iter()
                     .filter(|run| any[run.clone()].contains(&true));
-                columns.extend(own.map(|run| run.len().min(longest)));
+                columns.extend(own.map(|run| (which, run.start..run.end.min(run.start + longest))));
             }
         }
         let longest = timeline.sequences().iter().map(|s| s.rows().len()).max().unwrap_or(1);
         let doubling =
-            || (0..).map(|k| 1 << k).take_while(|&l| l == 1 || l * LONGEST_WITHOUT_EXAMPLE <= longest);
-        if columns.is_empty() {
-            columns.extend(doubling());
-        }
+            (0..).map(|k| 1 << k).take_while(|&l| l == 1 || l * LONGEST_WITHOUT_EXAMPLE <= longest);
+        let doubling: Vec<usize> = doubling.collect();
         if steps.is_empty() {
-            steps.extend(doubling());
+            steps.clone_from(&doubling);
         }
-        Self { columns, steps }
+        let mut lengths: Vec<usize> = columns.iter().map(|(_, run)| run.len()).collect();
+        if lengths.is_empty() {
+            lengths = doubling;
+        }
+        let in_steps = if missing == 0 { 0.5 } else { empty as f64 / missing as f64 };
+        Self { columns, steps, lengths, in_steps }
+    }
+
+    /// What a block hides that lies as a run of missing cells of a column and all that is missing beside it: the columns of each
+    /// of its steps. Columns are seldom missing alone.
+    fn window(&self, data: &Dataset, timeline: &Timeline, rng: &mut ChaCha8Rng) -> Vec<Vec<usize>> {
+        let (which, run) = &self.columns[rng.random_range(0..self.columns.len())];
+        let missing = |row: &Option<usize>| {
+            let gaps = |row: usize| (0..data.n_columns()).filter(|&j| data.row(row)[j].is_nan()).collect();
+            row.map_or_else(Vec::new, gaps)
+        };
+        timeline.sequences()[*which].rows()[run.clone()].iter().map(missing).collect()
     }
 }
 
 /// Runs of steps that have a property.
-fn runs(steps: usize, has: impl Fn(usize) -> bool) -> Vec<std::ops::Range<usize>> {
+fn runs(steps: usize, has: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
     let (mut out, mut from) = (Vec::new(), None);
     for t in 0..=steps {
         match (t < steps && has(t), from) {
@@ -78,18 +111,17 @@ fn runs(steps: usize, has: impl Fn(usize) -> bool) -> Vec<std::ops::Range<usize>
 }
 
 impl HiddenBlocks {
-    /// Hides a share of the observed cells, half of them as runs of cells of a column, half as runs of whole rows, as long as the
-    /// gaps of the table are. Columns keep half of their cells, and more of them than there are factors.
-    pub(super) fn draw(
+    /// Hides a share of the observed cells as the gaps of the table lie. Columns keep half of their cells, and more of them than there are factors.
+    pub(crate) fn draw(
         data: &Dataset,
         timeline: &Timeline,
         n_components: usize,
-        share: f64,
+        (share, hide): (f64, Hide),
         (seed, stream): (u64, u64),
     ) -> Result<Self, Error> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(stream);
-        let (d, lengths) = (data.n_columns(), Lengths::of(data, timeline));
+        let (d, gaps) = (data.n_columns(), Gaps::of(data, timeline));
         let starts: Vec<usize> = timeline
             .sequences()
             .iter()
@@ -104,31 +136,39 @@ impl HiddenBlocks {
         let mut room: Vec<usize> =
             data.n_observed_by_column().iter().zip(data.observed_variances()).map(spare).collect();
         let wanted = ((share * data.n_observed() as f64).ceil() as usize).clamp(1, MOST_HIDDEN);
+        let share_in_rows = if hide == Hide::Half { 0.5 } else { gaps.in_steps };
         let mut hidden = vec![false; data.n_rows() * d];
         let (mut cells, mut n_blocks, mut in_steps, mut misses) = (Vec::new(), 0, 0, 0);
         // A draw that finds nothing left to hide is a miss: in a table that cannot spare the share they end it.
         while cells.len() < wanted && misses < 1000 {
-            let whole = 2 * in_steps <= cells.len();
-            let lengths = if whole { &lengths.steps } else { &lengths.columns };
-            let length = lengths[rng.random_range(0..lengths.len())];
+            let whole = (in_steps as f64) < share_in_rows * (cells.len() + 1) as f64;
+            let windows = hide == Hide::AsGaps && !gaps.columns.is_empty();
+            let mut block = Vec::new();
+            let mut length = 0;
+            if !whole && windows {
+                block = gaps.window(data, timeline, &mut rng);
+            } else {
+                let lengths = if whole { &gaps.steps } else { &gaps.lengths };
+                length = lengths[rng.random_range(0..lengths.len())];
+            }
             let at = rng.random_range(0..timeline.n_steps());
             let which = starts.partition_point(|end| *end <= at);
             let rows = timeline.sequences()[which].rows();
             let from = at - (starts[which] - rows.len());
-            let columns = if whole {
-                0..d
-            } else {
-                let j = rng.random_range(0..d);
-                j..j + 1
-            };
+            if whole {
+                block = vec![(0..d).collect(); length];
+            } else if !windows {
+                block = vec![vec![rng.random_range(0..d)]; length];
+            }
             let before = cells.len();
-            for row in rows[from..(from + length).min(rows.len())].iter().flatten() {
-                for j in columns.clone() {
-                    let open = !data.row(*row)[j].is_nan() && !hidden[row * d + j] && room[j] > 0;
+            for (row, columns) in rows[from..].iter().zip(&block) {
+                let Some(row) = *row else { continue };
+                for &j in columns {
+                    let open = !data.row(row)[j].is_nan() && !hidden[row * d + j] && room[j] > 0;
                     if open {
                         hidden[row * d + j] = true;
                         room[j] -= 1;
-                        cells.push((*row, j, n_blocks));
+                        cells.push((row, j, n_blocks));
                     }
                 }
             }
@@ -205,8 +245,8 @@ impl HiddenBlocks {
     }
 }
 
-/// Cross-validation by blocks of time: [`self_check_by`](crate::select::self_check_by) for rows that follow each other. Runs of
-/// cells in columns and whole rows, as long as the gaps of the table are, are hidden; `fill` gets the table without them. What it
+/// Cross-validation by blocks of time: [`self_check_by`](crate::select::self_check_by) for rows that follow each other. Cells that
+/// lie as gaps of the table do at another time, and whole rows, are hidden; `fill` gets the table without them. What it
 /// says holds for gaps that come like the hidden blocks; the standard errors of coverage count blocks, whose cells err together.
 ///
 /// ```
@@ -233,7 +273,8 @@ pub fn check_by_blocks(
 ) -> Result<(SelfCheck, Vec<CheckedCell>), Error> {
     options.check()?;
     timeline.check(data.n_rows())?;
-    let hidden = HiddenBlocks::draw(data, timeline, n_components, options.share, (options.seed, 0))?;
+    let hidden =
+        HiddenBlocks::draw(data, timeline, n_components, (options.share, Hide::AsGaps), (options.seed, 0))?;
     let (mut cells, mut blocks) = (Vec::new(), Vec::new());
     for (cell, block) in hidden.predicted(fill(&hidden.visible)?) {
         cells.push(CheckedCell { truth: data.values()[(cell.row, cell.column)], cell });
@@ -245,7 +286,7 @@ pub fn check_by_blocks(
 
 impl HiddenBlocks {
     /// Of all filled cells those that were hidden and count, with their blocks.
-    pub(super) fn predicted(&self, cells: Vec<FilledCell>) -> impl Iterator<Item = (FilledCell, usize)> {
+    pub(crate) fn predicted(&self, cells: Vec<FilledCell>) -> impl Iterator<Item = (FilledCell, usize)> {
         let mut hidden = self.cells.clone();
         hidden.sort_unstable();
         cells.into_iter().filter_map(move |cell| {

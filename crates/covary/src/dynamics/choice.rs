@@ -1,7 +1,7 @@
 //! How many factors, of which order, with how many waves: by blocks of time that are hidden, and by rows that are still to come
 //! [M 1.10.9].
 
-use super::blocks::HiddenBlocks;
+use super::blocks::{HiddenBlocks, Hide};
 use super::{DynamicEm, Season, Timeline};
 use crate::infer::Termination;
 use crate::parallel::try_map;
@@ -159,7 +159,7 @@ impl TimeSearch {
         let room = data.n_columns().saturating_sub(1).min(data.n_rows().saturating_sub(1)).max(1);
         let most = self.max_components.unwrap_or(MOST_FACTORS).clamp(1, room);
         let first = self.n_components.unwrap_or(PILOT.min(most));
-        Spec { n_components: first, ..spec.clone() }.check(data)?;
+        Spec { n_components: first, ..spec.clone() }.check_in_time(data)?;
         let hidden = Hidden::of(data, &timeline, self.n_components.unwrap_or(most), self.seed)?;
         let stages = 3 + most.min(6) + self.max_order;
         let trial = Trial {
@@ -219,7 +219,9 @@ struct Hidden {
 impl Hidden {
     fn of(data: &Dataset, timeline: &Timeline, n_components: usize, seed: u64) -> Result<Self, Error> {
         let mut sets = (0..SETS)
-            .map(|set| HiddenBlocks::draw(data, timeline, n_components, SHARE, (seed, set as u64)))
+            .map(|set| {
+                HiddenBlocks::draw(data, timeline, n_components, (SHARE, Hide::Half), (seed, set as u64))
+            })
             .collect::<Result<Vec<_>, _>>()?;
         let n_blocks = sets.iter().map(|set| set.n_blocks).sum();
         let longest = timeline.sequences().iter().map(|s| s.rows().len()).max().unwrap_or(1);

@@ -6,8 +6,8 @@ use super::prior::{Prior, seasonal_deviation};
 use super::{Regressors, Root, Season, Start, Timeline, Trend, model};
 use crate::infer::options::{self, Setting, options, words};
 use crate::infer::{
-    Aitken, Em, Fit, FitReport, MethodRecord, Objective, ObjectiveKind, Observer, Step, Termination, Warning,
-    extrapolated, solve_spd,
+    Aitken, Em, Fit, FitReport, MethodRecord, Objective, ObjectiveKind, Observer, Step, Structured,
+    Termination, Warning, extrapolated, solve_spd,
 };
 use crate::linalg::{Cholesky, dot};
 use crate::spec::NoiseFamily;
@@ -42,6 +42,8 @@ pub struct DynamicEm {
     pub ridge: f64,
     /// The first state of a sequence.
     pub first_state: FirstState,
+    /// Where loadings, levels, season and noise come from.
+    pub loadings: Loadings,
     /// Most iterations.
     pub max_iterations: usize,
     /// Stop when the estimated remaining gain is below this many nats in total [M 1.4.5]. 0 runs all iterations.
@@ -63,6 +65,17 @@ pub enum FirstState {
     Estimated,
 }
 
+/// Where loadings, levels, season and noise come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Loadings {
+    /// Their likelihood, with transition and innovations.
+    #[default]
+    Likelihood,
+    /// A Bayesian PCA of what season and trend leave, which shrinks what few rows support; transition and innovations are fitted
+    /// given these (two steps, as Doz, Giannone & Reichlin 2011). For tables with more columns than rows.
+    Bayes,
+}
+
 impl Default for DynamicEm {
     fn default() -> Self {
         Self {
@@ -71,6 +84,7 @@ impl Default for DynamicEm {
             trend: false,
             ridge: 0.01,
             first_state: FirstState::Stationary,
+            loadings: Loadings::Likelihood,
             max_iterations: 1000,
             tolerance: 1e-4,
             accelerate: true,
@@ -79,8 +93,20 @@ impl Default for DynamicEm {
     }
 }
 
-options!(DynamicEm { order, season, trend, ridge, first_state, max_iterations, tolerance, accelerate, init });
+options!(DynamicEm {
+    order,
+    season,
+    trend,
+    ridge,
+    first_state,
+    loadings,
+    max_iterations,
+    tolerance,
+    accelerate,
+    init
+});
 words!(FirstState { Stationary = "stationary", Estimated = "estimated" }, "stationary or estimated");
+words!(Loadings { Likelihood = "likelihood", Bayes = "bayes" }, "likelihood or bayes");
 
 impl Setting for Option<Box<DynamicFactor>> {
     fn text(&self) -> String {
@@ -298,7 +324,8 @@ impl DynamicEm {
     ) -> Result<Climb, Error> {
         let (shrunk, is_posterior) = (prior.rank(), prior.rank() > 0);
         let constant = units.ln_jacobian(problem.table, shrunk);
-        let maximize = Maximize { prior, floor: problem.spec.floor(), first: self.first_state };
+        let maximize =
+            Maximize { prior, floor: problem.spec.floor(), first: self.first_state, loadings: self.loadings };
         let walk = Walk { problem, maximize, constant };
 
         let mut point = walk.at(start)?;
@@ -352,17 +379,23 @@ impl DynamicEm {
         let prior = self.prior(problem, &regressors)?;
         let (coefficients, left) = problem.regressed(&regressors, &prior)?;
         let without_memory = Spec { standardize: false, ..(*spec).clone() };
-        // Scores of a rough fit will do. A single column is half factor, half noise, until time tells them apart.
-        let rough = if left.n_columns() == 1 {
-            let half = 0.5 * left.observed_variances()[0];
-            let loadings = Matrix::from_rows(&[[half.sqrt()]]);
-            let noise = match spec.noise {
-                NoiseFamily::Isotropic => Noise::Isotropic(half),
-                NoiseFamily::Diagonal => Noise::Diagonal(vec![half]),
-            };
-            LinearGaussian::new(loadings, left.observed_means().to_vec(), noise)?
-        } else {
-            Em { max_iterations: 30, tolerance: 0.1, ..Em::default() }.fit(&left, &without_memory)?.model
+        let rough = match self.loadings {
+            // A single column is half factor, half noise, until time tells them apart.
+            _ if left.n_columns() == 1 => {
+                let half = 0.5 * left.observed_variances()[0];
+                let loadings = Matrix::from_rows(&[[half.sqrt()]]);
+                let noise = match spec.noise {
+                    NoiseFamily::Isotropic => Noise::Isotropic(half),
+                    NoiseFamily::Diagonal => Noise::Diagonal(vec![half]),
+                };
+                LinearGaussian::new(loadings, left.observed_means().to_vec(), noise)?
+            }
+            // Scores of a rough fit will do.
+            Loadings::Likelihood => {
+                let em = Em { max_iterations: 30, tolerance: 0.1, ..Em::default() };
+                em.fit(&left, &without_memory)?.model
+            }
+            Loadings::Bayes => Structured::default().fit(&left, &Spec::ppca(spec.n_components))?.model,
         };
         let scores = rough.transform(&left, Coordinates::Posterior)?;
         let (transition, innovation) = self.follow(&scores, timeline);
@@ -375,6 +408,9 @@ impl DynamicEm {
             }
         }
         let noise = match rough.noise() {
+            Noise::Isotropic(v) if spec.noise == NoiseFamily::Diagonal => {
+                Noise::Diagonal(vec![v.max(spec.floor()); rough.mean().len()])
+            }
             Noise::Isotropic(v) => Noise::Isotropic(v.max(spec.floor())),
             Noise::Diagonal(psi) => Noise::Diagonal(psi.iter().map(|v| v.max(spec.floor())).collect()),
         };

@@ -18,8 +18,9 @@ mod smoother;
 
 pub use crate::data::{Sequence, Timeline};
 pub use blocks::check_by_blocks;
+pub(crate) use blocks::{HiddenBlocks, Hide};
 pub use choice::{TimeChoice, TimeSearch, Tried};
-pub use em::{DynamicEm, FirstState};
+pub use em::{DynamicEm, FirstState, Loadings};
 pub use estimated::LearnedFrom;
 pub use model::{DynamicFactor, Factors, Forecast, Start};
 pub use regressors::{Regressors, Season, Trend};

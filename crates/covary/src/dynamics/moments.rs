@@ -3,7 +3,7 @@
 use super::model::{DynamicFactor, companion, long_run, stationary};
 use super::prior::Prior;
 use super::smoother::Smoothed;
-use super::{FirstState, Sequence, Start, Timeline};
+use super::{FirstState, Loadings, Sequence, Start, Timeline};
 use crate::infer::{quadratic, solve_spd};
 use crate::linalg::{Cholesky, dot, eigen, packed};
 use crate::parallel::{add, over_pieces};
@@ -54,6 +54,8 @@ pub(super) struct Maximize {
     pub(super) floor: f64,
     /// The first state of a sequence.
     pub(super) first: FirstState,
+    /// Those of a Bayesian PCA stay as they are, and with them coefficients and noise.
+    pub(super) loadings: Loadings,
 }
 
 impl Moments {
@@ -280,6 +282,11 @@ impl Maximize {
     pub(super) fn step(&self, model: &DynamicFactor, moments: &Moments) -> Result<DynamicFactor, Error> {
         let Moments { dynamics, columns, .. } = moments;
         let (transition, innovation, start) = dynamics.maximize(model, self.first)?;
+        if self.loadings == Loadings::Bayes {
+            let (w, b) = (model.loadings().clone(), model.coefficients().clone());
+            let (regressors, noise) = (model.regressors().clone(), model.noise().clone());
+            return DynamicFactor::new(transition, innovation, w, b, regressors, noise, start);
+        }
         let (k, d) = (model.n_components(), model.n_columns());
         let (mut loadings, mut coefficients) = (model.loadings().clone(), model.coefficients().clone());
         let mut errors = vec![0.0; d];

@@ -1,8 +1,15 @@
 //! Dynamic factor models: rows that follow each other in time.
 
 use super::{AnyMethod, Choice, Chosen, Entry, Grounds, Kind, LINEAR, Progress, Request};
-use crate::dynamics::{DynamicEm, TimeSearch};
+use crate::dynamics::{DynamicEm, Loadings, TimeSearch};
 use crate::{Dataset, Error, Spec};
+
+/// With fewer rows than this for each column loadings are those of a Bayesian PCA.
+const ROWS_FOR_COLUMN: usize = 2;
+
+/// Factors that a Bayesian PCA is offered for them; it shrinks those it does not need, and what it leaves over must not be
+/// coherent: it counts as noise that is new at every step.
+const MOST_OFFERED: usize = 60;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "dfm",
@@ -10,7 +17,12 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "A dynamic factor model: rows that follow each other in time, with gaps, season and forecasts.",
     kind: Kind::Dynamic,
     methods: &[DynamicEm::NAME],
-    default_method: |_, _| DynamicEm::default().into(),
+    default_method: |data, _| {
+        // The likelihood of loadings follows what few rows happen to show.
+        let wide = data.n_rows() < ROWS_FOR_COLUMN * data.n_columns();
+        let loadings = if wide { Loadings::Bayes } else { Loadings::Likelihood };
+        DynamicEm { loadings, ..DynamicEm::default() }.into()
+    },
     // What follows in time tells factors from noise, however few columns there are. Season and trend may take nearly all of the
     // variance of a column, of which the floor of the noise is a share.
     spec: |standardize| Spec {
@@ -28,6 +40,9 @@ pub(super) const ENTRY: Entry = Entry {
 /// were left open.
 fn choose(request: &Request, data: &Dataset, method: &AnyMethod, watch: &Progress<'_>) -> Chosen {
     let method = method.dynamic()?;
+    if method.loadings == Loadings::Bayes {
+        return Ok(Choice::new(MOST_OFFERED.min(request.room(data)), Grounds::Offered));
+    }
     let said = |option: &str| request.options.iter().find(|(name, _)| name == option).map(|(_, value)| value);
     // Whoever gives the method itself has said everything.
     let open = request.method.is_none();

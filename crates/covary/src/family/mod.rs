@@ -58,6 +58,7 @@ pub enum Kind {
 
 /// What sets a family apart: a file fills in what is its own and leaves the rest to [`LINEAR`], [`MIXTURE`] or another
 /// family.
+#[allow(clippy::struct_excessive_bools, reason = "a row of a table of facts")]
 pub(crate) struct Entry {
     /// As users type it and files keep it.
     name: &'static str,

@@ -108,7 +108,8 @@ fn what_is_wrong_is_said_with_its_place_and_the_way_out() {
     check_error("x,y, x\n1,2,3\n", "columns 1 and 3 are both called `x`; give every column its own name");
     check_error(
         "x,,\n1,2,3\n",
-        "columns 2 and 3 have no name; name them in the first line (one column without a name may label the rows)",
+        "columns 2 and 3 have no name; name them in the first line (one column without a name may label the rows), or say how \
+         many lines precede the table",
     );
     check_error(
         "x,y\n\"1\",2\n\n3\n",

@@ -1,7 +1,7 @@
 //! A model learned to fill gaps: chosen, corrected and calibrated by hidden cells of its own table [M 4.0].
 
 use super::{Seen, Watch};
-use crate::family::{Components, Family, ForFilling, Kind, Request};
+use crate::family::{Components, Family, ForFilling, Request};
 use crate::filling::{
     Calibration, Candidate, Correction, Filling, Gain, HiddenSet, Hiding, MANY_ROWS, Odds, Tried, Widths,
     calibrate, crps, hide_as_gaps_lie, limits_of, most_gaps, observed_of, sets_of, weights_by_gaps,
@@ -153,10 +153,15 @@ impl Request {
         let observed = how.choose.then(|| observed_of(data));
         let mut filling = Filling { tried, observed, limits, ..Filling::default() };
         let correct = how.choose && request.family == Family::Gaussian;
-        // Cells hidden one by one do not speak for rows that follow each other.
-        let in_time = request.family.kind() == Kind::Dynamic;
-        if (how.calibrate || correct) && !data.is_complete() && !in_time {
-            match request.finish(&learned, &mut filling, (correct, how.calibrate), data, watch) {
+        if (how.calibrate || correct) && !data.is_complete() {
+            let finished = match learned.dynamic() {
+                // Cells hidden one by one do not speak for rows that follow each other.
+                Ok(fit) => fit
+                    .block_residuals(&learned, data, &mut Seen::Checking(watch))
+                    .map(|residuals| filling.calibration = calibrated_in_time(&residuals, data)),
+                Err(_) => request.finish(&learned, &mut filling, (correct, how.calibrate), data, watch),
+            };
+            match finished {
                 // The model as fitted is worth keeping.
                 Ok(()) | Err(Error::Interrupted) => {}
                 Err(error) => return Err(error),
@@ -257,6 +262,15 @@ impl Request {
         }
         Ok(())
     }
+}
+
+/// How far intervals reach, by residuals of blocks of time.
+fn calibrated_in_time(residuals: &[(usize, f64)], data: &Dataset) -> Option<Calibration> {
+    let n_hidden = residuals.len();
+    (n_hidden >= TO_CALIBRATE).then(|| {
+        let quantiles = calibrate(residuals, &vec![1.0; n_hidden], data.n_columns());
+        Calibration { columns: quantiles.into_iter().map(Into::into).collect(), n_hidden, transplanted: true }
+    })
 }
 
 /// The same cells predicted by the mean of the visible cells of their column.

@@ -5,7 +5,10 @@ use super::check::{Checked, Refitted, TOLERANCE};
 use super::draws::DrawGaps;
 use super::{Answers, Ending, Learned, Rows, Scores, Trained, Training};
 use crate::data::{TimeAxis, Timeline};
-use crate::dynamics::{DynamicEm, DynamicFactor, Factors, Forecast, LearnedFrom, Season, check_by_blocks};
+use crate::dynamics::{
+    DynamicEm, DynamicFactor, Factors, Forecast, HiddenBlocks, Hide, LearnedFrom, Loadings, Season,
+    check_by_blocks,
+};
 use crate::family::{Family, Request};
 use crate::infer::{FitReport, Observer, Termination, Warning};
 use crate::linalg::dot;
@@ -33,6 +36,11 @@ pub struct DynamicFit {
     pub from: LearnedFrom,
 }
 
+/// Sets of blocks that calibrate intervals: others than those that choose and check.
+const CALIBRATING: std::ops::Range<u64> = 100..104;
+/// As many of them for a fit that does not begin where the model stands.
+const FEWER: usize = 2;
+
 /// Which rows tell of the factors at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Knowing {
@@ -51,12 +59,38 @@ impl DynamicFit {
         observer: &mut dyn Observer,
     ) -> Result<DynamicFactor, Error> {
         let own = DynamicEm::try_from(&learned.method)?;
-        let method = DynamicEm { init: Some(Box::new(self.model.clone())), tolerance: TOLERANCE, ..own };
+        // Loadings that stay as they are would have seen what is hidden.
+        let init = (own.loadings == Loadings::Likelihood).then(|| Box::new(self.model.clone()));
+        let method = DynamicEm { init, tolerance: TOLERANCE, ..own };
         let fit = method.fit_observed(visible, &self.spec, observer)?;
         match fit.report.termination {
             Termination::Interrupted => Err(Error::Interrupted),
             _ => Ok(fit.model),
         }
+    }
+
+    /// Residuals of blocks of time hidden as the gaps lie, the model fitted again without them, in standard deviations that it
+    /// states, each with its column; none where no cell can be spared.
+    pub(crate) fn block_residuals(
+        &self,
+        learned: &Learned,
+        data: &Dataset,
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<(usize, f64)>, Error> {
+        let (times, k, mut out) = (self.times(data)?, self.model.n_components(), Vec::new());
+        let bayes = DynamicEm::try_from(&learned.method)?.loadings == Loadings::Bayes;
+        for set in CALIBRATING.take(if bayes { FEWER } else { usize::MAX }) {
+            let share = (SelfCheckOptions::default().share, Hide::AsGaps);
+            let hidden = match HiddenBlocks::draw(data, &times, k, share, (learned.seed, set)) {
+                Err(Error::TooFewToHide { .. }) => break,
+                hidden => hidden?,
+            };
+            let model = self.without(learned, &hidden.visible, observer)?;
+            out.extend(hidden.predicted(model.fill(&hidden.visible, &times)?).map(|(cell, _)| {
+                (cell.column, (data.row(cell.row)[cell.column] - cell.mean) / cell.sd.max(f64::MIN_POSITIVE))
+            }));
+        }
+        Ok(out)
     }
 
     /// When the rows of a table happened, in the times of the model.
@@ -224,9 +258,13 @@ impl Answers for DynamicFit {
     ) -> Option<Result<Checked, Error>> {
         let refitted = refit.is_some();
         let checked = self.times(data).and_then(|times| {
-            let fill = |visible: &Dataset| match refit {
-                None => self.model.fill(visible, &times),
-                Some(observer) => self.without(learned, visible, observer)?.fill(visible, &times),
+            let fill = |visible: &Dataset| {
+                let mut cells = match refit {
+                    None => self.model.fill(visible, &times)?,
+                    Some(observer) => self.without(learned, visible, observer)?.fill(visible, &times)?,
+                };
+                learned.filling.iter().for_each(|filling| filling.shape(&mut cells));
+                Ok(cells)
             };
             Checked::of(check_by_blocks(data, &times, self.model.n_components(), options, fill), refitted)
         });
@@ -247,10 +285,10 @@ impl Answers for DynamicFit {
 impl Learned {
     /// A dynamic factor model that `method` fitted to `data`.
     pub fn of_dynamic(fit: Fit<DynamicFactor>, data: &Dataset, spec: &Spec, method: &DynamicEm) -> Self {
-        let times = data.times();
+        let (times, n_components) = (data.times(), fit.model.n_components());
         let dynamic = DynamicFit {
             model: fit.model,
-            spec: spec.clone(),
+            spec: Spec { n_components, ..spec.clone() },
             report: fit.report,
             axis: times.axis().cloned(),
             span: times.span(),

@@ -156,3 +156,50 @@ fn what_cannot_be_hidden_is_refused() {
         check_by_blocks(&short, &Timeline::regular(4), 1, &SelfCheckOptions::default(), |_| Ok(Vec::new()));
     assert!(matches!(other, Err(Error::WrongLength { .. })));
 }
+
+/// Forty months and sixty columns, of which half are hidden in the last ten: what a likelihood makes of the loadings follows the
+/// rows that it has, those of a Bayesian PCA are shrunk. Neither is told the number of factors.
+#[test]
+fn loadings_of_wide_tables_are_those_of_a_bayesian_pca() {
+    use covary::Noise;
+    use covary::dynamics::{DynamicFactor, Regressors, Start};
+    use covary::family::{Components, Family, Request};
+    let (rows, d) = (40, 60);
+    let (mut bayes, mut likelihood, mut unknown) = (0.0, 0.0, 0.0);
+    for seed in 0..2 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut normal = || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
+        let loadings = Matrix::from_fn(d, 3, |_, _| normal());
+        let start = Start { mean: vec![0.0; 3], covariance: Matrix::identity(3) };
+        let (a, q) = (Matrix::diagonal(&[0.8; 3]), Matrix::diagonal(&[0.36; 3]));
+        let b = Matrix::zeros(d, 1);
+        let truth =
+            DynamicFactor::new(a, q, loadings, b, Regressors::default(), Noise::Isotropic(1.0), start)
+                .unwrap();
+        let whole = truth.sample(0, rows, &mut rng).unwrap();
+        let hidden = |i: usize, j: usize| i >= 30 && j % 2 == 0;
+        let table = Matrix::from_fn(rows, d, |i, j| if hidden(i, j) { f64::NAN } else { whole[(i, j)] });
+        let table = Dataset::new(table).unwrap();
+        let error = |request: &Request| {
+            let learned = request.learn(&table).unwrap();
+            let said = &learned.method.options["loadings"];
+            assert_eq!(said, if request.options.is_empty() { "bayes" } else { "likelihood" });
+            let fit = learned.dynamic().unwrap();
+            let trace = &fit.report.trace;
+            assert!(trace.windows(2).all(|w| w[1] >= w[0] - 1e-9 * w[0].abs()));
+            let cells = fit.model.fill(&table, &table.times()).unwrap();
+            cells.iter().map(|c| (c.mean - whole[(c.row, c.column)]).powi(2)).sum::<f64>()
+                / cells.len() as f64
+        };
+        bayes += error(&Request::new(Family::Dfm)) / 2.0;
+        let free = |n| Request {
+            options: vec![("loadings".to_owned(), "likelihood".to_owned())],
+            n_components: Some(Components::Number(n)),
+            ..Request::new(Family::Dfm)
+        };
+        likelihood += error(&free(3)) / 2.0;
+        unknown += error(&free(12)) / 2.0;
+    }
+    // The noise has variance 1. Not to know that there are three factors costs little.
+    assert!(bayes < unknown && bayes < 1.1 * likelihood, "{bayes} {likelihood} {unknown}");
+}

@@ -244,13 +244,28 @@ fn factors_waves_and_order_are_chosen_by_blocks_of_time_where_they_are_left_open
 #[test]
 fn the_check_hides_blocks_of_time() {
     let table = table(120);
-    let filling = Some(ForFilling { choose: false, ..ForFilling::default() });
-    let request = Request { filling, ..request() };
+    let filling = |calibrate| Some(ForFilling { choose: false, calibrate, limits: false });
+    let calibrated = Request { filling: filling(true), ..request() }.learn(&table).unwrap();
+    let request = Request { filling: filling(false), ..request() };
     let mut learned = request.learn(&table).unwrap();
     assert!(learned.filling.as_ref().unwrap().calibration.is_none());
     let data = asked(&learned, &table);
     let options = SelfCheckOptions::default();
     let fit = learned.dynamic().unwrap().clone();
+    // Residuals of other blocks say how far intervals reach, of filled cells and of those that the check hides.
+    let of = calibrated.filling.as_ref().unwrap().calibration.as_ref().unwrap();
+    assert!(of.n_hidden > 100 && of.transplanted, "{}", of.n_hidden);
+    let filled = |by: &Learned| by.fill(Rows::Training).unwrap().cells(&data).unwrap();
+    for (cell, own) in filled(&calibrated).iter().zip(filled(&learned)) {
+        assert_eq!(cell.mean, own.mean);
+        assert_close("sd", &[cell.sd], &[own.sd * of.columns[cell.column].spread], 1e-12);
+    }
+    let checked = calibrated.check_by_refit(&request, &data, &options, &mut ()).unwrap();
+    let plain = learned.check_by_refit(&request, &data, &options, &mut ()).unwrap();
+    for (cell, own) in checked.cells.iter().zip(&plain.cells) {
+        let spread = of.columns[cell.cell.column].spread;
+        assert_close("hidden", &[cell.cell.sd], &[own.cell.sd * spread], 1e-12);
+    }
     let stop = std::sync::atomic::AtomicBool::new(false);
     let as_it_is = learned.check_as_it_is(Rows::New, &data, &options, &stop).unwrap();
     let times = data.times();

@@ -1,10 +1,14 @@
-//! Sparse loadings: are planted zeros found, is the likelihood maximal on their support, and what does the penalty do?
+//! Sparse loadings: are planted zeros found, is the likelihood maximal on their support, and what does the penalty do? And sparse
+//! components in the sense of dictionary learning.
 
-use crate::common::assert_close;
-use crate::dense::Gaussian;
+use crate::common::{assert_close, dataset, flat, golden, matrix};
+use crate::dense::{Gaussian, normal};
 use covary::data::{Shape, simulate};
 use covary::family::{Components, Family, Request};
-use covary::infer::{Em, LatentMoments, Nonzero, SparseEm, Spectral};
+use covary::infer::{
+    ElasticNet, Em, LatentMoments, Nonzero, PenalizedDecomposition, SparseCoding, SparseComponents, SparseEm,
+    Spectral, SpikeSlab,
+};
 use covary::io::model_file;
 use covary::learned::Rows;
 use covary::model::{Rotation, RotationSearch, rotate_model};
@@ -196,4 +200,196 @@ fn sparse_axes_are_not_rotated_and_stay_in_files() {
         let at = gaps.columns.iter().position(|&j| j == cell.column).unwrap();
         assert_close("imputed value", &[cell.mean], &[gaps.mean[at]], 1e-9);
     }
+}
+
+#[test]
+fn sparse_coding_without_a_penalty_has_the_principal_axes() {
+    let (table, _) = planted(80, 0.0, 17);
+    let coding = SparseCoding { n_components: 3, alpha: 0.0, ..SparseCoding::default() };
+    let found = coding.fit(&table, None).unwrap();
+    let axes = Spectral::default().fit(&table, &Spec::ppca(3)).unwrap().model.components();
+    assert_close("components", found.components.as_slice(), axes.as_slice(), 1e-8);
+    // From anywhere else it ends in the same plane.
+    let start = (&normal(80, 3, 1), &normal(3, 10, 2));
+    let other = SparseCoding { tolerance: 1e-14, ..coding }.fit(&table, Some(start)).unwrap();
+    let error = |found: &SparseComponents| *found.errors.last().unwrap();
+    assert_close("objective", &[error(&other)], &[error(&found)], 1e-6);
+}
+
+#[test]
+fn sparse_coding_never_raises_its_objective_and_finds_planted_zeros() {
+    for gaps in [0.0, 0.2] {
+        let (table, truth) = planted(300, gaps, 19);
+        let coding = SparseCoding { n_components: 2, alpha: 8.0, ..SparseCoding::default() };
+        let found = coding.fit(&table, None).unwrap();
+        assert!(found.errors.windows(2).all(|e| e[1] <= e[0] * (1.0 + 1e-12)), "{:?}", found.errors);
+        assert_eq!(zeros(&found.components.transpose()), zeros(truth.loadings()), "{gaps}");
+    }
+}
+
+#[test]
+fn sparse_coding_names_what_it_cannot_take() {
+    let (table, _) = planted(20, 0.0, 21);
+    let two = SparseCoding { n_components: 2, ..SparseCoding::default() };
+    for alpha in [-1.0, f64::NAN] {
+        let refused = SparseCoding { alpha, ..two.clone() }.fit(&table, None).unwrap_err();
+        assert!(matches!(refused, Error::OutOfRange { name: "alpha", .. }), "{refused}");
+    }
+    let refused = two.fit(&table, Some((&normal(19, 2, 1), &normal(2, 10, 1)))).unwrap_err();
+    assert!(matches!(refused, Error::WrongLength { expected: 20, got: 19, .. }), "{refused}");
+    let empty = Matrix::from_fn(4, 2, |i, j| if j == 0 { i as f64 } else { f64::NAN });
+    let refused = two.fit(&Dataset::new(empty).unwrap(), None).unwrap_err();
+    assert!(matches!(refused, Error::EmptyColumn { .. }), "{refused}");
+}
+
+/// Columns of `w` next to each other.
+fn columns(w: &Matrix) -> Vec<f64> {
+    (0..w.n_columns()).flat_map(|k| w.column(k)).collect()
+}
+
+#[test]
+fn golden_pitprops() {
+    let case = golden("part2", "spca_pitprops");
+    let (input, want) = (&case["input"], &case["expected"]);
+    let r = matrix(&input["correlation"]);
+    let ridge = input["ridge"].as_f64().unwrap();
+    let net = ElasticNet { penalties: flat(&input["l1"]), ridge, ..ElasticNet::default() };
+    let found = net.fit(&r).unwrap();
+    let close = |got: f64, want: f64, tolerance: f64| assert!((got - want).abs() < tolerance, "{got} {want}");
+    for (got, want) in found.axes.as_slice().iter().zip(matrix(&want["loadings"]).as_slice()) {
+        close(*got, *want, 1e-6);
+    }
+    let n_nonzero = |k: usize| found.axes.column(k).iter().filter(|v| **v != 0.0).count();
+    assert_eq!((0..6).map(n_nonzero).collect::<Vec<_>>(), [7, 4, 4, 1, 1, 1]);
+    for (what, got) in
+        [("adjusted_variance_pct", &found.adjusted_variance), ("variance_pct", &found.variance)]
+    {
+        got.iter().zip(flat(&want[what])).for_each(|(got, want)| close(100.0 * got / r.trace(), want, 1e-5));
+    }
+    // As published, to the digits that are.
+    let published = flat(&want["published"]["adjusted_variance_pct"]);
+    found
+        .adjusted_variance
+        .iter()
+        .zip(published)
+        .for_each(|(got, want)| close(100.0 * got / 13.0, want, 0.06));
+    assert!(found.trace.windows(2).all(|t| t[1] <= t[0] + 1e-12), "the objective never rises");
+}
+
+#[test]
+fn an_elastic_net_without_penalties_has_the_principal_axes() {
+    let r = matrix(&golden("part2", "spca_pitprops")["input"]["correlation"]);
+    let found = ElasticNet { penalties: vec![0.0; 3], ridge: 0.0, ..ElasticNet::default() }.fit(&r).unwrap();
+    let model = LinearGaussian::from_covariance(vec![0.0; 13], &r).unwrap();
+    let (axes, variances) = model.principal_axes();
+    assert_close("axes", &columns(&found.axes), &axes.as_slice()[..39], 1e-8);
+    assert_close("variances", &found.adjusted_variance, &variances[..3], 1e-8);
+    for penalties in [vec![-1.0], vec![f64::NAN], vec![0.1; 14]] {
+        let refused = ElasticNet { penalties, ..ElasticNet::default() }.fit(&r).unwrap_err();
+        assert!(matches!(refused, Error::OutOfRange { .. }), "{refused}");
+    }
+}
+
+#[test]
+fn golden_penalized_matrix_decomposition() {
+    let case = golden("part2", "pmd");
+    let x = matrix(&case["input"]["X"]);
+    let settings = case["input"]["settings"].as_array().unwrap();
+    for (setting, want) in settings.iter().zip(case["expected"]["cases"].as_array().unwrap()) {
+        let (left_bound, right_bound) = (setting["c1"].as_f64(), setting["c2"].as_f64());
+        let method = PenalizedDecomposition {
+            n_components: 2,
+            left_bound,
+            right_bound,
+            ..PenalizedDecomposition::default()
+        };
+        for (k, product) in method.fit(&x).unwrap().iter().enumerate() {
+            assert_close("value", &[product.value], &[want["d"][k].as_f64().unwrap()], 1e-7);
+            // A pair of vectors may change signs together.
+            let v = flat(&want["v"][k]);
+            let sign = (product.right.iter().zip(&v).map(|(a, b)| a * b).sum::<f64>()).signum();
+            let right: Vec<f64> = product.right.iter().map(|a| sign * a).collect();
+            assert_close("right", &right, &v, 1e-7);
+            if let Some(want) = want["u"].get(k) {
+                let left: Vec<f64> = product.left.iter().map(|a| sign * a).collect();
+                assert_close("left", &left, &flat(want), 1e-7);
+            }
+        }
+    }
+}
+
+#[test]
+fn bounds_that_are_not_active_give_the_singular_value_decomposition() {
+    let x = matrix(&golden("part2", "pmd")["input"]["X"]);
+    let method = PenalizedDecomposition { n_components: 3, ..PenalizedDecomposition::default() };
+    let wide = PenalizedDecomposition { right_bound: Some(8.0_f64.sqrt()), ..method.clone() };
+    let (free, wide) = (method.fit(&x).unwrap(), wide.fit(&x).unwrap());
+    let gram = x.t_dot(&x);
+    for (one, other) in free.iter().zip(&wide) {
+        assert_close("value", &[one.value], &[other.value], 1e-12);
+        // XᵀX v = d² v
+        let image: Vec<f64> =
+            gram.rows().map(|row| row.iter().zip(&one.right).map(|(a, b)| a * b).sum()).collect();
+        let want: Vec<f64> = one.right.iter().map(|v| one.value.powi(2) * v).collect();
+        assert_close("eigenvector", &image, &want, 1e-6);
+    }
+    let refused = PenalizedDecomposition { left_bound: Some(0.5), ..method }.fit(&x).unwrap_err();
+    assert!(matches!(refused, Error::OutOfRange { name: "left_bound", .. }), "{refused}");
+}
+
+#[test]
+fn golden_spike_and_slab() {
+    let case = golden("part2", "spike_slab");
+    let (input, start) = (&case["input"], matrix(&case["input"]["start"]["m"]));
+    // Columns as they are given are centered.
+    let data = dataset(&input["C"]);
+    let number = |name: &str| input[name].as_f64().unwrap();
+    for (what, parameter_expansion) in [("plain", false), ("px", true)] {
+        let method = SpikeSlab {
+            n_components: 2,
+            slab: number("lambda1"),
+            inclusion: Some((number("beta_a1"), number("beta_a2"))),
+            noise: (number("a0"), number("b0")),
+            parameter_expansion,
+            max_iterations: 20,
+            tolerance: f64::NEG_INFINITY,
+        };
+        let (found, want) = (method.fit(&data, Some(&start)).unwrap(), &case["expected"][what]);
+        for (got, want) in found.trace.iter().zip(flat(&want["elbo_trace"])) {
+            assert!((got / want - 1.0).abs() < 1e-9, "{what}: {got} {want}");
+        }
+        assert_eq!(found.trace.len(), 20);
+        let close = |got: &[f64], want: &[f64], by: f64| {
+            got.iter().zip(want).for_each(|(a, b)| assert!((a - b).abs() < by, "{what}: {a} {b}"));
+        };
+        close(&found.inclusion, &flat(&want["z"]), 1e-7);
+        close(&[found.noise_precision], &[want["E_tau"].as_f64().unwrap()], 1e-7);
+        let to_the_end = SpikeSlab { max_iterations: 5000, tolerance: 1e-13, ..method };
+        let end = to_the_end.fit(&data, Some(&start)).unwrap();
+        let want = &want["converged"];
+        assert!((end.trace.last().unwrap() / want["elbo"].as_f64().unwrap() - 1.0).abs() < 1e-6);
+        close(&end.inclusion, &flat(&want["z"]), 1e-6);
+        assert!(end.trace.windows(2).all(|t| t[1] >= t[0] - 1e-9), "the bound never falls");
+    }
+}
+
+#[test]
+fn spike_and_slab_selects_the_columns_that_have_a_part() {
+    for seed in 0..5 {
+        let (table, truth) = planted(300, 0.0, 30 + seed);
+        let method = SpikeSlab { n_components: 2, ..SpikeSlab::default() };
+        let found = method.fit(&table, None).unwrap();
+        let part = |&j: &usize| truth.loadings().row(j).iter().any(|w| *w != 0.0);
+        assert_eq!(found.selected(), (0..10).filter(part).collect::<Vec<_>>());
+        // Means of the loadings that are in span the plane of the truth.
+        assert!((1.0 / found.noise_precision - 0.5).abs() < 0.1);
+    }
+    let (gaps, _) = planted(50, 0.1, 1);
+    let refused = SpikeSlab::default().fit(&gaps, None).unwrap_err();
+    assert!(matches!(refused, Error::Unsupported { what: "gaps", .. }), "{refused}");
+    let (table, _) = planted(50, 0.0, 1);
+    let refused = SpikeSlab { n_components: 10, ..SpikeSlab::default() }.fit(&table, None).unwrap_err();
+    assert!(matches!(refused, Error::TooManyComponents { asked: 10, .. }), "{refused}");
+    let refused = SpikeSlab { slab: 0.0, ..SpikeSlab::default() }.fit(&table, None).unwrap_err();
+    assert!(matches!(refused, Error::OutOfRange { name: "slab", .. }), "{refused}");
 }

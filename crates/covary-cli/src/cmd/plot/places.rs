@@ -171,7 +171,7 @@ fn subject(learned: &Learned) -> String {
     format!(
         "{}, {}; fitted to {}",
         learned.family.words(),
-        count(learned.n_shown(), "component"),
+        count(learned.n_shown(), if learned.dynamic().is_ok() { "factor" } else { "component" }),
         count(learned.training.n_rows, "row")
     )
 }

@@ -155,8 +155,9 @@ def forecast(
     axes = grid.ravel()
     for ax in axes[len(pairs) :]:
         ax.set_visible(False)
-    for ax, (part, j) in zip(axes, pairs, strict=False):
+    for k, (ax, (part, j)) in enumerate(zip(axes, pairs, strict=False)):
         _panel(ax, part, j)
+        ax.xaxis.set_tick_params(labelbottom=k + across >= len(pairs))
     lines, labels = axes[0].get_legend_handles_labels()
     figure.legend(lines, labels, loc="outside upper left", ncols=4, frameon=False, fontsize="small")
     return axes[: len(pairs)]

@@ -110,11 +110,13 @@ def plain(name: str) -> str:
 def dates(ax: Any, times: Any) -> None:
     """Dates as people write them, where times are dates."""
     if np.asarray(times).dtype.kind == "M":
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+        import matplotlib.dates
 
-        locator = AutoDateLocator(minticks=3, maxticks=7)
+        # Their types are not written down.
+        tools: Any = matplotlib.dates
+        locator = tools.AutoDateLocator(minticks=3, maxticks=7)
         ax.xaxis.set_major_locator(locator)
-        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        ax.xaxis.set_major_formatter(tools.ConciseDateFormatter(locator))
 
 
 def alone(here: Any) -> Any:

@@ -7,12 +7,14 @@
 mod bound;
 mod mean_field;
 mod rotation;
+mod spike_slab;
 mod state;
 mod structured;
 #[cfg(test)]
 mod tests;
 
 pub use mean_field::MeanField;
+pub use spike_slab::{SelectedColumns, SpikeSlab};
 pub use structured::Structured;
 
 use super::em::parameters::Frame;
