@@ -114,7 +114,7 @@ impl Unit {
     fn of(span: f64, most: f64) -> Self {
         let seconds = CLOCK.into_iter().find(|unit| span / unit <= most);
         // Years are short.
-        let most_of = |unit: u32| if unit % 12 == 0 { 1.5 * most } else { most };
+        let most_of = |unit: u32| if unit.is_multiple_of(12) { 1.5 * most } else { most };
         let months =
             || CALENDAR.into_iter().find(|&unit| span / (f64::from(unit) * 30.4 * DAY) <= most_of(unit));
         seconds.map_or_else(|| Self::Months(months().unwrap_or(120_000)), Self::Seconds)
