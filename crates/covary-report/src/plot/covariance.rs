@@ -43,7 +43,7 @@ pub fn numbers(learned: &Learned, data: &Dataset) -> Result<CovarianceNumbers, E
     let drawn = drawn(learned, data.n_columns())?;
     let narrow = Matrix::from_fn(data.n_rows(), drawn.len(), |i, k| data.row(i)[drawn[k]]);
     let narrow = Dataset::new(narrow)?;
-    beside_model(learned, &drawn, (&narrow.pairwise_covariance(), &narrow.observed_variances()))
+    beside_model(learned, &drawn, (&narrow.pairwise_covariance(), narrow.observed_variances()))
 }
 
 /// Asks for them where the model was learned from moments.

