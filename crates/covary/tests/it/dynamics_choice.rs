@@ -177,7 +177,7 @@ fn loadings_of_wide_tables_are_those_of_a_bayesian_pca() {
             DynamicFactor::new(a, q, loadings, b, Regressors::default(), Noise::Isotropic(1.0), start)
                 .unwrap();
         let whole = truth.sample(0, rows, &mut rng).unwrap();
-        let hidden = |i: usize, j: usize| i >= 30 && j % 2 == 0;
+        let hidden = |i: usize, j: usize| i >= 30 && j.is_multiple_of(2);
         let table = Matrix::from_fn(rows, d, |i, j| if hidden(i, j) { f64::NAN } else { whole[(i, j)] });
         let table = Dataset::new(table).unwrap();
         let error = |request: &Request| {
