@@ -459,7 +459,7 @@ fn tell_fitted(console: Console, learned: &Learned) {
     for warning in &end.warnings {
         console.warn(&warning.message);
     }
-    if let Some((left, all)) = learned.linear().ok().and_then(|fit| fit.model.n_nonzero()) {
+    if let Some((left, all @ 1..)) = learned.linear().ok().and_then(|fit| fit.model.n_nonzero()) {
         console.say(&format!("{left} of {all} loadings are not 0"));
     }
     if let Some(found) = learned.linear().ok().and_then(|fit| fit.fit_statistics.as_ref()) {
