@@ -22,7 +22,7 @@ const GROUPS: usize = 20;
 
 /// The numbers behind a scree plot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[allow(clippy::struct_excessive_bools, reason = "facts that a caption tells")]
+#[allow(clippy::struct_excessive_bools, reason = "numbers of a figure, each of which says one thing")]
 pub struct ScreeNumbers {
     /// What was fitted to what.
     pub subject: String,
