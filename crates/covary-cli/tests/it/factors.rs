@@ -100,6 +100,7 @@ fn a_correlation_matrix_is_fitted_when_it_is_called_one() {
 
 /// What R prints of factor analyses of published matrices and of a table is what the report has, as it says it and as data.
 #[test]
+#[allow(clippy::print_stderr, reason = "a test that was passed over says so")]
 fn the_report_has_the_statistics_of_r() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let root = folder.path();
