@@ -62,7 +62,7 @@ singular_values_, n_components_, log_likelihood_, trace_, n_iter_, converged_, n
     --------
     >>> import numpy as np
     >>> from covary import SparsePPCA
-    >>> rng = np.random.default_rng(0)
+    >>> rng = np.random.default_rng(1)
     >>> X = rng.normal(size=(200, 6))
     >>> X[:, :3] += 2 * rng.normal(size=(200, 1))
     >>> X[rng.random(X.shape) < 0.1] = np.nan
