@@ -22,6 +22,8 @@ use std::ops::Range;
 pub(super) const KIND: &str = "linear-gaussian";
 /// Of a full covariance.
 const INFORMATIVE_ROWS: &str = "informative_rows";
+/// Of a method that selects columns.
+const INCLUSION: &str = "inclusion";
 
 /// Whether the parts fit together; returns the number of columns.
 pub(super) fn check(learned: &Learned, fit: &LinearFit) -> Result<usize, crate::Error> {
@@ -94,6 +96,9 @@ pub(super) fn put(learned: &Learned, fit: &LinearFit, arrays: &mut Arrays) -> St
     if let Some(u) = fit.model.uncertainty() {
         arrays.put_matrix("relative_covariances", &triangles(&u.relative));
         arrays.put("noise_shape", u.shape.clone());
+        if !u.inclusion.is_empty() {
+            arrays.put(INCLUSION, u.inclusion.clone());
+        }
     }
     if !fit.informative_rows.is_empty() {
         arrays.put(INFORMATIVE_ROWS, fit.informative_rows.clone());
@@ -153,7 +158,9 @@ pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Resu
     if let Some(UncertaintyDef { coupled }) = header.uncertainty {
         let relative =
             from_triangles(&arrays.take_matrix("relative_covariances")?, model.n_components() + 1)?;
-        let uncertainty = Uncertainty { relative, shape: arrays.take("noise_shape")?, coupled };
+        let shape = arrays.take("noise_shape")?;
+        let inclusion = if arrays.has(INCLUSION) { arrays.take(INCLUSION)? } else { Vec::new() };
+        let uncertainty = Uncertainty { relative, shape, coupled, inclusion };
         model = model.with_uncertainty(uncertainty).map_err(invalid)?;
     }
     if let Some(nu) = header.tail_degrees_of_freedom {
@@ -277,6 +284,7 @@ pub(super) fn entries(learned: &Learned, fit: &LinearFit) -> Entries {
         ("signal_variance_ratio", numbers(&model.signal_variance_ratio())),
         ("log_likelihood", at(report, ObjectiveKind::LogLikelihood)),
         ("lower_bound", at(report, ObjectiveKind::LowerBound)),
+        ("inclusion", fit.model.inclusion().map_or(Value::Null, numbers)),
         ("relevance", if report.relevance.is_empty() { Value::Null } else { numbers(&report.relevance) }),
         (
             "monitored",
