@@ -178,6 +178,9 @@ pub(super) fn put(learned: &Learned, fit: &DynamicFit, arrays: &mut Arrays) -> S
         Noise::Diagonal(psi) => (NoiseFamily::Diagonal, psi.clone()),
     };
     arrays.put("noise_variance", variances);
+    if let Some(rho) = model.noise_memory() {
+        arrays.put("noise_memory", rho.to_vec());
+    }
     put_common(learned, &fit.report.trace, arrays);
     text(&Header {
         format_version: FORMAT_VERSION,
@@ -230,6 +233,8 @@ pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Resu
         Start { mean: arrays.take("start_mean")?, covariance: arrays.take_matrix("start_covariance")? },
     )
     .map_err(invalid)?;
+    let memory = arrays.has("noise_memory").then(|| arrays.take("noise_memory")).transpose()?;
+    let model = model.with_noise_memory(memory).map_err(invalid)?;
     let training = take_training(header.n_rows, &mut arrays)?;
     let from = LearnedFrom {
         rows: header.n_informative_rows.unwrap_or(header.n_rows).min(header.n_rows),
@@ -308,6 +313,7 @@ pub(super) fn entries(learned: &Learned, fit: &DynamicFit) -> Entries {
         ("season", json!(season(model.regressors()))),
         ("trend", json!(trend)),
         ("noise_variance", noise),
+        ("noise_memory", model.noise_memory().map_or(json!(null), numbers)),
         ("start_mean", numbers(&model.start().mean)),
         ("start_covariance", rows(&model.start().covariance)),
         ("time", json!(fit.axis.as_ref().map(TimeDef::from))),
