@@ -25,52 +25,39 @@ use moments::{Loadings, Maximize};
 use parameters::{Frame, Parameters};
 use stop::Aitken;
 
-/// EM over the rows grouped by their gaps; PX-EM by default.
-///
-/// ```
-/// use covary::{data::{simulate, Shape}, infer::{Em, Spectral}, Estimator, Spec};
-/// let (table, _) = simulate::ppca(Shape { rows: 200, columns: 6, n_components: 2 }, /* seed */ 3);
-/// let em = Em::default().fit(&table, &Spec::ppca(2))?.report.objective.value;
-/// let closed = Spectral::default().fit(&table, &Spec::ppca(2))?.report.objective.value;
-/// assert!((em - closed).abs() < 1e-6);   // without gaps EM reaches the closed form
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct Em {
-    /// Most iterations. The default, 2000, is far beyond what PX-EM needs on well-posed tables.
-    pub max_iterations: usize,
-    /// Stop when the estimated remaining gain is below this many nats in total [M 1.4.5]. A
-    /// remaining gain g leaves the parameters about √(2g) standard errors from the optimum. 0 runs
-    /// all iterations.
-    pub tolerance: f64,
-    /// Parameter expansion: lets the latent covariance move for one step and folds it back; up to
-    /// 100× fewer iterations. Ignored with a prior, for which it is not an ascent step.
-    pub parameter_expansion: bool,
-    /// Extrapolation of slow fits.
-    pub acceleration: Acceleration,
-    /// Where to start.
-    pub init: Init,
-    /// Further starts, jittered from the first, of which the best is kept: with few observed cells
-    /// the likelihood may have several maxima.
-    pub restarts: usize,
-    /// Seed of the jitter and of [`Init::Random`].
-    pub seed: u64,
-    /// Whether the mean is estimated; if not, it stays where the start puts it.
-    pub estimate_mean: bool,
-}
-
-impl Default for Em {
-    fn default() -> Self {
-        Self {
-            max_iterations: 2000,
-            tolerance: 1e-6,
-            parameter_expansion: true,
-            acceleration: Acceleration::Auto,
-            init: Init::Spectral,
-            restarts: 0,
-            seed: 0,
-            estimate_mean: true,
-        }
+options! {
+    /// EM over the rows grouped by their gaps; PX-EM by default.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::{Em, Spectral}, Estimator, Spec};
+    /// let (table, _) = simulate::ppca(Shape { rows: 200, columns: 6, n_components: 2 }, /* seed */ 3);
+    /// let em = Em::default().fit(&table, &Spec::ppca(2))?.report.objective.value;
+    /// let closed = Spectral::default().fit(&table, &Spec::ppca(2))?.report.objective.value;
+    /// assert!((em - closed).abs() < 1e-6);   // without gaps EM reaches the closed form
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Em {
+        /// Most iterations. The default, 2000, is far beyond what PX-EM needs on well-posed tables.
+        pub max_iterations: usize = 2000,
+        /// Stop when the estimated remaining gain is below this many nats in total [M 1.4.5]. A
+        /// remaining gain g leaves the parameters about √(2g) standard errors from the optimum. 0 runs
+        /// all iterations.
+        pub tolerance: f64 = 1e-6,
+        /// Parameter expansion: lets the latent covariance move for one step and folds it back; up to
+        /// 100× fewer iterations. Ignored with a prior, for which it is not an ascent step.
+        pub parameter_expansion: bool = true,
+        /// Extrapolation of slow fits.
+        pub acceleration: Acceleration = Acceleration::Auto,
+        /// Where to start.
+        pub init: Init = Init::Spectral,
+        /// Further starts, jittered from the first, of which the best is kept: with few observed cells
+        /// the likelihood may have several maxima.
+        pub restarts: usize = 0,
+        /// Seed of the jitter and of [`Init::Random`].
+        pub seed: u64 = 0,
+        /// Whether the mean is estimated; if not, it stays where the start puts it.
+        pub estimate_mean: bool = true,
     }
 }
 
@@ -95,17 +82,6 @@ pub enum Init {
     /// These parameters.
     Given(Box<LinearGaussian>),
 }
-
-options!(Em {
-    max_iterations,
-    tolerance,
-    parameter_expansion,
-    acceleration,
-    init,
-    restarts,
-    seed,
-    estimate_mean,
-});
 
 words!(Acceleration { Auto = "auto", Never = "never", Squarem = "squarem" }, "auto, never or squarem");
 
