@@ -4,10 +4,10 @@ use super::model::{DynamicFactor, spectral_radius, stationary};
 use super::moments::{Maximize, Moments, regressed, unexplained};
 use super::prior::{Prior, seasonal_deviation};
 use super::{Regressors, Root, Season, Start, Timeline, Trend, model};
-use crate::infer::options::{Setting, one_method, options, words};
+use crate::infer::options::{one_method, options, start, words};
 use crate::infer::{
-    Aitken, Em, Fit, FitReport, MethodRecord, Objective, ObjectiveKind, Observer, Step, Structured,
-    Termination, Warning, extrapolated, solve_spd,
+    Aitken, Ascent, Em, Fit, FitReport, MethodRecord, ObjectiveKind, Observer, Structured, Warning,
+    extrapolated, solve_spd,
 };
 use crate::linalg::{Cholesky, dot};
 use crate::spec::NoiseFamily;
@@ -80,19 +80,7 @@ pub enum Loadings {
 words!(FirstState { Stationary = "stationary", Estimated = "estimated" }, "stationary or estimated");
 words!(Loadings { Likelihood = "likelihood", Bayes = "bayes" }, "likelihood or bayes");
 
-impl Setting for Option<Box<DynamicFactor>> {
-    fn text(&self) -> String {
-        if self.is_none() { "without-memory" } else { "given" }.to_owned()
-    }
-
-    fn set(&mut self, text: &str) -> Result<(), &'static str> {
-        match text {
-            "without-memory" => *self = None,
-            _ => return Err("without-memory; given parameters cannot be named"),
-        }
-        Ok(())
-    }
-}
+start!(Option<Box<DynamicFactor>>: "without-memory", "without-memory; given parameters cannot be named");
 
 one_method!(DynamicEm = "kalman-em");
 
@@ -279,41 +267,15 @@ impl DynamicEm {
         let walk = Walk { problem, maximize, constant };
 
         let mut point = walk.at(start)?;
-        let (mut trace, mut warnings) = (vec![point.objective], Vec::new());
-        let mut aitken = Aitken::new(self.tolerance);
-        aitken.push(point.objective);
-        let mut termination = Termination::IterationLimit;
-        while trace.len() <= self.max_iterations {
-            let slow = self.accelerate && trace.len() > STEPS_TO_JUDGE && aitken.rate() > SLOW_RATE;
-            let before = point.objective;
-            point = if slow { walk.cycle(&point, &mut aitken)? } else { walk.next(&point)? };
-            trace.push(point.objective);
-            let (iteration, objective) = (trace.len() - 1, point.objective);
-            if objective < before - 1e-9 * (1.0 + before.abs()) {
-                warnings.push(Warning::ObjectiveFell { iteration, by: before - objective });
-            }
-            if aitken.push(objective) {
-                termination = Termination::Converged;
-                break;
-            }
-            if observer.step(&Step { iteration, objective }).is_break() {
-                termination = Termination::Interrupted;
-                break;
-            }
-        }
-        if termination == Termination::IterationLimit {
-            warnings
-                .push(Warning::StillRising { iterations: trace.len() - 1, remaining: aitken.remaining() });
+        let mut ascent = Ascent::new(self.tolerance, point.objective);
+        while ascent.goes_on(self.max_iterations) {
+            let judged = ascent.trace.len() > STEPS_TO_JUDGE;
+            let slow = self.accelerate && judged && ascent.aitken.rate() > SLOW_RATE;
+            point = if slow { walk.cycle(&point, &mut ascent.aitken)? } else { walk.next(&point)? };
+            ascent.take(point.objective, observer);
         }
         let kind = if is_posterior { ObjectiveKind::LogPosterior } else { ObjectiveKind::LogLikelihood };
-        let report = FitReport {
-            objective: Objective { kind, value: point.objective },
-            trace,
-            termination,
-            warnings,
-            relevance: Vec::new(),
-            monitored: Vec::new(),
-        };
+        let report = ascent.ended().report(kind);
         Ok(Climb { model: point.model, report })
     }
 

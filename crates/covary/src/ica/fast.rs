@@ -1,5 +1,5 @@
 use super::{Contrast, Separation, Warning, Whitened, gaussian};
-use crate::infer::options::{Setting, options, words};
+use crate::infer::options::{options, start, words};
 use crate::infer::{Observer, Step, Termination};
 use crate::linalg::{dot, gemm, normal, rows, thin_svd};
 use crate::{Dataset, Error, Matrix};
@@ -61,19 +61,7 @@ options! {
 
 words!(Algorithm { Parallel = "parallel", Deflation = "deflation" }, "parallel or deflation");
 
-impl Setting for Option<Matrix> {
-    fn text(&self) -> String {
-        if self.is_none() { "random" } else { "given" }.to_owned()
-    }
-
-    fn set(&mut self, text: &str) -> Result<(), &'static str> {
-        match text {
-            "random" => *self = None,
-            _ => return Err("random; a given start cannot be named"),
-        }
-        Ok(())
-    }
-}
+start!(Option<Matrix>: "random", "random; a given start cannot be named");
 
 impl FastIca {
     /// Separates the sources of a complete table.

@@ -1,6 +1,6 @@
 use super::noisy_mixing::NoisyMixing;
 use super::{FastIca, Warning, gaussian, looks_gaussian, over, unit};
-use crate::infer::options::{Setting, options};
+use crate::infer::options::{options, words};
 use crate::infer::{Acceleration, Aitken, Em, Estimator, Observer, Step, Termination, extrapolated};
 use crate::linalg::{Cholesky, canonical_signs, dot};
 use crate::parallel::{add, over_pieces};
@@ -62,23 +62,7 @@ pub enum NoisyStart {
     Given(Box<NoisyMixing>),
 }
 
-impl Setting for NoisyStart {
-    fn text(&self) -> String {
-        match self {
-            Self::FastIca => "fastica",
-            Self::Given(_) => "given",
-        }
-        .to_owned()
-    }
-
-    fn set(&mut self, text: &str) -> Result<(), &'static str> {
-        match text {
-            "fastica" => *self = Self::FastIca,
-            _ => return Err("fastica; given parameters cannot be named"),
-        }
-        Ok(())
-    }
-}
+words!(NoisyStart { FastIca = "fastica"; Self::Given(_) => "given" }, "fastica; given parameters cannot be named");
 
 /// What [`NoisyIca`] found.
 #[derive(Debug, Clone, PartialEq)]

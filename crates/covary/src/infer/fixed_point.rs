@@ -264,14 +264,8 @@ impl<'a> Problem<'a> {
             Some(&value) if known => value,
             _ => model.log_likelihood(self.data)?,
         };
-        let report = FitReport {
-            objective: Objective { kind: ObjectiveKind::LogLikelihood, value },
-            trace,
-            termination,
-            warnings,
-            relevance: Vec::new(),
-            monitored: Vec::new(),
-        };
+        let objective = Objective { kind: ObjectiveKind::LogLikelihood, value };
+        let report = FitReport::new(objective, trace, termination, warnings);
         Ok(Fit { model, draws: None, report })
     }
 }

@@ -42,7 +42,11 @@ pub use diagnostics::{ChainSummary, effective_sample_size, split_r_hat};
 pub use elastic_net::{ElasticNet, SparseAxes};
 pub(crate) use em::moments::{quadratic, solve_spd};
 pub use em::{Acceleration, Em, Gradient, Init, LatentMoments, Nonzero, SparseEm};
-pub(crate) use em::{PilotStart, squarem::extrapolated, stop::Aitken};
+pub(crate) use em::{
+    PilotStart,
+    squarem::extrapolated,
+    stop::{Aitken, Ascent},
+};
 pub use evidence::{AlphaRule, Evidence, RelevantComponents};
 pub use factor_report::{FactorReport, Reference, Rmsea, Untested};
 pub use fixed_point::FixedPoint;

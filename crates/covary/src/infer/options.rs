@@ -140,12 +140,18 @@ macro_rules! methods {
     };
 }
 
-/// Names the variants of an option that is a choice.
+/// Names the variants of an option that is a choice; those after the semicolon are given and cannot be named.
 macro_rules! words {
-    ($choice:ident { $($variant:ident = $word:literal),* $(,)? }, $expected:literal) => {
+    (
+        $choice:ident {
+            $($variant:ident = $word:literal),* $(,)?
+            $(; $($given:pat => $said:literal),* $(,)?)?
+        },
+        $expected:literal
+    ) => {
         impl $crate::infer::options::Setting for $choice {
             fn text(&self) -> String {
-                match self { $(Self::$variant => $word,)* }.to_owned()
+                match self { $(Self::$variant => $word,)* $($($given => $said,)*)? }.to_owned()
             }
 
             fn set(&mut self, text: &str) -> Result<(), &'static str> {
@@ -156,7 +162,48 @@ macro_rules! words {
     };
 }
 
-pub(crate) use {by_name, methods, one_method, options, words};
+/// An option that is a word or a number.
+macro_rules! word_or_number {
+    ($type:ty: $no:ident = $word:literal, $number:ident, $expected:literal) => {
+        impl $crate::infer::options::Setting for $type {
+            fn text(&self) -> String {
+                match self {
+                    Self::$no => $word.to_owned(),
+                    Self::$number(number) => format!("{number:?}"),
+                }
+            }
+
+            fn set(&mut self, text: &str) -> Result<(), &'static str> {
+                *self = match text.trim() {
+                    $word => Self::$no,
+                    number => Self::$number(number.parse().map_err(|_| $expected)?),
+                };
+                Ok(())
+            }
+        }
+    };
+}
+
+/// A start that may be given, which cannot be named.
+macro_rules! start {
+    ($type:ty: $word:literal, $expected:literal) => {
+        impl $crate::infer::options::Setting for $type {
+            fn text(&self) -> String {
+                if self.is_none() { $word } else { "given" }.to_owned()
+            }
+
+            fn set(&mut self, text: &str) -> Result<(), &'static str> {
+                match text {
+                    $word => *self = None,
+                    _ => return Err($expected),
+                }
+                Ok(())
+            }
+        }
+    };
+}
+
+pub(crate) use {by_name, methods, one_method, options, start, word_or_number, words};
 
 /// Numbers and switches read and write themselves: `{:?}` of an f64 is the shortest text that gives
 /// its bits back.
@@ -177,33 +224,8 @@ macro_rules! plain {
 
 plain!(usize: "a whole number", u64: "a whole number", f64: "a number", bool: "true or false");
 
-impl Setting for Option<usize> {
-    fn text(&self) -> String {
-        self.map_or("all".to_owned(), |n| n.to_string())
-    }
-
-    fn set(&mut self, text: &str) -> Result<(), &'static str> {
-        *self = match text.trim() {
-            "all" => None,
-            number => Some(number.parse().map_err(|_| "all, or a whole number")?),
-        };
-        Ok(())
-    }
-}
-
-impl Setting for Option<f64> {
-    fn text(&self) -> String {
-        self.map_or("none".to_owned(), |number| format!("{number:?}"))
-    }
-
-    fn set(&mut self, text: &str) -> Result<(), &'static str> {
-        *self = match text.trim() {
-            "none" => None,
-            number => Some(number.parse().map_err(|_| "none, or a number")?),
-        };
-        Ok(())
-    }
-}
+word_or_number!(Option<usize>: None = "all", Some, "all, or a whole number");
+word_or_number!(Option<f64>: None = "none", Some, "none, or a number");
 
 impl<T: Debug + FromStr> Setting for Option<Vec<T>> {
     fn text(&self) -> String {

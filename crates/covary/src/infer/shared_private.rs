@@ -3,10 +3,10 @@
 use super::em::moments::{LatentMoments, quadratic, solve_spd};
 use super::em::parameters::{Frame, Parameters};
 use super::em::start::{jitter, random};
-use super::em::stop::Aitken;
+use super::em::stop::Ascent;
 use super::em::unseen_pairs;
 use super::options::options;
-use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
+use super::report::{Fit, FitReport, ObjectiveKind, Observer, Warning};
 use super::{Estimator, FullCovariance, Init, extrapolated};
 use crate::linalg::{Cholesky, dot, eigen, rows::center_observed, thin_svd};
 use crate::spec::NoiseFamily;
@@ -129,43 +129,22 @@ impl SharedPrivate {
         observer: &mut dyn Observer,
     ) -> (Parameters, FitReport) {
         let mut at = start;
-        let mut aitken = Aitken::new(self.tolerance);
-        let (mut trace, mut warnings) = (Vec::new(), Vec::new());
-        let mut termination = Termination::IterationLimit;
         let mut moments = LatentMoments::of(data, frame, &at);
-        trace.push(moments.log_likelihood());
-        aitken.push(moments.log_likelihood());
-        for iteration in 1..=self.max_iterations {
-            if self.parameter_expansion && iteration > STEPS_TO_JUDGE && aitken.rate() > SLOW_RATE {
+        let mut ascent = Ascent::new(self.tolerance, moments.log_likelihood());
+        while ascent.goes_on(self.max_iterations) {
+            let judged = ascent.trace.len() > STEPS_TO_JUDGE;
+            if self.parameter_expansion && judged && ascent.aitken.rate() > SLOW_RATE {
                 let rate;
-                aitken.extrapolate(aitken.rate());
+                ascent.aitken.extrapolate(ascent.aitken.rate());
                 (at, moments, rate) = self.cycle(data, layout, frame, &at, &moments);
-                aitken.extrapolate(rate);
+                ascent.aitken.extrapolate(rate);
             } else {
                 at = self.maximize(layout, frame, &at, &moments);
                 moments = LatentMoments::of(data, frame, &at);
             }
-            let (last, objective) = (trace[iteration - 1], moments.log_likelihood());
-            trace.push(objective);
-            if objective < last - 1e-9 * (1.0 + last.abs()) {
-                warnings.push(Warning::ObjectiveFell { iteration, by: last - objective });
-            }
-            if aitken.push(objective) {
-                termination = Termination::Converged;
-                break;
-            }
-            if observer.step(&Step { iteration, objective }).is_break() {
-                termination = Termination::Interrupted;
-                break;
-            }
+            ascent.take(moments.log_likelihood(), observer);
         }
-        if termination == Termination::IterationLimit {
-            let (iterations, remaining) = (trace.len() - 1, aitken.remaining());
-            warnings.push(Warning::StillRising { iterations, remaining });
-        }
-        let objective = Objective { kind: ObjectiveKind::LogLikelihood, value: trace[trace.len() - 1] };
-        let (relevance, monitored) = (Vec::new(), Vec::new());
-        (at, FitReport { objective, trace, termination, warnings, relevance, monitored })
+        (at, ascent.ended().report(ObjectiveKind::LogLikelihood))
     }
 
     /// Two steps and, where they are slow, a squared extrapolation of them in the coordinates (W, μ, ln ψ), kept if

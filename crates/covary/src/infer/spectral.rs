@@ -6,7 +6,7 @@
 
 use super::Estimator;
 use super::options::{options, words};
-use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination, Warning, decomposed};
+use super::report::{Fit, FitReport, ObjectiveKind, Observer, Warning, decomposed};
 use super::scatter::{scatter_times, sum_matrices, transpose_times};
 use crate::data::in_its_precision;
 use crate::linalg::rows::center;
@@ -357,15 +357,7 @@ impl Spectrum {
         let v = self.fitted_variances(q, sigma2);
         let value = self.log_likelihood_at(&v, sigma2);
         let model = self.model(&v, sigma2, spec)?;
-        let objective = Objective { kind: ObjectiveKind::LogLikelihood, value };
-        let report = FitReport {
-            objective,
-            trace: vec![value],
-            termination: Termination::ClosedForm,
-            warnings,
-            relevance: Vec::new(),
-            monitored: Vec::new(),
-        };
+        let report = FitReport::closed_form(ObjectiveKind::LogLikelihood, value, warnings);
         Ok(Fit { model, draws: None, report })
     }
 }

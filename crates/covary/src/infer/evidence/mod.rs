@@ -10,7 +10,7 @@ pub use scalar::RelevantComponents;
 
 use super::Estimator;
 use super::options::{options, words};
-use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination, Warning};
+use super::report::{Fit, FitReport, ObjectiveKind, Observer, Warning};
 use super::spectral::{Spectral, Spectrum};
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, LinearGaussian, Spec};
@@ -128,12 +128,8 @@ impl Evidence {
         }
         let value = found.log_posterior(spectrum);
         let report = FitReport {
-            objective: Objective { kind: ObjectiveKind::LogPosterior, value },
-            trace: vec![value],
-            termination: Termination::ClosedForm,
-            warnings,
             relevance: found.relevance.clone(),
-            monitored: Vec::new(),
+            ..FitReport::closed_form(ObjectiveKind::LogPosterior, value, warnings)
         };
         let model = spectrum.model(&found.model_variances, found.noise_variance, spec)?;
         Ok(Fit { model, draws: None, report })

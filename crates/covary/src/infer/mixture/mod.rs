@@ -143,27 +143,16 @@ words!(
     "auto, closed-form or latent"
 );
 
-impl Setting for MixtureInit {
-    fn text(&self) -> String {
-        match self {
-            Self::Auto => "auto",
-            Self::KMeans => "k-means",
-            Self::Centers(_) => "centres",
-            Self::Responsibilities(_) => "responsibilities",
-            Self::Given(_) => "given",
-        }
-        .to_owned()
-    }
-
-    fn set(&mut self, text: &str) -> Result<(), &'static str> {
-        match text {
-            "auto" => *self = Self::Auto,
-            "k-means" => *self = Self::KMeans,
-            _ => return Err("auto or k-means; given centers or parameters cannot be named"),
-        }
-        Ok(())
-    }
-}
+words!(
+    MixtureInit {
+        Auto = "auto",
+        KMeans = "k-means";
+        Self::Centers(_) => "centres",
+        Self::Responsibilities(_) => "responsibilities",
+        Self::Given(_) => "given",
+    },
+    "auto or k-means; given centers or parameters cannot be named"
+);
 
 /// Smallest noise variance as a share of the observed one, unless the spec says otherwise: without a
 /// floor the likelihood has no maximum [M 1.9.4].
