@@ -124,10 +124,9 @@ impl ElasticNet {
 /// Rⱼⱼ² of the Cholesky factor of `Bᵀ G B`: what is left of each variance given the axes before it. An axis that these span adds
 /// nothing.
 fn adjusted(scatter: &Matrix) -> Vec<f64> {
-    let leading = |k: usize| Matrix::from_fn(k, k, |i, j| scatter[(i, j)]);
     let left = |k: usize| {
         let kept: Vec<usize> = (0..k).filter(|&i| scatter[(i, i)] > 0.0).collect();
-        let before = Matrix::from_fn(kept.len(), kept.len(), |i, j| leading(k)[(kept[i], kept[j])]);
+        let before = Matrix::from_fn(kept.len(), kept.len(), |i, j| scatter[(kept[i], kept[j])]);
         let with: Vec<f64> = kept.iter().map(|&i| scatter[(i, k)]).collect();
         let explained = Cholesky::new(&before).map_or(0.0, |chol| {
             let mut solved = with.clone();
