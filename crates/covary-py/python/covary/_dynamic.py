@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _Times = tuple[str, Any, "tuple[str, list[int]] | None"]
 
 
+@dataclass(eq=False, repr=False)
 class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
     """Factors that move through time, seen through noise; exact with missing cells and missing rows.
 
@@ -105,38 +107,21 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
 
     _family = "dfm"
 
-    def __init__(
-        self,
-        n_components: int | str = "auto",
-        *,
-        time: str | None = None,
-        groups: str | None = None,
-        order: int = 1,
-        season: Any = None,
-        trend: bool = False,
-        noise: str | None = None,
-        noise_memory: bool = False,
-        loadings: str | None = None,
-        standardize: bool = True,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.n_components = n_components
-        self.time = time
-        self.groups = groups
-        self.order = order
-        self.season = season
-        self.trend = trend
-        self.noise = noise
-        self.noise_memory = noise_memory
-        self.loadings = loadings
-        self.standardize = standardize
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    n_components: int | str = "auto"
+    _: KW_ONLY
+    time: str | None = None
+    groups: str | None = None
+    order: int = 1
+    season: Any = None
+    trend: bool = False
+    noise: str | None = None
+    noise_memory: bool = False
+    loadings: str | None = None
+    standardize: bool = True
+    max_iter: int | None = None
+    tol: float | None = None
+    random_state: Any = None
+    verbose: bool | int = False
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Fit the model to the observed cells of a table in time.

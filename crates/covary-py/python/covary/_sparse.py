@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _covary, _options, _table
-from ._linear import LinearGaussian
+from . import _covary, _options
+from ._linear import Standardizing
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from ._fitted import Array
 
 
-class SparsePPCA(LinearGaussian):
+@dataclass(eq=False, repr=False)
+class SparsePPCA(Standardizing):
     """Probabilistic PCA whose loadings are mostly 0, exact with missing cells.
 
     Each component is made of a few columns, the others having no part in it. Which these are is found along a path of
@@ -73,41 +73,22 @@ singular_values_, n_components_, log_likelihood_, trace_, n_iter_, converged_, n
 
     _family = "spca"
 
-    def __init__(
-        self,
-        n_components: int | float | str = "auto",
-        *,
-        n_nonzero: int | None = None,
-        penalty: float | None = None,
-        standardize: bool = True,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.n_components = n_components
-        self.n_nonzero = n_nonzero
-        self.penalty = penalty
-        self.standardize = standardize
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    n_components: int | float | str = "auto"
+    _: KW_ONLY
+    n_nonzero: int | None = None
+    penalty: float | None = None
+    standardize: bool = True
+    max_iter: int | None = None
+    tol: float | None = None
+    random_state: Any = None
+    verbose: bool | int = False
 
-    def _fit_rows(self, rows: Array) -> Self:
+    def _own_request(self) -> dict[str, Any]:
         asked = {
             "n_nonzero": _options.whole(self, "n_nonzero", 1),
             "penalty": _options.number(self, "penalty"),
         }
-        return self._learn(
-            rows,
-            n_components=_options.components(self, share=True),
-            options={name: value for name, value in asked.items() if value is not None} or None,
-            standardize=_options.switch(self, "standardize"),
-            max_iterations=_options.whole(self, "max_iter", 1),
-            tolerance=_options.number(self, "tol"),
-            seed=_table.seed_of(self.random_state),
-        )
+        return {"options": {name: value for name, value in asked.items() if value is not None} or None}
 
     def _publish(self, model: _covary.Model, rows: Array | None = None) -> None:
         super()._publish(model, rows)
@@ -116,11 +97,9 @@ singular_values_, n_components_, log_likelihood_, trace_, n_iter_, converged_, n
     @classmethod
     def _options_of(cls, model: _covary.Model) -> dict[str, Any]:
         n_nonzero, penalty = (model.method[1][name] for name in ("n_nonzero", "penalty"))
-        return {
-            "n_components": model.n_components,
+        return super()._options_of(model) | {
             "n_nonzero": None if n_nonzero == "chosen" else int(n_nonzero),
             "penalty": None if penalty == "none" else float(penalty),
-            "standardize": model.standardized,
         }
 
 

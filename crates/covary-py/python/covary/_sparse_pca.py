@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ._fitted import Array
 
 
+@dataclass(eq=False, repr=False)
 class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """scikit-learn's SparsePCA: a table as scores times sparse components; gaps are welcome.
 
@@ -93,37 +95,22 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     array([0, 1, 2])
     """
 
-    components_: Array
-    mean_: Array
+    components_: Array = field(init=False)
+    mean_: Array = field(init=False)
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        alpha: float | ArrayLike = 1,
-        n_nonzero: int | None = None,
-        ridge_alpha: float = 0.01,
-        max_iter: int = 1000,
-        tol: float = 1e-8,
-        method: str = "lars",
-        n_jobs: int | None = None,
-        U_init: ArrayLike | None = None,
-        V_init: ArrayLike | None = None,
-        verbose: bool | int = False,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.alpha = alpha
-        self.n_nonzero = n_nonzero
-        self.ridge_alpha = ridge_alpha
-        self.max_iter = max_iter
-        self.tol = tol
-        self.method = method
-        self.n_jobs = n_jobs
-        self.U_init = U_init
-        self.V_init = V_init
-        self.verbose = verbose
-        self.random_state = random_state
+    n_components: int | None = None
+    _: KW_ONLY
+    alpha: float | ArrayLike = 1
+    n_nonzero: int | None = None
+    ridge_alpha: float = 0.01
+    max_iter: int = 1000
+    tol: float = 1e-8
+    method: str = "lars"
+    n_jobs: int | None = None
+    U_init: ArrayLike | None = None
+    V_init: ArrayLike | None = None
+    verbose: bool | int = False
+    random_state: Any = None
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Find the components.

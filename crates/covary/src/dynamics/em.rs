@@ -5,56 +5,57 @@ use super::model::{DynamicFactor, spectral_radius, stationary};
 use super::moments::{Maximize, Moments, regressed, unexplained};
 use super::prior::{Prior, seasonal_deviation};
 use super::{Regressors, Root, Season, Start, Timeline, Trend, model};
-use crate::infer::options::{self, Setting, options, words};
+use crate::infer::options::{one_method, options, start, words};
 use crate::infer::{
-    Aitken, Em, Fit, FitReport, MethodRecord, Objective, ObjectiveKind, Observer, Step, Structured,
-    Termination, Warning, extrapolated, solve_spd,
+    Aitken, Ascent, Em, Fit, FitReport, MethodRecord, ObjectiveKind, Observer, Structured, Warning,
+    extrapolated, solve_spd,
 };
 use crate::linalg::{Cholesky, dot};
 use crate::spec::NoiseFamily;
 use crate::{Coordinates, Dataset, Error, Estimator, LinearGaussian, Matrix, Noise, Spec};
-use std::collections::BTreeMap;
 
-/// EM over a filter and a smoother, exact with any pattern of gaps.
-///
-/// The [`Spec`] says how many factors, which noise, and whether columns are standardized, the table when its rows happened
-/// ([`Dataset::in_time`]); the rest that is about time is here.
-///
-/// ```
-/// use covary::dynamics::{DynamicEm, Timeline};
-/// use covary::{data::{simulate, Shape}, Estimator, Spec};
-/// let (table, _) = simulate::ppca(Shape { rows: 80, columns: 5, n_components: 1 }, /* seed */ 1);
-/// let fit = DynamicEm::default().fit(&table, &Spec::ppca(1))?;
-/// assert!(fit.model.spectral_radius() < 0.4);                   // these rows have no memory
-/// let ahead = fit.model.forecast(&table, &Timeline::regular(80), 3)?;
-/// assert_eq!(ahead[0].times, [80, 81, 82]);
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct DynamicEm {
-    /// How many steps back the factors depend on.
-    pub order: usize,
-    /// How means change within a period.
-    pub season: Season,
-    /// Whether every column has a straight line in time.
-    pub trend: bool,
-    /// Precision of the normal prior of coefficients of season and trend about 0, in standard deviations of the column. The
-    /// default, 0.01, counts as a hundredth of a cell: it keeps what is hardly observed finite.
-    pub ridge: f64,
-    /// The first state of a sequence.
-    pub first_state: FirstState,
-    /// Where loadings, levels, season and noise come from.
-    pub loadings: Loadings,
-    /// Most iterations.
-    pub max_iterations: usize,
-    /// Stop when the estimated remaining gain is below this many nats in total [M 1.4.5]. 0 runs all iterations.
-    pub tolerance: f64,
-    /// Whether slow climbs are extrapolated by SQUAREM.
-    pub accelerate: bool,
-    /// Whether the noise of every column remembers a share of itself from one step to the next, AR(1) [M 1.10.11].
-    pub noise_memory: bool,
-    /// Parameters to start from, instead of those of a model without memory.
-    pub init: Option<Box<DynamicFactor>>,
+options! {
+    /// EM over a filter and a smoother, exact with any pattern of gaps.
+    ///
+    /// The [`Spec`] says how many factors, which noise, and whether columns are standardized, the table when its rows happened
+    /// ([`Dataset::in_time`]); the rest that is about time is here.
+    ///
+    /// ```
+    /// use covary::dynamics::{DynamicEm, Timeline};
+    /// use covary::{data::{simulate, Shape}, Estimator, Spec};
+    /// let (table, _) = simulate::ppca(Shape { rows: 80, columns: 5, n_components: 1 }, /* seed */ 1);
+    /// let fit = DynamicEm::default().fit(&table, &Spec::ppca(1))?;
+    /// assert!(fit.model.spectral_radius() < 0.4);                   // these rows have no memory
+    /// let ahead = fit.model.forecast(&table, &Timeline::regular(80), 3)?;
+    /// assert_eq!(ahead[0].times, [80, 81, 82]);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct DynamicEm {
+        /// How many steps back the factors depend on.
+        pub order: usize = 1,
+        /// How means change within a period.
+        pub season: Season = Season::None,
+        /// Whether every column has a straight line in time.
+        pub trend: bool = false,
+        /// Precision of the normal prior of coefficients of season and trend about 0, in standard deviations of the column. The
+        /// default, 0.01, counts as a hundredth of a cell: it keeps what is hardly observed finite.
+        pub ridge: f64 = 0.01,
+        /// The first state of a sequence.
+        pub first_state: FirstState = FirstState::Stationary,
+        /// Where loadings, levels, season and noise come from.
+        pub loadings: Loadings = Loadings::Likelihood,
+        /// Most iterations.
+        pub max_iterations: usize = 1000,
+        /// Stop when the estimated remaining gain is below this many nats in total [M 1.4.5]. 0 runs all iterations.
+        pub tolerance: f64 = 1e-4,
+        /// Whether slow climbs are extrapolated by SQUAREM.
+        pub accelerate: bool = true,
+        /// Whether the noise of every column remembers a share of itself from one step to the next, AR(1) [M 1.10.11].
+        pub noise_memory: bool = false,
+        /// Parameters to start from, instead of those of a model without memory.
+        pub init: Option<Box<DynamicFactor>> = None,
+    }
 }
 
 /// How the first state of a sequence is distributed.
@@ -79,71 +80,12 @@ pub enum Loadings {
     Bayes,
 }
 
-impl Default for DynamicEm {
-    fn default() -> Self {
-        Self {
-            order: 1,
-            season: Season::None,
-            trend: false,
-            ridge: 0.01,
-            first_state: FirstState::Stationary,
-            loadings: Loadings::Likelihood,
-            max_iterations: 1000,
-            tolerance: 1e-4,
-            accelerate: true,
-            noise_memory: false,
-            init: None,
-        }
-    }
-}
-
-options!(DynamicEm {
-    order,
-    season,
-    trend,
-    ridge,
-    first_state,
-    loadings,
-    max_iterations,
-    tolerance,
-    accelerate,
-    noise_memory,
-    init
-});
 words!(FirstState { Stationary = "stationary", Estimated = "estimated" }, "stationary or estimated");
 words!(Loadings { Likelihood = "likelihood", Bayes = "bayes" }, "likelihood or bayes");
 
-impl Setting for Option<Box<DynamicFactor>> {
-    fn text(&self) -> String {
-        if self.is_none() { "without-memory" } else { "given" }.to_owned()
-    }
+start!(Option<Box<DynamicFactor>>: "without-memory", "without-memory; given parameters cannot be named");
 
-    fn set(&mut self, text: &str) -> Result<(), &'static str> {
-        match text {
-            "without-memory" => *self = None,
-            _ => return Err("without-memory; given parameters cannot be named"),
-        }
-        Ok(())
-    }
-}
-
-impl DynamicEm {
-    /// Its name, as users type it.
-    pub const NAME: &'static str = "kalman-em";
-
-    /// Every option by name, its value as text.
-    pub fn options(&self) -> BTreeMap<&'static str, String> {
-        options::texts(&mut self.clone())
-    }
-
-    /// Sets the option called `name`.
-    ///
-    /// # Errors
-    /// As [`Method::set`](crate::Method::set).
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
-        options::set(self, Self::NAME, name, value)
-    }
-}
+one_method!(DynamicEm = "kalman-em");
 
 impl TryFrom<&MethodRecord> for DynamicEm {
     type Error = Error;
@@ -156,12 +98,6 @@ impl TryFrom<&MethodRecord> for DynamicEm {
             method.set(name, value)?;
         }
         Ok(method)
-    }
-}
-
-impl From<&DynamicEm> for MethodRecord {
-    fn from(method: &DynamicEm) -> Self {
-        Self::new(DynamicEm::NAME, method.options())
     }
 }
 
@@ -336,41 +272,15 @@ impl DynamicEm {
         let walk = Walk { problem, maximize, constant };
 
         let mut point = walk.at(start)?;
-        let (mut trace, mut warnings) = (vec![point.objective], Vec::new());
-        let mut aitken = Aitken::new(self.tolerance);
-        aitken.push(point.objective);
-        let mut termination = Termination::IterationLimit;
-        while trace.len() <= self.max_iterations {
-            let slow = self.accelerate && trace.len() > STEPS_TO_JUDGE && aitken.rate() > SLOW_RATE;
-            let before = point.objective;
-            point = if slow { walk.cycle(&point, &mut aitken)? } else { walk.next(&point)? };
-            trace.push(point.objective);
-            let (iteration, objective) = (trace.len() - 1, point.objective);
-            if objective < before - 1e-9 * (1.0 + before.abs()) {
-                warnings.push(Warning::ObjectiveFell { iteration, by: before - objective });
-            }
-            if aitken.push(objective) {
-                termination = Termination::Converged;
-                break;
-            }
-            if observer.step(&Step { iteration, objective }).is_break() {
-                termination = Termination::Interrupted;
-                break;
-            }
-        }
-        if termination == Termination::IterationLimit {
-            warnings
-                .push(Warning::StillRising { iterations: trace.len() - 1, remaining: aitken.remaining() });
+        let mut ascent = Ascent::new(self.tolerance, point.objective);
+        while ascent.goes_on(self.max_iterations) {
+            let judged = ascent.trace.len() > STEPS_TO_JUDGE;
+            let slow = self.accelerate && judged && ascent.aitken.rate() > SLOW_RATE;
+            point = if slow { walk.cycle(&point, &mut ascent.aitken)? } else { walk.next(&point)? };
+            ascent.take(point.objective, observer);
         }
         let kind = if is_posterior { ObjectiveKind::LogPosterior } else { ObjectiveKind::LogLikelihood };
-        let report = FitReport {
-            objective: Objective { kind, value: point.objective },
-            trace,
-            termination,
-            warnings,
-            relevance: Vec::new(),
-            monitored: Vec::new(),
-        };
+        let report = ascent.ended().report(kind);
         Ok(Climb { model: point.model, report })
     }
 

@@ -507,8 +507,7 @@ fn positive(covariance: &Matrix) -> Result<Matrix, Error> {
     if pairs.values.last().is_none_or(|smallest| *smallest >= 0.0) {
         return Ok(covariance.clone());
     }
-    let mut root = pairs.vectors;
-    root.scale_columns(&pairs.values.iter().map(|v| v.max(0.0).sqrt()).collect::<Vec<_>>());
+    let root = pairs.root();
     let mut out = root.dot_t(&root);
     out.symmetrize();
     Ok(out)

@@ -400,13 +400,10 @@ fn drawn(root: &Matrix, rng: &mut dyn Rng) -> Vec<f64> {
 
 /// A square root of a covariance, which may be singular.
 pub(super) fn root(covariance: &Matrix) -> Result<Matrix, Error> {
-    if let Some(chol) = Cholesky::new(covariance) {
-        return Ok(chol.lower().clone());
+    match Cholesky::new(covariance) {
+        Some(chol) => Ok(chol.lower().clone()),
+        None => Ok(eigen(covariance)?.root()),
     }
-    let pairs = eigen(covariance)?;
-    let mut root = pairs.vectors;
-    root.scale_columns(&pairs.values.iter().map(|v| v.max(0.0).sqrt()).collect::<Vec<_>>());
-    Ok(root)
 }
 
 /// The lower triangular L, its diagonal not negative, with `L Lᵀ = M Mᵀ`.

@@ -1,6 +1,6 @@
 //! Inference methods for a [`LinearGaussian`]: one file per algorithm, all behind [`Estimator`].
 //!
-//! A new algorithm is a new file here (an options struct, its `options!` and its `impl Estimator`),
+//! A new algorithm is a new file here (its `options!` and its `impl Estimator`),
 //! one line of [`Method`], and one line in the contract test's list.
 
 mod bach_jordan;
@@ -43,7 +43,11 @@ pub use diagnostics::{ChainSummary, effective_sample_size, split_r_hat};
 pub use elastic_net::{ElasticNet, SparseAxes};
 pub(crate) use em::moments::{quadratic, solve_spd};
 pub use em::{Acceleration, Em, Gradient, Init, LatentMoments, Nonzero, PathPoint, SparseEm};
-pub(crate) use em::{PilotStart, squarem::extrapolated, stop::Aitken};
+pub(crate) use em::{
+    PilotStart,
+    squarem::extrapolated,
+    stop::{Aitken, Ascent},
+};
 pub use evidence::{AlphaRule, Evidence, RelevantComponents};
 pub use factor_report::{FactorReport, Reference, Rmsea, Untested};
 pub use fixed_point::FixedPoint;
@@ -97,40 +101,22 @@ pub trait Estimator {
 }
 
 /// One line per method gives it its arm, its name, its options and its dispatch.
-macro_rules! methods {
+macro_rules! estimators {
     ($($(#[$doc:meta])* $method:ident = $name:literal;)*) => {
-        /// Every method by name, for command lines and files.
-        #[derive(Debug, Clone, PartialEq)]
-        #[non_exhaustive]
-        pub enum Method {
-            $($(#[$doc])* $method($method),)*
-        }
-
-        impl Method {
-            /// The names of all methods.
-            pub const NAMES: &[&str] = &[$($name),*];
-
-            /// The method's name, as users type it.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $(Self::$method(_) => $name,)*
-                }
-            }
-
-            /// The method of that name with its default options.
-            pub fn from_name(name: &str) -> Option<Self> {
-                match name {
-                    $($name => Some(Self::$method($method::default())),)*
-                    _ => None,
-                }
-            }
-
-            /// The method's options, to read or to set by name.
-            fn method(&mut self) -> &mut dyn options::Options {
-                match self {
-                    $(Self::$method(method) => method,)*
-                }
-            }
+        options::methods! {
+            /// Every method by name, for command lines and files.
+            ///
+            /// ```
+            /// use covary::Method;
+            /// let mut method = Method::from_name("em").unwrap();
+            /// method.set("max_iterations", "50")?;
+            /// assert_eq!(method.options()["max_iterations"], "50");
+            /// let refused = Method::from_name("spectral").unwrap().set("max_iterations", "50").unwrap_err();
+            /// assert_eq!(refused.to_string(), "spectral has no option `max_iterations`; it has seed, solver");
+            /// # Ok::<(), covary::Error>(())
+            /// ```
+            #[non_exhaustive]
+            pub enum Method { $($(#[$doc])* $method($method) = $name;)* }
         }
 
         impl Estimator for Method {
@@ -150,7 +136,7 @@ macro_rules! methods {
     };
 }
 
-methods! {
+estimators! {
     /// [`Spectral`]: probabilistic PCA of a complete table, in closed form.
     Spectral = "spectral";
     /// [`Newton`]: factor analysis of a complete table.

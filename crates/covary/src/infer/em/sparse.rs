@@ -2,8 +2,8 @@
 
 use super::moments::{Loadings, Support};
 use super::parameters::{Frame, Parameters};
-use super::{Climb, Em, Problem};
-use crate::infer::options::{Options, Setting};
+use super::{Em, Problem};
+use crate::infer::options::{Options, Setting, word_or_number};
 use crate::infer::report::{Fit, Observer, Termination};
 use crate::infer::{DegreesOfFreedom, Estimator, Method};
 use crate::linalg::{Eigen, eigen};
@@ -61,22 +61,7 @@ pub enum Nonzero {
     Each(usize),
 }
 
-impl Setting for Nonzero {
-    fn text(&self) -> String {
-        match self {
-            Self::Chosen => "chosen".to_owned(),
-            Self::Each(n) => n.to_string(),
-        }
-    }
-
-    fn set(&mut self, text: &str) -> Result<(), &'static str> {
-        *self = match text.trim() {
-            "chosen" => Self::Chosen,
-            number => Self::Each(number.parse().map_err(|_| "chosen, or a whole number")?),
-        };
-        Ok(())
-    }
-}
+word_or_number!(Nonzero: Chosen = "chosen", Each, "chosen, or a whole number");
 
 impl Options for SparseEm {
     fn options(&mut self) -> Vec<(&'static str, &mut dyn Setting)> {
@@ -213,7 +198,7 @@ impl SparseEm {
         let support = Support::of(&at.w);
         let on = Problem { loadings: Loadings::On(&support), ..problem };
         let climb = self.rough().climb(on, at, &mut ())?;
-        Ok((cost * support.len() as f64 - 2.0 * climb.objective(), climb.parameters))
+        Ok((cost * support.len() as f64 - 2.0 * climb.ascent.value(), climb.parameters))
     }
 
     fn check(&self, data: &Dataset, spec: &Spec) -> Result<(), Error> {
@@ -316,12 +301,6 @@ impl SparseEm {
     fn rough(&self) -> Em {
         let tolerance = self.em.tolerance.max(ROUGH);
         Em { tolerance, max_iterations: self.em.max_iterations.min(ROUGH_ITERATIONS), ..self.em.clone() }
-    }
-}
-
-impl Climb {
-    fn objective(&self) -> f64 {
-        self.trace.last().copied().unwrap_or(f64::NEG_INFINITY)
     }
 }
 

@@ -15,73 +15,49 @@ use crate::{Dataset, Error, LinearGaussian, Matrix, Spec};
 use statrs::function::beta::ln_beta;
 use statrs::function::gamma::digamma;
 
-/// Row-sparse Bayesian PCA by variational inference: whether a column has a part in any component is inferred with the
-/// loadings,
-///
-/// ```text
-/// t = W x + μ + ε      wⱼ = γⱼ N(0, (λ τ)⁻¹ I)      γⱼ ~ Bernoulli(κ)      κ ~ Beta(a₁, a₂)      τ ~ Gamma(a₀, b₀)
-/// ```
-///
-/// in units of each column's scale. μ is at the maximum of the bound, which is the mean of a complete column. Gaps are integrated
-/// out exactly; parameter expansion takes the place of many sweeps. The loadings of the model are their posterior means, that of
-/// a column that has no part being small, not 0: [`inclusion`](LinearGaussian::inclusion) has the probability of each.
-///
-/// ```
-/// use covary::{data::simulate, infer::SpikeSlab, Dataset, Density, Estimator, LinearGaussian, Matrix, Noise, Spec};
-/// use rand::SeedableRng;
-/// let w = Matrix::from_rows(&[[2.0], [1.5], [1.0], [0.0], [0.0], [0.0]]);
-/// let truth = LinearGaussian::new(w, vec![0.0; 6], Noise::Isotropic(1.0))?;
-/// let whole = Dataset::new(truth.sample(200, &mut rand_chacha::ChaCha8Rng::seed_from_u64(1)))?;
-/// let model = SpikeSlab::default().fit(&simulate::hide(&whole, 0.1, /* seed */ 2), &Spec::ppca(1))?.model;
-/// let selected: Vec<bool> = model.inclusion().unwrap().iter().map(|p| *p > 0.5).collect();
-/// assert_eq!(selected, [true, true, true, false, false, false]);
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct SpikeSlab {
-    /// λ: precision of loadings relative to that of the noise.
-    pub slab: f64,
-    /// a₁.
-    pub inclusion_shape: f64,
-    /// a₂; if `None`, the number of columns: few of them are expected to have a part.
-    pub exclusion_shape: Option<f64>,
-    /// a₀.
-    pub noise_shape: f64,
-    /// b₀, in units of the observed variance.
-    pub noise_rate: f64,
-    /// Whether factors are rescaled and rotated together with the loadings after each sweep.
-    pub parameter_expansion: bool,
-    /// Most sweeps.
-    pub max_iterations: usize,
-    /// Stop when a sweep raises the bound by less than this many nats.
-    pub tolerance: f64,
-}
-
-impl Default for SpikeSlab {
-    fn default() -> Self {
-        Self {
-            slab: 1.0,
-            inclusion_shape: 1.0,
-            exclusion_shape: None,
-            noise_shape: super::BROAD,
-            noise_rate: super::BROAD,
-            parameter_expansion: true,
-            max_iterations: 2000,
-            tolerance: 1e-8,
-        }
+options! {
+    /// Row-sparse Bayesian PCA by variational inference: whether a column has a part in any component is inferred with the
+    /// loadings,
+    ///
+    /// ```text
+    /// t = W x + μ + ε      wⱼ = γⱼ N(0, (λ τ)⁻¹ I)      γⱼ ~ Bernoulli(κ)      κ ~ Beta(a₁, a₂)      τ ~ Gamma(a₀, b₀)
+    /// ```
+    ///
+    /// in units of each column's scale. μ is at the maximum of the bound, which is the mean of a complete column. Gaps are integrated
+    /// out exactly; parameter expansion takes the place of many sweeps. The loadings of the model are their posterior means, that of
+    /// a column that has no part being small, not 0: [`inclusion`](LinearGaussian::inclusion) has the probability of each.
+    ///
+    /// ```
+    /// use covary::{data::simulate, infer::SpikeSlab, Dataset, Density, Estimator, LinearGaussian, Matrix, Noise, Spec};
+    /// use rand::SeedableRng;
+    /// let w = Matrix::from_rows(&[[2.0], [1.5], [1.0], [0.0], [0.0], [0.0]]);
+    /// let truth = LinearGaussian::new(w, vec![0.0; 6], Noise::Isotropic(1.0))?;
+    /// let whole = Dataset::new(truth.sample(200, &mut rand_chacha::ChaCha8Rng::seed_from_u64(1)))?;
+    /// let model = SpikeSlab::default().fit(&simulate::hide(&whole, 0.1, /* seed */ 2), &Spec::ppca(1))?.model;
+    /// let selected: Vec<bool> = model.inclusion().unwrap().iter().map(|p| *p > 0.5).collect();
+    /// assert_eq!(selected, [true, true, true, false, false, false]);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct SpikeSlab {
+        /// λ: precision of loadings relative to that of the noise.
+        pub slab: f64 = 1.0,
+        /// a₁.
+        pub inclusion_shape: f64 = 1.0,
+        /// a₂; if `None`, the number of columns: few of them are expected to have a part.
+        pub exclusion_shape: Option<f64> = None,
+        /// a₀.
+        pub noise_shape: f64 = super::BROAD,
+        /// b₀, in units of the observed variance.
+        pub noise_rate: f64 = super::BROAD,
+        /// Whether factors are rescaled and rotated together with the loadings after each sweep.
+        pub parameter_expansion: bool = true,
+        /// Most sweeps.
+        pub max_iterations: usize = 2000,
+        /// Stop when a sweep raises the bound by less than this many nats.
+        pub tolerance: f64 = 1e-8,
     }
 }
-
-options!(SpikeSlab {
-    slab,
-    inclusion_shape,
-    exclusion_shape,
-    noise_shape,
-    noise_rate,
-    parameter_expansion,
-    max_iterations,
-    tolerance,
-});
 
 const NAME: &str = "spike-slab";
 /// Probability of each column at the start: nearly all are in.

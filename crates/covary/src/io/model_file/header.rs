@@ -80,14 +80,8 @@ impl From<&FitReport> for ReportDef {
 impl ReportDef {
     /// The report, of which relevance and chains are a kind's own.
     pub(super) fn taken(&self, arrays: &mut Arrays) -> Result<FitReport, Error> {
-        Ok(FitReport {
-            objective: self.objective,
-            trace: arrays.take("trace")?,
-            termination: self.termination,
-            warnings: self.warnings.clone(),
-            relevance: Vec::new(),
-            monitored: Vec::new(),
-        })
+        let trace = arrays.take("trace")?;
+        Ok(FitReport::new(self.objective, trace, self.termination, self.warnings.clone()))
     }
 }
 
