@@ -231,7 +231,7 @@ impl<'a> Posterior<'a> {
         let of = |j: usize| {
             let (z, m, s) = (self.z[j], self.m.row(j), self.covariance(j));
             Matrix::from_fn(q + 1, q + 1, |a, b| {
-                if a < q && b < q { z * s[(a, b)] + z * (1.0 - z) * m[a] * m[b] } else { 0.0 }
+                if a < q && b < q { z * s[(a, b)] + z * (1.0 - z) * (m[a] * m[b]) } else { 0.0 }
             })
         };
         State {
