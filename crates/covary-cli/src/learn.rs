@@ -223,7 +223,13 @@ impl Watch for Narrator<'_> {
             Some(calibrated) => self.console.say(&calibrated),
             None if self.request.family.kind() == Kind::Dynamic => {}
             None if self.request.filling.is_some_and(|how| how.calibrate) => {
-                self.console.say("intervals are not calibrated: too few cells can be hidden");
+                let instead = if filling.estimated {
+                    "; they are those of Student's t, which counts that mean and covariance were estimated"
+                } else {
+                    ""
+                };
+                self.console
+                    .say(&format!("intervals are not calibrated: too few cells can be hidden{instead}"));
             }
             None => {}
         }
