@@ -156,6 +156,9 @@ impl Kept for DynamicFit {
         arrays.put_matrix("start_covariance", &model.start().covariance);
         arrays.put("start_mean", model.start().mean.clone());
         arrays.put("noise_variance", noise_variances(model.noise()));
+        if let Some(rho) = model.noise_memory() {
+            arrays.put("noise_memory", rho.to_vec());
+        }
         let own = Own {
             season: season(model.regressors()),
             trend: model.regressors().trend.map(|Trend { center, unit }| TrendDef { center, unit }),
@@ -186,6 +189,7 @@ impl Kept for DynamicFit {
             ("season", json!(season(model.regressors()))),
             ("trend", json!(trend)),
             ("noise_variance", noise(model.noise())),
+            ("noise_memory", model.noise_memory().map_or(json!(null), numbers)),
             ("start_mean", numbers(&model.start().mean)),
             ("start_covariance", rows(&model.start().covariance)),
             ("time", json!(self.axis.as_ref().map(TimeDef::from))),
@@ -219,6 +223,8 @@ pub(super) fn take(header: &str, mut arrays: Arrays) -> Result<Learned, Error> {
         Start { mean: arrays.take("start_mean")?, covariance: arrays.take_matrix("start_covariance")? },
     )
     .map_err(invalid)?;
+    let memory = arrays.has("noise_memory").then(|| arrays.take("noise_memory")).transpose()?;
+    let model = model.with_noise_memory(memory).map_err(invalid)?;
     let from = LearnedFrom {
         rows: header.last.n_informative_rows.unwrap_or(header.n_rows).min(header.n_rows),
         cells: counts(arrays.get("n_observed_by_column")?)?,
