@@ -10,6 +10,7 @@ use covary::data::{Ledger, MatrixKind};
 use covary::dynamics::{Season, TimeChoice, Tried};
 use covary::family::{Choice, Family, Grounds, Kind, Request, SIGNIFICANT};
 use covary::filling::{Candidate, Filling, Gain};
+use covary::functional::column_times;
 use covary::infer::{Observer, Step, Termination};
 use covary::learn::Watch;
 use covary::learned::{CheckOutcome, Checked, Learned, Rows};
@@ -119,6 +120,9 @@ impl<'a> Narrator<'a> {
 
     /// Says what is known of time where the model wants to know, or that it might.
     fn tell_time(&self) {
+        if self.request.family.kind() == Kind::Functional {
+            return self.tell_curves();
+        }
         let in_time = self.request.family.kind() == Kind::Dynamic;
         match (in_time, self.table.timeline(), self.source.table.column_of_dates()) {
             (true, None, None) => self.console.say(
@@ -132,6 +136,26 @@ impl<'a> Narrator<'a> {
             )),
             _ => {}
         }
+    }
+
+    /// Says when the columns of a wide table are taken to have been observed.
+    fn tell_curves(&self) {
+        if self.table.points().is_some() {
+            return;
+        }
+        let names = self.table.column_names();
+        let times = column_times(names);
+        let named = names.iter().zip(&times).all(|(name, time)| name.trim().parse() == Ok(*time));
+        let (first, last) =
+            times.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &t| (a.min(t), b.max(t)));
+        let how = if named {
+            "the names of the columns"
+        } else {
+            "the columns one after the other, whose names are not numbers"
+        };
+        self.console.say(&format!(
+            "rows are curves, at times {first} to {last}: {how} (--curve, --time and --value read a table with a row for each point)"
+        ));
     }
 
     fn refused(&self, error: Error) -> Failure {
@@ -194,7 +218,7 @@ impl Watch for Narrator<'_> {
                 count(calibration.n_hidden, "hidden cell"),
                 if calibration.transplanted { ", hidden as the gaps lie" } else { "" }
             )),
-            None if self.request.family.kind() == Kind::Dynamic => {}
+            None if matches!(self.request.family.kind(), Kind::Dynamic | Kind::Functional) => {}
             None if self.request.filling.is_some_and(|how| how.calibrate) => {
                 self.console.say("intervals are not calibrated: too few cells can be hidden");
             }

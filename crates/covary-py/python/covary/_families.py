@@ -13,6 +13,7 @@ from ._dynamic import DynamicFactor
 from ._factor import FactorAnalysis
 from ._fastica import FastICA
 from ._fitted import Fitted
+from ._functional import FunctionalPCA
 from ._gaussian import Gaussian
 from ._gaussian_mixture import GaussianMixture
 from ._gfa import GroupFactorAnalysis
@@ -39,6 +40,7 @@ FAMILIES: dict[str, type[Fitted]] = {
     "mfa": MixturePPCA,
     "gmm": GaussianMixture,
     "dfm": DynamicFactor,
+    "fpca": FunctionalPCA,
 }
 #: Independent components have one for each method.
 SOURCES: dict[str, type[Fitted]] = {"fastica": FastICA, "maximum-likelihood": InfomaxICA, "noisy": NoisyICA}
@@ -67,7 +69,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator : PCA, PPCA, StudentPPCA, SparsePPCA, FactorAnalysis, BayesianPCA, Gaussian, MixturePPCA, \
-GaussianMixture, PPCAClassifier, GroupFactorAnalysis, ProbabilisticCCA, DynamicFactor, FastICA, InfomaxICA or NoisyICA
+GaussianMixture, PPCAClassifier, GroupFactorAnalysis, ProbabilisticCCA, DynamicFactor, FunctionalPCA, FastICA, InfomaxICA or NoisyICA
         The fitted estimator. Options that leave no trace in the model, such as `tol`, are the defaults.
         Rotated principal components open as PPCA, whose scores rotate with the loadings.
 

@@ -1,6 +1,7 @@
 //! A method of any family.
 
 use crate::dynamics::DynamicEm;
+use crate::functional::FunctionalEm;
 use crate::ica;
 use crate::infer::{MethodRecord, MixtureEm};
 use crate::{Error, Method};
@@ -17,6 +18,8 @@ pub enum AnyMethod {
     Sources(ica::Method),
     /// To factors in time.
     Dynamic(DynamicEm),
+    /// To curves.
+    Functional(FunctionalEm),
 }
 
 impl From<Method> for AnyMethod {
@@ -43,6 +46,12 @@ impl From<DynamicEm> for AnyMethod {
     }
 }
 
+impl From<FunctionalEm> for AnyMethod {
+    fn from(method: FunctionalEm) -> Self {
+        Self::Functional(method)
+    }
+}
+
 impl From<&AnyMethod> for MethodRecord {
     fn from(method: &AnyMethod) -> Self {
         match method {
@@ -50,6 +59,7 @@ impl From<&AnyMethod> for MethodRecord {
             AnyMethod::Mixture(method) => method.into(),
             AnyMethod::Sources(method) => method.into(),
             AnyMethod::Dynamic(method) => method.into(),
+            AnyMethod::Functional(method) => method.into(),
         }
     }
 }
@@ -61,12 +71,13 @@ impl AnyMethod {
         let mixture = || (name == MixtureEm::NAME).then(|| Self::Mixture(MixtureEm::default()));
         let sources = || ica::Method::from_name(name).map(Self::Sources);
         let dynamic = || (name == DynamicEm::NAME).then(|| Self::Dynamic(DynamicEm::default()));
-        linear().or_else(mixture).or_else(sources).or_else(dynamic)
+        let curves = || (name == FunctionalEm::NAME).then(|| Self::Functional(FunctionalEm::default()));
+        linear().or_else(mixture).or_else(sources).or_else(dynamic).or_else(curves)
     }
 
     /// The names of all methods.
     pub fn names() -> Vec<&'static str> {
-        let others = [&MixtureEm::NAME, &DynamicEm::NAME];
+        let others = [&MixtureEm::NAME, &DynamicEm::NAME, &FunctionalEm::NAME];
         Method::NAMES.iter().chain(&ica::Method::NAMES).chain(others).copied().collect()
     }
 
@@ -77,6 +88,7 @@ impl AnyMethod {
             Self::Mixture(_) => MixtureEm::NAME,
             Self::Sources(method) => method.name(),
             Self::Dynamic(_) => DynamicEm::NAME,
+            Self::Functional(_) => FunctionalEm::NAME,
         }
     }
 
@@ -87,6 +99,7 @@ impl AnyMethod {
             Self::Mixture(method) => method.options(),
             Self::Sources(method) => method.options(),
             Self::Dynamic(method) => method.options(),
+            Self::Functional(method) => method.options(),
         }
     }
 
@@ -100,6 +113,7 @@ impl AnyMethod {
             Self::Mixture(method) => method.set(name, value),
             Self::Sources(method) => method.set(name, value),
             Self::Dynamic(method) => method.set(name, value),
+            Self::Functional(method) => method.set(name, value),
         }
     }
 
@@ -132,6 +146,14 @@ impl AnyMethod {
         match self {
             Self::Dynamic(method) => Ok(method),
             other => Err(other.misplaced("factors in time")),
+        }
+    }
+
+    /// The method of curves.
+    pub(crate) fn functional(&self) -> Result<&FunctionalEm, Error> {
+        match self {
+            Self::Functional(method) => Ok(method),
+            other => Err(other.misplaced("curves")),
         }
     }
 

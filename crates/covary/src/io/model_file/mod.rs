@@ -25,6 +25,7 @@ mod container;
 mod describe;
 mod dynamic;
 mod filling;
+mod functional;
 mod header;
 mod linear;
 mod mixture;
@@ -63,6 +64,7 @@ pub fn write(learned: &Learned, out: impl Write) -> Result<(), Error> {
         Trained::Mixture(fit) => mixture::put(learned, fit, &mut arrays),
         Trained::Sources(fit) => sources::put(learned, fit, &mut arrays),
         Trained::Dynamic(fit) => dynamic::put(learned, fit, &mut arrays),
+        Trained::Functional(fit) => functional::put(learned, fit, &mut arrays),
     };
     container::write(header, &arrays, out)
 }
@@ -87,6 +89,7 @@ pub fn read(input: impl Read) -> Result<Learned, Error> {
         mixture::KIND => mixture::take,
         sources::KIND => sources::take,
         dynamic::KIND => dynamic::take,
+        functional::KIND => functional::take,
         _ => return Err(Error::UnknownKind { kind, created_by }),
     };
     let text = opened.header.clone();
@@ -138,6 +141,7 @@ fn entries(learned: &Learned) -> describe::Entries {
         Trained::Mixture(fit) => mixture::entries(learned, fit),
         Trained::Sources(fit) => sources::entries(learned, fit),
         Trained::Dynamic(fit) => dynamic::entries(learned, fit),
+        Trained::Functional(fit) => functional::entries(learned, fit),
     }
 }
 
@@ -190,6 +194,7 @@ fn check_common(learned: &Learned) -> Result<(), crate::Error> {
         Trained::Mixture(fit) => mixture::check(learned, fit)?,
         Trained::Sources(fit) => sources::check(learned, fit)?,
         Trained::Dynamic(fit) => dynamic::check(learned, fit)?,
+        Trained::Functional(fit) => functional::check(learned, fit)?,
     };
     check_training(&learned.training, d)?;
     if let Some(check) = &learned.check {
