@@ -453,11 +453,13 @@ fn dynamics(learned: &Learned, fit: &DynamicFit) -> String {
         Season::Indicators { period } => format!(", a mean for each of {period} steps of a season"),
     };
     let trend = if regressors.trend.is_some() { ", a trend" } else { "" };
-    out.say(&format!("\nmean and sd of each column, loadings in its standard deviations, and the share of its variance that is noise{season}{trend}"));
+    let memory = model.noise_memory().map_or("", |_| " and how much of it stays from step to step (memory)");
+    out.say(&format!("\nmean and sd of each column, loadings in its standard deviations, and the share of its variance that is noise{memory}{season}{trend}"));
     let names = season_names(regressors);
     let mut header = ["column", "mean", "sd"].map(str::to_owned).to_vec();
     header.extend((1..=model.n_components()).map(|k| k.to_string()));
     header.push("noise".to_owned());
+    header.extend(model.noise_memory().map(|_| "memory".to_owned()));
     header.extend(names.iter().map(|(name, _)| name.clone()));
     let mut rows = vec![header];
     for (j, name) in learned.columns.iter().enumerate() {
@@ -465,6 +467,7 @@ fn dynamics(learned: &Learned, fit: &DynamicFit) -> String {
         let mut row = vec![name.clone(), digits(training.column_means[j]), digits(sd)];
         row.extend(model.loadings().row(j).iter().map(|w| format!("{:.2}", w / sd)));
         row.push(format!("{:.2}", model.noise().variance(j) / (sd * sd)));
+        row.extend(model.noise_memory().map(|rho| format!("{:.2}", rho[j])));
         row.extend(
             names.iter().map(|&(_, at)| format!("{:.2}", amplitude(model.coefficients().row(j), at) / sd)),
         );

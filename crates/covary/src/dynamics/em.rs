@@ -1,5 +1,6 @@
 //! EM for dynamic factors [M 1.10.4].
 
+use super::memory::{Chains, Products};
 use super::model::{DynamicFactor, spectral_radius, stationary};
 use super::moments::{Maximize, Moments, regressed, unexplained};
 use super::prior::{Prior, seasonal_deviation};
@@ -50,6 +51,8 @@ pub struct DynamicEm {
     pub tolerance: f64,
     /// Whether slow climbs are extrapolated by SQUAREM.
     pub accelerate: bool,
+    /// Whether the noise of every column remembers a share of itself from one step to the next, AR(1) [M 1.10.11].
+    pub noise_memory: bool,
     /// Parameters to start from, instead of those of a model without memory.
     pub init: Option<Box<DynamicFactor>>,
 }
@@ -88,6 +91,7 @@ impl Default for DynamicEm {
             max_iterations: 1000,
             tolerance: 1e-4,
             accelerate: true,
+            noise_memory: false,
             init: None,
         }
     }
@@ -103,6 +107,7 @@ options!(DynamicEm {
     max_iterations,
     tolerance,
     accelerate,
+    noise_memory,
     init
 });
 words!(FirstState { Stationary = "stationary", Estimated = "estimated" }, "stationary or estimated");
@@ -274,8 +279,10 @@ impl Units {
 }
 
 impl DynamicEm {
-    /// Given parameters with the first state that is asked for.
+    /// Given parameters with the first state and the kind of noise that are asked for.
     fn started(&self, given: DynamicFactor) -> Result<DynamicFactor, Error> {
+        let memory = given.noise_memory().map_or_else(|| vec![0.0; given.n_columns()], <[f64]>::to_vec);
+        let given = given.with_noise_memory(self.noise_memory.then_some(memory))?;
         match given.stationary_covariance() {
             Some(covariance) if self.first_state == FirstState::Stationary => {
                 given.with_start(Start { mean: vec![0.0; covariance.n_rows()], covariance })
@@ -416,8 +423,18 @@ impl DynamicEm {
         };
         let start = Start { mean: vec![0.0; states], covariance };
         let loadings = rough.loadings().clone();
+        let (memory, noise) = match self.noise_memory {
+            false => (None, noise),
+            true => {
+                let (rho, psi) = remembered(&rough, &scores, &left, timeline, spec);
+                // Loadings of a Bayesian PCA stay, and so does what the noise around them is.
+                let own = self.loadings == Loadings::Bayes && spec.noise == NoiseFamily::Diagonal;
+                (Some(rho), if own { Noise::Diagonal(psi) } else { noise })
+            }
+        };
         let model =
-            DynamicFactor::new(transition, innovation, loadings, coefficients, regressors, noise, start)?;
+            DynamicFactor::new(transition, innovation, loadings, coefficients, regressors, noise, start)?
+                .with_noise_memory(memory)?;
         Ok((model, prior))
     }
 
@@ -474,6 +491,36 @@ impl DynamicEm {
     }
 }
 
+/// How what a model without memory leaves of each column follows itself: ρ, and its variance.
+fn remembered(
+    rough: &LinearGaussian,
+    scores: &Matrix,
+    left: &Dataset,
+    timeline: &Timeline,
+    spec: &Spec,
+) -> (Vec<f64>, Vec<f64>) {
+    let chains = Chains::of(left, timeline, rough.loadings().n_columns());
+    let rest = |row: usize, j: usize| {
+        left.row(row)[j] - rough.mean()[j] - dot(rough.loadings().row(j), scores.row(row))
+    };
+    let found = crate::parallel::map(left.n_columns(), |j| {
+        let mut sums = Products::new(chains.reach());
+        for sequence in timeline.sequences() {
+            for (t, row) in sequence.rows().iter().enumerate() {
+                let Some(row) = row.filter(|&row| !left.row(row)[j].is_nan()) else { continue };
+                let lag = chains.before(row, j);
+                let (now, before) = (rest(row, j), sequence.rows()[t - lag].map_or(0.0, |row| rest(row, j)));
+                match lag {
+                    0 => sums.add(0, now * now, 0.0, 0.0),
+                    lag => sums.add(lag, now * now, now * before, before * before),
+                }
+            }
+        }
+        sums.best(0.0, Err(spec.floor()))
+    });
+    found.into_iter().unzip()
+}
+
 impl Problem<'_> {
     /// Least squares of each column on the regressors with a prior, and what that leaves.
     fn regressed(&self, regressors: &Regressors, prior: &Prior) -> Result<(Matrix, Dataset), Error> {
@@ -517,7 +564,7 @@ struct Point {
 
 impl Walk<'_> {
     fn at(&self, model: DynamicFactor) -> Result<Point, Error> {
-        let moments = Moments::new(&model, self.problem.table, self.problem.timeline)?;
+        let moments = Moments::new(&model, self.problem.table, self.problem.timeline, &self.maximize)?;
         let objective =
             moments.log_likelihood + self.maximize.prior.ln_density(model.coefficients()) + self.constant;
         Ok(Point { model, moments, objective })
@@ -583,6 +630,7 @@ fn coordinates(model: &DynamicFactor, first: FirstState) -> Option<Vec<f64>> {
     t.extend(model.loadings().as_slice());
     t.extend(model.coefficients().as_slice());
     t.extend(noise_of(model).iter().map(|v| v.ln()));
+    t.extend(model.noise_memory().unwrap_or_default().iter().map(|rho| rho.atanh()));
     t.extend(triangle(model.innovation())?);
     if first == FirstState::Estimated {
         t.extend(&model.start().mean);
@@ -609,6 +657,7 @@ fn from_coordinates(like: &DynamicFactor, t: &[f64], first: FirstState, floor: f
         Noise::Isotropic(_) => Noise::Isotropic(psi[0]),
         Noise::Diagonal(_) => Noise::Diagonal(psi),
     };
+    let memory = like.noise_memory().map(|rho| take(rho.len()).iter().map(|t| t.tanh()).collect());
     let k = like.n_components();
     let innovation = from_triangle(take(k * (k + 1) / 2), k);
     let n = like.start().mean.len();
@@ -630,6 +679,7 @@ fn from_coordinates(like: &DynamicFactor, t: &[f64], first: FirstState, floor: f
         noise,
         start,
     )
+    .and_then(|model| model.with_noise_memory(memory))
     .ok()
 }
 
