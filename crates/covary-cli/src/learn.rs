@@ -10,6 +10,7 @@ use covary::data::{Ledger, MatrixKind};
 use covary::dynamics::{Season, TimeChoice, Tried};
 use covary::family::{Choice, Family, Grounds, Kind, Request, SIGNIFICANT};
 use covary::filling::Filling;
+use covary::functional::column_times;
 use covary::infer::{Observer, Step, Termination};
 use covary::io::TimeColumns;
 use covary::learn::Watch;
@@ -122,6 +123,9 @@ impl<'a> Narrator<'a> {
 
     /// Says what is known of time where the model wants to know, or that it might.
     fn tell_time(&self) {
+        if self.request.family.kind() == Kind::Functional {
+            return self.tell_curves();
+        }
         let in_time = self.request.family.kind() == Kind::Dynamic;
         match (in_time, self.table.timeline(), self.source.table.column_of_dates()) {
             (true, None, None) => self.console.say(
@@ -137,7 +141,8 @@ impl<'a> Narrator<'a> {
     /// Says that rows may follow each other in time where the model does not know, and what it might gain, as far as that is soon
     /// found.
     fn tell_of_time(&self, learned: &Learned, data: &Dataset) {
-        let in_time = self.request.family.kind() == Kind::Dynamic || self.table.timeline().is_some();
+        let in_time = matches!(self.request.family.kind(), Kind::Dynamic | Kind::Functional)
+            || self.table.timeline().is_some();
         let Some(column) = self.source.table.column_of_dates().filter(|_| !in_time) else { return };
         let beside = || {
             let columns = TimeColumns { time: column, sequences: None, steps: None };
@@ -159,6 +164,26 @@ impl<'a> Narrator<'a> {
         });
         self.console.say(&format!(
             "`{column}` has dates: if rows follow each other in time, --model dfm --time '{column}'{season} learns from that, too{scored}"
+        ));
+    }
+
+    /// Says when the columns of a wide table are taken to have been observed.
+    fn tell_curves(&self) {
+        if self.table.points().is_some() {
+            return;
+        }
+        let names = self.table.column_names();
+        let times = column_times(names);
+        let named = names.iter().zip(&times).all(|(name, time)| name.trim().parse() == Ok(*time));
+        let (first, last) =
+            times.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &t| (a.min(t), b.max(t)));
+        let how = if named {
+            "the names of the columns"
+        } else {
+            "the columns one after the other, whose names are not numbers"
+        };
+        self.console.say(&format!(
+            "rows are curves, at times {first} to {last}: {how} (--curve, --time and --value read a table with a row for each point)"
         ));
     }
 
@@ -221,7 +246,7 @@ impl Watch for Narrator<'_> {
         }
         match calibrated_on(filling) {
             Some(calibrated) => self.console.say(&calibrated),
-            None if self.request.family.kind() == Kind::Dynamic => {}
+            None if matches!(self.request.family.kind(), Kind::Dynamic | Kind::Functional) => {}
             None if self.request.filling.is_some_and(|how| how.calibrate) => {
                 let instead = if filling.estimated {
                     "; they are those of Student's t, which counts that mean and covariance were estimated"

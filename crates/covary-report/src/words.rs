@@ -59,6 +59,11 @@ pub fn described(learned: &Learned) -> String {
             let steps = fit.axis.as_ref().map_or_else(String::new, |a| format!(", {}", a.steps.words()));
             format!("{words}, {}{order}{steps}", several(q, "factor"))
         }
+        Trained::Functional(fit) => {
+            let (from, to) = fit.model.basis().interval();
+            let name = fit.long().map_or("times", |columns| columns.time.as_str());
+            format!("{words}, {}, {name} {from} to {to}", several(q, "component"))
+        }
     }
 }
 

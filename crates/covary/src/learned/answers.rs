@@ -119,8 +119,9 @@ pub(crate) trait Answers {
         })
     }
 
-    /// The check on hidden blocks of time, of a model whose rows follow each other: fitted again without them, or as it is where
-    /// nobody watches. Cells hidden one by one lie beside those that tell of them, and cannot speak for it.
+    /// The check on hidden blocks of time, of a model whose rows follow each other, or on hidden points of curves: fitted again
+    /// without them, or as it is where nobody watches. Cells hidden one by one lie beside those that tell of them, and cannot
+    /// speak for it.
     fn check_in_blocks(
         &self,
         _learned: &Learned,

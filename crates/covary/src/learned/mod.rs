@@ -18,6 +18,7 @@ mod check;
 mod course;
 mod draws;
 mod dynamic;
+mod functional;
 mod linear;
 mod mixture;
 mod sensitivity;
@@ -30,6 +31,7 @@ pub use check::{CheckOutcome, Checked};
 pub use course::Course;
 pub use draws::GapDraws;
 pub use dynamic::{DynamicFit, Knowing};
+pub use functional::{CurveTable, FunctionalFit};
 pub use linear::{LinearFit, ParameterUncertainty, RotatedLoadings};
 pub use mixture::{ClassNames, MixtureFit};
 pub use sensitivity::{Tipping, TippingPoint};
@@ -78,6 +80,8 @@ pub enum Trained {
     Sources(Box<ica::Fit>),
     /// Factors in time.
     Dynamic(Box<DynamicFit>),
+    /// Curves.
+    Functional(Box<FunctionalFit>),
 }
 
 impl Trained {
@@ -88,6 +92,7 @@ impl Trained {
             Self::Mixture(fit) => &**fit,
             Self::Sources(fit) => &**fit,
             Self::Dynamic(fit) => &**fit,
+            Self::Functional(fit) => &**fit,
         }
     }
 }
