@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _covary, _options
+from . import _covary, _options, _table
 from ._linear import Standardizing
 
 if TYPE_CHECKING:
@@ -103,7 +103,8 @@ singular_values_, n_components_, log_likelihood_, trace_, n_iter_, converged_, n
         }
 
 
-class BayesianSparsePCA(LinearGaussian):
+@dataclass(eq=False, repr=False)
+class BayesianSparsePCA(Standardizing):
     """Bayesian PCA that selects columns: the probability that each has a part in any component.
 
     The loadings of a column are all 0 or all free (a spike and a slab), and which of these is inferred with them by
@@ -162,41 +163,21 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
 
     _family = "bspca"
 
-    def __init__(
-        self,
-        n_components: int | float | str = "auto",
-        *,
-        slab: float = 1.0,
-        inclusion_shape: float = 1.0,
-        exclusion_shape: float | None = None,
-        standardize: bool = True,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.n_components = n_components
-        self.slab = slab
-        self.inclusion_shape = inclusion_shape
-        self.exclusion_shape = exclusion_shape
-        self.standardize = standardize
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    n_components: int | float | str = "auto"
+    _: KW_ONLY
+    slab: float = 1.0
+    inclusion_shape: float = 1.0
+    exclusion_shape: float | None = None
+    standardize: bool = True
+    max_iter: int | None = None
+    tol: float | None = None
+    random_state: Any = None
+    verbose: bool | int = False
 
-    def _fit_rows(self, rows: Array) -> Self:
+    def _own_request(self) -> dict[str, Any]:
         names = ("slab", "inclusion_shape", "exclusion_shape")
         asked = {name: _options.number(self, name) for name in names}
-        return self._learn(
-            rows,
-            n_components=_options.components(self, share=True),
-            options={name: value for name, value in asked.items() if value is not None},
-            standardize=_options.switch(self, "standardize"),
-            max_iterations=_options.whole(self, "max_iter", 1),
-            tolerance=_options.number(self, "tol"),
-            seed=_table.seed_of(self.random_state),
-        )
+        return {"options": {name: value for name, value in asked.items() if value is not None} or None}
 
     def _publish(self, model: _covary.Model, rows: Array | None = None) -> None:
         super()._publish(model, rows)
@@ -209,12 +190,10 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
     def _options_of(cls, model: _covary.Model) -> dict[str, Any]:
         options = model.method[1]
         exclusion = options["exclusion_shape"]
-        return {
-            "n_components": model.n_components,
+        return super()._options_of(model) | {
             "slab": float(options["slab"]),
             "inclusion_shape": float(options["inclusion_shape"]),
             "exclusion_shape": None if exclusion == "none" else float(exclusion),
-            "standardize": model.standardized,
         }
 
 

@@ -235,7 +235,8 @@ impl Case {
 
     /// Maximum likelihood, without a prior of any kind.
     pub(crate) fn is_flat(&self) -> bool {
-        (self.spec)(0).prior.is_flat() && !self.prunes() && self.pseudo_rows().is_none_or(|n| n == 0.0)
+        let own_prior = self.prunes() || matches!(self.method, Method::SpikeSlab(_));
+        (self.spec)(0).prior.is_flat() && !own_prior && self.pseudo_rows().is_none_or(|n| n == 0.0)
     }
 
     /// The pseudo-rows of the case that fits all components but one, whatever their number.
