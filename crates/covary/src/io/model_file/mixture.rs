@@ -12,7 +12,7 @@ use crate::learned::{ClassNames, Learned, MixtureFit, Trained};
 use crate::model::Mixture;
 use crate::select::SelfCheck;
 use crate::spec::NoiseFamily;
-use crate::{Density, LinearGaussian, Noise, Spec};
+use crate::{Density, LinearGaussian, Matrix, Noise, Spec};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -27,6 +27,10 @@ struct Header {
     created_by: String,
     family: String,
     n_mixtures: usize,
+    /// The components of each model where they differ. Its loadings are zero beyond them, so that a reader that does not
+    /// know this field reads the same densities.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    components: Option<Vec<usize>>,
     classes: Option<Classes>,
     columns: Vec<String>,
     constants: Vec<String>,
@@ -58,16 +62,17 @@ struct Classes {
 /// Whether the parts fit together; returns the number of columns.
 pub(super) fn check(learned: &Learned, fit: &MixtureFit) -> Result<usize, crate::Error> {
     let (models, d) = (fit.mixture.models(), fit.mixture.n_columns());
-    let (q, isotropic) = shape(&models[0]);
+    let is_isotropic = |model: &LinearGaussian| matches!(model.noise(), Noise::Isotropic(_));
     length("column names", d, learned.columns.len())?;
     for model in models {
         check_strength(model)?;
         check_scale(model, &fit.spec)?;
-        length("components of a model", q, model.n_components())?;
-        length("families of noise", 1, if shape(model).1 == isotropic { 1 } else { 2 })?;
-    }
-    if q > fit.spec.n_components {
-        range("the number of components", q as f64, "at most what the spec asks for")?;
+        let kinds = if is_isotropic(model) == is_isotropic(&models[0]) { 1 } else { 2 };
+        length("families of noise", 1, kinds)?;
+        let q = model.n_components();
+        if q > fit.spec.n_components {
+            range("the number of components", q as f64, "at most what the spec asks for")?;
+        }
     }
     if let Some(classes) = &fit.classes {
         length("names of classes", models.len(), classes.names.len())?;
@@ -76,15 +81,22 @@ pub(super) fn check(learned: &Learned, fit: &MixtureFit) -> Result<usize, crate:
     Ok(d)
 }
 
-/// Components, and whether the noise is isotropic.
-fn shape(model: &LinearGaussian) -> (usize, bool) {
-    (model.n_components(), matches!(model.noise(), Noise::Isotropic(_)))
+/// The model with loadings of this many components, those it does not have being zero, or with its first ones.
+fn of_width(model: &LinearGaussian, n_components: usize) -> Result<LinearGaussian, crate::Error> {
+    let w = model.loadings();
+    let entry = |j: usize, i: usize| if i < w.n_columns() { w[(j, i)] } else { 0.0 };
+    let loadings = Matrix::from_fn(w.n_rows(), n_components, entry);
+    LinearGaussian::new(loadings, model.mean().to_vec(), model.noise().clone())?
+        .with_scale(model.scale().map(<[f64]>::to_vec))
 }
 
 /// Puts its arrays; returns the header.
 pub(super) fn put(learned: &Learned, fit: &MixtureFit, arrays: &mut Arrays) -> String {
     let models = fit.mixture.models();
-    put_models(arrays, "models", models);
+    let (components, widest) = (fit.components(), learned.n_components());
+    let own = components.iter().any(|q| *q != widest);
+    let wide = |model| of_width(model, widest).expect("zeros are loadings");
+    put_models(arrays, "models", &models.iter().map(wide).collect::<Vec<_>>());
     put_scale(arrays, &models[0]);
     arrays.put("weights", fit.mixture.weights().to_vec());
     put_common(learned, &fit.report.trace, arrays);
@@ -94,6 +106,7 @@ pub(super) fn put(learned: &Learned, fit: &MixtureFit, arrays: &mut Arrays) -> S
         created_by: learned.created_by.clone(),
         family: learned.family.to_string(),
         n_mixtures: models.len(),
+        components: own.then_some(components),
         classes: fit.classes.as_ref().map(|c| Classes { target: c.target.clone(), names: c.names.clone() }),
         columns: learned.columns.clone(),
         constants: constant_names(learned),
@@ -118,7 +131,17 @@ pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Resu
     let isotropic = header.noise == NoiseFamily::Isotropic;
     let scale = take_scale(&mut arrays, &header.spec)?;
     let shape = (header.columns.len(), isotropic);
-    let models = take_models(&mut arrays, "models", header.n_mixtures, shape, scale.as_deref())?;
+    let mut models = take_models(&mut arrays, "models", header.n_mixtures, shape, scale.as_deref())?;
+    if let Some(components) = &header.components {
+        length("components of models", models.len(), components.len()).map_err(invalid)?;
+        for (model, &q) in models.iter_mut().zip(components) {
+            let beyond = |row: &[f64]| row.get(q..).is_none_or(|rest| rest.iter().any(|w| *w != 0.0));
+            if model.loadings().rows().any(beyond) {
+                return Err(Error::broken("models", "have other components than the header says"));
+            }
+            *model = of_width(model, q).map_err(invalid)?;
+        }
+    }
     let weights = arrays.take("weights")?;
     // Weights are divided by their sum: what was written must come back to the last bit.
     let mixture = Mixture::of_normalized(models, weights).map_err(invalid)?;
@@ -158,6 +181,7 @@ pub(super) fn entries(learned: &Learned, fit: &MixtureFit) -> Entries {
         json!({
             "weight": stored(&mixture.weights()[k]),
             "class": name(k),
+            "n_components": model.n_components(),
             "mean": numbers(model.mean()),
             "noise_variance": noise(model),
             "loadings": rows(model.loadings()),
