@@ -1,7 +1,7 @@
 """A tournament of imputers on real tables: errors, CRPS, coverage and processor time, beside version 0.1.0's default.
 
     python -m pip install . -r bench/requirements.txt        # for R's peers: mice, Amelia, pcaMethods
-    python bench/imputation.py --raw raw.csv --markdown results.md
+    python bench/imputation.py --raw bench/imputation-results.csv --markdown results.md
     python bench/imputation.py --smoke                       # two tables, seconds
     python bench/imputation.py --peers KNNImputer --tables fresh --seeds 1 --mechanisms MAR --raw raw.csv
 
@@ -18,6 +18,7 @@ for variable in ("OMP", "OPENBLAS", "MKL", "RAYON", "NUMEXPR"):
 import argparse
 import csv
 import importlib
+import importlib.metadata
 import itertools
 import multiprocessing
 import resource
@@ -42,7 +43,7 @@ QUANTILES = (np.arange(60) + 0.5) / 60
 REFERENCE, OURS = "covary 0.1.0", "covary"
 TREES = int(os.environ.get("TREES", 100))
 SCORES = ("rmse", "mae", "crps")
-FIELDS = ["tables", "table", "rows", "columns", "mechanism", "seed", "method", "status", "cells", *SCORES]
+FIELDS = ["table", "rows", "columns", "mechanism", "seed", "method", "status", "cells", *SCORES]
 FIELDS += [*(f"inside{100 * level:.0f}" for level in LEVELS), "unfilled", "seconds"]
 
 # ---------------------------------------------------------------- the contenders
@@ -340,7 +341,7 @@ def attempt(pipe, method, x, missing, seed, limit):
             spent = getattr(fill, "seconds", time.process_time() - start)
             pipe.send({"status": "ok", "seconds": spent} | score(x, missing, filled, certain))
         except Exception as error:  # noqa: BLE001  a failure of any kind is a result
-            pipe.send({"status": f"{type(error).__name__}: {error}".replace("\n", " ")[:200]})
+            pipe.send({"status": f"{type(error).__name__}: {error}".replace("\n", " ").replace("#", " ")[:200]})
 
 
 def run(method, x, missing, seed, limit):
@@ -349,7 +350,8 @@ def run(method, x, missing, seed, limit):
     process.start()
     there.close()
     try:
-        found = here.recv() if here.poll(20 * limit) else {"status": "time"}
+        # The limit is of processor time, which a busy machine gives slowly.
+        found = here.recv() if here.poll(200 * limit) else {"status": "time"}
     except EOFError:
         found = {"status": "time" if process.exitcode in (None, -24) else f"exit {process.exitcode}"}
     process.kill()
@@ -359,14 +361,42 @@ def run(method, x, missing, seed, limit):
     return found
 
 
+def version(package):
+    """Of a module or an R package, as text."""
+    if package.startswith("command:"):
+        words = [package.removeprefix("command:"), "--version"]
+    elif package.startswith("R:"):
+        words = ["Rscript", "-e", f'cat("{package[2:]}", as.character(packageVersion("{package[2:]}")))']
+    else:
+        name = {"sklearn": "scikit-learn", "ppca_rs": "ppca-rs"}.get(package.split(".")[0], package.split(".")[0])
+        return f"{name} {importlib.metadata.version(name)}"
+    return subprocess.run(words, capture_output=True, text=True).stdout.strip()
+
+
+def heading(methods):
+    """A line of comment for the file of results: when, and by which versions, the rows below it came to be."""
+    found = sorted({version(CONTENDERS[method][1]) for method in methods})
+    trees = f"; {TREES} trees" if {"IterativeImputer trees", "missForest"} & set(methods) else ""
+    return f"# {time.strftime('%Y-%m-%d', time.gmtime())}: {', '.join(methods)} ({', '.join(found)}{trees})\n"
+
+
+def read(raw):
+    """Results so far, with the list that each table is of."""
+    if not raw.exists() or not raw.stat().st_size:
+        return pd.DataFrame(columns=["tables", *FIELDS])
+    found = pd.read_csv(raw, comment="#")
+    return found.assign(tables=found["table"].map(tables.list_of))
+
+
 def tournament(names, mechanisms, kinds, seeds, methods, raw, limit):
     """Runs what `raw` does not have yet of the masks that `seeds` gives a method, and returns all of it that was asked for."""
-    done = pd.read_csv(raw) if raw.exists() else pd.DataFrame(columns=FIELDS)
+    done = read(raw)
     have = set(zip(done["table"], done["mechanism"], done["seed"], done["method"], strict=True))
     with raw.open("a", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
         if not raw.stat().st_size:
             writer.writeheader()
+        headed = False
         rounds = itertools.product(range(max(map(seeds, methods))), range(kinds), enumerate(names))
         for seed, turn, (place, name) in rounds:  # a run that is interrupted has as many masks of each kind
             mechanism = mechanisms[(place + turn) % len(mechanisms)]
@@ -378,11 +408,14 @@ def tournament(names, mechanisms, kinds, seeds, methods, raw, limit):
                 continue
             missing = tables.gaps(x, mechanism, name, seed)
             for method in due:
-                row = {"tables": tables.list_of(name), "table": name, "rows": len(x), "columns": x.shape[1]}
-                row |= {"mechanism": mechanism, "seed": seed, "method": method}
-                writer.writerow(row | run(method, x, missing, seed, limit))
+                if not headed:
+                    file.write(heading(methods))
+                    headed = True
+                row = {"table": name, "rows": len(x), "columns": x.shape[1], "mechanism": mechanism, "seed": seed, "method": method}
+                row |= run(method, x, missing, seed, limit)
+                writer.writerow({field: f"{value:.6g}" if isinstance(value, float) else value for field, value in row.items()})
                 file.flush()
-    found = pd.read_csv(raw)
+    found = read(raw)
     asked = found["table"].isin(names) & found["mechanism"].isin(mechanisms) & found["method"].isin(methods)
     return found[asked & (found["seed"] < found["method"].map(seeds))]
 

@@ -273,6 +273,12 @@ impl Fitting {
         said.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }
 
+    /// The family whose options were given, where none was named: one of time, or one of components.
+    pub(crate) fn implied(&self, reading: &Reading) -> Option<Family> {
+        let in_time = reading.time.is_some() || !self.options_of_time().is_empty();
+        in_time.then_some(Family::Dfm).or_else(|| (!self.is_default()).then_some(Family::Ppca))
+    }
+
     /// Whether nothing was said about the fit.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self { seed: self.seed, ..Self::default() }

@@ -9,7 +9,7 @@ use crate::interrupt;
 use covary::data::{Ledger, MatrixKind};
 use covary::dynamics::{Season, TimeChoice, Tried};
 use covary::family::{Choice, Family, Grounds, Kind, Request, SIGNIFICANT};
-use covary::filling::{Candidate, Filling, Gain};
+use covary::filling::Filling;
 use covary::infer::{Observer, Step, Termination};
 use covary::learn::Watch;
 use covary::learned::{CheckOutcome, Checked, Learned, Rows};
@@ -18,7 +18,9 @@ use covary::select::{
     CheckedCell, GapTrend, HeldOut, ParallelAnalysis, Score, SelfCheck, SelfCheckOptions, gap_tests,
 };
 use covary::{CentralMoments, Dataset, Error, Estimator, Fit, LinearGaussian, Method, Spec};
-use covary_report::words::{described, ending, fit_statistics, objective, p_value};
+use covary_report::words::{
+    calibrated_on, chosen_filling, described, ending, fit_statistics, objective, p_value,
+};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -185,15 +187,11 @@ impl Watch for Narrator<'_> {
 
     fn finished(&self, filling: &Filling) {
         self.state().progress = None;
-        if let Some(chosen) = filling_words(filling) {
+        if let Some(chosen) = chosen_filling(filling) {
             self.console.say(&chosen);
         }
-        match &filling.calibration {
-            Some(calibration) => self.console.say(&format!(
-                "intervals calibrated on {}{}",
-                count(calibration.n_hidden, "hidden cell"),
-                if calibration.transplanted { ", hidden as the gaps lie" } else { "" }
-            )),
+        match calibrated_on(filling) {
+            Some(calibrated) => self.console.say(&calibrated),
             None if self.request.family.kind() == Kind::Dynamic => {}
             None if self.request.filling.is_some_and(|how| how.calibrate) => {
                 self.console.say("intervals are not calibrated: too few cells can be hidden");
@@ -283,42 +281,6 @@ fn retained(matrix: &Dataset, kind: MatrixKind, n_rows: usize) -> String {
             |_| String::new(),
             |found| format!(" (parallel analysis retains {})", found.n_components),
         )
-}
-
-/// What hidden cells chose, if they did.
-fn filling_words(filling: &Filling) -> Option<String> {
-    let first = filling.tried.first()?;
-    if let Some(means) = filling.tried.iter().find(|t| t.taken && t.candidate == Candidate::ColumnMeans) {
-        return Some(format!(
-            "gaps take the mean of their column, which predicts hidden cells best (CRPS {:.3})",
-            means.crps
-        ));
-    }
-    let (mut chosen, mut default) = (None, None);
-    let mut words = Vec::new();
-    for tried in &filling.tried {
-        match tried.candidate {
-            Candidate::PseudoRows(n) if tried == first => default = Some((n, tried.crps)),
-            Candidate::PseudoRows(n) if tried.taken => chosen = Some((n, tried.crps)),
-            Candidate::Correction if tried.taken => {
-                let Gain { mean, standard_error } = tried.gain;
-                words.push(format!("a nonlinear correction (CRPS lower by {mean:.3} ± {standard_error:.3})"));
-            }
-            _ => {}
-        }
-    }
-    let (n, crps) = default?;
-    let rows = match chosen {
-        Some((better, score)) => format!("{} (CRPS {score:.3}; {crps:.3} with {n})", pseudo_rows(better)),
-        None => format!("{} (CRPS {crps:.3})", pseudo_rows(n)),
-    };
-    words.insert(0, rows);
-    Some(format!("hidden cells chose {}", words.join(" and ")))
-}
-
-/// A number of pseudo-rows, whole or not.
-fn pseudo_rows(n: f64) -> String {
-    format!("{n} pseudo-row{}", if n == 1.0 { "" } else { "s" })
 }
 
 /// Says which columns are not in the model.

@@ -134,6 +134,13 @@ impl Dynamic {
         array1(slf.py(), own.place.widen(&fit.model.noise().variances(fit.model.n_columns()), |_| 0.0))
     }
 
+    #[getter]
+    fn noise_memory<'py>(slf: &Bound<'py, Self>) -> Array1<'py> {
+        let (own, fit) = parts(slf);
+        let none = vec![0.0; fit.model.n_columns()];
+        array1(slf.py(), own.place.widen(fit.model.noise_memory().unwrap_or(&none), |_| 0.0))
+    }
+
     /// The column of times, if rows were not only counted.
     #[getter]
     fn time_name(slf: &Bound<'_, Self>) -> Option<String> {

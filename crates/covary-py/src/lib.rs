@@ -42,5 +42,5 @@ mod _covary {
     #[pymodule_export]
     use super::sources::Sources;
     #[pymodule_export]
-    use super::sparse::sparse_components;
+    use super::sparse::{elastic_net, sparse_canonical, sparse_components};
 }

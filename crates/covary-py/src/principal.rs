@@ -291,14 +291,12 @@ impl Principal {
             .filter(|names| crate::array::are_distinct(names))
             .unwrap_or_else(|| (1..=self.axes.mean.len()).map(|j| format!("x{j}")).collect());
         let value = self.log_likelihood.unwrap_or(f64::NAN);
-        let report = FitReport {
-            objective: Objective { kind: ObjectiveKind::LogLikelihood, value },
-            trace: if self.trace.is_empty() { vec![value] } else { self.trace.clone() },
-            termination: if self.trace.is_empty() { Termination::ClosedForm } else { Termination::Converged },
-            warnings: Vec::new(),
-            relevance: Vec::new(),
-            monitored: Vec::new(),
+        let (trace, termination) = match &self.trace[..] {
+            [] => (vec![value], Termination::ClosedForm),
+            trace => (trace.to_vec(), Termination::Converged),
         };
+        let objective = Objective { kind: ObjectiveKind::LogLikelihood, value };
+        let report = FitReport::new(objective, trace, termination, Vec::new());
         let method = Method::from_name(self.method).expect("one of ours");
         let fit = Fit { model, draws: None, report };
         let spec = Spec { standardize: self.axes.scale.is_some(), ..Spec::ppca(q) };

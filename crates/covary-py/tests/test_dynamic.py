@@ -49,11 +49,27 @@ def dense(model, n):
             block = w @ np.linalg.matrix_power(a, i - j) @ sigma @ w.T
             covariance[i * d : (i + 1) * d, j * d : (j + 1) * d] = block
             covariance[j * d : (j + 1) * d, i * d : (i + 1) * d] = block.T
-    covariance += np.diag(np.tile(model.noise_variance_, n))
+    for j, (psi, rho) in enumerate(zip(model.noise_variance_, model.noise_memory_)):
+        covariance[j::d, j::d] += psi * rho ** np.abs(np.subtract.outer(t, t)) if rho else psi * np.eye(n)
     return (known @ b.T).ravel(), covariance
 
 
-def test_filled_cells_and_densities_are_those_of_one_gaussian_of_all_cells(X, model):
+@pytest.fixture(scope="module")
+def remembering(X):
+    return DynamicFactor(2, season=12, noise_memory=True).fit(X)
+
+
+@pytest.mark.parametrize("which", ["model", "remembering"])
+def test_filled_cells_and_densities_are_those_of_one_gaussian_of_all_cells(X, which, request, tmp_path):
+    model = request.getfixturevalue(which)
+    assert np.any(model.noise_memory_) == (which == "remembering")
+    model.save(tmp_path / "model.covary")
+    for one in (model, covary.load(tmp_path / "model.covary")):
+        check_dense(X, one)
+        assert one.noise_memory == (which == "remembering")
+
+
+def check_dense(X, model):
     rows = X[:30].copy()
     rows[10:13] = np.nan
     mean, covariance = dense(model, 30)
@@ -175,6 +191,15 @@ def test_model_files_and_pickle(X, model, tmp_path):
         np.testing.assert_array_equal(other.forecast(X, 3), model.forecast(X, 3))
         np.testing.assert_array_equal(other.impute(X), model.impute(X))
     assert json.loads(model._model.describe())["family"] == "dfm"
+
+
+def test_loadings_are_chosen_by_name(X):
+    likely, bayes = (DynamicFactor(2, loadings=how).fit(X) for how in ("likelihood", "bayes"))
+    np.testing.assert_array_equal(likely.loadings_, DynamicFactor(2).fit(X).loadings_)
+    assert not np.allclose(np.abs(bayes.loadings_), np.abs(likely.loadings_), rtol=1e-3)
+    assert bayes.get_params()["loadings"] == "bayes"
+    with pytest.raises(ValueError, match="loadings"):
+        DynamicFactor(2, loadings="some").fit(X)
 
 
 def ar1(n, a, noise, seed=0):

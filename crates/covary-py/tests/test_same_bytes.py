@@ -26,6 +26,7 @@ CASES = {
     "ppca": (["--model", "ppca"], lambda table: fitted(covary.PPCA(), table)),
     "tppca": (["--model", "tppca"], lambda table: fitted(covary.StudentPPCA(), table)),
     "spca": (["--model", "spca"], lambda table: fitted(covary.SparsePPCA(), table)),
+    "bspca": (["--model", "bspca"], lambda table: fitted(covary.BayesianSparsePCA(), table)),
     "bpca": (["--model", "bpca"], lambda table: fitted(covary.BayesianPCA(), table)),
     "gaussian": (["--model", "gaussian"], lambda table: fitted(covary.Gaussian(), table)),
     "pcca": (

@@ -1,6 +1,7 @@
 //! Words that the command and the report share.
 
 use crate::scale::several;
+use covary::filling::{Candidate, Filling, Gain};
 use covary::infer::{FactorReport, ObjectiveKind, Termination};
 use covary::learned::{Ending, Learned, MixtureFit, Trained};
 
@@ -70,6 +71,49 @@ pub(crate) fn components_of_each(fit: &MixtureFit) -> String {
     }
     let others: Vec<String> = others.iter().map(ToString::to_string).collect();
     format!("{} and {last} components", others.join(", "))
+}
+
+/// What hidden cells chose to impute by, if they did.
+pub fn chosen_filling(filling: &Filling) -> Option<String> {
+    let first = filling.tried.first()?;
+    if let Some(means) = filling.tried.iter().find(|t| t.taken && t.candidate == Candidate::ColumnMeans) {
+        return Some(format!(
+            "gaps take the mean of their column, which predicts hidden cells best (CRPS {:.3})",
+            means.crps
+        ));
+    }
+    let (mut chosen, mut default) = (None, None);
+    let mut words = Vec::new();
+    for tried in &filling.tried {
+        match tried.candidate {
+            Candidate::PseudoRows(n) if tried == first => default = Some((n, tried.crps)),
+            Candidate::PseudoRows(n) if tried.taken => chosen = Some((n, tried.crps)),
+            Candidate::Correction if tried.taken => {
+                let Gain { mean, standard_error } = tried.gain;
+                words.push(format!("a nonlinear correction (CRPS lower by {mean:.3} ± {standard_error:.3})"));
+            }
+            _ => {}
+        }
+    }
+    let (n, crps) = default?;
+    let rows = match chosen {
+        Some((better, score)) => format!("{} (CRPS {score:.3}; {crps:.3} with {n})", pseudo_rows(better)),
+        None => format!("{} (CRPS {crps:.3})", pseudo_rows(n)),
+    };
+    words.insert(0, rows);
+    Some(format!("hidden cells chose {}", words.join(" and ")))
+}
+
+/// A number of pseudo-rows, whole or not.
+fn pseudo_rows(n: f64) -> String {
+    format!("{n} pseudo-row{}", if n == 1.0 { "" } else { "s" })
+}
+
+/// What the intervals of imputed values were calibrated on, if they were.
+pub fn calibrated_on(filling: &Filling) -> Option<String> {
+    let calibration = filling.calibration.as_ref()?;
+    let how = if calibration.transplanted { ", hidden as the gaps lie" } else { "" };
+    Some(format!("intervals calibrated on {}{how}", several(calibration.n_hidden, "hidden cell")))
 }
 
 /// A p-value, with the sign that stands before it.

@@ -182,13 +182,8 @@ impl Impute {
 
     /// What was asked for: options of a fit are those of components, unless a model is named.
     fn model(&self) -> &str {
-        let in_time = self.reading.time.is_some() || !self.fitting.options_of_time().is_empty();
-        let default = match (in_time, self.fitting.is_default()) {
-            (true, _) => Family::Dfm.name(),
-            (false, true) => AUTO,
-            (false, false) => Family::Ppca.name(),
-        };
-        self.model.as_deref().unwrap_or(default)
+        let default = || self.fitting.implied(&self.reading).map_or(AUTO, Family::name);
+        self.model.as_deref().unwrap_or_else(default)
     }
 
     fn fill_by_fit(&self, console: Console, family: Family, draws: &[PathBuf]) -> Result<Value, Failure> {

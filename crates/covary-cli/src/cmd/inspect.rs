@@ -91,6 +91,9 @@ fn head(learned: &Learned) -> String {
                 "filled cells, densities and new rows average over {} of the parameters; scores are at their center",
                 count(fit.draws.as_ref().map_or(0, |d| d.models().len()), "draw")
             )),
+            ParameterUncertainty::Posterior if fit.model.inclusion().is_some() => {
+                out.say("answers include the uncertainty of loadings and noise");
+            }
             ParameterUncertainty::Posterior => {
                 out.say("answers include the uncertainty of loadings, mean and noise");
             }
@@ -217,11 +220,41 @@ fn loadings(learned: &Learned, fit: &LinearFit) -> String {
         rows.push(row);
     }
     out.say(&aligned(&rows, &[0]));
+    out.0.push_str(&selected(learned, fit));
     // Factors that were rotated together are uncorrelated.
     let correlated = |phi: &Matrix| (1..phi.n_rows()).any(|i| phi.row(i)[..i].iter().any(|r| r.abs() > 1e-9));
     if let Some(r) = fit.rotation.as_ref().filter(|r| correlated(&r.rotated.factor_correlations)) {
         out.say("\ncorrelations of the factors");
         out.say(&square(&r.rotated.factor_correlations));
+    }
+    out.0
+}
+
+/// Which columns have a part, of a method that selects them, and which have one in each sparse component.
+fn selected(learned: &Learned, fit: &LinearFit) -> String {
+    let mut out = Lines::default();
+    if let Some(inclusion) = fit.model.inclusion() {
+        let mut order: Vec<usize> = (0..inclusion.len()).filter(|&j| inclusion[j] > 0.5).collect();
+        order.sort_by(|&a, &b| inclusion[b].total_cmp(&inclusion[a]));
+        out.say(&format!(
+            "\n{} of {} columns have a part in some component (probability above 1/2)",
+            order.len(),
+            inclusion.len()
+        ));
+        let mut rows = vec![vec!["column".to_owned(), "probability".to_owned()]];
+        rows.extend(order.iter().map(|&j| vec![learned.columns[j].clone(), format!("{:.3}", inclusion[j])]));
+        out.say(&aligned(&rows, &[0]));
+    }
+    if fit.model.has_fixed_axes() && fit.views.is_empty() {
+        out.say("\ncolumns that each component is made of, those of large loadings first");
+        for k in 0..fit.model.n_components() {
+            let size = |j: usize| (fit.model.loadings()[(j, k)] / learned.training.column_sds[j]).abs();
+            let mut order: Vec<usize> =
+                (0..learned.columns.len()).filter(|&j| fit.model.loadings()[(j, k)] != 0.0).collect();
+            order.sort_by(|&a, &b| size(b).total_cmp(&size(a)));
+            let names: Vec<&str> = order.iter().map(|&j| learned.columns[j].as_str()).collect();
+            out.say(&format!("{}: {}", k + 1, names.join(", ")));
+        }
     }
     out.0
 }
@@ -411,11 +444,13 @@ fn dynamics(learned: &Learned, fit: &DynamicFit) -> String {
         Season::Indicators { period } => format!(", a mean for each of {period} steps of a season"),
     };
     let trend = if regressors.trend.is_some() { ", a trend" } else { "" };
-    out.say(&format!("\nmean and sd of each column, loadings in its standard deviations, and the share of its variance that is noise{season}{trend}"));
+    let memory = model.noise_memory().map_or("", |_| " and how much of it stays from step to step (memory)");
+    out.say(&format!("\nmean and sd of each column, loadings in its standard deviations, and the share of its variance that is noise{memory}{season}{trend}"));
     let names = season_names(regressors);
     let mut header = ["column", "mean", "sd"].map(str::to_owned).to_vec();
     header.extend((1..=model.n_components()).map(|k| k.to_string()));
     header.push("noise".to_owned());
+    header.extend(model.noise_memory().map(|_| "memory".to_owned()));
     header.extend(names.iter().map(|(name, _)| name.clone()));
     let mut rows = vec![header];
     for (j, name) in learned.columns.iter().enumerate() {
@@ -423,6 +458,7 @@ fn dynamics(learned: &Learned, fit: &DynamicFit) -> String {
         let mut row = vec![name.clone(), digits(training.column_means[j]), digits(sd)];
         row.extend(model.loadings().row(j).iter().map(|w| format!("{:.2}", w / sd)));
         row.push(format!("{:.2}", model.noise().variance(j) / (sd * sd)));
+        row.extend(model.noise_memory().map(|rho| format!("{:.2}", rho[j])));
         row.extend(
             names.iter().map(|&(_, at)| format!("{:.2}", amplitude(model.coefficients().row(j), at) / sd)),
         );

@@ -19,7 +19,7 @@ use covary::select::{CheckedCell, Compare, SelfCheckOptions};
 use covary_report::plot::scores::ColorBy;
 use covary_report::plot::{
     Kind, biplot, covariance, factors, forecast, hinton, images, intervals, loadings, map, missing, mixture,
-    relevance, samples, scores, scree, select, sources, trace, views,
+    path, relevance, samples, scores, scree, select, sources, trace, views,
 };
 use covary_report::{Style, Svg, Theme};
 use serde_json::Value;
@@ -47,6 +47,7 @@ use std::path::{Path, PathBuf};
 ///   mixture     MODEL DATA     rows by the models of a mixture, where these differ most
 ///   forecast    MODEL DATA     columns in time, and the steps to come (--model dfm)
 ///   factors     MODEL DATA     factors in time, with 95 % intervals (--model dfm)
+///   path        MODEL DATA     sparse loadings along the penalty, those kept in color (--model spca)
 ///
 /// Large tables are sampled or counted in squares, and the figure says so.
 #[derive(Args)]
@@ -65,7 +66,7 @@ pub(crate) struct Plot {
     files: Vec<PathBuf>,
 
     /// What to draw: scree, hinton, loadings, relevance, trace, scores, biplot, covariance,
-    /// samples, intervals, missing, select, map, images, views, sources, mixture, forecast or factors.
+    /// samples, intervals, missing, select, map, images, views, sources, mixture, forecast, factors or path.
     #[arg(long, verbatim_doc_comment, value_parser = kind)]
     kind: Kind,
 
@@ -249,8 +250,20 @@ impl Plot {
             (Map, [model]) if self.lat.is_none() => Ok(Files::Model(model)),
             (Map | Missing | Kind::Select, [data]) => Ok(Files::Data(data)),
             (
-                Scree | Images | Scores | Biplot | Covariance | Samples | Intervals | Missing | Map | Sources
-                | Mixture | Forecast | Factors,
+                Scree
+                | Images
+                | Scores
+                | Biplot
+                | Covariance
+                | Samples
+                | Intervals
+                | Missing
+                | Map
+                | Sources
+                | Mixture
+                | Forecast
+                | Factors
+                | Kind::Path,
                 [model, data],
             ) => Ok(Files::Both(model, data)),
             (Hinton | Loadings | Relevance | Views, _) => wrong("MODEL"),
@@ -258,7 +271,16 @@ impl Plot {
             (Scree | Images | Map, _) => wrong("MODEL [DATA]"),
             (Missing, _) => wrong("[MODEL] DATA"),
             (
-                Scores | Biplot | Covariance | Samples | Intervals | Sources | Mixture | Forecast | Factors,
+                Scores
+                | Biplot
+                | Covariance
+                | Samples
+                | Intervals
+                | Sources
+                | Mixture
+                | Forecast
+                | Factors
+                | Kind::Path,
                 _,
             ) => wrong("MODEL DATA"),
         }
@@ -371,6 +393,7 @@ impl Plot {
             }
             Kind::Map => drawn!(map, self.map_of_both(console, asked, &data)?, style),
             Kind::Factors => figure!(factors(learned, &data), style, failed),
+            Kind::Path => figure!(path(learned, &data), style, failed),
             Kind::Forecast => {
                 let columns = self.shown_columns(learned)?;
                 figure!(forecast(learned, &data, self.steps, columns.as_deref()), style, failed)

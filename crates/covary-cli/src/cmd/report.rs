@@ -14,7 +14,7 @@ use crate::output::Output;
 use clap::Args;
 use covary::CentralMoments;
 use covary::data::{Ledger, MatrixKind};
-use covary::family::{Family, Kind, Request};
+use covary::family::{Family, ForFilling, Kind, Request};
 use covary::model::ColumnMap;
 use covary_report::page::{self, Facts, MatrixStudy, Study, Subject};
 use serde_json::Value;
@@ -87,7 +87,10 @@ impl Report {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let output = self.output.as_deref();
         self.running.check_one_output("page", &self.data, output, self.fitting.checkpoint.as_deref())?;
-        let model = self.model.unwrap_or(if self.matrix.is_some() { Family::Fa } else { Family::Ppca });
+        let default = if self.matrix.is_some() { Family::Fa } else { Family::Ppca };
+        let named =
+            self.model.or_else(|| self.fitting.implied(&self.reading).filter(|_| self.matrix.is_none()));
+        let model = named.unwrap_or(default);
         let suits =
             |family: Family| matches!(family.kind(), Kind::Linear | Kind::Dynamic) && !family.has_views();
         if !suits(model) {
@@ -98,9 +101,17 @@ impl Report {
         }
         self.reading.check_time(model)?;
         let request = self.fitting.request(model, self.rotation)?;
+        // As `covary impute` with the same options.
+        let filling = match named {
+            Some(_) => Request {
+                filling: Some(ForFilling { choose: false, ..ForFilling::default() }),
+                ..self.fitting.request(model, RotationName::None)?
+            },
+            None => Request { seed: self.fitting.seed, ..Request::for_filling() },
+        };
         self.running.run(|console| {
             let target = Output::open(output)?;
-            let (found, refused) = self.report(console, &target, &request)?;
+            let (found, refused) = self.report(console, &target, (&request, &filling))?;
             said_written(console, output.as_slice());
             self.running.report(&found)?;
             refused.map_or(Ok(()), Err)
@@ -112,7 +123,7 @@ impl Report {
         &self,
         console: Console,
         output: &Output,
-        request: &Request,
+        (request, filling): (&Request, &Request),
     ) -> Result<(Value, Option<Failure>), Failure> {
         let command = command_line();
         let subject = Subject {
@@ -134,7 +145,7 @@ impl Report {
         }
         let ledger = facts::tell(console, &source);
         let subject = Subject { table: Some((&source.table, &ledger)), ..subject };
-        match self.study(console, output, request, (subject, &source, &ledger)) {
+        match self.study(console, output, (request, filling), (subject, &source, &ledger)) {
             Ok(found) => Ok((found, None)),
             Err(unfit @ Failure::Unfit { .. }) => self.refused(output, subject, unfit),
             Err(other) => Err(other),
@@ -145,7 +156,7 @@ impl Report {
         &self,
         console: Console,
         output: &Output,
-        request: &Request,
+        (request, filling): (&Request, &Request),
         (subject, source, ledger): (Subject<'_>, &Source, &Ledger),
     ) -> Result<Value, Failure> {
         let wide = source.table.dataset();
@@ -154,11 +165,20 @@ impl Report {
         let narrator = Narrator::new(console, (source, ledger), request, &self.fitting);
         let mut learned = narrator.learn_mapped(&column_map)?;
         let data = column_map.dataset(wide).map_err(refused)?;
-        let cells = narrator.check(&mut learned, &data)?;
         let choice = narrator.choice().expect("told of before the fit");
+        let (mut filler, mut cells) = (None, Vec::new());
+        if data.is_complete() {
+            cells = narrator.check(&mut learned, &data)?;
+        } else {
+            console.say("missing values are imputed as `covary impute` does:");
+            let narrator = Narrator::new(console, (source, ledger), filling, &self.fitting);
+            let filled = filler.insert(narrator.learn_mapped(&column_map)?);
+            cells.extend(narrator.check(filled, &data)?);
+        }
         let study = Study {
             linear: learned.linear().ok(),
             learned: &learned,
+            filler: filler.as_ref().unwrap_or(&learned),
             column_map: &column_map,
             data: &data,
             cells: &cells,

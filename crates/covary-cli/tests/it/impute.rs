@@ -106,7 +106,7 @@ fn a_wrong_call_is_exit_2() {
         &["-", "--model", "oracle"],
         SMALL,
         2,
-        "--model `oracle` is neither auto, pca, ppca, tppca, spca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm, ica or dfm nor a model file",
+        "--model `oracle` is neither auto, pca, ppca, tppca, spca, fa, bpca, bspca, gaussian, pcca, gfa, mppca, mfa, gmm, ica or dfm nor a model file",
     );
     check_fails(
         &["-", "--inference", "magic"],

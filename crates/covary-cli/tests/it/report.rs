@@ -15,34 +15,11 @@ fn the_facts_are_those_of_the_other_verbs() {
     let folder = folder_with_examples();
     let root = folder.path();
     let report = facts(root, "report -q examples/wine_gaps.csv --json -o report.html");
-    let filled = facts(
-        root,
-        "impute -q examples/wine_gaps.csv --model ppca --no-calibrate --bounds none --json -o filled.csv --cells cells.csv",
-    );
-    assert_eq!(report["model"]["n_components"], filled["model"]["n_components"]);
-    assert_eq!(report["model"]["shares"], filled["model"]["explained_variance_ratio"]);
-    assert_eq!(report["model"]["objective_value"], filled["model"]["log_likelihood"]);
-    assert_eq!(report["check"]["rmse"], filled["model"]["check"]["rmse"]);
-    assert_eq!(report["filled"]["n_filled"], filled["n_filled"]);
-    assert_eq!(report["table"]["n_gaps"], filled["data"]["n_gaps"]);
-    // Every cell of the list of `impute` is among the report's, with the same numbers.
-    let cells = report["filled"]["cells"].as_array().expect("cells");
-    let listed = fs::read_to_string(root.join("cells.csv")).expect("written");
-    assert_eq!(cells.len(), listed.lines().count() - 1);
-    for line in listed.lines().skip(1) {
-        let words: Vec<&str> = line.split(',').collect();
-        let same = |cell: &&Value| {
-            cell["row"].as_u64() == words[0].parse().ok() && cell["column"].as_str() == Some(words[1])
-        };
-        let cell = cells.iter().find(same).unwrap_or_else(|| panic!("no {line}"));
-        for (name, word) in ["mean", "sd", "lower", "upper"].iter().zip(&words[3..]) {
-            assert_eq!(cell[name].as_f64(), word.parse().ok(), "{name} of {line}");
-        }
-    }
-    // The least certain come first.
-    let uncertainty: Vec<f64> = cells.iter().map(|c| c["uncertainty"].as_f64().expect("a number")).collect();
-    assert!(uncertainty.is_sorted_by(|a, b| a >= b));
     succeed(root, "fit -q examples/wine_gaps.csv -o wine.covary");
+    let fitted = facts(root, "inspect wine.covary --json");
+    assert_eq!(report["model"]["n_components"], fitted["n_components"]);
+    assert_eq!(report["model"]["shares"], fitted["explained_variance_ratio"]);
+    assert_eq!(report["model"]["objective_value"], fitted["log_likelihood"]);
     succeed(root, "score -q wine.covary examples/wine_gaps.csv --bare -o odd.csv");
     let scored = fs::read_to_string(root.join("odd.csv")).expect("written");
     let names: Vec<&str> = scored.lines().next().expect("names").split(',').collect();
@@ -51,6 +28,45 @@ fn the_facts_are_those_of_the_other_verbs() {
         let numbers: Vec<&str> = scored.lines().nth(row).expect("a row").split(',').collect();
         let at = names.iter().position(|n| *n == "t_squared").expect("T²");
         assert_eq!(odd["t_squared"].as_f64(), numbers[at].parse().ok(), "row {row}");
+    }
+}
+
+#[test]
+fn imputed_values_and_their_check_are_those_of_impute() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    for options in ["", "--model ppca", "--components 3", "--model fa --standardize=false --seed 5"] {
+        let report =
+            facts(root, &format!("report -q examples/wine_gaps.csv {options} --json -o report.html"));
+        let impute = "--json -o filled.csv --cells cells.csv";
+        let filled = facts(root, &format!("impute -q examples/wine_gaps.csv {options} {impute}"));
+        assert_eq!(report["check"]["rmse"], filled["model"]["check"]["rmse"], "{options}");
+        let coverage = |facts: &Value| -> Vec<f64> {
+            let all = facts["coverage"].as_array().expect("levels");
+            all.iter().map(|c| c["share"].as_f64().expect("a share")).collect()
+        };
+        assert_eq!(coverage(&report["check"]), coverage(&filled["model"]["check"]), "{options}");
+        assert_eq!(report["filled"]["n_filled"], filled["n_filled"], "{options}");
+        assert_eq!(report["table"]["n_gaps"], filled["data"]["n_gaps"], "{options}");
+        assert!(report["filled"]["n_calibrated"].as_u64().is_some_and(|n| n > 100), "{options}");
+        // Every cell of the list of `impute` is among the report's, with the same numbers.
+        let cells = report["filled"]["cells"].as_array().expect("cells");
+        let listed = fs::read_to_string(root.join("cells.csv")).expect("written");
+        assert_eq!(cells.len(), listed.lines().count() - 1);
+        for line in listed.lines().skip(1) {
+            let words: Vec<&str> = line.split(',').collect();
+            let same = |cell: &&Value| {
+                cell["row"].as_u64() == words[0].parse().ok() && cell["column"].as_str() == Some(words[1])
+            };
+            let cell = cells.iter().find(same).unwrap_or_else(|| panic!("no {line}"));
+            for (name, word) in ["mean", "sd", "lower", "upper"].iter().zip(&words[3..]) {
+                assert_eq!(cell[name].as_f64(), word.parse().ok(), "{name} of {line}, {options}");
+            }
+        }
+        // The least certain come first.
+        let of = |c: &Value| c["uncertainty"].as_f64().expect("a number");
+        let uncertainty: Vec<f64> = cells.iter().map(of).collect();
+        assert!(uncertainty.is_sorted_by(|a, b| a >= b), "{options}");
     }
 }
 

@@ -25,7 +25,8 @@ from ._mixture_ppca import MixturePPCA
 from ._pca import PCA
 from ._ppca import PPCA, BayesianPCA
 from ._select import Comparison, MixtureComparison, Pooled, pool, select
-from ._sparse import SparsePPCA
+from ._sparse import BayesianSparsePCA, SparsePPCA
+from ._sparse_cca import SparseCCA
 from ._sparse_pca import SparsePCA
 from ._student import StudentPPCA
 from ._threads import threads
@@ -34,6 +35,7 @@ __all__ = [
     "PCA",
     "PPCA",
     "BayesianPCA",
+    "BayesianSparsePCA",
     "Comparison",
     "DynamicFactor",
     "FactorAnalysis",
@@ -50,6 +52,7 @@ __all__ = [
     "PPCAClassifier",
     "Pooled",
     "ProbabilisticCCA",
+    "SparseCCA",
     "SparsePCA",
     "SparsePPCA",
     "StudentPPCA",

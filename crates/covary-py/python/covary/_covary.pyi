@@ -123,6 +123,8 @@ class Model(Learned):
     @property
     def relevance(self) -> _F: ...
     @property
+    def inclusion(self) -> _F | None: ...
+    @property
     def views(self) -> list[tuple[str, list[int]]]: ...
     @property
     def degrees_of_freedom(self) -> float: ...
@@ -203,6 +205,8 @@ class Dynamic(Learned):
     def coefficients(self) -> _F: ...
     @property
     def noise_variance(self) -> _F: ...
+    @property
+    def noise_memory(self) -> _F: ...
     @property
     def time_name(self) -> str | None: ...
     @property
@@ -295,11 +299,38 @@ def sparse_components(
     n_components: int,
     *,
     alpha: float,
+    n_nonzero: int | None,
     max_iterations: int,
     tolerance: float,
     start: tuple[_F, _F] | None = None,
     threads: int = 0,
 ) -> tuple[_F, list[float], list[float]]: ...
+def elastic_net(
+    x: _Table,
+    names: list[str] | None,
+    penalties: list[float],
+    *,
+    is_matrix: bool,
+    ridge: float,
+    max_iterations: int,
+    tolerance: float,
+    threads: int = 0,
+) -> tuple[_F, list[float], list[float], list[float], float, list[float]]: ...
+def sparse_canonical(
+    x: _Table,
+    y: _Table,
+    names: tuple[list[str] | None, list[str] | None],
+    n_components: int,
+    *,
+    penalties: tuple[float, float] | None,
+    n_permutations: int,
+    seed: int,
+    max_iterations: int,
+    tolerance: float,
+    threads: int = 0,
+) -> tuple[
+    tuple[_F, _F], list[float], list[list[float]], list[list[float]], list[float], list[list[float]]
+]: ...
 def compare(
     x: _Table,
     names: list[str] | None,

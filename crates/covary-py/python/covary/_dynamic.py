@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _Times = tuple[str, Any, "tuple[str, list[int]] | None"]
 
 
+@dataclass(eq=False, repr=False)
 class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
     """Factors that move through time, seen through noise; exact with missing cells and missing rows.
 
@@ -46,6 +48,11 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         Whether every column has a straight line in time.
     noise : {"diagonal", "isotropic"} or None, default=None
         A noise variance for each column, or one for all; None is the library's choice, diagonal.
+    noise_memory : bool, default=False
+        Whether the noise of every column remembers a share of itself from one step to the next, AR(1).
+    loadings : {"likelihood", "bayes"} or None, default=None
+        Where loadings, levels and noise come from: their likelihood, with the dynamics; or a Bayesian PCA, which shrinks what few
+        rows support. None is "bayes" for tables with fewer than two rows for each column, else "likelihood".
     standardize : bool, default=True
         Give every column unit variance before fitting.
     max_iter : int or None, default=None
@@ -69,6 +76,8 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         Level, season and trend of each column.
     noise_variance_ : ndarray of shape (n_features,)
         Of each column.
+    noise_memory_ : ndarray of shape (n_features,)
+        The share of its noise that each column remembers from one step to the next; 0 without `noise_memory`.
     spectral_radius_ : float
         The largest modulus of the roots of the transition; below 1 factors return to their mean.
     n_components_, trace_, n_iter_, converged_, n_features_in_, feature_names_in_
@@ -98,34 +107,21 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
 
     _family = "dfm"
 
-    def __init__(
-        self,
-        n_components: int | str = "auto",
-        *,
-        time: str | None = None,
-        groups: str | None = None,
-        order: int = 1,
-        season: Any = None,
-        trend: bool = False,
-        noise: str | None = None,
-        standardize: bool = True,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.n_components = n_components
-        self.time = time
-        self.groups = groups
-        self.order = order
-        self.season = season
-        self.trend = trend
-        self.noise = noise
-        self.standardize = standardize
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    n_components: int | str = "auto"
+    _: KW_ONLY
+    time: str | None = None
+    groups: str | None = None
+    order: int = 1
+    season: Any = None
+    trend: bool = False
+    noise: str | None = None
+    noise_memory: bool = False
+    loadings: str | None = None
+    standardize: bool = True
+    max_iter: int | None = None
+    tol: float | None = None
+    random_state: Any = None
+    verbose: bool | int = False
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Fit the model to the observed cells of a table in time.
@@ -144,12 +140,20 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         """
         numbers, times = self._in_time(X)
         rows = _table.table(self, numbers, reset=True)
-        order = _options.whole(self, "order", 1)
+        options: dict[str, Any] = {
+            "order": _options.whole(self, "order", 1),
+            "season": self._season(),
+            "trend": _options.switch(self, "trend"),
+            "noise_memory": _options.switch(self, "noise_memory"),
+        }
+        loadings = _options.word(self, "loadings", (None, "likelihood", "bayes"))
+        if loadings is not None:
+            options["loadings"] = loadings
         asked: _covary.Request = {
             "n_components": _options.components(self, share=False),
             "noise": _options.word(self, "noise", (None, "isotropic", "diagonal")),
             "standardize": _options.switch(self, "standardize"),
-            "options": {"order": order, "season": self._season(), "trend": _options.switch(self, "trend")},
+            "options": options,
             "max_iterations": _options.whole(self, "max_iter", 1),
             "tolerance": _options.number(self, "tol"),
             "seed": _table.seed_of(self.random_state),
@@ -291,6 +295,7 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         self.loadings_ = model.loadings
         self.coefficients_ = model.coefficients
         self.noise_variance_ = model.noise_variance
+        self.noise_memory_ = model.noise_memory
         self.spectral_radius_ = model.spectral_radius
 
     @property
@@ -311,6 +316,8 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
             "season": season,
             "trend": options["trend"] == "true",
             "noise": model.noise,
+            "noise_memory": options.get("noise_memory") == "true",
+            "loadings": options.get("loadings"),
             "standardize": model.standardized,
         }
 

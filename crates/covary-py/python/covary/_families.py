@@ -20,7 +20,7 @@ from ._ica import InfomaxICA, NoisyICA
 from ._mixture_ppca import MixturePPCA
 from ._pca import PCA
 from ._ppca import PPCA, BayesianPCA
-from ._sparse import SparsePPCA
+from ._sparse import BayesianSparsePCA, SparsePPCA
 from ._student import StudentPPCA
 from .exceptions import ModelFileError
 
@@ -32,6 +32,7 @@ FAMILIES: dict[str, type[Fitted]] = {
     "spca": SparsePPCA,
     "fa": FactorAnalysis,
     "bpca": BayesianPCA,
+    "bspca": BayesianSparsePCA,
     "gaussian": Gaussian,
     "pcca": ProbabilisticCCA,
     "gfa": GroupFactorAnalysis,
@@ -66,8 +67,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    estimator : PCA, PPCA, StudentPPCA, SparsePPCA, FactorAnalysis, BayesianPCA, Gaussian, MixturePPCA, \
-GaussianMixture, PPCAClassifier, GroupFactorAnalysis, ProbabilisticCCA, DynamicFactor, FastICA, InfomaxICA or NoisyICA
+    estimator : PCA, PPCA, StudentPPCA, SparsePPCA, FactorAnalysis, BayesianPCA, BayesianSparsePCA, Gaussian, \
+MixturePPCA, GaussianMixture, PPCAClassifier, GroupFactorAnalysis, ProbabilisticCCA, DynamicFactor, FastICA, InfomaxICA or NoisyICA
         The fitted estimator. Options that leave no trace in the model, such as `tol`, are the defaults.
         Rotated principal components open as PPCA, whose scores rotate with the loadings.
 

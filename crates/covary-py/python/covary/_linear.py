@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from . import _covary, _table
+from . import _covary, _options, _table
 from ._fitted import Draws, Fitted, Scores, below_columns
 from ._threads import n_threads
 
@@ -173,4 +173,32 @@ class LinearGaussian(Scores, Draws, ClassNamePrefixFeaturesOutMixin, Transformer
         return self._model.outlyingness(rows, n_threads())
 
 
-__all__ = ["LinearGaussian"]
+class Standardizing(LinearGaussian):
+    """Those that may give columns unit variance and have limits on their steps: most families."""
+
+    #: Whether a number of components may be a share of the variance.
+    _share = True
+    random_state: Any
+
+    def _fit_rows(self, rows: Array) -> Self:
+        own = self._own_request()
+        return self._learn(
+            rows,
+            n_components=_options.components(self, share=self._share),
+            standardize=_options.switch(self, "standardize"),
+            max_iterations=_options.whole(self, "max_iter", 1),
+            tolerance=_options.number(self, "tol"),
+            seed=_table.seed_of(self.random_state),
+            **own,
+        )
+
+    def _own_request(self) -> dict[str, Any]:
+        """What is asked for besides."""
+        return {}
+
+    @classmethod
+    def _options_of(cls, model: _covary.Model) -> dict[str, Any]:
+        return {"n_components": model.n_components, "standardize": model.standardized}
+
+
+__all__ = ["LinearGaussian", "Standardizing"]

@@ -6,19 +6,18 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _covary, _options, _table
-from ._linear import LinearGaussian
+from ._linear import Standardizing
 from ._threads import n_threads
 from .exceptions import OptionError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-    from typing_extensions import Self
 
     from ._fitted import Array
 
 
 @dataclass(eq=False, repr=False)
-class PPCA(LinearGaussian):
+class PPCA(Standardizing):
     """Probabilistic PCA, exact with missing cells.
 
     A row is ``loadings_ @ x + mean_`` plus noise of one variance in all columns (of one variance in
@@ -114,25 +113,12 @@ class PPCA(LinearGaussian):
     random_state: Any = None
     verbose: bool | int = False
 
-    def _fit_rows(self, rows: Array) -> Self:
-        _options.word(self, "inference", (None, "spectral", "em"))
-        return self._learn(
-            rows,
-            n_components=_options.components(self, share=True),
-            inference=self.inference,
-            standardize=_options.switch(self, "standardize"),
-            max_iterations=_options.whole(self, "max_iter", 1),
-            tolerance=_options.number(self, "tol"),
-            seed=_table.seed_of(self.random_state),
-        )
-
-    @classmethod
-    def _options_of(cls, model: _covary.Model) -> dict[str, Any]:
-        return {"n_components": model.n_components, "standardize": model.standardized}
+    def _own_request(self) -> dict[str, Any]:
+        return {"inference": _options.word(self, "inference", (None, "spectral", "em"))}
 
 
 @dataclass(eq=False, repr=False)
-class BayesianPCA(LinearGaussian):
+class BayesianPCA(Standardizing):
     """Bayesian PCA: components that are not needed are dropped, and intervals include that the
     parameters were estimated.
 
@@ -191,6 +177,7 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
     """
 
     _family = "bpca"
+    _share = False
 
     n_components: int | str = "auto"
     _: KW_ONLY
@@ -202,18 +189,9 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
     random_state: Any = None
     verbose: bool | int = False
 
-    def _fit_rows(self, rows: Array) -> Self:
+    def _own_request(self) -> dict[str, Any]:
         _options.word(self, "inference", ("structured", "mean_field", "evidence", "gibbs"))
-        return self._learn(
-            rows,
-            n_components=_options.components(self, share=False),
-            inference=self.inference.replace("_", "-"),
-            standardize=_options.switch(self, "standardize"),
-            options=self.prior,
-            max_iterations=_options.whole(self, "max_iter", 1),
-            tolerance=_options.number(self, "tol"),
-            seed=_table.seed_of(self.random_state),
-        )
+        return {"inference": self.inference.replace("_", "-"), "options": self.prior}
 
     def _publish(self, model: _covary.Model, rows: Array | None = None) -> None:
         super()._publish(model, rows)
@@ -252,12 +230,7 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
 
     @classmethod
     def _options_of(cls, model: _covary.Model) -> dict[str, Any]:
-        inference = model.method[0].replace("-", "_")
-        return {
-            "n_components": model.n_components,
-            "inference": inference,
-            "standardize": model.standardized,
-        }
+        return super()._options_of(model) | {"inference": model.method[0].replace("-", "_")}
 
 
 __all__ = ["PPCA", "BayesianPCA"]

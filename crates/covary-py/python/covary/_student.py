@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _covary, _options, _table
-from ._linear import LinearGaussian
+from ._linear import Standardizing
 from ._threads import n_threads
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-    from typing_extensions import Self
 
     from ._fitted import Array
 
 
-class StudentPPCA(LinearGaussian):
+@dataclass(eq=False, repr=False)
+class StudentPPCA(Standardizing):
     """Probabilistic PCA of rows with heavy tails, exact with missing cells.
 
     Rows are multivariate t: each is as of :class:`PPCA`, with all variances divided by a number of its own, u, of which
@@ -76,36 +77,18 @@ singular_values_, n_components_, log_likelihood_, trace_, n_iter_, converged_, n
 
     _family = "tppca"
 
-    def __init__(
-        self,
-        n_components: int | float | str = "auto",
-        *,
-        df: float | None = None,
-        standardize: bool = True,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.n_components = n_components
-        self.df = df
-        self.standardize = standardize
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    n_components: int | float | str = "auto"
+    _: KW_ONLY
+    df: float | None = None
+    standardize: bool = True
+    max_iter: int | None = None
+    tol: float | None = None
+    random_state: Any = None
+    verbose: bool | int = False
 
-    def _fit_rows(self, rows: Array) -> Self:
+    def _own_request(self) -> dict[str, Any]:
         df = _options.number(self, "df")
-        return self._learn(
-            rows,
-            n_components=_options.components(self, share=True),
-            options=None if df is None else {"degrees_of_freedom": df},
-            standardize=_options.switch(self, "standardize"),
-            max_iterations=_options.whole(self, "max_iter", 1),
-            tolerance=_options.number(self, "tol"),
-            seed=_table.seed_of(self.random_state),
-        )
+        return {"options": None if df is None else {"degrees_of_freedom": df}}
 
     def _publish(self, model: _covary.Model, rows: Array | None = None) -> None:
         super()._publish(model, rows)
@@ -133,11 +116,7 @@ singular_values_, n_components_, log_likelihood_, trace_, n_iter_, converged_, n
     @classmethod
     def _options_of(cls, model: _covary.Model) -> dict[str, Any]:
         df = model.method[1]["degrees_of_freedom"]
-        return {
-            "n_components": model.n_components,
-            "df": None if df == "estimated" else float(df),
-            "standardize": model.standardized,
-        }
+        return super()._options_of(model) | {"df": None if df == "estimated" else float(df)}
 
 
 __all__ = ["StudentPPCA"]

@@ -32,7 +32,7 @@ pub(crate) fn not_done(facts: &Facts) -> Vec<String> {
         ));
     }
     if let Some(filled) = &facts.filled {
-        if filled.n_filled > 0 {
+        if filled.n_filled > 0 && !filled.bounded {
             said.push(
                 "Imputed values are not restricted to the range of their column, nor rounded to whole numbers."
                     .to_owned(),

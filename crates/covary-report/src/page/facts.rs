@@ -5,6 +5,7 @@ use super::factors::{FitFacts, MatrixFacts, MatrixStudy, fit_facts};
 use super::time::{self, TimeFacts};
 use super::tipping::{TippingFacts, tipping};
 use crate::Error;
+use crate::words::{chosen_filling, described};
 use covary::Dataset;
 use covary::data::Ledger;
 use covary::family::{Choice, Family, Grounds};
@@ -45,8 +46,11 @@ pub struct Subject<'a> {
 /// A model and the table it was learned from.
 #[derive(Clone, Copy)]
 pub struct Study<'a> {
-    /// The model, with the check on hidden cells if there was one.
+    /// The model of the components.
     pub learned: &'a Learned,
+    /// What imputes missing values, with the check on hidden cells if there was one: as `covary impute` has it, or the
+    /// model itself where nothing is missing.
+    pub filler: &'a Learned,
     /// Its linear-Gaussian model, unless its rows follow each other in time.
     pub linear: Option<&'a LinearFit>,
     /// Where its columns stand in the table.
@@ -270,6 +274,14 @@ pub struct CoverageFacts {
 /// What was filled.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FilledFacts {
+    /// What imputes them.
+    pub by: String,
+    /// What hidden cells chose to impute by, if they did.
+    pub chosen: Option<String>,
+    /// Hidden cells that intervals are calibrated on, if they are.
+    pub n_calibrated: Option<usize>,
+    /// Whether values are kept to what their column can be: not negative, whole numbers and the like.
+    pub bounded: bool,
     /// Cells filled.
     pub n_filled: usize,
     /// Gaps that stay.
@@ -375,7 +387,7 @@ impl Facts {
                 (None, Some(m)) => Some(model_facts(m.learned, m.linear, m.choice)),
                 (None, None) => None,
             },
-            check: study.and_then(|s| s.learned.check.as_ref()).map(check_facts),
+            check: study.and_then(|s| s.filler.check.as_ref()).map(check_facts),
             filled,
             odd_rows: study
                 .and_then(|s| Some((s, s.linear?)))
@@ -399,10 +411,10 @@ fn table_facts(table: &Table, ledger: &Ledger, study: Option<&Study<'_>>) -> Res
     let mut spread = vec![None; data.n_columns()];
     let mut skill = vec![None; data.n_columns()];
     let mut tests = GapTests::default();
-    if let Some(Study { learned, linear, column_map, data, .. }) = study {
+    if let Some(Study { learned, filler, linear, column_map, data, .. }) = study {
         let sds = &learned.training.column_sds;
         for (k, &j) in column_map.columns.iter().enumerate() {
-            skill[j] = learned.check.as_ref().and_then(|c| c.skill_by_column[k]);
+            skill[j] = filler.check.as_ref().and_then(|c| c.skill_by_column[k]);
             if let Ok(fit) = learned.dynamic() {
                 explained[j] = Some(1.0 - fit.model.noise().variance(k) / (sds[k] * sds[k]));
             }
@@ -547,11 +559,9 @@ fn filled(
     names: Option<&[String]>,
 ) -> Result<FilledFacts, Error> {
     let wide = table.dataset();
-    let imputed = match study.linear {
-        Some(linear) => linear.of_training_rows().impute(study.data)?,
-        None => study.learned.fill(Rows::Training)?.fill(study.data)?,
-    };
+    let imputed = study.filler.fill(Rows::Training)?.fill(study.data)?;
     let imputed: Imputed = study.column_map.imputed(imputed, wide)?;
+    let filling = study.filler.filling.as_ref();
     let sds: Vec<f64> = wide.observed_variances().iter().map(|v| v.sqrt()).collect();
     let uncertainty = |c: &FilledCell| if sds[c.column] > 0.0 { c.sd / sds[c.column] } else { 0.0 };
     let mut order: Vec<(f64, &FilledCell)> = imputed.cells().iter().map(|c| (uncertainty(c), c)).collect();
@@ -574,6 +584,10 @@ fn filled(
         })
     };
     Ok(FilledFacts {
+        by: described(study.filler),
+        chosen: filling.and_then(chosen_filling),
+        n_calibrated: filling.and_then(|f| f.calibration.as_ref()).map(|c| c.n_hidden),
+        bounded: filling.is_some_and(|f| f.limits.is_some()),
         n_filled: imputed.cells().len(),
         n_left: wide.n_gaps() - imputed.cells().len(),
         level,

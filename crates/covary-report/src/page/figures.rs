@@ -75,7 +75,7 @@ pub fn figures_of_matrix(study: &MatrixStudy<'_>) -> Vec<Figure> {
 
 /// The figures that this table and model have.
 pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
-    let Study { learned, linear, data, cells, .. } = study;
+    let Study { learned, filler, linear, data, cells, .. } = study;
     let mut made = Drawn::default();
     if !data.is_complete()
         && let Ok(n) = missing::numbers(data, linear.map(|_| *learned))
@@ -127,7 +127,7 @@ pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
         made.add("samples", Place::Fit, |style| samples::draw(&n, style));
     }
     if facts.check.is_some()
-        && let Ok(n) = intervals::numbers(learned, data, cells)
+        && let Ok(n) = intervals::numbers(filler, data, cells)
     {
         made.add("intervals", Place::Filled, |style| intervals::draw(&n, style));
     }

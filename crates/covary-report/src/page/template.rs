@@ -185,10 +185,10 @@ fn lede(facts: &Facts) -> Markup {
         }
         @if let Some(check) = &facts.check {
             @if check.skill > 0.0 {
-                " In cross-validation on hidden cells it predicted " (percent(check.skill)) " of their variance"
+                " In cross-validation, " (percent(check.skill)) " of the variance of hidden cells was predicted"
             } @else { " Hidden cells were predicted no better than by the mean of their column" }
             @if let Some(c) = check.coverage.last() {
-                ", and its " (level(c.level)) " prediction intervals covered " (covered(c)) " of them"
+                ", and " (level(c.level)) " prediction intervals covered " (covered(c)) " of them"
             }
             "."
         }
@@ -447,6 +447,14 @@ fn filled(filled: &FilledFacts, facts: &Facts, figures: &Markup) -> Markup {
                 (several(filled.n_filled, "missing value")) (if filled.n_filled == 1 { " was" } else { " were" })
                 " imputed, each with its conditional mean given the observed cells of "
                 @if facts.time.is_some() { "all rows, before and after it. " } @else { "its row. " }
+                "Imputation model: " (filled.by)
+                @if let Some(chosen) = &filled.chosen { "; " (chosen) }
+                ". "
+                @if let Some(n) = filled.n_calibrated {
+                    "Intervals are calibrated on " (several(n, "hidden cell")) ", other ones than those of the cross-validation below. "
+                }
+                @else { "Intervals are not calibrated: too few cells can be hidden. " }
+                @if filled.bounded { "Values are kept to what their column can be, such as whole or not negative. " }
                 @if let Some(u) = filled.median_uncertainty {
                     "Half of them have a standard deviation of at most " (number(u, 2)) " of their column's. "
                 }

@@ -39,7 +39,7 @@ pub struct TippingPointFacts {
 
 /// Of the columns with most gaps; of none in a table too large to be drawn again and again.
 pub(super) fn tipping(study: &Study<'_>) -> Result<Vec<TippingFacts>, Error> {
-    let Study { learned, data, .. } = study;
+    let Study { filler, data, .. } = study;
     if data.n_rows() * data.n_columns() > MOST_DRAWN {
         return Ok(Vec::new());
     }
@@ -47,7 +47,7 @@ pub(super) fn tipping(study: &Study<'_>) -> Result<Vec<TippingFacts>, Error> {
     let mut columns: Vec<usize> = (0..data.n_columns()).filter(|j| gaps(j) > 0).collect();
     columns.sort_by_key(|j| std::cmp::Reverse(gaps(j)));
     columns.truncate(TIPPED);
-    let found = learned.tipping_points(Rows::Training, data, &columns, &SHIFTS, learned.seed)?;
+    let found = filler.tipping_points(Rows::Training, data, &columns, &SHIFTS, filler.seed)?;
     let point =
         |p: &TippingPoint| TippingPointFacts { shift: p.shift, mean: p.mean, lower: p.lower, upper: p.upper };
     let facts = |t: &Tipping| TippingFacts {

@@ -295,7 +295,8 @@ pub(crate) fn panel(canvas: &mut Canvas, body: Rect, n: &MapNumbers, full: Optio
     let largest = full.unwrap_or(low.abs().max(high.abs()));
     let (low, high) = full.map_or((low, high), |full| (0.0, full));
     let share = |v: f64| if signed { 0.5 + 0.5 * v / largest } else { (v - low) / (high - low) };
-    let color = |s: f64| if signed { p.diverging(2.0 * s - 1.0) } else { p.sequential(s) };
+    // Warm is red: the other way round than where signs are only told apart.
+    let color = |s: f64| if signed { p.diverging(1.0 - 2.0 * s) } else { p.sequential(s) };
     // Land, or whatever was not measured on a grid, is the color of a gap.
     match n.cell {
         Some(_) => canvas.rect(panel.area, p.gap),

@@ -12,6 +12,7 @@ pub mod loadings;
 pub mod map;
 pub mod missing;
 pub mod mixture;
+pub mod path;
 pub mod relevance;
 pub mod samples;
 pub mod scores;
@@ -68,11 +69,13 @@ pub enum Kind {
     Forecast,
     /// Factors in time.
     Factors,
+    /// Sparse loadings along the path of penalties.
+    Path,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Scree,
         Self::Hinton,
         Self::Scores,
@@ -92,6 +95,7 @@ impl Kind {
         Self::Mixture,
         Self::Forecast,
         Self::Factors,
+        Self::Path,
     ];
 
     /// As users type it.
@@ -121,6 +125,7 @@ impl Kind {
             Self::Mixture => "mixture",
             Self::Forecast => "forecast",
             Self::Factors => "factors",
+            Self::Path => "path",
         }
     }
 

@@ -31,13 +31,17 @@ impl DynamicFactor {
         let space = StateSpace::new(self)?;
         let mut out = Matrix::zeros(rows, self.n_columns());
         let mut state = space.first_state(rng);
+        let mut noise = vec![0.0; self.n_columns()];
         for t in 0..rows {
             let b = self.regressors().at(first.saturating_add(t as i64));
             for (j, cell) in out.row_mut(t).iter_mut().enumerate() {
-                let noise: f64 = StandardNormal.sample(rng);
+                let new: f64 = StandardNormal.sample(rng);
+                // The first is as noise is in the long run.
+                let rho = self.noise_memory().map_or(0.0, |rho| rho[j]) * f64::from(u8::from(t > 0));
+                noise[j] = rho * noise[j] + (1.0 - rho * rho).sqrt() * new;
                 *cell = dot(self.loadings().row(j), &state[..self.n_components()])
                     + dot(self.coefficients().row(j), &b)
-                    + self.noise().variance(j).sqrt() * noise;
+                    + self.noise().variance(j).sqrt() * noise[j];
             }
             state = space.next_state(&state, rng);
         }

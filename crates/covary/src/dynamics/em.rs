@@ -1,57 +1,61 @@
 //! EM for dynamic factors [M 1.10.4].
 
+use super::memory::{Chains, Products};
 use super::model::{DynamicFactor, spectral_radius, stationary};
 use super::moments::{Maximize, Moments, regressed, unexplained};
 use super::prior::{Prior, seasonal_deviation};
 use super::{Regressors, Root, Season, Start, Timeline, Trend, model};
-use crate::infer::options::{self, Setting, options, words};
+use crate::infer::options::{one_method, options, start, words};
 use crate::infer::{
-    Aitken, Em, Fit, FitReport, MethodRecord, Objective, ObjectiveKind, Observer, Step, Structured,
-    Termination, Warning, extrapolated, solve_spd,
+    Aitken, Ascent, Em, Fit, FitReport, MethodRecord, ObjectiveKind, Observer, Structured, Warning,
+    extrapolated, solve_spd,
 };
 use crate::linalg::{Cholesky, dot};
 use crate::spec::NoiseFamily;
 use crate::{Coordinates, Dataset, Error, Estimator, LinearGaussian, Matrix, Noise, Spec};
-use std::collections::BTreeMap;
 
-/// EM over a filter and a smoother, exact with any pattern of gaps.
-///
-/// The [`Spec`] says how many factors, which noise, and whether columns are standardized, the table when its rows happened
-/// ([`Dataset::in_time`]); the rest that is about time is here.
-///
-/// ```
-/// use covary::dynamics::{DynamicEm, Timeline};
-/// use covary::{data::{simulate, Shape}, Estimator, Spec};
-/// let (table, _) = simulate::ppca(Shape { rows: 80, columns: 5, n_components: 1 }, /* seed */ 1);
-/// let fit = DynamicEm::default().fit(&table, &Spec::ppca(1))?;
-/// assert!(fit.model.spectral_radius() < 0.4);                   // these rows have no memory
-/// let ahead = fit.model.forecast(&table, &Timeline::regular(80), 3)?;
-/// assert_eq!(ahead[0].times, [80, 81, 82]);
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct DynamicEm {
-    /// How many steps back the factors depend on.
-    pub order: usize,
-    /// How means change within a period.
-    pub season: Season,
-    /// Whether every column has a straight line in time.
-    pub trend: bool,
-    /// Precision of the normal prior of coefficients of season and trend about 0, in standard deviations of the column. The
-    /// default, 0.01, counts as a hundredth of a cell: it keeps what is hardly observed finite.
-    pub ridge: f64,
-    /// The first state of a sequence.
-    pub first_state: FirstState,
-    /// Where loadings, levels, season and noise come from.
-    pub loadings: Loadings,
-    /// Most iterations.
-    pub max_iterations: usize,
-    /// Stop when the estimated remaining gain is below this many nats in total [M 1.4.5]. 0 runs all iterations.
-    pub tolerance: f64,
-    /// Whether slow climbs are extrapolated by SQUAREM.
-    pub accelerate: bool,
-    /// Parameters to start from, instead of those of a model without memory.
-    pub init: Option<Box<DynamicFactor>>,
+options! {
+    /// EM over a filter and a smoother, exact with any pattern of gaps.
+    ///
+    /// The [`Spec`] says how many factors, which noise, and whether columns are standardized, the table when its rows happened
+    /// ([`Dataset::in_time`]); the rest that is about time is here.
+    ///
+    /// ```
+    /// use covary::dynamics::{DynamicEm, Timeline};
+    /// use covary::{data::{simulate, Shape}, Estimator, Spec};
+    /// let (table, _) = simulate::ppca(Shape { rows: 80, columns: 5, n_components: 1 }, /* seed */ 1);
+    /// let fit = DynamicEm::default().fit(&table, &Spec::ppca(1))?;
+    /// assert!(fit.model.spectral_radius() < 0.4);                   // these rows have no memory
+    /// let ahead = fit.model.forecast(&table, &Timeline::regular(80), 3)?;
+    /// assert_eq!(ahead[0].times, [80, 81, 82]);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct DynamicEm {
+        /// How many steps back the factors depend on.
+        pub order: usize = 1,
+        /// How means change within a period.
+        pub season: Season = Season::None,
+        /// Whether every column has a straight line in time.
+        pub trend: bool = false,
+        /// Precision of the normal prior of coefficients of season and trend about 0, in standard deviations of the column. The
+        /// default, 0.01, counts as a hundredth of a cell: it keeps what is hardly observed finite.
+        pub ridge: f64 = 0.01,
+        /// The first state of a sequence.
+        pub first_state: FirstState = FirstState::Stationary,
+        /// Where loadings, levels, season and noise come from.
+        pub loadings: Loadings = Loadings::Likelihood,
+        /// Most iterations.
+        pub max_iterations: usize = 1000,
+        /// Stop when the estimated remaining gain is below this many nats in total [M 1.4.5]. 0 runs all iterations.
+        pub tolerance: f64 = 1e-4,
+        /// Whether slow climbs are extrapolated by SQUAREM.
+        pub accelerate: bool = true,
+        /// Whether the noise of every column remembers a share of itself from one step to the next, AR(1) [M 1.10.11].
+        pub noise_memory: bool = false,
+        /// Parameters to start from, instead of those of a model without memory.
+        pub init: Option<Box<DynamicFactor>> = None,
+    }
 }
 
 /// How the first state of a sequence is distributed.
@@ -76,69 +80,12 @@ pub enum Loadings {
     Bayes,
 }
 
-impl Default for DynamicEm {
-    fn default() -> Self {
-        Self {
-            order: 1,
-            season: Season::None,
-            trend: false,
-            ridge: 0.01,
-            first_state: FirstState::Stationary,
-            loadings: Loadings::Likelihood,
-            max_iterations: 1000,
-            tolerance: 1e-4,
-            accelerate: true,
-            init: None,
-        }
-    }
-}
-
-options!(DynamicEm {
-    order,
-    season,
-    trend,
-    ridge,
-    first_state,
-    loadings,
-    max_iterations,
-    tolerance,
-    accelerate,
-    init
-});
 words!(FirstState { Stationary = "stationary", Estimated = "estimated" }, "stationary or estimated");
 words!(Loadings { Likelihood = "likelihood", Bayes = "bayes" }, "likelihood or bayes");
 
-impl Setting for Option<Box<DynamicFactor>> {
-    fn text(&self) -> String {
-        if self.is_none() { "without-memory" } else { "given" }.to_owned()
-    }
+start!(Option<Box<DynamicFactor>>: "without-memory", "without-memory; given parameters cannot be named");
 
-    fn set(&mut self, text: &str) -> Result<(), &'static str> {
-        match text {
-            "without-memory" => *self = None,
-            _ => return Err("without-memory; given parameters cannot be named"),
-        }
-        Ok(())
-    }
-}
-
-impl DynamicEm {
-    /// Its name, as users type it.
-    pub const NAME: &'static str = "kalman-em";
-
-    /// Every option by name, its value as text.
-    pub fn options(&self) -> BTreeMap<&'static str, String> {
-        options::texts(&mut self.clone())
-    }
-
-    /// Sets the option called `name`.
-    ///
-    /// # Errors
-    /// As [`Method::set`](crate::Method::set).
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
-        options::set(self, Self::NAME, name, value)
-    }
-}
+one_method!(DynamicEm = "kalman-em");
 
 impl TryFrom<&MethodRecord> for DynamicEm {
     type Error = Error;
@@ -151,12 +98,6 @@ impl TryFrom<&MethodRecord> for DynamicEm {
             method.set(name, value)?;
         }
         Ok(method)
-    }
-}
-
-impl From<&DynamicEm> for MethodRecord {
-    fn from(method: &DynamicEm) -> Self {
-        Self::new(DynamicEm::NAME, method.options())
     }
 }
 
@@ -274,8 +215,10 @@ impl Units {
 }
 
 impl DynamicEm {
-    /// Given parameters with the first state that is asked for.
+    /// Given parameters with the first state and the kind of noise that are asked for.
     fn started(&self, given: DynamicFactor) -> Result<DynamicFactor, Error> {
+        let memory = given.noise_memory().map_or_else(|| vec![0.0; given.n_columns()], <[f64]>::to_vec);
+        let given = given.with_noise_memory(self.noise_memory.then_some(memory))?;
         match given.stationary_covariance() {
             Some(covariance) if self.first_state == FirstState::Stationary => {
                 given.with_start(Start { mean: vec![0.0; covariance.n_rows()], covariance })
@@ -329,41 +272,15 @@ impl DynamicEm {
         let walk = Walk { problem, maximize, constant };
 
         let mut point = walk.at(start)?;
-        let (mut trace, mut warnings) = (vec![point.objective], Vec::new());
-        let mut aitken = Aitken::new(self.tolerance);
-        aitken.push(point.objective);
-        let mut termination = Termination::IterationLimit;
-        while trace.len() <= self.max_iterations {
-            let slow = self.accelerate && trace.len() > STEPS_TO_JUDGE && aitken.rate() > SLOW_RATE;
-            let before = point.objective;
-            point = if slow { walk.cycle(&point, &mut aitken)? } else { walk.next(&point)? };
-            trace.push(point.objective);
-            let (iteration, objective) = (trace.len() - 1, point.objective);
-            if objective < before - 1e-9 * (1.0 + before.abs()) {
-                warnings.push(Warning::ObjectiveFell { iteration, by: before - objective });
-            }
-            if aitken.push(objective) {
-                termination = Termination::Converged;
-                break;
-            }
-            if observer.step(&Step { iteration, objective }).is_break() {
-                termination = Termination::Interrupted;
-                break;
-            }
-        }
-        if termination == Termination::IterationLimit {
-            warnings
-                .push(Warning::StillRising { iterations: trace.len() - 1, remaining: aitken.remaining() });
+        let mut ascent = Ascent::new(self.tolerance, point.objective);
+        while ascent.goes_on(self.max_iterations) {
+            let judged = ascent.trace.len() > STEPS_TO_JUDGE;
+            let slow = self.accelerate && judged && ascent.aitken.rate() > SLOW_RATE;
+            point = if slow { walk.cycle(&point, &mut ascent.aitken)? } else { walk.next(&point)? };
+            ascent.take(point.objective, observer);
         }
         let kind = if is_posterior { ObjectiveKind::LogPosterior } else { ObjectiveKind::LogLikelihood };
-        let report = FitReport {
-            objective: Objective { kind, value: point.objective },
-            trace,
-            termination,
-            warnings,
-            relevance: Vec::new(),
-            monitored: Vec::new(),
-        };
+        let report = ascent.ended().report(kind);
         Ok(Climb { model: point.model, report })
     }
 
@@ -416,8 +333,18 @@ impl DynamicEm {
         };
         let start = Start { mean: vec![0.0; states], covariance };
         let loadings = rough.loadings().clone();
+        let (memory, noise) = match self.noise_memory {
+            false => (None, noise),
+            true => {
+                let (rho, psi) = remembered(&rough, &scores, &left, timeline, spec);
+                // Loadings of a Bayesian PCA stay, and so does what the noise around them is.
+                let own = self.loadings == Loadings::Bayes && spec.noise == NoiseFamily::Diagonal;
+                (Some(rho), if own { Noise::Diagonal(psi) } else { noise })
+            }
+        };
         let model =
-            DynamicFactor::new(transition, innovation, loadings, coefficients, regressors, noise, start)?;
+            DynamicFactor::new(transition, innovation, loadings, coefficients, regressors, noise, start)?
+                .with_noise_memory(memory)?;
         Ok((model, prior))
     }
 
@@ -474,6 +401,36 @@ impl DynamicEm {
     }
 }
 
+/// How what a model without memory leaves of each column follows itself: ρ, and its variance.
+fn remembered(
+    rough: &LinearGaussian,
+    scores: &Matrix,
+    left: &Dataset,
+    timeline: &Timeline,
+    spec: &Spec,
+) -> (Vec<f64>, Vec<f64>) {
+    let chains = Chains::of(left, timeline, rough.loadings().n_columns());
+    let rest = |row: usize, j: usize| {
+        left.row(row)[j] - rough.mean()[j] - dot(rough.loadings().row(j), scores.row(row))
+    };
+    let found = crate::parallel::map(left.n_columns(), |j| {
+        let mut sums = Products::new(chains.reach());
+        for sequence in timeline.sequences() {
+            for (t, row) in sequence.rows().iter().enumerate() {
+                let Some(row) = row.filter(|&row| !left.row(row)[j].is_nan()) else { continue };
+                let lag = chains.before(row, j);
+                let (now, before) = (rest(row, j), sequence.rows()[t - lag].map_or(0.0, |row| rest(row, j)));
+                match lag {
+                    0 => sums.add(0, now * now, 0.0, 0.0),
+                    lag => sums.add(lag, now * now, now * before, before * before),
+                }
+            }
+        }
+        sums.best(0.0, Err(spec.floor()))
+    });
+    found.into_iter().unzip()
+}
+
 impl Problem<'_> {
     /// Least squares of each column on the regressors with a prior, and what that leaves.
     fn regressed(&self, regressors: &Regressors, prior: &Prior) -> Result<(Matrix, Dataset), Error> {
@@ -517,7 +474,7 @@ struct Point {
 
 impl Walk<'_> {
     fn at(&self, model: DynamicFactor) -> Result<Point, Error> {
-        let moments = Moments::new(&model, self.problem.table, self.problem.timeline)?;
+        let moments = Moments::new(&model, self.problem.table, self.problem.timeline, &self.maximize)?;
         let objective =
             moments.log_likelihood + self.maximize.prior.ln_density(model.coefficients()) + self.constant;
         Ok(Point { model, moments, objective })
@@ -583,6 +540,7 @@ fn coordinates(model: &DynamicFactor, first: FirstState) -> Option<Vec<f64>> {
     t.extend(model.loadings().as_slice());
     t.extend(model.coefficients().as_slice());
     t.extend(noise_of(model).iter().map(|v| v.ln()));
+    t.extend(model.noise_memory().unwrap_or_default().iter().map(|rho| rho.atanh()));
     t.extend(triangle(model.innovation())?);
     if first == FirstState::Estimated {
         t.extend(&model.start().mean);
@@ -609,6 +567,7 @@ fn from_coordinates(like: &DynamicFactor, t: &[f64], first: FirstState, floor: f
         Noise::Isotropic(_) => Noise::Isotropic(psi[0]),
         Noise::Diagonal(_) => Noise::Diagonal(psi),
     };
+    let memory = like.noise_memory().map(|rho| take(rho.len()).iter().map(|t| t.tanh()).collect());
     let k = like.n_components();
     let innovation = from_triangle(take(k * (k + 1) / 2), k);
     let n = like.start().mean.len();
@@ -630,6 +589,7 @@ fn from_coordinates(like: &DynamicFactor, t: &[f64], first: FirstState, floor: f
         noise,
         start,
     )
+    .and_then(|model| model.with_noise_memory(memory))
     .ok()
 }
 

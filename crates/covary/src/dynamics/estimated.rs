@@ -64,10 +64,15 @@ impl DynamicFactor {
         self.check_table(table, timeline)?;
         let corrected = self.corrected(from)?;
         let mut out = Vec::new();
+        let chains = corrected.chains(table, timeline);
+        let corrected = match &chains {
+            Some(chains) => corrected.padded(chains.reach() + 1)?,
+            None => corrected,
+        };
         for sequence in timeline.sequences() {
             let space = unknown_means(&corrected, sequence.first())?;
-            let pass = space.filter(table, &space.observed(table), sequence);
-            out.push(corrected.ahead_of(&space, &pass, sequence, steps));
+            let pass = space.filter(table, &space.observed(table, chains.as_ref()), sequence);
+            out.push(corrected.ahead_of(&pass, (table, sequence, chains.as_ref()), steps));
         }
         Ok(out)
     }
@@ -104,7 +109,8 @@ impl DynamicFactor {
             }
         }
         let (loadings, coefficients) = (self.loadings().clone(), self.coefficients().clone());
-        Self::new(transition, innovation, loadings, coefficients, self.regressors().clone(), noise, start)
+        Self::new(transition, innovation, loadings, coefficients, self.regressors().clone(), noise, start)?
+            .with_noise_memory(self.noise_memory().map(<[f64]>::to_vec))
     }
 }
 
@@ -164,7 +170,8 @@ fn unknown_means(model: &DynamicFactor, first: i64) -> Result<StateSpace<'_>, Er
         }
     }
     let own = root(&model.start().covariance)?;
-    let size = FREE * (model.start().covariance.trace() / states as f64).max(f64::MIN_POSITIVE).sqrt();
+    let variance = (0..k).map(|i| model.start().covariance[(i, i)]).sum::<f64>() / k as f64;
+    let size = FREE * variance.max(f64::MIN_POSITIVE).sqrt();
     let mut start = Matrix::zeros(n, n);
     for i in 0..states {
         start.row_mut(i)[..states].copy_from_slice(own.row(i));
@@ -272,10 +279,12 @@ mod tests {
     fn unknown_means_are_those_of_one_gaussian_of_all_cells() {
         let (d, k, steps, ahead) = (3, 2, 7, 3);
         let entry = |i: usize, j: usize, seed: usize| ((i * 7 + j * 13 + seed * 5) % 11) as f64 / 11.0 - 0.45;
-        for (p, season) in [
-            (1, Season::None),
-            (1, Season::Harmonics { period: 5.0, n: 1 }),
-            (2, Season::Indicators { period: 3 }),
+        for (p, season, rho) in [
+            (1, Season::None, 0.0),
+            (1, Season::Harmonics { period: 5.0, n: 1 }, 0.0),
+            (1, Season::Harmonics { period: 5.0, n: 1 }, 0.7),
+            (2, Season::Indicators { period: 3 }, 0.0),
+            (2, Season::Indicators { period: 3 }, -0.6),
         ] {
             let regressors = Regressors { season, trend: Some(Trend { center: 2.0, unit: 4.0 }) };
             let (a, q) = (Matrix::from_fn(k, k * p, |i, j| entry(i, j, 1)), Matrix::diagonal(&[0.7, 0.4]));
@@ -289,6 +298,7 @@ mod tests {
                 Noise::Diagonal(vec![0.3, 0.2, 0.5]),
                 Start { mean: vec![0.0; k * p], covariance: covariance.clone() },
             )
+            .and_then(|model| model.with_noise_memory((rho != 0.0).then(|| vec![rho; d])))
             .unwrap();
             let first = 4;
             let all = steps + ahead;
@@ -304,7 +314,8 @@ mod tests {
             let w = model.loadings();
             let cov = Matrix::from_fn(all * d, all * d, |x, y| {
                 let (t, u, i, j) = (x / d, y / d, x % d, y % d);
-                let mut sum = if x == y { model.noise().variance(i) } else { 0.0 };
+                let noise = model.noise().variance(i) * f64::powi(rho, t.abs_diff(u) as i32);
+                let mut sum = if i == j { noise } else { 0.0 };
                 for (e, f) in (0..k).flat_map(|e| (0..k).map(move |f| (e, f))) {
                     sum += w[(i, e)] * of_factors(t, u, e, f) * w[(j, f)];
                 }
@@ -325,9 +336,11 @@ mod tests {
             let times: Vec<i64> = (0..steps).map(|t| first + t as i64).collect();
             let timeline = Timeline::new(&times, None).unwrap();
             let sequence = &timeline.sequences()[0];
+            let chains = model.chains(&table, &timeline);
+            let model = chains.as_ref().map_or(model.clone(), |c| model.padded(c.reach() + 1).unwrap());
             let space = unknown_means(&model, sequence.first()).unwrap();
-            let pass = space.filter(&table, &space.observed(&table), sequence);
-            for cell in model.ahead_of(&space, &pass, sequence, ahead).cells {
+            let pass = space.filter(&table, &space.observed(&table, chains.as_ref()), sequence);
+            for cell in model.ahead_of(&pass, (&table, sequence, chains.as_ref()), ahead).cells {
                 let same = want.iter().find(|c| c.column == (steps + cell.row) * d + cell.column).unwrap();
                 let close = |got: f64, want: f64| (got - want).abs() < 1e-6 * (1.0 + want.abs());
                 assert!(

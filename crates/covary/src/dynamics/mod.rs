@@ -9,6 +9,7 @@ mod choice;
 mod draws;
 mod em;
 mod estimated;
+mod memory;
 mod model;
 mod moments;
 mod prior;

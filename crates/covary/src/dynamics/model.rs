@@ -1,5 +1,6 @@
 //! Factors that follow each other in time, and what they say of a table [M 1.10].
 
+use super::memory::{Chains, bridge, share};
 use super::smoother::{Pass, StateSpace};
 use super::{Regressors, Timeline};
 use crate::linalg::{Cholesky, canonical_signs, dot, eigen};
@@ -37,6 +38,8 @@ pub struct DynamicFactor {
     regressors: Regressors,
     noise: Noise,
     start: Start,
+    /// ρ of each column, if noise remembers.
+    memory: Option<Vec<f64>>,
 }
 
 /// The distribution of the first state of a sequence: of `x_1`, or of `(x_1, x_0, …)` where the order is above 1.
@@ -116,7 +119,7 @@ impl DynamicFactor {
         if let Some(value) = given.into_iter().find_map(finite) {
             return Err(Error::OutOfRange { name: "parameter", value, bound: "finite" });
         }
-        Ok(Self { transition, innovation, loadings, coefficients, regressors, noise, start })
+        Ok(Self { transition, innovation, loadings, coefficients, regressors, noise, start, memory: None })
     }
 
     /// `(A₁ … A_p)`, k × kp.
@@ -154,10 +157,72 @@ impl DynamicFactor {
         &self.start
     }
 
+    /// ρ of each column if noise remembers, `ε_t = ρ ε_{t−1} + u_t`; its variance is still [`noise`](Self::noise).
+    pub fn noise_memory(&self) -> Option<&[f64]> {
+        self.memory.as_deref()
+    }
+
+    /// The same model with noise that remembers this share of itself from one step to the next, in each column [M 1.10.11]. Through
+    /// gaps of more than a dozen steps, or fewer where factors are many, it begins anew.
+    ///
+    /// ```
+    /// use covary::dynamics::{DynamicFactor, Regressors, Start, Timeline};
+    /// use covary::{Dataset, Matrix, Noise};
+    /// let start = Start { mean: vec![0.0], covariance: Matrix::diagonal(&[1.0]) };
+    /// let (a, q) = (Matrix::diagonal(&[0.0]), Matrix::diagonal(&[1.0]));
+    /// let (w, b) = (Matrix::from_rows(&[[0.1], [0.1]]), Matrix::zeros(2, 1));
+    /// let model = DynamicFactor::new(a, q, w, b, Regressors::default(), Noise::Isotropic(1.0), start)?;
+    /// let model = model.with_noise_memory(Some(vec![0.9, 0.0]))?;
+    /// let table = Dataset::new(Matrix::from_rows(&[[2.0, 2.0], [f64::NAN, f64::NAN]]))?;
+    /// let cells = model.fill(&table, &Timeline::regular(2))?;
+    /// assert!(cells[0].mean > 1.7 && cells[1].mean < 0.1);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] unless there is one for each column, [`Error::OutOfRange`] unless they are between −1 and 1.
+    pub fn with_noise_memory(mut self, memory: Option<Vec<f64>>) -> Result<Self, Error> {
+        if let Some(rho) = &memory {
+            let (expected, got) = (self.n_columns(), rho.len());
+            if expected != got {
+                return Err(Error::WrongLength { what: "memories of noise", expected, got });
+            }
+            if let Some(&value) = rho.iter().find(|r| !(r.abs() < 1.0)) {
+                return Err(Error::OutOfRange { name: "memory of noise", value, bound: "between -1 and 1" });
+            }
+        }
+        self.memory = memory;
+        Ok(self)
+    }
+
     /// The same model with another first state.
     pub(super) fn with_start(self, start: Start) -> Result<Self, Error> {
-        let Self { transition, innovation, loadings, coefficients, regressors, noise, .. } = self;
-        Self::new(transition, innovation, loadings, coefficients, regressors, noise, start)
+        let Self { transition, innovation, loadings, coefficients, regressors, noise, memory, .. } = self;
+        Self::new(transition, innovation, loadings, coefficients, regressors, noise, start)?
+            .with_noise_memory(memory)
+    }
+
+    /// The same model of a state with the factors of `order` steps.
+    pub(super) fn padded(&self, order: usize) -> Result<Self, Error> {
+        let (k, states) = (self.n_components(), self.start.mean.len());
+        let all = (k * order).max(states);
+        let entry =
+            |m: &Matrix, i: usize, j: usize| if i < m.n_rows() && j < states { m[(i, j)] } else { 0.0 };
+        let mut mean = self.start.mean.clone();
+        mean.resize(all, 0.0);
+        Ok(Self {
+            transition: Matrix::from_fn(k, all, |i, j| entry(&self.transition, i, j)),
+            start: Start {
+                mean,
+                covariance: Matrix::from_fn(all, all, |i, j| entry(&self.start.covariance, i, j)),
+            },
+            ..self.clone()
+        })
+    }
+
+    /// Where cells of a table stand in the noise of their columns, if it remembers.
+    pub(super) fn chains(&self, table: &Dataset, timeline: &Timeline) -> Option<Chains> {
+        self.memory.as_ref().map(|_| Chains::of(table, timeline, self.n_components()))
     }
 
     /// Factors.
@@ -200,7 +265,7 @@ impl DynamicFactor {
         timeline: &Timeline,
     ) -> Result<(Vec<f64>, Vec<f64>), Error> {
         let (mut densities, mut squared) = (vec![0.0; table.n_rows()], vec![0.0; table.n_rows()]);
-        self.passes(table, timeline, |sequence, pass| {
+        self.passes(table, timeline, |sequence, pass, _| {
             for (step, row) in sequence.rows().iter().enumerate() {
                 if let Some(row) = *row {
                     (densities[row], squared[row]) = (pass.log_density[step], pass.squared[step]);
@@ -216,7 +281,7 @@ impl DynamicFactor {
     /// As [`log_density`](Self::log_density).
     pub fn smooth(&self, table: &Dataset, timeline: &Timeline) -> Result<Vec<Factors>, Error> {
         let (k, mut out) = (self.n_components(), Vec::new());
-        self.passes(table, timeline, |_, pass| {
+        self.passes(table, timeline, |_, pass, _| {
             let smoothed = pass.smooth();
             out.push(Factors::of(k, smoothed.means(), |t| smoothed.covariance(t).clone()));
         })?;
@@ -229,7 +294,7 @@ impl DynamicFactor {
     /// As [`log_density`](Self::log_density).
     pub fn filter(&self, table: &Dataset, timeline: &Timeline) -> Result<Vec<Factors>, Error> {
         let (k, mut out) = (self.n_components(), Vec::new());
-        self.passes(table, timeline, |_, pass| {
+        self.passes(table, timeline, |_, pass, _| {
             out.push(Factors::of(k, &pass.filtered, |t| pass.covariance(t)));
         })?;
         Ok(out)
@@ -241,20 +306,27 @@ impl DynamicFactor {
     /// As [`log_density`](Self::log_density).
     pub fn fill(&self, table: &Dataset, timeline: &Timeline) -> Result<Vec<FilledCell>, Error> {
         let mut cells = Vec::with_capacity(table.n_gaps());
-        self.passes(table, timeline, |sequence, pass| {
+        self.passes(table, timeline, |sequence, pass, chains| {
             let smoothed = pass.smooth();
             for (t, row) in sequence.rows().iter().enumerate() {
                 let Some(row) = *row else { continue };
-                let gaps: Vec<usize> =
-                    (0..self.n_columns()).filter(|&j| table.row(row)[j].is_nan()).collect();
-                self.predict(
-                    row,
-                    &gaps,
-                    sequence.time(t),
-                    smoothed.means().row(t),
-                    smoothed.covariance(t),
-                    &mut cells,
-                );
+                for j in (0..self.n_columns()).filter(|&j| table.row(row)[j].is_nan()) {
+                    let (back, on) = chains.map_or((0, 0), |c| (c.before(row, j), c.after(row, j)));
+                    let rho = self.memory.as_ref().map_or(0.0, |rho| rho[j]);
+                    let (a, c, variance) = bridge(rho, back, on);
+                    // The state of the last of the steps has the factors of all of them.
+                    let end = t + on;
+                    let value = |t: usize| sequence.rows()[t].map_or(0.0, |row| table.row(row)[j]);
+                    let mut terms = vec![Term { share: 1.0, step: t, value: None }];
+                    terms.extend((back > 0).then(|| Term {
+                        share: -a,
+                        step: t - back,
+                        value: Some(value(t - back)),
+                    }));
+                    terms.extend((on > 0).then(|| Term { share: -c, step: end, value: Some(value(end)) }));
+                    let (mean, p) = (smoothed.means().row(end), smoothed.covariance(end));
+                    cells.push(self.predicted((row, j), sequence, (end, mean, p), &terms, variance));
+                }
             }
         })?;
         cells.sort_by_key(|cell| (cell.row, cell.column));
@@ -271,10 +343,9 @@ impl DynamicFactor {
         timeline: &Timeline,
         steps: usize,
     ) -> Result<Vec<Forecast>, Error> {
-        let space = StateSpace::new(self)?;
         let mut out = Vec::new();
-        self.passes(table, timeline, |sequence, pass| {
-            out.push(self.ahead_of(&space, pass, sequence, steps));
+        self.passes(table, timeline, |sequence, pass, chains| {
+            out.push(self.ahead_of(pass, (table, sequence, chains), steps));
         })?;
         Ok(out)
     }
@@ -282,41 +353,70 @@ impl DynamicFactor {
     /// The rows that follow a sequence through which the filter has passed.
     pub(super) fn ahead_of(
         &self,
-        space: &StateSpace<'_>,
         pass: &Pass<'_>,
-        sequence: &super::Sequence,
+        (table, sequence, chains): (&Dataset, &super::Sequence, Option<&Chains>),
         steps: usize,
     ) -> Forecast {
-        let every: Vec<usize> = (0..self.n_columns()).collect();
-        let end = sequence.rows().len();
+        let (k, end) = (self.n_components(), sequence.rows().len());
         let times: Vec<i64> = (end..end + steps).map(|t| sequence.time(t)).collect();
-        let mut cells = Vec::with_capacity(steps * every.len());
+        let mut cells = Vec::with_capacity(steps * self.n_columns());
+        let last: Vec<Option<(usize, f64)>> =
+            (0..self.n_columns()).map(|j| last_seen(table, sequence, chains?, j)).collect();
         let (mut mean, mut root) = pass.next();
+        let remembers = last.iter().any(Option::is_some);
+        // Cov(x of the step, state at the end), which follows as the state does.
+        let past = pass.covariance(end - 1);
+        let mut shared = remembers.then(|| pass.space().moved(&past));
         for (step, time) in times.iter().enumerate() {
-            self.predict(step, &every, *time, &mean, &root.dot_t(&root), &mut cells);
-            (mean, root) = space.ahead(&mean, &root);
+            let covariance = root.dot_t(&root);
+            let known = self.regressors.at(*time);
+            for (j, last) in last.iter().enumerate() {
+                let (w, beta) = (self.loadings.row(j), self.coefficients.row(j));
+                let mut at = dot(w, &mean[..k]) + dot(beta, &known);
+                let mut variance = form(w, w, |i| &covariance.row(i)[..k]).max(0.0);
+                let mut noise = self.noise.variance(j);
+                if let (Some((back, value)), Some(shared), Some(rho)) = (last, &shared, &self.memory) {
+                    let c = share(rho[j], back + step + 1);
+                    let (s, lag) = (end - 1 - back, back * k);
+                    let before = &pass.filtered.row(end - 1)[lag..lag + k];
+                    at += c * (value - dot(beta, &self.regressors.at(sequence.time(s))) - dot(w, before));
+                    variance += c * c * form(w, w, |i| &past.row(lag + i)[lag..lag + k])
+                        - 2.0 * c * form(w, w, |i| &shared.row(i)[lag..lag + k]);
+                    noise *= 1.0 - c * c;
+                }
+                cells.push(FilledCell::normal(step, j, at, (variance.max(0.0) + noise).sqrt()));
+            }
+            (mean, root) = pass.space().ahead(&mean, &root);
+            shared = shared.map(|shared| pass.space().moved(&shared));
         }
         Forecast { times, cells }
     }
 
-    /// Cells of a row at a time at which the state has this mean and covariance.
-    fn predict(
+    /// A cell as a sum of shares of what factors and known things leave of steps, whose factors are in the state of step `end`;
+    /// `variance` is that of its noise, in variances of the column's.
+    fn predicted(
         &self,
-        row: usize,
-        columns: &[usize],
-        time: i64,
-        mean: &[f64],
-        covariance: &Matrix,
-        cells: &mut Vec<FilledCell>,
-    ) {
-        let (k, b) = (self.n_components(), self.regressors.at(time));
-        for &j in columns {
-            let (w, beta) = (self.loadings.row(j), self.coefficients.row(j));
-            let at = dot(w, &mean[..k]) + dot(beta, &b);
-            let of_factors: f64 = (0..k).map(|i| w[i] * dot(&covariance.row(i)[..k], w)).sum();
-            let sd = (of_factors.max(0.0) + self.noise.variance(j)).sqrt();
-            cells.push(FilledCell::normal(row, j, at, sd));
+        (row, j): (usize, usize),
+        sequence: &super::Sequence,
+        (end, mean, covariance): (usize, &[f64], &Matrix),
+        terms: &[Term],
+        variance: f64,
+    ) -> FilledCell {
+        let k = self.n_components();
+        let (w, beta) = (self.loadings.row(j), self.coefficients.row(j));
+        let (mut at, mut of_factors) = (0.0, 0.0);
+        for one in terms {
+            let from = (end - one.step) * k;
+            let expected =
+                dot(w, &mean[from..from + k]) + dot(beta, &self.regressors.at(sequence.time(one.step)));
+            at += one.share * (expected - one.value.unwrap_or(0.0));
+            for other in terms {
+                let to = (end - other.step) * k;
+                of_factors += one.share * other.share * form(w, w, |i| &covariance.row(from + i)[to..to + k]);
+            }
         }
+        let sd = (of_factors.max(0.0) + variance * self.noise.variance(j)).sqrt();
+        FilledCell::normal(row, j, at, sd)
     }
 
     /// Refuses what does not belong together.
@@ -332,13 +432,15 @@ impl DynamicFactor {
         &self,
         table: &Dataset,
         timeline: &Timeline,
-        mut visit: impl FnMut(&super::Sequence, &Pass<'_>),
+        mut visit: impl FnMut(&super::Sequence, &Pass<'_>, Option<&Chains>),
     ) -> Result<(), Error> {
         self.check_table(table, timeline)?;
-        let space = StateSpace::new(self)?;
-        let seen = space.observed(table);
+        let chains = self.chains(table, timeline);
+        let padded = chains.as_ref().map(|chains| self.padded(chains.reach() + 1)).transpose()?;
+        let space = StateSpace::new(padded.as_ref().unwrap_or(self))?;
+        let seen = space.observed(table, chains.as_ref());
         for sequence in timeline.sequences() {
-            visit(sequence, &space.filter(table, &seen, sequence));
+            visit(sequence, &space.filter(table, &seen, sequence), chains.as_ref());
         }
         Ok(())
     }
@@ -401,7 +503,8 @@ impl DynamicFactor {
             self.regressors.clone(),
             self.noise.clone(),
             Start { mean, covariance: both(&self.start.covariance, &maps) },
-        )
+        )?
+        .with_noise_memory(self.memory.clone())
     }
 
     /// The same model of columns multiplied by `scale` after `shift` was added to their level.
@@ -421,6 +524,28 @@ impl DynamicFactor {
         };
         self
     }
+}
+
+/// A share of a cell: of what was observed of it, or else of what is expected of it.
+struct Term {
+    share: f64,
+    step: usize,
+    value: Option<f64>,
+}
+
+/// `xᵀ M y`, M by its rows.
+fn form<'a>(x: &[f64], y: &[f64], row: impl Fn(usize) -> &'a [f64]) -> f64 {
+    x.iter().enumerate().map(|(i, x)| x * dot(row(i), y)).sum()
+}
+
+/// The last observed cell of a column, if its noise is remembered at the end of the sequence: steps before the end, and its value.
+fn last_seen(table: &Dataset, sequence: &super::Sequence, chains: &Chains, j: usize) -> Option<(usize, f64)> {
+    let value = |row: &Option<usize>| row.map(|row| table.row(row)[j]).filter(|v| !v.is_nan());
+    let mut ends = sequence.rows().iter().rev().map(value).take(chains.reach() + 1);
+    ends.position(|v| v.is_some()).and_then(|back| {
+        let row = sequence.rows()[sequence.rows().len() - 1 - back];
+        Some((back, value(&row)?))
+    })
 }
 
 /// Factors of the steps of a sequence.

@@ -1,5 +1,6 @@
 //! The result of the E-step, and all that the M-step needs [M 1.10.4].
 
+use super::memory::{Chains, Products, share};
 use super::model::{DynamicFactor, companion, long_run, stationary};
 use super::prior::Prior;
 use super::smoother::Smoothed;
@@ -20,7 +21,10 @@ const ROUNDS: usize = 30;
 pub(super) struct Moments {
     pub(super) log_likelihood: f64,
     dynamics: Dynamics,
-    columns: Columns,
+    /// Of no use where loadings stay as they are.
+    columns: Option<Columns>,
+    /// ρ of each column if noise remembers, new already, and the variances that go with it.
+    memory: Option<(Vec<f64>, Vec<f64>)>,
 }
 
 /// Of the factors: over steps that follow another, and over first steps.
@@ -59,8 +63,13 @@ pub(super) struct Maximize {
 }
 
 impl Moments {
-    /// The E-step.
-    pub(super) fn new(model: &DynamicFactor, table: &Dataset, timeline: &Timeline) -> Result<Self, Error> {
+    /// The E-step, and the memory of noise: sums over columns are of differences that depend on it.
+    pub(super) fn new(
+        model: &DynamicFactor,
+        table: &Dataset,
+        timeline: &Timeline,
+        maximize: &Maximize,
+    ) -> Result<Self, Error> {
         let (k, states) = (model.n_components(), model.start().mean.len());
         let mut dynamics = Dynamics {
             steps: 0.0,
@@ -76,15 +85,139 @@ impl Moments {
             z: Matrix::zeros(table.n_rows(), width),
             v: Matrix::zeros(table.n_rows(), packed::len(k)),
         };
-        let mut log_likelihood = 0.0;
-        model.passes(table, timeline, |sequence, pass| {
+        let (mut log_likelihood, mut all) = (0.0, Vec::new());
+        let learns = maximize.loadings == Loadings::Likelihood;
+        model.passes(table, timeline, |sequence, pass, chains| {
             let smoothed = pass.smooth();
             log_likelihood += pass.log_density.iter().sum::<f64>();
             dynamics.add(&smoothed, k);
-            rows.take(model, sequence, &smoothed);
+            if learns {
+                rows.take(model, sequence, &smoothed);
+                all.extend(chains.map(|_| smoothed));
+            }
         })?;
-        let columns = Columns::of(model, table, &rows);
-        Ok(Self { log_likelihood, dynamics, columns })
+        let chains = model.chains(table, timeline).filter(|_| learns);
+        let Some(chains) = chains else {
+            let columns = learns.then(|| Columns::of(model, table, &rows));
+            return Ok(Self { log_likelihood, dynamics, columns, memory: None });
+        };
+        let steps = Steps { model, table, timeline, chains, rows, smoothed: all };
+        let memory = steps.memory(maximize.floor);
+        let columns = Some(steps.columns(&memory.0));
+        Ok(Self { log_likelihood, dynamics, columns, memory: Some(memory) })
+    }
+}
+
+/// What the smoother says of the steps of a table in which noise remembers.
+struct Steps<'a> {
+    model: &'a DynamicFactor,
+    table: &'a Dataset,
+    timeline: &'a Timeline,
+    chains: Chains,
+    rows: Rows,
+    smoothed: Vec<Smoothed>,
+}
+
+/// An observed cell of a column: its row, and the smoothed state; steps back to the cell before, 0 if there is none, and its row.
+struct Cell<'a> {
+    row: usize,
+    state: &'a Matrix,
+    lag: usize,
+    before: usize,
+}
+
+impl Steps<'_> {
+    /// Observed cells of a column.
+    fn cells(&self, j: usize) -> impl Iterator<Item = Cell<'_>> {
+        let all = self.timeline.sequences().iter().zip(&self.smoothed);
+        all.flat_map(move |(sequence, smoothed)| {
+            sequence.rows().iter().enumerate().filter_map(move |(t, row)| {
+                let row = row.filter(|&row| !self.table.row(row)[j].is_nan())?;
+                let lag = self.chains.before(row, j);
+                let before = sequence.rows()[t - lag].unwrap_or(row);
+                Some(Cell { row, state: smoothed.covariance(t), lag, before })
+            })
+        })
+    }
+
+    /// What the model leaves of a cell.
+    fn left(&self, row: usize, j: usize) -> f64 {
+        let (z, k) = (self.rows.z.row(row), self.model.n_components());
+        let fitted =
+            dot(self.model.loadings().row(j), &z[..k]) + dot(self.model.coefficients().row(j), &z[k..]);
+        self.table.row(row)[j] - fitted
+    }
+
+    /// New ρ, given loadings and coefficients, and variances.
+    fn memory(&self, floor: f64) -> (Vec<f64>, Vec<f64>) {
+        let (model, k) = (self.model, self.model.n_components());
+        let rho = model.noise_memory().unwrap_or_default();
+        let found = crate::parallel::map(model.n_columns(), |j| {
+            let (w, mut sums) = (model.loadings().row(j), Products::new(self.chains.reach()));
+            for cell in self.cells(j) {
+                let block = |from: usize, to: usize| {
+                    let row = |i: usize| &cell.state.row(from * k + i)[to * k..(to + 1) * k];
+                    w.iter().enumerate().map(|(i, w_i)| w_i * dot(row(i), w)).sum::<f64>()
+                };
+                let (now, before) = (self.left(cell.row, j), self.left(cell.before, j));
+                let squared = now * now + block(0, 0);
+                match cell.lag {
+                    0 => sums.add(0, squared, 0.0, 0.0),
+                    lag => {
+                        sums.add(
+                            lag,
+                            squared,
+                            now * before + block(0, lag),
+                            before * before + block(lag, lag),
+                        );
+                    }
+                }
+            }
+            let psi = match model.noise() {
+                Noise::Isotropic(v) => Ok(*v),
+                Noise::Diagonal(_) => Err(floor),
+            };
+            sums.best(rho[j], psi)
+        });
+        found.into_iter().unzip()
+    }
+
+    /// Sums over differences of cells, in units of their noise.
+    fn columns(&self, rho: &[f64]) -> Columns {
+        let (d, k, width) = (self.model.n_columns(), self.model.n_components(), self.rows.z.n_columns());
+        let found = crate::parallel::map(d, |j| {
+            let mut out = Columns::zeros(1, k, width);
+            let (mut z, mut spread) = (vec![0.0; width], Matrix::zeros(k, k));
+            for cell in self.cells(j) {
+                let c = share(rho[j], cell.lag);
+                let weight = 1.0 / (1.0 - c * c);
+                let (now, before) = (self.rows.z.row(cell.row), self.rows.z.row(cell.before));
+                z.iter_mut().zip(now.iter().zip(before)).for_each(|(z, (now, before))| *z = now - c * before);
+                let (p, lag) = (cell.state, cell.lag * k);
+                for a in 0..k {
+                    for b in 0..k {
+                        spread[(a, b)] = weight
+                            * (p[(a, b)] - c * (p[(a, lag + b)] + p[(lag + a, b)])
+                                + c * c * p[(lag + a, lag + b)]);
+                    }
+                }
+                let e = self.left(cell.row, j) - c * self.left(cell.before, j);
+                out.count[0] += 1.0;
+                out.squares[0] += weight * e * e;
+                packed::add_outer(out.scores.row_mut(0), &z, weight);
+                packed::add_matrix(out.spread.row_mut(0), &spread, k);
+                out.slope.row_mut(0).iter_mut().zip(&z).for_each(|(sum, z)| *sum += weight * e * z);
+            }
+            out
+        });
+        let mut all = Columns::zeros(d, k, width);
+        for (j, own) in found.iter().enumerate() {
+            (all.count[j], all.squares[j]) = (own.count[0], own.squares[0]);
+            all.scores.row_mut(j).copy_from_slice(own.scores.row(0));
+            all.spread.row_mut(j).copy_from_slice(own.spread.row(0));
+            all.slope.row_mut(j).copy_from_slice(own.slope.row(0));
+        }
+        all
     }
 }
 
@@ -119,7 +252,8 @@ impl Dynamics {
                 }
             }
         };
-        add(&mut self.first, means.row(0));
+        let states = self.first.len();
+        add(&mut self.first, &means.row(0)[..states]);
         second(&mut self.first_square, 0);
         self.sequences += 1.0;
         for t in 1..means.n_rows() {
@@ -234,16 +368,20 @@ impl Dynamics {
 }
 
 impl Columns {
+    fn zeros(d: usize, k: usize, width: usize) -> Self {
+        Self {
+            count: vec![0.0; d],
+            scores: Matrix::zeros(d, packed::len(width)),
+            spread: Matrix::zeros(d, packed::len(k)),
+            slope: Matrix::zeros(d, width),
+            squares: vec![0.0; d],
+        }
+    }
+
     fn of(model: &DynamicFactor, table: &Dataset, rows: &Rows) -> Self {
         let (d, k, width) = (model.n_columns(), model.n_components(), rows.z.n_columns());
         let sums = |range: std::ops::Range<usize>| {
-            let mut out = Self {
-                count: vec![0.0; d],
-                scores: Matrix::zeros(d, packed::len(width)),
-                spread: Matrix::zeros(d, packed::len(k)),
-                slope: Matrix::zeros(d, width),
-                squares: vec![0.0; d],
-            };
+            let mut out = Self::zeros(d, k, width);
             for strip in table.strips(range, STRIP) {
                 let columns = strip.observed();
                 let (mut scores, mut spread) = (vec![0.0; packed::len(width)], vec![0.0; packed::len(k)]);
@@ -280,13 +418,14 @@ impl Columns {
 impl Maximize {
     /// New parameters: the maximum of the expected complete-data log-likelihood, plus log-prior given the noise.
     pub(super) fn step(&self, model: &DynamicFactor, moments: &Moments) -> Result<DynamicFactor, Error> {
-        let Moments { dynamics, columns, .. } = moments;
+        let Moments { dynamics, columns, memory, .. } = moments;
         let (transition, innovation, start) = dynamics.maximize(model, self.first)?;
-        if self.loadings == Loadings::Bayes {
+        let Some(columns) = columns else {
             let (w, b) = (model.loadings().clone(), model.coefficients().clone());
             let (regressors, noise) = (model.regressors().clone(), model.noise().clone());
-            return DynamicFactor::new(transition, innovation, w, b, regressors, noise, start);
-        }
+            return DynamicFactor::new(transition, innovation, w, b, regressors, noise, start)?
+                .with_noise_memory(model.noise_memory().map(<[f64]>::to_vec));
+        };
         let (k, d) = (model.n_components(), model.n_columns());
         let (mut loadings, mut coefficients) = (model.loadings().clone(), model.coefficients().clone());
         let mut errors = vec![0.0; d];
@@ -302,7 +441,8 @@ impl Maximize {
             let mut slope = columns.slope.row(j).to_vec();
             (0..k).for_each(|i| slope[i] -= dot(spread.row(i), w));
             let (mut system, mut delta) = (a.clone(), slope.clone());
-            let (beta, psi) = (model.coefficients().row(j), model.noise().variance(j));
+            let beta = model.coefficients().row(j);
+            let psi = memory.as_ref().map_or(model.noise().variance(j), |(_, psi)| psi[j]);
             for (l, precision) in self.prior.precision().rows().enumerate() {
                 for (sum, p) in system.row_mut(k + l)[k..].iter_mut().zip(precision) {
                     *sum += psi * p;
@@ -332,7 +472,8 @@ impl Maximize {
             model.regressors().clone(),
             noise,
             start,
-        )
+        )?
+        .with_noise_memory(memory.as_ref().map(|(rho, _)| rho.clone()))
     }
 }
 
@@ -366,8 +507,7 @@ fn positive(covariance: &Matrix) -> Result<Matrix, Error> {
     if pairs.values.last().is_none_or(|smallest| *smallest >= 0.0) {
         return Ok(covariance.clone());
     }
-    let mut root = pairs.vectors;
-    root.scale_columns(&pairs.values.iter().map(|v| v.max(0.0).sqrt()).collect::<Vec<_>>());
+    let root = pairs.root();
     let mut out = root.dot_t(&root);
     out.symmetrize();
     Ok(out)

@@ -6,6 +6,7 @@
 //! the covariances of a run of rows with the same gaps have settled.
 
 use super::Sequence;
+use super::memory::{Chains, share};
 use super::model::{DynamicFactor, bordered, companion};
 use crate::linalg::{Cholesky, dot, eigen};
 use crate::{Dataset, Error, Matrix};
@@ -30,7 +31,17 @@ pub(super) struct StateSpace<'a> {
 pub(super) struct Seen {
     information: Matrix,
     ln_noise: f64,
-    columns: Vec<usize>,
+    cells: Vec<SeenCell>,
+    /// Most steps back that a cell's noise remembers.
+    longest: usize,
+}
+
+/// A column, seen in the difference to `share` of what it was `lag` steps before if its noise remembers that; 0 and 0 if not.
+struct SeenCell {
+    column: usize,
+    lag: usize,
+    share: f64,
+    variance: f64,
 }
 
 /// The patterns of a table.
@@ -97,30 +108,54 @@ impl<'a> StateSpace<'a> {
         Self { model, transition, innovation, start, mean, psi: model.noise().variances(model.n_columns()) }
     }
 
-    /// What each pattern of gaps of a table leaves to see.
-    pub(super) fn observed(&self, table: &Dataset) -> Observed {
-        let (k, w) = (self.model.n_components(), self.model.loadings());
+    /// What each pattern of gaps of a table leaves to see. Where noise remembers, cells of one pattern are as far from those
+    /// before them, too.
+    pub(super) fn observed(&self, table: &Dataset, chains: Option<&Chains>) -> Observed {
         let mut of_row = vec![0; table.n_rows()];
-        let patterns = table
-            .patterns()
-            .enumerate()
-            .map(|(p, pattern)| {
+        let Some(chains) = chains else {
+            let seen = |(p, pattern): (usize, crate::data::Pattern<'_>)| {
                 pattern.rows.iter().for_each(|&row| of_row[row] = p);
-                let columns = pattern.observed();
-                let mut information = Matrix::zeros(k, k);
-                for &j in &columns {
-                    for a in 0..k {
-                        let share = w[(j, a)] / self.psi[j];
-                        for (sum, v) in information.row_mut(a).iter_mut().zip(w.row(j)) {
-                            *sum += share * v;
-                        }
+                self.seen(pattern.observed().into_iter().map(|j| (j, 0)))
+            };
+            let patterns = table.patterns().enumerate().map(seen).collect();
+            return Observed { patterns, of_row };
+        };
+        let (mut patterns, mut known) = (Vec::new(), std::collections::HashMap::new());
+        for (row, own) in of_row.iter_mut().enumerate() {
+            let columns = (0..table.n_columns()).filter(|&j| !table.row(row)[j].is_nan());
+            let cells: Vec<(usize, usize)> = columns.map(|j| (j, chains.before(row, j))).collect();
+            *own = *known.entry(cells).or_insert_with_key(|cells| {
+                patterns.push(self.seen(cells.iter().copied()));
+                patterns.len() - 1
+            });
+        }
+        Observed { patterns, of_row }
+    }
+
+    /// What columns say that are as many steps from their noise before.
+    fn seen(&self, cells: impl Iterator<Item = (usize, usize)>) -> Seen {
+        let (k, w, memory) = (self.model.n_components(), self.model.loadings(), self.model.noise_memory());
+        let cell = |(column, lag): (usize, usize)| {
+            let share = memory.map_or(0.0, |rho| share(rho[column], lag));
+            SeenCell { column, lag, share, variance: self.psi[column] * (1.0 - share * share) }
+        };
+        let cells: Vec<SeenCell> = cells.map(cell).collect();
+        let longest = cells.iter().map(|cell| cell.lag).max().unwrap_or(0);
+        let mut information = Matrix::zeros(k * (longest + 1), k * (longest + 1));
+        for SeenCell { column: j, lag, share, variance } in &cells {
+            let blocks = [(0, 1.0), (lag * k, -share)];
+            let blocks = if *lag == 0 { &blocks[..1] } else { &blocks[..] };
+            for ((from, a), (to, c)) in blocks.iter().flat_map(|x| blocks.iter().map(move |y| (x, y))) {
+                for i in 0..k {
+                    let weight = a * c * w[(*j, i)] / variance;
+                    for (sum, v) in information.row_mut(from + i)[*to..to + k].iter_mut().zip(w.row(*j)) {
+                        *sum += weight * v;
                     }
                 }
-                let ln_noise = columns.iter().map(|&j| (TAU * self.psi[j]).ln()).sum();
-                Seen { information, ln_noise, columns }
-            })
-            .collect();
-        Observed { patterns, of_row }
+            }
+        }
+        let ln_noise = cells.iter().map(|cell| (TAU * cell.variance).ln()).sum();
+        Seen { information, ln_noise, cells, longest }
     }
 
     pub(super) fn filter(&'a self, table: &Dataset, observed: &Observed, sequence: &Sequence) -> Pass<'a> {
@@ -137,15 +172,11 @@ impl<'a> StateSpace<'a> {
         let mut mean = self.mean.clone();
         for (t, row) in sequence.rows().iter().enumerate() {
             let seen =
-                row.map(|row| observed.of_row[row]).filter(|&p| !observed.patterns[p].columns.is_empty());
+                row.map(|row| observed.of_row[row]).filter(|&p| !observed.patterns[p].cells.is_empty());
             pass.step(seen, observed);
             pass.predicted.row_mut(t).copy_from_slice(&mean);
-            let (density, squared) = match (row, seen) {
-                (Some(row), Some(p)) => {
-                    pass.update(&observed.patterns[p], table.row(*row), sequence.time(t), &mut mean)
-                }
-                _ => (0.0, 0.0),
-            };
+            let (density, squared) = seen
+                .map_or((0.0, 0.0), |p| pass.update(&observed.patterns[p], table, (sequence, t), &mut mean));
             pass.log_density.push(density);
             pass.squared.push(squared);
             pass.filtered.row_mut(t).copy_from_slice(&mean);
@@ -164,6 +195,11 @@ impl<'a> StateSpace<'a> {
     pub(super) fn next_state(&self, state: &[f64], rng: &mut dyn Rng) -> Vec<f64> {
         let moved = self.transition.rows().map(|row| dot(row, state));
         moved.zip(drawn(&self.innovation, rng)).map(|(mean, error)| mean + error).collect()
+    }
+
+    /// A times a matrix of states.
+    pub(super) fn moved(&self, states: &Matrix) -> Matrix {
+        self.transition.dot(states)
     }
 
     /// One step further without a row.
@@ -237,36 +273,59 @@ impl Pass<'_> {
         self.gains.push(Gain { seen, predicted, filtered, next, back, left });
     }
 
-    /// Takes in a row: moves the mean, and returns the log-density of its observed cells and their squared distance from
-    /// what was expected.
-    fn update(&self, seen: &Seen, row: &[f64], time: i64, mean: &mut [f64]) -> (f64, f64) {
-        let (model, psi) = (self.space.model, &self.space.psi);
+    /// Takes in the row of a step: moves the mean, and returns the log-density of its observed cells and their squared distance
+    /// from what was expected.
+    fn update(
+        &self,
+        seen: &Seen,
+        table: &Dataset,
+        (sequence, t): (&Sequence, usize),
+        mean: &mut [f64],
+    ) -> (f64, f64) {
+        let model = self.space.model;
         let gain = &self.gains[*self.gain.last().expect("a step was made")];
         let (_, chol) = gain.seen.as_ref().expect("something was observed");
         let (k, n) = (model.n_components(), mean.len());
-        let b = model.regressors().at(time);
-        let mut residuals = Vec::with_capacity(seen.columns.len());
-        let mut pull = vec![0.0; k];
-        for &j in &seen.columns {
-            let w = model.loadings().row(j);
-            let r = row[j] - dot(model.coefficients().row(j), &b) - dot(w, &mean[..k]);
-            pull.iter_mut().zip(w).for_each(|(u, w)| *u += w * r / psi[j]);
+        let known = |lag: usize| model.regressors().at(sequence.time(t - lag));
+        let known: Vec<Vec<f64>> = (0..=seen.longest.min(t)).map(known).collect();
+        let row = |lag: usize| sequence.rows()[t - lag].expect("cells are of rows");
+        let mut residuals = Vec::with_capacity(seen.cells.len());
+        let mut pull = vec![0.0; seen.information.n_rows()];
+        for &SeenCell { column: j, lag, share, variance } in &seen.cells {
+            let (w, beta) = (model.loadings().row(j), model.coefficients().row(j));
+            let left = |lag: usize| {
+                table.row(row(lag))[j] - dot(beta, &known[lag]) - dot(w, &mean[lag * k..(lag + 1) * k])
+            };
+            let mut r = left(0);
+            if lag > 0 {
+                r -= share * left(lag);
+                pull[lag * k..].iter_mut().zip(w).for_each(|(u, w)| *u -= share * w * r / variance);
+            }
+            pull.iter_mut().zip(w).for_each(|(u, w)| *u += w * r / variance);
             residuals.push(r);
         }
         // s = G⁻¹ L⁻ᵀ Wᵀ Ψ⁻¹ r, and the state moves by L⁻ s.
         let mut s: Vec<f64> =
-            (0..n).map(|i| (0..k).map(|a| gain.predicted[(a, i)] * pull[a]).sum()).collect();
+            (0..n).map(|i| pull.iter().enumerate().map(|(a, u)| gain.predicted[(a, i)] * u).sum()).collect();
         chol.solve(&mut s);
         let moved: Vec<f64> = gain.predicted.rows().map(|row| dot(row, &s)).collect();
         mean.iter_mut().zip(&moved).for_each(|(m, v)| *m += v);
-        let left: f64 = seen
-            .columns
-            .iter()
-            .zip(&residuals)
-            .map(|(&j, r)| (r - dot(model.loadings().row(j), &moved[..k])).powi(2) / psi[j])
-            .sum();
+        let left = |(cell, r): (&SeenCell, &f64)| {
+            let w = model.loadings().row(cell.column);
+            let mut left = r - dot(w, &moved[..k]);
+            if cell.lag > 0 {
+                left += cell.share * dot(w, &moved[cell.lag * k..(cell.lag + 1) * k]);
+            }
+            left.powi(2) / cell.variance
+        };
+        let left: f64 = seen.cells.iter().zip(&residuals).map(left).sum();
         let squared = left + dot(&s, &s);
         (-0.5 * (seen.ln_noise + chol.ln_det() + squared), squared)
+    }
+
+    /// The states it went through.
+    pub(super) fn space(&self) -> &StateSpace<'_> {
+        self.space
     }
 
     /// Covariance of the state after a row was seen.
@@ -341,13 +400,10 @@ fn drawn(root: &Matrix, rng: &mut dyn Rng) -> Vec<f64> {
 
 /// A square root of a covariance, which may be singular.
 pub(super) fn root(covariance: &Matrix) -> Result<Matrix, Error> {
-    if let Some(chol) = Cholesky::new(covariance) {
-        return Ok(chol.lower().clone());
+    match Cholesky::new(covariance) {
+        Some(chol) => Ok(chol.lower().clone()),
+        None => Ok(eigen(covariance)?.root()),
     }
-    let pairs = eigen(covariance)?;
-    let mut root = pairs.vectors;
-    root.scale_columns(&pairs.values.iter().map(|v| v.max(0.0).sqrt()).collect::<Vec<_>>());
-    Ok(root)
 }
 
 /// The lower triangular L, its diagonal not negative, with `L Lᵀ = M Mᵀ`.

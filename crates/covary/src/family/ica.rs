@@ -9,7 +9,7 @@ pub(super) const ENTRY: Entry = Entry {
     words: "independent components",
     summary: "Independent components: sources that are not Gaussian, which is what tells them apart.",
     kind: Kind::Sources,
-    methods: &Method::NAMES,
+    methods: Method::NAMES,
     default_method: |_, _| Method::Fast(FastIca::default()).into(),
     standardizes: false,
     choose,

@@ -6,135 +6,89 @@ use crate::infer::{MethodRecord, MixtureEm};
 use crate::{Error, Method};
 use std::collections::BTreeMap;
 
-/// A method of any family, by whichever kind of model it leads to.
-#[derive(Debug, Clone, PartialEq)]
-pub enum AnyMethod {
-    /// To one linear-Gaussian model.
-    Linear(Method),
-    /// To a mixture of them.
-    Mixture(MixtureEm),
-    /// To independent sources.
-    Sources(ica::Method),
-    /// To factors in time.
-    Dynamic(DynamicEm),
-}
-
-impl From<Method> for AnyMethod {
-    fn from(method: Method) -> Self {
-        Self::Linear(method)
-    }
-}
-
-impl From<MixtureEm> for AnyMethod {
-    fn from(method: MixtureEm) -> Self {
-        Self::Mixture(method)
-    }
-}
-
-impl From<ica::Method> for AnyMethod {
-    fn from(method: ica::Method) -> Self {
-        Self::Sources(method)
-    }
-}
-
-impl From<DynamicEm> for AnyMethod {
-    fn from(method: DynamicEm) -> Self {
-        Self::Dynamic(method)
-    }
-}
-
-impl From<&AnyMethod> for MethodRecord {
-    fn from(method: &AnyMethod) -> Self {
-        match method {
-            AnyMethod::Linear(method) => method.into(),
-            AnyMethod::Mixture(method) => method.into(),
-            AnyMethod::Sources(method) => method.into(),
-            AnyMethod::Dynamic(method) => method.into(),
+/// One line for each kind of model gives its methods their variant and all that is asked of methods by name.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident($method:path) = $own:ident, $words:literal;)*) => {
+        /// A method of any family, by whichever kind of model it leads to.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum AnyMethod {
+            $($(#[$doc])* $kind($method),)*
         }
-    }
+
+        $(impl From<$method> for AnyMethod {
+            fn from(method: $method) -> Self {
+                Self::$kind(method)
+            }
+        })*
+
+        impl From<&AnyMethod> for MethodRecord {
+            fn from(method: &AnyMethod) -> Self {
+                match method {
+                    $(AnyMethod::$kind(method) => method.into(),)*
+                }
+            }
+        }
+
+        impl AnyMethod {
+            /// The method of that name with its default options.
+            pub fn from_name(name: &str) -> Option<Self> {
+                None$(.or_else(|| <$method>::from_name(name).map(Self::$kind)))*
+            }
+
+            /// The names of all methods.
+            pub fn names() -> Vec<&'static str> {
+                [$(<$method>::NAMES),*].concat()
+            }
+
+            /// Its name.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$kind(method) => method.name(),)*
+                }
+            }
+
+            /// Every option by name, its value as text.
+            pub fn options(&self) -> BTreeMap<&'static str, String> {
+                match self {
+                    $(Self::$kind(method) => method.options(),)*
+                }
+            }
+
+            /// Sets the option called `name`.
+            ///
+            /// # Errors
+            /// As [`Method::set`].
+            pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+                match self {
+                    $(Self::$kind(method) => method.set(name, value),)*
+                }
+            }
+
+            $(
+                #[doc = concat!("The method of ", $words, ".")]
+                pub(crate) fn $own(&self) -> Result<&$method, Error> {
+                    match self {
+                        Self::$kind(method) => Ok(method),
+                        other => Err(other.misplaced($words)),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+kinds! {
+    /// To one linear-Gaussian model.
+    Linear(Method) = linear, "one linear-Gaussian model";
+    /// To independent sources.
+    Sources(ica::Method) = sources, "independent sources";
+    /// To a mixture of linear-Gaussian models.
+    Mixture(MixtureEm) = mixture, "a mixture";
+    /// To factors in time.
+    Dynamic(DynamicEm) = dynamic, "factors in time";
 }
 
 impl AnyMethod {
-    /// The method of that name with its default options.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let linear = || Method::from_name(name).map(Self::Linear);
-        let mixture = || (name == MixtureEm::NAME).then(|| Self::Mixture(MixtureEm::default()));
-        let sources = || ica::Method::from_name(name).map(Self::Sources);
-        let dynamic = || (name == DynamicEm::NAME).then(|| Self::Dynamic(DynamicEm::default()));
-        linear().or_else(mixture).or_else(sources).or_else(dynamic)
-    }
-
-    /// The names of all methods.
-    pub fn names() -> Vec<&'static str> {
-        let others = [&MixtureEm::NAME, &DynamicEm::NAME];
-        Method::NAMES.iter().chain(&ica::Method::NAMES).chain(others).copied().collect()
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Linear(method) => method.name(),
-            Self::Mixture(_) => MixtureEm::NAME,
-            Self::Sources(method) => method.name(),
-            Self::Dynamic(_) => DynamicEm::NAME,
-        }
-    }
-
-    /// Every option by name, its value as text.
-    pub fn options(&self) -> BTreeMap<&'static str, String> {
-        match self {
-            Self::Linear(method) => method.options(),
-            Self::Mixture(method) => method.options(),
-            Self::Sources(method) => method.options(),
-            Self::Dynamic(method) => method.options(),
-        }
-    }
-
-    /// Sets the option called `name`.
-    ///
-    /// # Errors
-    /// As [`Method::set`].
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
-        match self {
-            Self::Linear(method) => method.set(name, value),
-            Self::Mixture(method) => method.set(name, value),
-            Self::Sources(method) => method.set(name, value),
-            Self::Dynamic(method) => method.set(name, value),
-        }
-    }
-
-    /// The method of one linear-Gaussian model.
-    pub(crate) fn linear(&self) -> Result<&Method, Error> {
-        match self {
-            Self::Linear(method) => Ok(method),
-            other => Err(other.misplaced("one linear-Gaussian model")),
-        }
-    }
-
-    /// The method of a mixture.
-    pub(crate) fn mixture(&self) -> Result<&MixtureEm, Error> {
-        match self {
-            Self::Mixture(method) => Ok(method),
-            other => Err(other.misplaced("a mixture")),
-        }
-    }
-
-    /// The method of independent sources.
-    pub(crate) fn sources(&self) -> Result<&ica::Method, Error> {
-        match self {
-            Self::Sources(method) => Ok(method),
-            other => Err(other.misplaced("independent sources")),
-        }
-    }
-
-    /// The method of factors in time.
-    pub(crate) fn dynamic(&self) -> Result<&DynamicEm, Error> {
-        match self {
-            Self::Dynamic(method) => Ok(method),
-            other => Err(other.misplaced("factors in time")),
-        }
-    }
-
     fn misplaced(&self, what: &'static str) -> Error {
         Error::Unsupported { method: self.name(), what, instead: "a method of the family" }
     }

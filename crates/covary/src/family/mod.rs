@@ -15,6 +15,7 @@
 //! ```
 
 mod bpca;
+mod bspca;
 mod choice;
 mod dfm;
 mod fa;
@@ -171,6 +172,8 @@ families! {
     Fa = fa;
     /// Bayesian PCA: components that are not needed are dropped.
     Bpca = bpca;
+    /// Bayesian PCA that selects columns.
+    Bspca = bspca;
     /// A Gaussian with a full covariance, which no number of components restricts.
     Gaussian = gaussian;
     /// Probabilistic canonical correlation: what two views of the same rows share.

@@ -1,5 +1,5 @@
 use super::{Contrast, Separation, Warning, Whitened, gaussian};
-use crate::infer::options::{Setting, options, words};
+use crate::infer::options::{options, start, words};
 use crate::infer::{Observer, Step, Termination};
 use crate::linalg::{dot, gemm, normal, rows, thin_svd};
 use crate::{Dataset, Error, Matrix};
@@ -16,78 +16,52 @@ pub enum Algorithm {
     Deflation,
 }
 
-/// FastICA (Hyvärinen 1999): whitens the table and turns it until every source is as far from Gaussian
-/// as a [`Contrast`] can see.
-///
-/// ```text
-/// B ← sym(1/N g(Y)ᵀ Z − diag(mean g′(Y)) B)      Y = Z Bᵀ      sym(B) = (B Bᵀ)^(−1/2) B
-/// ```
-///
-/// ```
-/// use covary::{Dataset, Matrix, ica::{FastIca, amari_index}};
-/// // A saw-tooth and a sine, mixed.
-/// let source = |i: usize| [(i % 19) as f64 / 19.0, (i as f64 * 0.37).sin()];
-/// let mixing = Matrix::from_rows(&[[1.0, 0.6], [0.4, 1.0]]);
-/// let sources = Matrix::from_rows(&(0..2000).map(source).collect::<Vec<_>>());
-/// let found = FastIca::default().fit(&Dataset::new(sources.dot_t(&mixing))?)?;
-/// assert!(amari_index(&found.model.unmixing().dot(&mixing)) < 0.02);
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct FastIca {
-    /// Number of sources; as many as the table has directions if `None`.
-    pub n_components: Option<usize>,
-    /// Together or one by one.
-    pub algorithm: Algorithm,
-    /// What is far from Gaussian.
-    pub contrast: Contrast,
-    /// Most steps; of [`Algorithm::Deflation`], for each source.
-    pub max_iterations: usize,
-    /// Ends when no direction turns by as much: `1 − |bᵢ · bᵢ′|`. 0 makes all steps.
-    pub tolerance: f64,
-    /// B at the start, q × q; random if `None`.
-    pub start: Option<Matrix>,
-    /// Seed of a random start.
-    pub seed: u64,
-    /// Whether to center and whiten the table; if not, it must be white already, and all its columns
-    /// are used.
-    pub whiten: bool,
+options! {
+    /// FastICA (Hyvärinen 1999): whitens the table and turns it until every source is as far from Gaussian
+    /// as a [`Contrast`] can see.
+    ///
+    /// ```text
+    /// B ← sym(1/N g(Y)ᵀ Z − diag(mean g′(Y)) B)      Y = Z Bᵀ      sym(B) = (B Bᵀ)^(−1/2) B
+    /// ```
+    ///
+    /// ```
+    /// use covary::{Dataset, Matrix, ica::{FastIca, amari_index}};
+    /// // A saw-tooth and a sine, mixed.
+    /// let source = |i: usize| [(i % 19) as f64 / 19.0, (i as f64 * 0.37).sin()];
+    /// let mixing = Matrix::from_rows(&[[1.0, 0.6], [0.4, 1.0]]);
+    /// let sources = Matrix::from_rows(&(0..2000).map(source).collect::<Vec<_>>());
+    /// let found = FastIca::default().fit(&Dataset::new(sources.dot_t(&mixing))?)?;
+    /// assert!(amari_index(&found.model.unmixing().dot(&mixing)) < 0.02);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// By default: all sources at once by `ln cosh`, whose g is bounded and good for light and heavy tails alike. A
+    /// tolerance of 1e-6 is an angle of 1.4e-3: the iteration converges fast, and is closer than that.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct FastIca {
+        /// Number of sources; as many as the table has directions if `None`.
+        pub n_components: Option<usize> = None,
+        /// Together or one by one.
+        pub algorithm: Algorithm = Algorithm::Parallel,
+        /// What is far from Gaussian.
+        pub contrast: Contrast = Contrast::LogCosh { a: 1.0 },
+        /// Most steps; of [`Algorithm::Deflation`], for each source.
+        pub max_iterations: usize = 500,
+        /// Ends when no direction turns by as much: `1 − |bᵢ · bᵢ′|`. 0 makes all steps.
+        pub tolerance: f64 = 1e-6,
+        /// B at the start, q × q; random if `None`.
+        pub start: Option<Matrix> = None,
+        /// Seed of a random start.
+        pub seed: u64 = 0,
+        /// Whether to center and whiten the table; if not, it must be white already, and all its columns
+        /// are used.
+        pub whiten: bool = true,
+    }
 }
-
-options!(FastIca { n_components, algorithm, contrast, max_iterations, tolerance, start, seed, whiten });
 
 words!(Algorithm { Parallel = "parallel", Deflation = "deflation" }, "parallel or deflation");
 
-impl Setting for Option<Matrix> {
-    fn text(&self) -> String {
-        if self.is_none() { "random" } else { "given" }.to_owned()
-    }
-
-    fn set(&mut self, text: &str) -> Result<(), &'static str> {
-        match text {
-            "random" => *self = None,
-            _ => return Err("random; a given start cannot be named"),
-        }
-        Ok(())
-    }
-}
-
-impl Default for FastIca {
-    /// All sources at once by `ln cosh`, whose g is bounded and good for light and heavy tails alike. A
-    /// tolerance of 1e-6 is an angle of 1.4e-3: the iteration converges fast, and is closer than that.
-    fn default() -> Self {
-        Self {
-            n_components: None,
-            algorithm: Algorithm::Parallel,
-            contrast: Contrast::LogCosh { a: 1.0 },
-            max_iterations: 500,
-            tolerance: 1e-6,
-            start: None,
-            seed: 0,
-            whiten: true,
-        }
-    }
-}
+start!(Option<Matrix>: "random", "random; a given start cannot be named");
 
 impl FastIca {
     /// Separates the sources of a complete table.

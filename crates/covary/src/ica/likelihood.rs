@@ -83,45 +83,40 @@ impl Kind {
     }
 }
 
-/// Maximum likelihood of a square mixing without noise, on the whitened table [M 2.8.3].
-///
-/// ```text
-/// ℓ(B) = N ln |det B| + Σₙ Σᵢ ln pᵢ(bᵢᵀ zₙ)
-/// ```
-///
-/// Relative Newton steps `B ← (I + s D) B` with a Hessian of 2 × 2 blocks and backtracking, so that ℓ
-/// never falls (Ablin, Cardoso & Gramfort 2018 use the same blocks). At the end `mean ψ(yᵢ) yⱼ = δᵢⱼ`.
-///
-/// ```
-/// use covary::{Dataset, Matrix, ica::{Kind, MaximumLikelihood, amari_index}};
-/// // A saw-tooth, with light tails, and a pulse, with heavy ones.
-/// let source = |i: usize| [(i % 19) as f64 / 19.0, (i as f64 * 0.37).sin().powi(9)];
-/// let mixing = Matrix::from_rows(&[[1.0, 0.6], [0.4, 1.0]]);
-/// let sources = Matrix::from_rows(&(0..2000).map(source).collect::<Vec<_>>());
-/// let found = MaximumLikelihood::default().fit(&Dataset::new(sources.dot_t(&mixing))?)?;
-/// assert!(amari_index(&found.model.unmixing().dot(&mixing)) < 0.02);
-/// assert!(found.likelihood.unwrap().kinds.contains(&Kind::Sub));
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct MaximumLikelihood {
-    /// Number of sources; as many as the table has directions if `None`.
-    pub n_components: Option<usize>,
-    /// Their densities.
-    pub sources: Sources,
-    /// Most steps.
-    pub max_iterations: usize,
-    /// Ends when no entry of the relative gradient is larger: `|mean ψ(yᵢ) yⱼ − δᵢⱼ|`.
-    pub tolerance: f64,
-}
-
-options!(MaximumLikelihood { n_components, sources, max_iterations, tolerance });
-
-impl Default for MaximumLikelihood {
-    /// Kinds by the data: a wrong kind does not separate. The gradient is a mean over rows and has no
+options! {
+    /// Maximum likelihood of a square mixing without noise, on the whitened table [M 2.8.3].
+    ///
+    /// ```text
+    /// ℓ(B) = N ln |det B| + Σₙ Σᵢ ln pᵢ(bᵢᵀ zₙ)
+    /// ```
+    ///
+    /// Relative Newton steps `B ← (I + s D) B` with a Hessian of 2 × 2 blocks and backtracking, so that ℓ
+    /// never falls (Ablin, Cardoso & Gramfort 2018 use the same blocks). At the end `mean ψ(yᵢ) yⱼ = δᵢⱼ`.
+    ///
+    /// ```
+    /// use covary::{Dataset, Matrix, ica::{Kind, MaximumLikelihood, amari_index}};
+    /// // A saw-tooth, with light tails, and a pulse, with heavy ones.
+    /// let source = |i: usize| [(i % 19) as f64 / 19.0, (i as f64 * 0.37).sin().powi(9)];
+    /// let mixing = Matrix::from_rows(&[[1.0, 0.6], [0.4, 1.0]]);
+    /// let sources = Matrix::from_rows(&(0..2000).map(source).collect::<Vec<_>>());
+    /// let found = MaximumLikelihood::default().fit(&Dataset::new(sources.dot_t(&mixing))?)?;
+    /// assert!(amari_index(&found.model.unmixing().dot(&mixing)) < 0.02);
+    /// assert!(found.likelihood.unwrap().kinds.contains(&Kind::Sub));
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// By default: kinds by the data: a wrong kind does not separate. The gradient is a mean over rows and has no
     /// units; Newton's last steps reach 1e-8 at no cost.
-    fn default() -> Self {
-        Self { n_components: None, sources: Sources::Extended, max_iterations: 500, tolerance: 1e-8 }
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct MaximumLikelihood {
+        /// Number of sources; as many as the table has directions if `None`.
+        pub n_components: Option<usize> = None,
+        /// Their densities.
+        pub sources: Sources = Sources::Extended,
+        /// Most steps.
+        pub max_iterations: usize = 500,
+        /// Ends when no entry of the relative gradient is larger: `|mean ψ(yᵢ) yⱼ − δᵢⱼ|`.
+        pub tolerance: f64 = 1e-8,
     }
 }
 

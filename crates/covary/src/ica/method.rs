@@ -1,75 +1,31 @@
 use super::{
     FastIca, Kind, MaximumLikelihood, NoisyIca, NoisyMixing, NoisySeparation, Separation, Unmixing, Warning,
 };
-use crate::infer::options::{self, Options};
-use crate::infer::{MethodRecord, Objective, ObjectiveKind, Observer, Termination};
+use crate::infer::options::methods;
+use crate::infer::{Objective, ObjectiveKind, Observer, Termination};
 use crate::{Dataset, Error, Matrix};
-use std::collections::BTreeMap;
 
-/// The methods to independent components, by name.
-///
-/// ```
-/// use covary::ica::Method;
-/// let mut method = Method::from_name("fastica").unwrap();
-/// method.set("contrast", "exp")?;
-/// assert_eq!(method.options()["contrast"], "exp");
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub enum Method {
-    /// [`FastIca`].
-    Fast(FastIca),
-    /// [`MaximumLikelihood`].
-    Likelihood(MaximumLikelihood),
-    /// [`NoisyIca`].
-    Noisy(NoisyIca),
+methods! {
+    /// The methods to independent components, by name; noisy with one source by default.
+    ///
+    /// ```
+    /// use covary::ica::Method;
+    /// let mut method = Method::from_name("fastica").unwrap();
+    /// method.set("contrast", "exp")?;
+    /// assert_eq!(method.options()["contrast"], "exp");
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    pub enum Method {
+        /// [`FastIca`].
+        Fast(FastIca) = "fastica";
+        /// [`MaximumLikelihood`].
+        Likelihood(MaximumLikelihood) = "maximum-likelihood";
+        /// [`NoisyIca`].
+        Noisy(NoisyIca) = "noisy";
+    }
 }
 
 impl Method {
-    /// All names.
-    pub const NAMES: [&'static str; 3] = ["fastica", "maximum-likelihood", "noisy"];
-
-    /// As users type it and files keep it.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Fast(_) => "fastica",
-            Self::Likelihood(_) => "maximum-likelihood",
-            Self::Noisy(_) => "noisy",
-        }
-    }
-
-    /// The method of that name, with the options we recommend; noisy with one source.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "fastica" => Self::Fast(FastIca::default()),
-            "maximum-likelihood" => Self::Likelihood(MaximumLikelihood::default()),
-            "noisy" => Self::Noisy(NoisyIca::new(1)),
-            _ => return None,
-        })
-    }
-
-    fn method(&mut self) -> &mut dyn Options {
-        match self {
-            Self::Fast(method) => method,
-            Self::Likelihood(method) => method,
-            Self::Noisy(method) => method,
-        }
-    }
-
-    /// Every option: its name, which is that of its field, and its value as text.
-    pub fn options(&self) -> BTreeMap<&'static str, String> {
-        options::texts(self.clone().method())
-    }
-
-    /// Sets the option called `name`.
-    ///
-    /// # Errors
-    /// As [`Method::set`](crate::Method::set).
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
-        let method = self.name();
-        options::set(self.method(), method, name, value)
-    }
-
     /// Separates the sources; `observer` is called after every step and may end the work.
     ///
     /// # Errors
@@ -80,12 +36,6 @@ impl Method {
             Self::Likelihood(method) => method.fit_observed(data, observer)?.into(),
             Self::Noisy(method) => method.fit_observed(data, observer)?.into(),
         })
-    }
-}
-
-impl From<&Method> for MethodRecord {
-    fn from(method: &Method) -> Self {
-        Self::new(method.name(), method.options())
     }
 }
 

@@ -1,6 +1,6 @@
 use super::noisy_mixing::NoisyMixing;
 use super::{FastIca, Warning, gaussian, looks_gaussian, over, unit};
-use crate::infer::options::{Setting, options};
+use crate::infer::options::{options, words};
 use crate::infer::{Acceleration, Aitken, Em, Estimator, Observer, Step, Termination, extrapolated};
 use crate::linalg::{Cholesky, canonical_signs, dot};
 use crate::parallel::{add, over_pieces};
@@ -9,46 +9,48 @@ use std::borrow::Cow;
 use std::f64::consts::{LN_2, PI, SQRT_2};
 use std::ops::Range;
 
-/// Independent components behind noise, with gaps: Laplace sources, fewer than columns or not [M 2.8.4].
-///
-/// ```text
-/// t = W s + μ + ε      ε ~ N(0, diag ψ)      p(s) = exp(−√2 |s|) / √2
-/// ```
-///
-/// Variational EM by `−√2 |s| ≥ −(s²/η + η)/√2`, tight at `η = √⟨s²⟩`; the bound never falls. Gaps are left
-/// out of the sums.
-///
-/// ```
-/// use covary::{Dataset, Matrix, ica::NoisyIca};
-/// // Two pulses with heavy tails, seen by three columns.
-/// let source = |i: usize| [(i as f64 * 0.37).sin().powi(9), (i as f64 * 1.7).cos().powi(15)];
-/// let mixing = Matrix::from_rows(&[[2.0, 0.6], [0.4, 2.0], [1.0, -1.0]]);
-/// let mut rows = Matrix::from_rows(&(0..500).map(source).collect::<Vec<_>>()).dot_t(&mixing);
-/// rows[(3, 1)] = f64::NAN;
-/// let found = NoisyIca::new(2).fit(&Dataset::new(rows)?)?.model;
-/// let w = found.mixing();
-/// let cosine = |a: usize, b: usize| (0..3).map(|j| w[(j, a)] * mixing[(j, b)]).sum::<f64>().abs();
-/// assert!(cosine(0, 0).max(cosine(0, 1)) > 3.0 * cosine(0, 0).min(cosine(0, 1)));
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct NoisyIca {
-    /// Number of sources.
-    pub n_components: usize,
-    /// One noise variance for all columns.
-    pub tied_noise: bool,
-    /// Smallest noise variance as a share of a column's. Without a floor one may creep towards 0 for ever.
-    pub noise_floor: f64,
-    /// Most iterations.
-    pub max_iterations: usize,
-    /// Stop when the bound is expected to rise by less in total, in nats per observed cell; 0 runs all
-    /// iterations.
-    pub tolerance: f64,
-    /// Extrapolation of slow fits; a point where the bound is lower is not taken. [`Acceleration::Never`] is plain
-    /// EM, η renewed once in a step.
-    pub acceleration: Acceleration,
-    /// Where to start.
-    pub start: NoisyStart,
+options! {
+    /// Independent components behind noise, with gaps: Laplace sources, fewer than columns or not [M 2.8.4].
+    ///
+    /// ```text
+    /// t = W s + μ + ε      ε ~ N(0, diag ψ)      p(s) = exp(−√2 |s|) / √2
+    /// ```
+    ///
+    /// Variational EM by `−√2 |s| ≥ −(s²/η + η)/√2`, tight at `η = √⟨s²⟩`; the bound never falls. Gaps are left
+    /// out of the sums.
+    ///
+    /// ```
+    /// use covary::{Dataset, Matrix, ica::NoisyIca};
+    /// // Two pulses with heavy tails, seen by three columns.
+    /// let source = |i: usize| [(i as f64 * 0.37).sin().powi(9), (i as f64 * 1.7).cos().powi(15)];
+    /// let mixing = Matrix::from_rows(&[[2.0, 0.6], [0.4, 2.0], [1.0, -1.0]]);
+    /// let mut rows = Matrix::from_rows(&(0..500).map(source).collect::<Vec<_>>()).dot_t(&mixing);
+    /// rows[(3, 1)] = f64::NAN;
+    /// let found = NoisyIca::new(2).fit(&Dataset::new(rows)?)?.model;
+    /// let w = found.mixing();
+    /// let cosine = |a: usize, b: usize| (0..3).map(|j| w[(j, a)] * mixing[(j, b)]).sum::<f64>().abs();
+    /// assert!(cosine(0, 0).max(cosine(0, 1)) > 3.0 * cosine(0, 0).min(cosine(0, 1)));
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct NoisyIca {
+        /// Number of sources.
+        pub n_components: usize = 1,
+        /// One noise variance for all columns.
+        pub tied_noise: bool = false,
+        /// Smallest noise variance as a share of a column's. Without a floor one may creep towards 0 for ever.
+        pub noise_floor: f64 = 0.005,
+        /// Most iterations.
+        pub max_iterations: usize = 2000,
+        /// Stop when the bound is expected to rise by less in total, in nats per observed cell; 0 runs all
+        /// iterations.
+        pub tolerance: f64 = 1e-8,
+        /// Extrapolation of slow fits; a point where the bound is lower is not taken. [`Acceleration::Never`] is plain
+        /// EM, η renewed once in a step.
+        pub acceleration: Acceleration = Acceleration::Auto,
+        /// Where to start.
+        pub start: NoisyStart = NoisyStart::FastIca,
+    }
 }
 
 /// Where [`NoisyIca`] starts.
@@ -60,25 +62,7 @@ pub enum NoisyStart {
     Given(Box<NoisyMixing>),
 }
 
-options!(NoisyIca { n_components, tied_noise, noise_floor, max_iterations, tolerance, acceleration, start });
-
-impl Setting for NoisyStart {
-    fn text(&self) -> String {
-        match self {
-            Self::FastIca => "fastica",
-            Self::Given(_) => "given",
-        }
-        .to_owned()
-    }
-
-    fn set(&mut self, text: &str) -> Result<(), &'static str> {
-        match text {
-            "fastica" => *self = Self::FastIca,
-            _ => return Err("fastica; given parameters cannot be named"),
-        }
-        Ok(())
-    }
-}
+words!(NoisyStart { FastIca = "fastica"; Self::Given(_) => "given" }, "fastica; given parameters cannot be named");
 
 /// What [`NoisyIca`] found.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,15 +88,7 @@ const STEPS_TO_JUDGE: usize = 8;
 impl NoisyIca {
     /// With the options we recommend.
     pub fn new(n_components: usize) -> Self {
-        Self {
-            n_components,
-            tied_noise: false,
-            noise_floor: 0.005,
-            max_iterations: 2000,
-            tolerance: 1e-8,
-            acceleration: Acceleration::Auto,
-            start: NoisyStart::FastIca,
-        }
+        Self { n_components, ..Self::default() }
     }
 
     /// Separates the sources of a table.

@@ -2,7 +2,7 @@
 
 use super::Estimator;
 use super::options::{Options, Setting};
-use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination};
+use super::report::{Fit, FitReport, ObjectiveKind, Observer};
 use crate::spec::NoiseFamily;
 use crate::views::CanonicalCorrelation;
 use crate::{Dataset, Density, Error, LinearGaussian, Spec};
@@ -64,14 +64,7 @@ impl Estimator for BachJordan {
         let deviations = || data.observed_variances().iter().map(|v| v.sqrt()).collect();
         let model = method.fit(&x?, &y?)?.model()?.with_scale(spec.standardize.then(deviations))?;
         let value = model.log_likelihood(data)?;
-        let report = FitReport {
-            objective: Objective { kind: ObjectiveKind::LogLikelihood, value },
-            trace: vec![value],
-            termination: Termination::ClosedForm,
-            warnings: Vec::new(),
-            relevance: Vec::new(),
-            monitored: Vec::new(),
-        };
+        let report = FitReport::closed_form(ObjectiveKind::LogLikelihood, value, Vec::new());
         Ok(Fit { model, draws: None, report })
     }
 }

@@ -121,14 +121,9 @@ fn together(reports: Vec<FitReport>, rest: f64) -> FitReport {
         Termination::ClosedForm,
     ];
     let ended = |end: &Termination| reports.iter().any(|r| r.termination == *end);
-    FitReport {
-        objective: Objective { kind, value },
-        trace,
-        termination: ends.into_iter().find(ended).unwrap_or(Termination::ClosedForm),
-        warnings: reports.into_iter().flat_map(|r| r.warnings).collect(),
-        relevance: Vec::new(),
-        monitored: Vec::new(),
-    }
+    let termination = ends.into_iter().find(ended).unwrap_or(Termination::ClosedForm);
+    let warnings = reports.into_iter().flat_map(|r| r.warnings).collect();
+    FitReport::new(Objective { kind, value }, trace, termination, warnings)
 }
 
 /// The units that all classes are fitted in.

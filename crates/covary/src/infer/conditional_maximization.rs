@@ -6,43 +6,37 @@ use super::options::options;
 use super::report::{Fit, Observer, Step, Termination};
 use crate::{Dataset, Error, LinearGaussian, Matrix, Spec};
 
-/// Factor analysis of complete data by turns: the best loadings given the noise, then each noise
-/// variance given everything else. Every turn has a closed form and none lowers the likelihood.
-///
-/// ```text
-/// W  ← Ψ^½ V_q (Θ_q − I)₊^½                   θ, v: eigenpairs of Ψ^-½ S Ψ^-½
-/// ψᵢ ← ψᵢ + (b − a)/a²                        a = (C⁻¹)ᵢᵢ,  b = (C⁻¹ S C⁻¹)ᵢᵢ
-/// ```
-///
-/// [`Newton`](super::Newton) needs fewer and cheaper steps; this method shares no step with it and so
-/// checks its answers.
-///
-/// ```
-/// use covary::{data::{simulate, Shape}, infer::{ConditionalMaximization, Newton}, Estimator, Spec};
-/// let (table, _) = simulate::factor_analysis(Shape { rows: 200, columns: 8, n_components: 2 }, /* seed */ 1);
-/// let by_turns = ConditionalMaximization::default().fit(&table, &Spec::factor_analysis(2))?;
-/// let at_once = Newton::default().fit(&table, &Spec::factor_analysis(2))?;
-/// assert!((by_turns.report.objective.value - at_once.report.objective.value).abs() < 1e-8);
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct ConditionalMaximization {
-    /// Rounds of loadings and all noise variances; at least one is made unless the start is best.
-    pub max_iterations: usize,
-    /// Largest slope |∂(−2ℓ/N)/∂ ln ψⱼ| left in a column that is not at the floor; with 0 the rounds go on
-    /// until one changes no variance.
-    pub tolerance: f64,
-    /// Noise variances to start from, in the units of the table; `None` starts as Newton does.
-    pub start: Option<Vec<f64>>,
-}
-
-impl Default for ConditionalMaximization {
-    fn default() -> Self {
-        Self { max_iterations: 2000, tolerance: 1e-8, start: None }
+options! {
+    /// Factor analysis of complete data by turns: the best loadings given the noise, then each noise
+    /// variance given everything else. Every turn has a closed form and none lowers the likelihood.
+    ///
+    /// ```text
+    /// W  ← Ψ^½ V_q (Θ_q − I)₊^½                   θ, v: eigenpairs of Ψ^-½ S Ψ^-½
+    /// ψᵢ ← ψᵢ + (b − a)/a²                        a = (C⁻¹)ᵢᵢ,  b = (C⁻¹ S C⁻¹)ᵢᵢ
+    /// ```
+    ///
+    /// [`Newton`](super::Newton) needs fewer and cheaper steps; this method shares no step with it and so
+    /// checks its answers.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::{ConditionalMaximization, Newton}, Estimator, Spec};
+    /// let (table, _) = simulate::factor_analysis(Shape { rows: 200, columns: 8, n_components: 2 }, /* seed */ 1);
+    /// let by_turns = ConditionalMaximization::default().fit(&table, &Spec::factor_analysis(2))?;
+    /// let at_once = Newton::default().fit(&table, &Spec::factor_analysis(2))?;
+    /// assert!((by_turns.report.objective.value - at_once.report.objective.value).abs() < 1e-8);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct ConditionalMaximization {
+        /// Rounds of loadings and all noise variances; at least one is made unless the start is best.
+        pub max_iterations: usize = 2000,
+        /// Largest slope |∂(−2ℓ/N)/∂ ln ψⱼ| left in a column that is not at the floor; with 0 the rounds go on
+        /// until one changes no variance.
+        pub tolerance: f64 = 1e-8,
+        /// Noise variances to start from, in the units of the table; `None` starts as Newton does.
+        pub start: Option<Vec<f64>> = None,
     }
 }
-
-options!(ConditionalMaximization { max_iterations, tolerance, start });
 
 impl Estimator for ConditionalMaximization {
     type Model = LinearGaussian;

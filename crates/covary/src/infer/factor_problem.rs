@@ -177,14 +177,7 @@ impl FactorProblem {
         let spec = Spec::factor_analysis(self.n_components);
         warnings.extend(Warning::of_unidentified(&spec, self.n_columns()));
         let objective = Objective { kind: ObjectiveKind::LogLikelihood, value };
-        let report = FitReport {
-            objective,
-            trace,
-            termination,
-            warnings,
-            relevance: Vec::new(),
-            monitored: Vec::new(),
-        };
+        let report = FitReport::new(objective, trace, termination, warnings);
         Ok(Fit { model, draws: None, report })
     }
 }

@@ -10,62 +10,56 @@ use crate::spec::NoiseFamily;
 use crate::{CentralMoments, Dataset, Density, Error, Matrix, Spec};
 use std::cell::OnceCell;
 
-/// Factor analysis of complete tables by the iteration that scikit-learn makes, step for step: the best
-/// loadings given the noise, then the noise that makes the variances right.
-///
-/// ```text
-/// W ← Ψ^½ V_q (Θ_q − I)₊^½        ψⱼ ← max(Sⱼⱼ − Σₖ W²ⱼₖ, floor)        θ, v: eigenpairs of Ψ^-½ S Ψ^-½
-/// ```
-///
-/// It takes many more steps than [`Newton`](super::Newton) to the same maximum; it is for results that must
-/// be those of other software, stops included. For these the request is
-/// `Spec { noise_floor: Some(0.0), allow_unidentified: true, .. }`: without a floor relative to the variance
-/// of a column only [`floor`](Self::floor) holds, which makes constant columns possible, and as many
-/// components as columns may be asked for.
-///
-/// The trace has the value of every step, so that its length is their number:
-///
-/// ```text
-/// ℓ = −N/2 [d ln 2π + q + Σ_{m≤q} ln θₘ + Σ_{m>q} θₘ + Σⱼ ln ψⱼ]
-/// ```
-///
-/// That is the log-likelihood where the q leading θ are at least 1; each one below adds `N/2 (θ − 1 − ln θ)`. A
-/// fit that ends at the limit of its steps has the noise that follows from its loadings, one turn beyond
-/// the trace. [`FitReport::objective`] is the log-likelihood of the model in any case.
-///
-/// The way depends on units: `Spec::standardize` makes those of each column its standard deviation.
-///
-/// ```
-/// use covary::{data::{simulate, Shape}, infer::{FixedPoint, Newton}, Estimator, Spec};
-/// let (table, _) = simulate::factor_analysis(Shape { rows: 200, columns: 8, n_components: 2 }, /* seed */ 1);
-/// let fit = FixedPoint::default().fit(&table, &Spec::factor_analysis(2))?;
-/// let best = Newton::default().fit(&table, &Spec::factor_analysis(2))?;
-/// assert!((fit.report.objective.value - best.report.objective.value).abs() < 1e-6);
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct FixedPoint {
-    /// Most steps; at least one is made.
-    pub max_iterations: usize,
-    /// The iteration ends when the value rises by less than this many nats. The default is far below
-    /// scikit-learn's 1e-2, which leaves several nats to gain on ordinary tables; 0 makes as many steps as are
-    /// allowed.
-    pub tolerance: f64,
-    /// Noise variances to start from, in the units of the table; `None` starts from 1 in every column, in
-    /// the units that are worked in.
-    pub start: Option<Vec<f64>>,
-    /// Smallest noise variance, in the units that are worked in; a larger one that the request states as a
-    /// share of a column's variance takes its place.
-    pub floor: f64,
-}
-
-impl Default for FixedPoint {
-    fn default() -> Self {
-        Self { max_iterations: 10_000, tolerance: 1e-9, start: None, floor: 1e-12 }
+options! {
+    /// Factor analysis of complete tables by the iteration that scikit-learn makes, step for step: the best
+    /// loadings given the noise, then the noise that makes the variances right.
+    ///
+    /// ```text
+    /// W ← Ψ^½ V_q (Θ_q − I)₊^½        ψⱼ ← max(Sⱼⱼ − Σₖ W²ⱼₖ, floor)        θ, v: eigenpairs of Ψ^-½ S Ψ^-½
+    /// ```
+    ///
+    /// It takes many more steps than [`Newton`](super::Newton) to the same maximum; it is for results that must
+    /// be those of other software, stops included. For these the request is
+    /// `Spec { noise_floor: Some(0.0), allow_unidentified: true, .. }`: without a floor relative to the variance
+    /// of a column only [`floor`](Self::floor) holds, which makes constant columns possible, and as many
+    /// components as columns may be asked for.
+    ///
+    /// The trace has the value of every step, so that its length is their number:
+    ///
+    /// ```text
+    /// ℓ = −N/2 [d ln 2π + q + Σ_{m≤q} ln θₘ + Σ_{m>q} θₘ + Σⱼ ln ψⱼ]
+    /// ```
+    ///
+    /// That is the log-likelihood where the q leading θ are at least 1; each one below adds `N/2 (θ − 1 − ln θ)`. A
+    /// fit that ends at the limit of its steps has the noise that follows from its loadings, one turn beyond
+    /// the trace. [`FitReport::objective`] is the log-likelihood of the model in any case.
+    ///
+    /// The way depends on units: `Spec::standardize` makes those of each column its standard deviation.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::{FixedPoint, Newton}, Estimator, Spec};
+    /// let (table, _) = simulate::factor_analysis(Shape { rows: 200, columns: 8, n_components: 2 }, /* seed */ 1);
+    /// let fit = FixedPoint::default().fit(&table, &Spec::factor_analysis(2))?;
+    /// let best = Newton::default().fit(&table, &Spec::factor_analysis(2))?;
+    /// assert!((fit.report.objective.value - best.report.objective.value).abs() < 1e-6);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct FixedPoint {
+        /// Most steps; at least one is made.
+        pub max_iterations: usize = 10_000,
+        /// The iteration ends when the value rises by less than this many nats. The default is far below
+        /// scikit-learn's 1e-2, which leaves several nats to gain on ordinary tables; 0 makes as many steps as are
+        /// allowed.
+        pub tolerance: f64 = 1e-9,
+        /// Noise variances to start from, in the units of the table; `None` starts from 1 in every column, in
+        /// the units that are worked in.
+        pub start: Option<Vec<f64>> = None,
+        /// Smallest noise variance, in the units that are worked in; a larger one that the request states as a
+        /// share of a column's variance takes its place.
+        pub floor: f64 = 1e-12,
     }
 }
-
-options!(FixedPoint { max_iterations, tolerance, start, floor });
 
 /// Largest angle to the leading subspace (radians) accepted from the iteration on large matrices.
 const MAX_ANGLE: f64 = 1e-12;
@@ -270,14 +264,8 @@ impl<'a> Problem<'a> {
             Some(&value) if known => value,
             _ => model.log_likelihood(self.data)?,
         };
-        let report = FitReport {
-            objective: Objective { kind: ObjectiveKind::LogLikelihood, value },
-            trace,
-            termination,
-            warnings,
-            relevance: Vec::new(),
-            monitored: Vec::new(),
-        };
+        let objective = Objective { kind: ObjectiveKind::LogLikelihood, value };
+        let report = FitReport::new(objective, trace, termination, warnings);
         Ok(Fit { model, draws: None, report })
     }
 }

@@ -1,6 +1,6 @@
 //! Inference methods for a [`LinearGaussian`]: one file per algorithm, all behind [`Estimator`].
 //!
-//! A new algorithm is a new file here (an options struct, its `options!` and its `impl Estimator`),
+//! A new algorithm is a new file here (its `options!` and its `impl Estimator`),
 //! one line of [`Method`], and one line in the contract test's list.
 
 mod bach_jordan;
@@ -30,6 +30,7 @@ mod scatter;
 mod share;
 mod shared_private;
 mod sparse_axes;
+mod sparse_cca;
 mod sparse_coding;
 mod spectral;
 mod student_t;
@@ -41,8 +42,12 @@ pub use conditional_maximization::ConditionalMaximization;
 pub use diagnostics::{ChainSummary, effective_sample_size, split_r_hat};
 pub use elastic_net::{ElasticNet, SparseAxes};
 pub(crate) use em::moments::{quadratic, solve_spd};
-pub use em::{Acceleration, Em, Gradient, Init, LatentMoments, Nonzero, SparseEm};
-pub(crate) use em::{PilotStart, squarem::extrapolated, stop::Aitken};
+pub use em::{Acceleration, Em, Gradient, Init, LatentMoments, Nonzero, PathPoint, SparseEm};
+pub(crate) use em::{
+    PilotStart,
+    squarem::extrapolated,
+    stop::{Aitken, Ascent},
+};
 pub use evidence::{AlphaRule, Evidence, RelevantComponents};
 pub use factor_report::{FactorReport, Reference, Rmsea, Untested};
 pub use fixed_point::FixedPoint;
@@ -59,11 +64,12 @@ pub(crate) use report::stop_flag;
 pub use report::{Fit, FitReport, Monitored, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 pub(crate) use scatter::scatter_times;
 pub use shared_private::SharedPrivate;
+pub use sparse_cca::{Penalties, SparseCanonical, SparseCca, TriedPenalty};
 pub use sparse_coding::{SparseCoding, SparseComponents};
 pub use spectral::{Solver, Spectral, Spectrum};
 pub use student_t::{DegreesOfFreedom, StudentT};
 pub(crate) use variational::edge_of;
-pub use variational::{MeanField, SelectedColumns, SpikeSlab, Structured};
+pub use variational::{MeanField, SpikeSlab, Structured};
 
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, LinearGaussian, Spec};
@@ -95,40 +101,22 @@ pub trait Estimator {
 }
 
 /// One line per method gives it its arm, its name, its options and its dispatch.
-macro_rules! methods {
+macro_rules! estimators {
     ($($(#[$doc:meta])* $method:ident = $name:literal;)*) => {
-        /// Every method by name, for command lines and files.
-        #[derive(Debug, Clone, PartialEq)]
-        #[non_exhaustive]
-        pub enum Method {
-            $($(#[$doc])* $method($method),)*
-        }
-
-        impl Method {
-            /// The names of all methods.
-            pub const NAMES: &[&str] = &[$($name),*];
-
-            /// The method's name, as users type it.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $(Self::$method(_) => $name,)*
-                }
-            }
-
-            /// The method of that name with its default options.
-            pub fn from_name(name: &str) -> Option<Self> {
-                match name {
-                    $($name => Some(Self::$method($method::default())),)*
-                    _ => None,
-                }
-            }
-
-            /// The method's options, to read or to set by name.
-            fn method(&mut self) -> &mut dyn options::Options {
-                match self {
-                    $(Self::$method(method) => method,)*
-                }
-            }
+        options::methods! {
+            /// Every method by name, for command lines and files.
+            ///
+            /// ```
+            /// use covary::Method;
+            /// let mut method = Method::from_name("em").unwrap();
+            /// method.set("max_iterations", "50")?;
+            /// assert_eq!(method.options()["max_iterations"], "50");
+            /// let refused = Method::from_name("spectral").unwrap().set("max_iterations", "50").unwrap_err();
+            /// assert_eq!(refused.to_string(), "spectral has no option `max_iterations`; it has seed, solver");
+            /// # Ok::<(), covary::Error>(())
+            /// ```
+            #[non_exhaustive]
+            pub enum Method { $($(#[$doc])* $method($method) = $name;)* }
         }
 
         impl Estimator for Method {
@@ -148,7 +136,7 @@ macro_rules! methods {
     };
 }
 
-methods! {
+estimators! {
     /// [`Spectral`]: probabilistic PCA of a complete table, in closed form.
     Spectral = "spectral";
     /// [`Newton`]: factor analysis of a complete table.
@@ -169,6 +157,8 @@ methods! {
     Structured = "structured";
     /// [`MeanField`]: Bayesian PCA and factor analysis, every factor apart.
     MeanField = "mean-field";
+    /// [`SpikeSlab`]: Bayesian PCA that selects columns, exact with gaps.
+    SpikeSlab = "spike-slab";
     /// [`Evidence`]: Bayesian PCA by type-II maximum likelihood, which drops components.
     Evidence = "evidence";
     /// [`Gibbs`]: draws from the posterior, complete or with gaps.

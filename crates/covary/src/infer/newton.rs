@@ -10,53 +10,47 @@ use crate::{CentralMoments, Dataset, Error, LinearGaussian, Matrix, Spec};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Factor analysis of complete data by Newton steps on ρ = ln ψ, the loadings maximized out.
-///
-/// ```text
-/// max_ρ ℓ(ρ)   subject to   ψⱼ ≥ floor · sⱼⱼ
-/// ```
-///
-/// A handful of steps reaches rounding. Columns whose noise is pushed to the floor (Heywood cases)
-/// stay there and are named in a warning. `Spec::standardize` changes nothing: factor analysis
-/// follows the units of the columns exactly.
-///
-/// ```
-/// use covary::{data::{simulate, Shape}, infer::Newton, CentralMoments, Estimator, Spec};
-/// let (table, _) = simulate::factor_analysis(Shape { rows: 500, columns: 8, n_components: 2 }, /* seed */ 1);
-/// let model = Newton::default().fit(&table, &Spec::factor_analysis(2))?.model;
-/// let (c, s) = (model.covariance(), CentralMoments::of(&table)?.covariance());
-/// assert!((0..8).all(|j| (c[(j, j)] - s[(j, j)]).abs() < 1e-8 * s[(j, j)]));   // variances are met exactly
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct Newton {
-    /// Steps from each start; 4 to 12 suffice as a rule.
-    pub max_iterations: usize,
-    /// Largest slope |∂(−2ℓ/N)/∂ρⱼ| left in a free column; 0 goes on while a step can be distinguished from rounding.
-    pub tolerance: f64,
-    /// Noise variances to start from, in the units of the table, besides which no start is made; `None` starts
-    /// from Jöreskog's.
-    pub start: Option<Vec<f64>>,
-    /// Random starts besides the main one; the best end is kept. All of them are made when the main
-    /// end is doubtful: a variance at its floor, or a last factor that stands out little
-    /// (θ_q < 4 θ_{q+1}); else three. Simulated tables fitted with their own number of factors never ended
-    /// higher from 60 other starts (0 of 1000); with one or two factors too many 3 in 10 did, all
-    /// of them doubtful by this rule, and 10 starts found the best end in 4 of 5 of those. Real tables fitted
-    /// with too few factors may have a second end that is not: one factor of scikit-learn's diabetes table
-    /// ends 14 nats higher from 36 of 40 random starts. From 256 columns on, where a climb can take seconds,
-    /// there is one start only.
-    pub restarts: usize,
-    /// Seed of the random starts.
-    pub seed: u64,
-}
-
-impl Default for Newton {
-    fn default() -> Self {
-        Self { max_iterations: 100, tolerance: 1e-10, start: None, restarts: 10, seed: 0 }
+options! {
+    /// Factor analysis of complete data by Newton steps on ρ = ln ψ, the loadings maximized out.
+    ///
+    /// ```text
+    /// max_ρ ℓ(ρ)   subject to   ψⱼ ≥ floor · sⱼⱼ
+    /// ```
+    ///
+    /// A handful of steps reaches rounding. Columns whose noise is pushed to the floor (Heywood cases)
+    /// stay there and are named in a warning. `Spec::standardize` changes nothing: factor analysis
+    /// follows the units of the columns exactly.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::Newton, CentralMoments, Estimator, Spec};
+    /// let (table, _) = simulate::factor_analysis(Shape { rows: 500, columns: 8, n_components: 2 }, /* seed */ 1);
+    /// let model = Newton::default().fit(&table, &Spec::factor_analysis(2))?.model;
+    /// let (c, s) = (model.covariance(), CentralMoments::of(&table)?.covariance());
+    /// assert!((0..8).all(|j| (c[(j, j)] - s[(j, j)]).abs() < 1e-8 * s[(j, j)]));   // variances are met exactly
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Newton {
+        /// Steps from each start; 4 to 12 suffice as a rule.
+        pub max_iterations: usize = 100,
+        /// Largest slope |∂(−2ℓ/N)/∂ρⱼ| left in a free column; 0 goes on while a step can be distinguished from rounding.
+        pub tolerance: f64 = 1e-10,
+        /// Noise variances to start from, in the units of the table, besides which no start is made; `None` starts
+        /// from Jöreskog's.
+        pub start: Option<Vec<f64>> = None,
+        /// Random starts besides the main one; the best end is kept. All of them are made when the main
+        /// end is doubtful: a variance at its floor, or a last factor that stands out little
+        /// (θ_q < 4 θ_{q+1}); else three. Simulated tables fitted with their own number of factors never ended
+        /// higher from 60 other starts (0 of 1000); with one or two factors too many 3 in 10 did, all
+        /// of them doubtful by this rule, and 10 starts found the best end in 4 of 5 of those. Real tables fitted
+        /// with too few factors may have a second end that is not: one factor of scikit-learn's diabetes table
+        /// ends 14 nats higher from 36 of 40 random starts. From 256 columns on, where a climb can take seconds,
+        /// there is one start only.
+        pub restarts: usize = 10,
+        /// Seed of the random starts.
+        pub seed: u64 = 0,
     }
 }
-
-options!(Newton { max_iterations, tolerance, start, restarts, seed });
 
 /// Longest step in any ρⱼ: a factor 4.5 in ψⱼ.
 const LONGEST_STEP: f64 = 1.5;

@@ -1,6 +1,6 @@
 //! The options of a method by name, their values as text: what command lines set and files keep.
 
-use super::{Method, MixtureEm};
+use super::Method;
 use crate::Error;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -21,9 +21,21 @@ pub(crate) trait Setting {
     fn set(&mut self, text: &str) -> Result<(), &'static str>;
 }
 
-/// Names the fields of an options struct; a forgotten one does not compile.
+/// An options struct: every field with its default, and all of them by name.
 macro_rules! options {
-    ($method:ident { $($field:ident),* $(,)? }) => {
+    (
+        $(#[$about:meta])*
+        pub struct $method:ident { $($(#[$doc:meta])* pub $field:ident: $type:ty = $default:expr,)* }
+    ) => {
+        $(#[$about])*
+        pub struct $method { $($(#[$doc])* pub $field: $type,)* }
+
+        impl Default for $method {
+            fn default() -> Self {
+                Self { $($field: $default),* }
+            }
+        }
+
         impl $crate::infer::options::Options for $method {
             fn options(&mut self) -> Vec<(&'static str, &mut dyn $crate::infer::options::Setting)> {
                 let Self { $($field),* } = self;
@@ -33,12 +45,113 @@ macro_rules! options {
     };
 }
 
-/// Names the variants of an option that is a choice.
+/// What methods have by name: their own and those of their options.
+macro_rules! by_name {
+    ($method:ident, $self:ident, $options:expr) => {
+        impl $method {
+            /// Every option: its name, which is that of its field, and its value as text.
+            pub fn options(&self) -> std::collections::BTreeMap<&'static str, String> {
+                let $self = &mut self.clone();
+                $crate::infer::options::texts($options)
+            }
+
+            /// Sets the option called `name`.
+            ///
+            /// # Errors
+            /// [`Error::NoSuchOption`](crate::Error::NoSuchOption) if the method has no option of that name,
+            /// [`Error::BadOption`](crate::Error::BadOption) if the text is not a value for it. Whether the value suits
+            /// the table is seen when fitting.
+            pub fn set(&mut self, name: &str, value: &str) -> Result<(), $crate::Error> {
+                let (method, $self) = (self.name(), self);
+                $crate::infer::options::set($options, method, name, value)
+            }
+        }
+
+        impl From<&$method> for $crate::infer::MethodRecord {
+            fn from(method: &$method) -> Self {
+                Self::new(method.name(), method.options())
+            }
+        }
+    };
+}
+
+/// The one method of a kind of model, by its name.
+macro_rules! one_method {
+    ($method:ident = $name:literal) => {
+        impl $method {
+            /// Its name, as users type it.
+            pub const NAME: &'static str = $name;
+            pub(crate) const NAMES: &[&str] = &[$name];
+
+            #[allow(clippy::unused_self, reason = "as that of methods among others")]
+            pub(crate) fn name(&self) -> &'static str {
+                $name
+            }
+
+            pub(crate) fn from_name(name: &str) -> Option<Self> {
+                (name == $name).then(Self::default)
+            }
+        }
+
+        $crate::infer::options::by_name!($method, method, method);
+    };
+}
+
+/// Several methods: one line gives each its variant, its name and its options.
+macro_rules! methods {
+    (
+        $(#[$about:meta])*
+        pub enum $methods:ident { $($(#[$doc:meta])* $variant:ident($method:ident) = $name:literal;)* }
+    ) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum $methods {
+            $($(#[$doc])* $variant($method),)*
+        }
+
+        impl $methods {
+            /// The names of all methods.
+            pub const NAMES: &[&str] = &[$($name),*];
+
+            /// The method's name, as users type it and files keep it.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)*
+                }
+            }
+
+            /// The method of that name with its default options.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$variant($method::default())),)*
+                    _ => None,
+                }
+            }
+
+            /// The method's options, to read or to set by name.
+            fn method(&mut self) -> &mut dyn $crate::infer::options::Options {
+                match self {
+                    $(Self::$variant(method) => method,)*
+                }
+            }
+        }
+
+        $crate::infer::options::by_name!($methods, method, method.method());
+    };
+}
+
+/// Names the variants of an option that is a choice; those after the semicolon are given and cannot be named.
 macro_rules! words {
-    ($choice:ident { $($variant:ident = $word:literal),* $(,)? }, $expected:literal) => {
+    (
+        $choice:ident {
+            $($variant:ident = $word:literal),* $(,)?
+            $(; $($given:pat => $said:literal),* $(,)?)?
+        },
+        $expected:literal
+    ) => {
         impl $crate::infer::options::Setting for $choice {
             fn text(&self) -> String {
-                match self { $(Self::$variant => $word,)* }.to_owned()
+                match self { $(Self::$variant => $word,)* $($($given => $said,)*)? }.to_owned()
             }
 
             fn set(&mut self, text: &str) -> Result<(), &'static str> {
@@ -49,7 +162,48 @@ macro_rules! words {
     };
 }
 
-pub(crate) use {options, words};
+/// An option that is a word or a number.
+macro_rules! word_or_number {
+    ($type:ty: $no:ident = $word:literal, $number:ident, $expected:literal) => {
+        impl $crate::infer::options::Setting for $type {
+            fn text(&self) -> String {
+                match self {
+                    Self::$no => $word.to_owned(),
+                    Self::$number(number) => format!("{number:?}"),
+                }
+            }
+
+            fn set(&mut self, text: &str) -> Result<(), &'static str> {
+                *self = match text.trim() {
+                    $word => Self::$no,
+                    number => Self::$number(number.parse().map_err(|_| $expected)?),
+                };
+                Ok(())
+            }
+        }
+    };
+}
+
+/// A start that may be given, which cannot be named.
+macro_rules! start {
+    ($type:ty: $word:literal, $expected:literal) => {
+        impl $crate::infer::options::Setting for $type {
+            fn text(&self) -> String {
+                if self.is_none() { $word } else { "given" }.to_owned()
+            }
+
+            fn set(&mut self, text: &str) -> Result<(), &'static str> {
+                match text {
+                    $word => *self = None,
+                    _ => return Err($expected),
+                }
+                Ok(())
+            }
+        }
+    };
+}
+
+pub(crate) use {by_name, methods, one_method, options, start, word_or_number, words};
 
 /// Numbers and switches read and write themselves: `{:?}` of an f64 is the shortest text that gives
 /// its bits back.
@@ -70,33 +224,8 @@ macro_rules! plain {
 
 plain!(usize: "a whole number", u64: "a whole number", f64: "a number", bool: "true or false");
 
-impl Setting for Option<usize> {
-    fn text(&self) -> String {
-        self.map_or("all".to_owned(), |n| n.to_string())
-    }
-
-    fn set(&mut self, text: &str) -> Result<(), &'static str> {
-        *self = match text.trim() {
-            "all" => None,
-            number => Some(number.parse().map_err(|_| "all, or a whole number")?),
-        };
-        Ok(())
-    }
-}
-
-impl Setting for Option<f64> {
-    fn text(&self) -> String {
-        self.map_or("none".to_owned(), |number| format!("{number:?}"))
-    }
-
-    fn set(&mut self, text: &str) -> Result<(), &'static str> {
-        *self = match text.trim() {
-            "none" => None,
-            number => Some(number.parse().map_err(|_| "none, or a number")?),
-        };
-        Ok(())
-    }
-}
+word_or_number!(Option<usize>: None = "all", Some, "all, or a whole number");
+word_or_number!(Option<f64>: None = "none", Some, "none, or a number");
 
 impl<T: Debug + FromStr> Setting for Option<Vec<T>> {
     fn text(&self) -> String {
@@ -135,33 +264,6 @@ pub(crate) fn set(of: &mut dyn Options, method: &'static str, name: &str, value:
     setting.set(value).map_err(|expected| Error::BadOption { option, value: value.to_owned(), expected })
 }
 
-impl Method {
-    /// Every option of the method: its name, which is that of its field, and its value as text.
-    pub fn options(&self) -> BTreeMap<&'static str, String> {
-        texts(self.clone().method())
-    }
-
-    /// Sets the option called `name`, whichever the method.
-    ///
-    /// ```
-    /// use covary::Method;
-    /// let mut method = Method::from_name("em").unwrap();
-    /// method.set("max_iterations", "50")?;
-    /// assert_eq!(method.options()["max_iterations"], "50");
-    /// let refused = Method::from_name("spectral").unwrap().set("max_iterations", "50").unwrap_err();
-    /// assert_eq!(refused.to_string(), "spectral has no option `max_iterations`; it has seed, solver");
-    /// # Ok::<(), covary::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::NoSuchOption`] if the method has no option of that name, [`Error::BadOption`] if the
-    /// text is not a value for it. Whether the value suits the table is seen when fitting.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
-        let method = self.name();
-        set(self.method(), method, name, value)
-    }
-}
-
 /// A [`Method`] written down: what remains of it in a file, readable also where the method itself is
 /// unknown.
 ///
@@ -180,18 +282,6 @@ pub struct MethodRecord {
     /// Every option by name, its value as text. A start that was given is only `given`: its
     /// parameters are not kept.
     pub options: BTreeMap<String, String>,
-}
-
-impl From<&Method> for MethodRecord {
-    fn from(method: &Method) -> Self {
-        Self::new(method.name(), method.options())
-    }
-}
-
-impl From<&MixtureEm> for MethodRecord {
-    fn from(method: &MixtureEm) -> Self {
-        Self::new(MixtureEm::NAME, texts(&mut method.clone()))
-    }
 }
 
 impl MethodRecord {

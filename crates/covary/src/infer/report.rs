@@ -80,6 +80,21 @@ pub struct Monitored {
 }
 
 impl FitReport {
+    /// Of a method without relevances and chains.
+    pub fn new(
+        objective: Objective,
+        trace: Vec<f64>,
+        termination: Termination,
+        warnings: Vec<Warning>,
+    ) -> Self {
+        Self { objective, trace, termination, warnings, relevance: Vec::new(), monitored: Vec::new() }
+    }
+
+    /// Of a closed form.
+    pub(crate) fn closed_form(kind: ObjectiveKind, value: f64, warnings: Vec<Warning>) -> Self {
+        Self::new(Objective { kind, value }, vec![value], Termination::ClosedForm, warnings)
+    }
+
     /// Steps taken.
     pub fn n_iterations(&self) -> usize {
         self.trace.len().saturating_sub(1)

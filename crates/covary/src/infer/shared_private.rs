@@ -3,10 +3,10 @@
 use super::em::moments::{LatentMoments, quadratic, solve_spd};
 use super::em::parameters::{Frame, Parameters};
 use super::em::start::{jitter, random};
-use super::em::stop::Aitken;
+use super::em::stop::Ascent;
 use super::em::unseen_pairs;
 use super::options::options;
-use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
+use super::report::{Fit, FitReport, ObjectiveKind, Observer, Warning};
 use super::{Estimator, FullCovariance, Init, extrapolated};
 use crate::linalg::{Cholesky, dot, eigen, rows::center_observed, thin_svd};
 use crate::spec::NoiseFamily;
@@ -14,81 +14,57 @@ use crate::views::{Canonical, CanonicalCorrelation};
 use crate::{Dataset, Error, LinearGaussian, Matrix, Noise, Spec};
 use std::ops::Range;
 
-/// Factor analysis of several views with structural zeros in W:
-///
-/// ```text
-/// t_v = W_vs z_s + W_vv z_v + μ_v + ε_v      ε_v ~ N(0, σ_v² I)
-/// ```
-///
-/// z_s is shared by all views, z_v private to one. [`Spec::n_components`] counts the shared ones,
-/// [`Spec::views`] the columns of each view. Fitted by EM over the observed cells; a whole view may be missing
-/// from a row. In the model that comes out the shared components are the first columns of the loadings, then
-/// come those of each view in turn. To predict a view from another, leave its cells empty.
-///
-/// It is the model of canonical correlation where the private part can be any covariance: per-view noise and
-/// d_v − 1 private components, which is the default.
-///
-/// ```
-/// use covary::{data::{simulate, Shape}, infer::SharedPrivate, Dataset, Density, Estimator, Matrix, Spec};
-/// let (both, truth) = simulate::ppca(Shape { rows: 300, columns: 7, n_components: 2 }, /* seed */ 1);
-/// // The second view, three columns, is missing from every third row.
-/// let some = Matrix::from_fn(300, 7, |i, j| if i % 3 == 0 && j > 3 { f64::NAN } else { both.values()[(i, j)] });
-/// let table = Dataset::new(some)?;
-/// let method = SharedPrivate { private: Some(vec![1, 1]), ..SharedPrivate::default() };
-/// let fit = method.fit(&table, &Spec::of_views(2, vec![4, 3]))?;
-/// let error = |model: &dyn Density| -> Result<f64, covary::Error> {
-///     let filled = model.impute(&table)?;
-///     Ok(filled.cells().iter().map(|c| (c.mean - both.values()[(c.row, c.column)]).powi(2)).sum())
-/// };
-/// assert!(error(&fit.model)? < 1.1 * error(&truth)?);      // nearly as well as by the truth
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct SharedPrivate {
-    /// Components private to each view; one less than its columns if `None`.
-    pub private: Option<Vec<usize>>,
-    /// One noise variance for all views.
-    pub tied_noise: bool,
-    /// Most iterations.
-    pub max_iterations: usize,
-    /// Stop when the estimated remaining gain is below this many nats ([`Em::tolerance`](super::Em::tolerance)).
-    pub tolerance: f64,
-    /// Lets the latent covariance of the shared and of each private block move for one step and folds it
-    /// back, and extrapolates steps that are slow. Plain EM without it.
-    pub parameter_expansion: bool,
-    /// Where to start: [`Init::Spectral`] is from the covariances within and across views, and where two views
-    /// have all their private components from the canonical correlations of a full covariance. A given model
-    /// has the structural zeros.
-    pub init: Init,
-    /// Further starts, jittered from the first, of which the best is kept.
-    pub restarts: usize,
-    /// Seed of the jitter and of [`Init::Random`].
-    pub seed: u64,
-}
-
-options!(SharedPrivate {
-    private,
-    tied_noise,
-    max_iterations,
-    tolerance,
-    parameter_expansion,
-    init,
-    restarts,
-    seed
-});
-
-impl Default for SharedPrivate {
-    fn default() -> Self {
-        Self {
-            private: None,
-            tied_noise: false,
-            max_iterations: 5000,
-            tolerance: 1e-6,
-            parameter_expansion: true,
-            init: Init::Spectral,
-            restarts: 0,
-            seed: 0,
-        }
+options! {
+    /// Factor analysis of several views with structural zeros in W:
+    ///
+    /// ```text
+    /// t_v = W_vs z_s + W_vv z_v + μ_v + ε_v      ε_v ~ N(0, σ_v² I)
+    /// ```
+    ///
+    /// z_s is shared by all views, z_v private to one. [`Spec::n_components`] counts the shared ones,
+    /// [`Spec::views`] the columns of each view. Fitted by EM over the observed cells; a whole view may be missing
+    /// from a row. In the model that comes out the shared components are the first columns of the loadings, then
+    /// come those of each view in turn. To predict a view from another, leave its cells empty.
+    ///
+    /// It is the model of canonical correlation where the private part can be any covariance: per-view noise and
+    /// d_v − 1 private components, which is the default.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::SharedPrivate, Dataset, Density, Estimator, Matrix, Spec};
+    /// let (both, truth) = simulate::ppca(Shape { rows: 300, columns: 7, n_components: 2 }, /* seed */ 1);
+    /// // The second view, three columns, is missing from every third row.
+    /// let some = Matrix::from_fn(300, 7, |i, j| if i % 3 == 0 && j > 3 { f64::NAN } else { both.values()[(i, j)] });
+    /// let table = Dataset::new(some)?;
+    /// let method = SharedPrivate { private: Some(vec![1, 1]), ..SharedPrivate::default() };
+    /// let fit = method.fit(&table, &Spec::of_views(2, vec![4, 3]))?;
+    /// let error = |model: &dyn Density| -> Result<f64, covary::Error> {
+    ///     let filled = model.impute(&table)?;
+    ///     Ok(filled.cells().iter().map(|c| (c.mean - both.values()[(c.row, c.column)]).powi(2)).sum())
+    /// };
+    /// assert!(error(&fit.model)? < 1.1 * error(&truth)?);      // nearly as well as by the truth
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct SharedPrivate {
+        /// Components private to each view; one less than its columns if `None`.
+        pub private: Option<Vec<usize>> = None,
+        /// One noise variance for all views.
+        pub tied_noise: bool = false,
+        /// Most iterations.
+        pub max_iterations: usize = 5000,
+        /// Stop when the estimated remaining gain is below this many nats ([`Em::tolerance`](super::Em::tolerance)).
+        pub tolerance: f64 = 1e-6,
+        /// Lets the latent covariance of the shared and of each private block move for one step and folds it
+        /// back, and extrapolates steps that are slow. Plain EM without it.
+        pub parameter_expansion: bool = true,
+        /// Where to start: [`Init::Spectral`] is from the covariances within and across views, and where two views
+        /// have all their private components from the canonical correlations of a full covariance. A given model
+        /// has the structural zeros.
+        pub init: Init = Init::Spectral,
+        /// Further starts, jittered from the first, of which the best is kept.
+        pub restarts: usize = 0,
+        /// Seed of the jitter and of [`Init::Random`].
+        pub seed: u64 = 0,
     }
 }
 
@@ -153,43 +129,22 @@ impl SharedPrivate {
         observer: &mut dyn Observer,
     ) -> (Parameters, FitReport) {
         let mut at = start;
-        let mut aitken = Aitken::new(self.tolerance);
-        let (mut trace, mut warnings) = (Vec::new(), Vec::new());
-        let mut termination = Termination::IterationLimit;
         let mut moments = LatentMoments::of(data, frame, &at);
-        trace.push(moments.log_likelihood());
-        aitken.push(moments.log_likelihood());
-        for iteration in 1..=self.max_iterations {
-            if self.parameter_expansion && iteration > STEPS_TO_JUDGE && aitken.rate() > SLOW_RATE {
+        let mut ascent = Ascent::new(self.tolerance, moments.log_likelihood());
+        while ascent.goes_on(self.max_iterations) {
+            let judged = ascent.trace.len() > STEPS_TO_JUDGE;
+            if self.parameter_expansion && judged && ascent.aitken.rate() > SLOW_RATE {
                 let rate;
-                aitken.extrapolate(aitken.rate());
+                ascent.aitken.extrapolate(ascent.aitken.rate());
                 (at, moments, rate) = self.cycle(data, layout, frame, &at, &moments);
-                aitken.extrapolate(rate);
+                ascent.aitken.extrapolate(rate);
             } else {
                 at = self.maximize(layout, frame, &at, &moments);
                 moments = LatentMoments::of(data, frame, &at);
             }
-            let (last, objective) = (trace[iteration - 1], moments.log_likelihood());
-            trace.push(objective);
-            if objective < last - 1e-9 * (1.0 + last.abs()) {
-                warnings.push(Warning::ObjectiveFell { iteration, by: last - objective });
-            }
-            if aitken.push(objective) {
-                termination = Termination::Converged;
-                break;
-            }
-            if observer.step(&Step { iteration, objective }).is_break() {
-                termination = Termination::Interrupted;
-                break;
-            }
+            ascent.take(moments.log_likelihood(), observer);
         }
-        if termination == Termination::IterationLimit {
-            let (iterations, remaining) = (trace.len() - 1, aitken.remaining());
-            warnings.push(Warning::StillRising { iterations, remaining });
-        }
-        let objective = Objective { kind: ObjectiveKind::LogLikelihood, value: trace[trace.len() - 1] };
-        let (relevance, monitored) = (Vec::new(), Vec::new());
-        (at, FitReport { objective, trace, termination, warnings, relevance, monitored })
+        (at, ascent.ended().report(ObjectiveKind::LogLikelihood))
     }
 
     /// Two steps and, where they are slow, a squared extrapolation of them in the coordinates (W, μ, ln ψ), kept if

@@ -6,7 +6,7 @@
 
 use super::Estimator;
 use super::options::{options, words};
-use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination, Warning, decomposed};
+use super::report::{Fit, FitReport, ObjectiveKind, Observer, Warning, decomposed};
 use super::scatter::{scatter_times, sum_matrices, transpose_times};
 use crate::data::in_its_precision;
 use crate::linalg::rows::center;
@@ -22,26 +22,22 @@ use faer::{MatMut, MatRef};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Closed form, complete tables, isotropic noise.
-///
-/// ```
-/// use covary::{data::{simulate, Shape}, infer::Spectral, Density, Estimator, Spec};
-/// let (table, truth) = simulate::ppca(Shape { rows: 500, columns: 8, n_components: 2 }, /* seed */ 1);
-/// let fit = Spectral::default().fit(&table, &Spec::ppca(2))?;
-/// assert!(fit.model.score(&table)? >= truth.score(&table)?);   // maximum likelihood beats the truth on its own data
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct Spectral {
-    /// Eigensolver; [`Solver::Auto`] picks the cheapest accurate one.
-    pub solver: Solver,
-    /// Seed of the start of [`Solver::Krylov`].
-    pub seed: u64,
-}
-
-impl Default for Spectral {
-    fn default() -> Self {
-        Self { solver: Solver::Auto, seed: 0 }
+options! {
+    /// Closed form, complete tables, isotropic noise.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::Spectral, Density, Estimator, Spec};
+    /// let (table, truth) = simulate::ppca(Shape { rows: 500, columns: 8, n_components: 2 }, /* seed */ 1);
+    /// let fit = Spectral::default().fit(&table, &Spec::ppca(2))?;
+    /// assert!(fit.model.score(&table)? >= truth.score(&table)?);   // maximum likelihood beats the truth on its own data
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Spectral {
+        /// Eigensolver; [`Solver::Auto`] picks the cheapest accurate one.
+        pub solver: Solver = Solver::Auto,
+        /// Seed of the start of [`Solver::Krylov`].
+        pub seed: u64 = 0,
     }
 }
 
@@ -61,8 +57,6 @@ pub enum Solver {
     /// comes with a bound on its error; the exact method is taken when the bound is too large.
     Krylov,
 }
-
-options!(Spectral { solver, seed });
 
 words!(
     Solver { Auto = "auto", Covariance = "covariance", Gram = "gram", Svd = "svd", Krylov = "krylov" },
@@ -363,15 +357,7 @@ impl Spectrum {
         let v = self.fitted_variances(q, sigma2);
         let value = self.log_likelihood_at(&v, sigma2);
         let model = self.model(&v, sigma2, spec)?;
-        let objective = Objective { kind: ObjectiveKind::LogLikelihood, value };
-        let report = FitReport {
-            objective,
-            trace: vec![value],
-            termination: Termination::ClosedForm,
-            warnings,
-            relevance: Vec::new(),
-            monitored: Vec::new(),
-        };
+        let report = FitReport::closed_form(ObjectiveKind::LogLikelihood, value, warnings);
         Ok(Fit { model, draws: None, report })
     }
 }

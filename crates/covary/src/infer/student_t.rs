@@ -1,6 +1,6 @@
 //! Rows of heavy tails: multivariate t by EM, exact with gaps [M 2.11].
 
-use super::options::{Options, Setting};
+use super::options::{Options, Setting, word_or_number};
 use super::report::{Fit, Observer};
 use super::{Em, Estimator};
 use crate::model::{LinearGaussian, RowDistance, Tails};
@@ -54,22 +54,7 @@ pub enum DegreesOfFreedom {
     Fixed(f64),
 }
 
-impl Setting for DegreesOfFreedom {
-    fn text(&self) -> String {
-        match self {
-            Self::Estimated => "estimated".to_owned(),
-            Self::Fixed(nu) => format!("{nu:?}"),
-        }
-    }
-
-    fn set(&mut self, text: &str) -> Result<(), &'static str> {
-        *self = match text.trim() {
-            "estimated" => Self::Estimated,
-            number => Self::Fixed(number.parse().map_err(|_| "estimated, or a number")?),
-        };
-        Ok(())
-    }
-}
+word_or_number!(DegreesOfFreedom: Estimated = "estimated", Fixed, "estimated, or a number");
 
 impl Options for StudentT {
     fn options(&mut self) -> Vec<(&'static str, &mut dyn Setting)> {

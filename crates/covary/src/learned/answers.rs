@@ -105,7 +105,9 @@ pub(crate) trait Answers {
     }
 
     /// The density of rows.
-    fn density(&self, rows: Rows) -> Result<Predictive<'_>, Error>;
+    fn density(&self, _rows: Rows) -> Result<Predictive<'_>, Error> {
+        Err(self.not_linear())
+    }
 
     /// How likely, and how far out, rows are; of rows in time given those before.
     fn row_scores(&self, data: &Dataset) -> Result<RowScores, Error> {
@@ -187,11 +189,13 @@ pub(crate) trait Answers {
     /// is.
     fn refit(
         &self,
-        learned: &Learned,
-        request: &Request,
-        visible: &Dataset,
-        observer: &mut dyn Observer,
-    ) -> Result<Option<Refitted>, Error>;
+        _learned: &Learned,
+        _request: &Request,
+        _visible: &Dataset,
+        _observer: &mut dyn Observer,
+    ) -> Result<Option<Refitted>, Error> {
+        Ok(None)
+    }
 }
 
 /// Refuses coordinates that are not the model's own.

@@ -1,7 +1,7 @@
 //! Factors that follow each other in time, and how their fit went.
 
 use super::answers::{RowScores, Surprise, other_coordinates};
-use super::check::{Checked, Refitted, TOLERANCE};
+use super::check::{Checked, TOLERANCE};
 use super::draws::DrawGaps;
 use super::{Answers, Ending, Learned, Rows, Scores, Trained, Training};
 use crate::data::{TimeAxis, Timeline};
@@ -9,10 +9,10 @@ use crate::dynamics::{
     DynamicEm, DynamicFactor, Factors, Forecast, HiddenBlocks, Hide, LearnedFrom, Loadings, Season,
     check_by_blocks,
 };
-use crate::family::{Family, Request};
+use crate::family::Family;
 use crate::infer::{FitReport, Observer, Termination, Warning};
 use crate::linalg::dot;
-use crate::model::{Fill, FilledCell, Predictive};
+use crate::model::{Fill, FilledCell};
 use crate::select::SelfCheckOptions;
 use crate::{Coordinates, Dataset, Error, Estimator, Fit, Matrix, Spec};
 use rand::{Rng, SeedableRng};
@@ -201,10 +201,6 @@ impl Answers for DynamicFit {
         (&self.report).into()
     }
 
-    fn density(&self, _: Rows) -> Result<Predictive<'_>, Error> {
-        Err(self.not_linear())
-    }
-
     fn row_scores(&self, data: &Dataset) -> Result<RowScores, Error> {
         let (log_density, squared) = self.model.densities_and_surprises(data, &*self.times(data)?)?;
         let of_row = |(i, mahalanobis): (usize, f64)| Surprise {
@@ -269,16 +265,6 @@ impl Answers for DynamicFit {
             Checked::of(check_by_blocks(data, &times, self.model.n_components(), options, fill), refitted)
         });
         Some(checked.map(|checked| Checked { in_blocks: true, ..checked }))
-    }
-
-    fn refit(
-        &self,
-        _learned: &Learned,
-        _request: &Request,
-        _visible: &Dataset,
-        _observer: &mut dyn Observer,
-    ) -> Result<Option<Refitted>, Error> {
-        Ok(None)
     }
 }
 

@@ -1,12 +1,10 @@
 //! Independent sources.
 
 use super::answers::other_coordinates;
-use super::check::Refitted;
 use super::{Answers, Ending, Learned, Notice, Rows, Scores, Trained, Training};
-use crate::family::{Family, Request};
+use crate::family::Family;
 use crate::ica::{self, Mixing, NoisyMixing};
-use crate::infer::Observer;
-use crate::model::{Fill, Predictive};
+use crate::model::Fill;
 use crate::{Coordinates, Dataset, Error, Matrix, Spec};
 
 impl Answers for ica::Fit {
@@ -36,10 +34,6 @@ impl Answers for ica::Fit {
         }
     }
 
-    fn density(&self, _: Rows) -> Result<Predictive<'_>, Error> {
-        Err(self.not_linear())
-    }
-
     fn fill(&self, _: Rows) -> Result<Box<dyn Fill + '_>, Error> {
         match &self.model {
             Mixing::Noisy(model) => Ok(Box::new(model.clone())),
@@ -58,16 +52,6 @@ impl Answers for ica::Fit {
 
     fn reconstruct(&self, _: &Learned, data: &Dataset, _: bool) -> Result<Matrix, Error> {
         self.model.decode(&self.model.transform(data)?)
-    }
-
-    fn refit(
-        &self,
-        _learned: &Learned,
-        _request: &Request,
-        _visible: &Dataset,
-        _observer: &mut dyn Observer,
-    ) -> Result<Option<Refitted>, Error> {
-        Ok(None)
     }
 }
 

@@ -76,6 +76,15 @@ pub(crate) struct Eigen {
     pub(crate) vectors: Matrix,
 }
 
+impl Eigen {
+    /// `V max(Λ, 0)^½`: a square root of a covariance, which may be singular.
+    pub(crate) fn root(self) -> Matrix {
+        let mut root = self.vectors;
+        root.scale_columns(&self.values.iter().map(|v| v.max(0.0).sqrt()).collect::<Vec<_>>());
+        root
+    }
+}
+
 /// All eigenpairs of the symmetric matrix whose lower triangle is given.
 pub(crate) fn eigen(a: &Matrix) -> Result<Eigen, Error> {
     let n = a.n_rows();

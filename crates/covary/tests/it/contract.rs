@@ -115,6 +115,7 @@ pub(crate) fn variational_cases() -> Vec<Case> {
         case("structured", "structured", Spec::ppca),
         case("mean-field", "mean-field", Spec::ppca),
         case("mean-field, diagonal noise", "mean-field", Spec::factor_analysis),
+        case("spike and slab", "spike-slab", Spec::ppca),
     ]
 }
 

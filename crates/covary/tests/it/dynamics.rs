@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-const GAP: f64 = f64::NAN;
+pub(crate) const GAP: f64 = f64::NAN;
 
 fn given(case: &Golden, at: &Value) -> DynamicFactor {
     let season = match case.input("season_period").as_u64().unwrap() as usize {
@@ -146,7 +146,7 @@ fn random(rng: &mut ChaCha8Rng, rows: usize, columns: usize, size: f64) -> Matri
 }
 
 /// A model of order `p` and a table of its size with gaps, all by lot.
-fn random_case(seed: u64, p: usize) -> (DynamicFactor, Dataset, Timeline) {
+pub(crate) fn random_case(seed: u64, p: usize) -> (DynamicFactor, Dataset, Timeline) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (d, k, n) = (3, 2, 6);
     let square = |m: &Matrix| {
@@ -179,7 +179,7 @@ fn random_case(seed: u64, p: usize) -> (DynamicFactor, Dataset, Timeline) {
 }
 
 /// Mean and covariance of all cells of all steps at once, step by step.
-fn joint(model: &DynamicFactor, first: i64, steps: usize) -> (Vec<f64>, Matrix) {
+pub(crate) fn joint(model: &DynamicFactor, first: i64, steps: usize) -> (Vec<f64>, Matrix) {
     let (d, k, s) = (model.n_columns(), model.n_components(), model.start().mean.len());
     let a = Matrix::from_fn(s, s, |i, j| {
         if i < k { model.transition()[(i, j)] } else { f64::from(u8::from(j + k == i)) }
@@ -284,7 +284,7 @@ fn without_memory_it_is_probabilistic_pca() {
 }
 
 /// A table of `k` factors with memory `phi`, a season, and noise of sd 0.3.
-fn simulated(rows: usize, d: usize, k: usize, phi: f64, seed: u64) -> Dataset {
+pub(crate) fn simulated(rows: usize, d: usize, k: usize, phi: f64, seed: u64) -> Dataset {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut normal = || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
     let w = Matrix::from_fn(d, k, |_, _| normal());
@@ -308,7 +308,7 @@ fn simulated(rows: usize, d: usize, k: usize, phi: f64, seed: u64) -> Dataset {
     Dataset::new(out).unwrap()
 }
 
-fn yearly() -> DynamicEm {
+pub(crate) fn yearly() -> DynamicEm {
     DynamicEm { season: Season::Harmonics { period: 12.0, n: 1 }, ..DynamicEm::default() }
 }
 

@@ -108,7 +108,7 @@ fn names_come_back_and_no_two_are_the_same() {
     }
     assert_eq!(
         Family::names(|_| true),
-        "pca, ppca, tppca, spca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm, ica or dfm"
+        "pca, ppca, tppca, spca, fa, bpca, bspca, gaussian, pcca, gfa, mppca, mfa, gmm, ica or dfm"
     );
     let unknown = "PCA".parse::<Family>().unwrap_err();
     assert!(
@@ -355,12 +355,12 @@ fn what_a_family_does_not_have_is_refused_and_what_it_has_is_learned() {
     for (argument, suits) in [
         (Argument::Mixtures, "mppca, mfa or gmm"),
         (Argument::Classes, "pca, ppca, fa or gaussian"),
-        (Argument::Rotation, "pca, ppca, tppca, fa, bpca or gaussian"),
+        (Argument::Rotation, "pca, ppca, tppca, fa, bpca, bspca or gaussian"),
         (
             Argument::Standardize,
-            "pca, ppca, tppca, spca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm or dfm",
+            "pca, ppca, tppca, spca, fa, bpca, bspca, gaussian, pcca, gfa, mppca, mfa, gmm or dfm",
         ),
-        (Argument::Share, "pca, ppca, tppca, spca, fa, bpca, ica or dfm"),
+        (Argument::Share, "pca, ppca, tppca, spca, fa, bpca, bspca, ica or dfm"),
     ] {
         let mut has = Vec::new();
         for &family in Family::ALL {
@@ -538,7 +538,10 @@ fn who_ends_the_choice_ends_the_work() {
         }
     }
     // The others do not fit anything to choose.
-    assert_eq!(asked_of, ["pca", "ppca", "tppca", "spca", "fa", "mppca", "mfa", "gmm", "ica", "dfm"]);
+    assert_eq!(
+        asked_of,
+        ["pca", "ppca", "tppca", "spca", "fa", "bspca", "mppca", "mfa", "gmm", "ica", "dfm"]
+    );
 }
 
 #[test]

@@ -598,7 +598,7 @@ fn extreme_parameters_of_noisy_sources_give_numbers_or_an_error_and_no_panic() {
 
 #[test]
 fn every_option_of_every_method_is_text_that_comes_back() {
-    for name in Method::NAMES {
+    for &name in Method::NAMES {
         let method = Method::from_name(name).unwrap();
         let mut again = Method::from_name(name).unwrap();
         for (option, text) in method.options() {

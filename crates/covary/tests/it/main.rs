@@ -16,6 +16,7 @@ mod dynamics;
 mod dynamics_agreement;
 mod dynamics_choice;
 mod dynamics_learned;
+mod dynamics_memory;
 mod dynamics_sea;
 mod errors;
 mod evidence;

@@ -547,8 +547,12 @@ fn golden(version: u64) -> PathBuf {
 /// [`everything`] with what version 2 adds: uncertain parameters, draws of them, relevances.
 pub(crate) fn everything_uncertain() -> Learned {
     let e = Matrix::from_rows(&[[0.5, 0.1, 0.0], [0.1, 0.3, -0.02], [0.0, -0.02, 0.01]]);
-    let uncertainty =
-        Uncertainty { relative: vec![e.clone(), e.clone(), e], shape: vec![2.5, 3.0, 1e9], coupled: true };
+    let uncertainty = Uncertainty {
+        relative: vec![e.clone(), e.clone(), e],
+        shape: vec![2.5, 3.0, 1e9],
+        coupled: true,
+        inclusion: Vec::new(),
+    };
     let draw = |shift: f64| {
         let w = Matrix::from_fn(3, 2, |i, j| shift + (2 * i + j) as f64);
         let noise = Noise::Diagonal(vec![0.1 + shift, 2.0, 3.0]);

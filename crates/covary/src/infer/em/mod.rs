@@ -11,66 +11,53 @@ pub(super) mod stop;
 
 pub use moments::{Gradient, LatentMoments};
 pub(crate) use pilot::PilotStart;
-pub use sparse::{Nonzero, SparseEm};
+pub use sparse::{Nonzero, PathPoint, SparseEm};
 pub(super) use start::unseen_pairs;
 
 use super::DegreesOfFreedom;
 use super::Estimator;
-use super::options::{Setting, options, words};
-use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
+use super::options::{options, words};
+use super::report::{Fit, ObjectiveKind, Observer, Warning};
 use crate::model::{LinearGaussian, Tails};
 use crate::spec::{LoadingsPrior, NoiseFamily};
 use crate::{Dataset, Error, Spec};
 use moments::{Loadings, Maximize};
 use parameters::{Frame, Parameters};
-use stop::Aitken;
+use stop::Ascent;
 
-/// EM over the rows grouped by their gaps; PX-EM by default.
-///
-/// ```
-/// use covary::{data::{simulate, Shape}, infer::{Em, Spectral}, Estimator, Spec};
-/// let (table, _) = simulate::ppca(Shape { rows: 200, columns: 6, n_components: 2 }, /* seed */ 3);
-/// let em = Em::default().fit(&table, &Spec::ppca(2))?.report.objective.value;
-/// let closed = Spectral::default().fit(&table, &Spec::ppca(2))?.report.objective.value;
-/// assert!((em - closed).abs() < 1e-6);   // without gaps EM reaches the closed form
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct Em {
-    /// Most iterations. The default, 2000, is far beyond what PX-EM needs on well-posed tables.
-    pub max_iterations: usize,
-    /// Stop when the estimated remaining gain is below this many nats in total [M 1.4.5]. A
-    /// remaining gain g leaves the parameters about √(2g) standard errors from the optimum. 0 runs
-    /// all iterations.
-    pub tolerance: f64,
-    /// Parameter expansion: lets the latent covariance move for one step and folds it back; up to
-    /// 100× fewer iterations. Ignored with a prior, for which it is not an ascent step.
-    pub parameter_expansion: bool,
-    /// Extrapolation of slow fits.
-    pub acceleration: Acceleration,
-    /// Where to start.
-    pub init: Init,
-    /// Further starts, jittered from the first, of which the best is kept: with few observed cells
-    /// the likelihood may have several maxima.
-    pub restarts: usize,
-    /// Seed of the jitter and of [`Init::Random`].
-    pub seed: u64,
-    /// Whether the mean is estimated; if not, it stays where the start puts it.
-    pub estimate_mean: bool,
-}
-
-impl Default for Em {
-    fn default() -> Self {
-        Self {
-            max_iterations: 2000,
-            tolerance: 1e-6,
-            parameter_expansion: true,
-            acceleration: Acceleration::Auto,
-            init: Init::Spectral,
-            restarts: 0,
-            seed: 0,
-            estimate_mean: true,
-        }
+options! {
+    /// EM over the rows grouped by their gaps; PX-EM by default.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::{Em, Spectral}, Estimator, Spec};
+    /// let (table, _) = simulate::ppca(Shape { rows: 200, columns: 6, n_components: 2 }, /* seed */ 3);
+    /// let em = Em::default().fit(&table, &Spec::ppca(2))?.report.objective.value;
+    /// let closed = Spectral::default().fit(&table, &Spec::ppca(2))?.report.objective.value;
+    /// assert!((em - closed).abs() < 1e-6);   // without gaps EM reaches the closed form
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Em {
+        /// Most iterations. The default, 2000, is far beyond what PX-EM needs on well-posed tables.
+        pub max_iterations: usize = 2000,
+        /// Stop when the estimated remaining gain is below this many nats in total [M 1.4.5]. A
+        /// remaining gain g leaves the parameters about √(2g) standard errors from the optimum. 0 runs
+        /// all iterations.
+        pub tolerance: f64 = 1e-6,
+        /// Parameter expansion: lets the latent covariance move for one step and folds it back; up to
+        /// 100× fewer iterations. Ignored with a prior, for which it is not an ascent step.
+        pub parameter_expansion: bool = true,
+        /// Extrapolation of slow fits.
+        pub acceleration: Acceleration = Acceleration::Auto,
+        /// Where to start.
+        pub init: Init = Init::Spectral,
+        /// Further starts, jittered from the first, of which the best is kept: with few observed cells
+        /// the likelihood may have several maxima.
+        pub restarts: usize = 0,
+        /// Seed of the jitter and of [`Init::Random`].
+        pub seed: u64 = 0,
+        /// Whether the mean is estimated; if not, it stays where the start puts it.
+        pub estimate_mean: bool = true,
     }
 }
 
@@ -96,38 +83,12 @@ pub enum Init {
     Given(Box<LinearGaussian>),
 }
 
-options!(Em {
-    max_iterations,
-    tolerance,
-    parameter_expansion,
-    acceleration,
-    init,
-    restarts,
-    seed,
-    estimate_mean,
-});
-
 words!(Acceleration { Auto = "auto", Never = "never", Squarem = "squarem" }, "auto, never or squarem");
 
-impl Setting for Init {
-    fn text(&self) -> String {
-        match self {
-            Self::Spectral => "spectral",
-            Self::Random => "random",
-            Self::Given(_) => "given",
-        }
-        .to_owned()
-    }
-
-    fn set(&mut self, text: &str) -> Result<(), &'static str> {
-        *self = match text {
-            "spectral" => Self::Spectral,
-            "random" => Self::Random,
-            _ => return Err("spectral or random; given parameters cannot be named"),
-        };
-        Ok(())
-    }
-}
+words!(
+    Init { Spectral = "spectral", Random = "random"; Self::Given(_) => "given" },
+    "spectral or random; given parameters cannot be named"
+);
 
 /// EM counts as slow when it removes less than this share of the remaining error per step.
 const SLOW_RATE: f64 = 0.8;
@@ -164,15 +125,15 @@ impl Em {
         for k in 1..=self.restarts {
             let jittered = start::jitter(&first, self.seed.wrapping_add(k as u64));
             let other = self.climb(problem, jittered, observer)?;
-            if other.trace.last() > best.trace.last() {
+            if other.ascent.value() > best.ascent.value() {
                 best = other;
             }
         }
         if !constant.is_empty() {
-            best.warnings.push(Warning::ConstantColumns { columns: constant });
+            best.ascent.warnings.push(Warning::ConstantColumns { columns: constant });
         }
         if tails == DegreesOfFreedom::Estimated && best.tails.is_gaussian() {
-            best.warnings.push(Warning::GaussianTails);
+            best.ascent.warnings.push(Warning::GaussianTails);
         }
         best.into_fit(problem)
     }
@@ -215,55 +176,29 @@ impl Em {
             prior: &spec.prior,
             floor: spec.floor(),
         };
-        let mut walk = Walk { problem, maximize, climb: Climb::at(start) };
-        let mut aitken = Aitken::new(self.tolerance);
+        let mut walk = Walk { problem, maximize, parameters: start };
         let sparse = 2 * data.n_gaps() > data.n_rows() * data.n_columns();
         let mut moments = walk.expectation()?;
-        let mut objective = walk.objective(&moments);
-        walk.climb.trace.push(objective);
-        aitken.push(objective);
-
-        while walk.climb.trace.len() <= self.max_iterations {
+        let mut ascent = Ascent::new(self.tolerance, walk.objective(&moments));
+        while ascent.goes_on(self.max_iterations) {
+            let (steps, aitken) = (ascent.trace.len(), &mut ascent.aitken);
             let accelerate = match self.acceleration {
                 Acceleration::Never => false,
                 Acceleration::Squarem => true,
-                Acceleration::Auto => {
-                    sparse || (walk.climb.trace.len() > STEPS_TO_JUDGE && aitken.rate() > SLOW_RATE)
-                }
+                Acceleration::Auto => sparse || (steps > STEPS_TO_JUDGE && aitken.rate() > SLOW_RATE),
             };
-            let left = self.max_iterations + 1 - walk.climb.trace.len();
-            if accelerate && left >= squarem::STEPS {
+            if accelerate && self.max_iterations + 1 - steps >= squarem::STEPS {
                 aitken.extrapolate(aitken.rate());
                 let (end, rate) = squarem::cycle(&mut walk, &moments)?;
                 moments = end;
                 aitken.extrapolate(rate);
             } else {
-                walk.climb.parameters = walk.step(&moments);
+                walk.parameters = walk.step(&moments);
                 moments = walk.expectation()?;
             }
-            let next = walk.objective(&moments);
-            walk.climb.trace.push(next);
-            let iteration = walk.climb.trace.len() - 1;
-            if next < objective - 1e-9 * (1.0 + objective.abs()) {
-                walk.climb.warnings.push(Warning::ObjectiveFell { iteration, by: objective - next });
-            }
-            objective = next;
-            if aitken.push(objective) {
-                walk.climb.termination = Termination::Converged;
-                break;
-            }
-            if observer.step(&Step { iteration, objective }).is_break() {
-                walk.climb.termination = Termination::Interrupted;
-                break;
-            }
+            ascent.take(walk.objective(&moments), observer);
         }
-        if walk.climb.termination == Termination::IterationLimit {
-            let iterations = walk.climb.trace.len() - 1;
-            let remaining = aitken.remaining();
-            walk.climb.warnings.push(Warning::StillRising { iterations, remaining });
-        }
-        walk.climb.tails = moments.tails();
-        Ok(walk.climb)
+        Ok(Climb { parameters: walk.parameters, tails: moments.tails(), ascent: ascent.ended() })
     }
 }
 
@@ -283,7 +218,7 @@ struct Problem<'a> {
 struct Walk<'a> {
     problem: Problem<'a>,
     maximize: Maximize<'a>,
-    climb: Climb,
+    parameters: Parameters,
 }
 
 impl Walk<'_> {
@@ -291,7 +226,7 @@ impl Walk<'_> {
     /// is one of the likelihood with these maximized out, and extrapolates in the other parameters alone.
     fn expectation(&self) -> Result<LatentMoments, Error> {
         let Problem { data, spec, frame, weights, tails, .. } = self.problem;
-        let at = &self.climb.parameters;
+        let at = &self.parameters;
         if !weights.is_empty() {
             return Ok(LatentMoments::of_weighted(data, frame, at, weights));
         }
@@ -309,7 +244,7 @@ impl Walk<'_> {
 
     /// Log-likelihood plus log-prior, in the user's units, or less the penalty.
     fn objective(&self, moments: &LatentMoments) -> f64 {
-        let at = &self.climb.parameters;
+        let at = &self.parameters;
         let penalty = match self.problem.loadings {
             Loadings::Penalized(penalty) => {
                 let of_column =
@@ -326,24 +261,17 @@ impl Walk<'_> {
 struct Climb {
     parameters: Parameters,
     tails: Tails,
-    trace: Vec<f64>,
-    termination: Termination,
-    warnings: Vec<Warning>,
+    ascent: Ascent,
 }
 
 impl Climb {
-    fn at(parameters: Parameters) -> Self {
-        let (trace, warnings) = (Vec::new(), Vec::new());
-        Self { parameters, tails: Tails::GAUSSIAN, trace, termination: Termination::IterationLimit, warnings }
-    }
-
-    fn into_fit(self, problem: Problem<'_>) -> Result<Fit, Error> {
+    fn into_fit(mut self, problem: Problem<'_>) -> Result<Fit, Error> {
         let Problem { data, spec, frame, loadings, .. } = problem;
         let fixed_axes = !matches!(loadings, Loadings::Free);
         let names = |columns: Vec<usize>| -> Vec<String> {
             columns.iter().map(|&j| data.column_names()[j].clone()).collect()
         };
-        let mut warnings = self.warnings;
+        let warnings = &mut self.ascent.warnings;
         let sparse: Vec<usize> =
             (0..data.n_columns()).filter(|&j| data.n_observed_by_column()[j] <= spec.n_components).collect();
         if !sparse.is_empty() {
@@ -371,16 +299,7 @@ impl Climb {
         } else {
             ObjectiveKind::LogPosterior
         };
-        let value = *self.trace.last().expect("the start is in the trace");
-        let report = FitReport {
-            objective: Objective { kind, value },
-            trace: self.trace,
-            termination: self.termination,
-            warnings,
-            relevance: Vec::new(),
-            monitored: Vec::new(),
-        };
-        Ok(Fit { model, draws: None, report })
+        Ok(Fit { model, draws: None, report: self.ascent.report(kind) })
     }
 }
 

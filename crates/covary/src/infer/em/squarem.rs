@@ -18,9 +18,9 @@ pub(super) const STEPS: usize = 3;
 /// `r = (ρ − 1) e`, `v = (ρ − 1)² e`, hence `|α| = 1/(1 − ρ)`.
 pub(super) fn cycle(walk: &mut Walk<'_>, moments: &LatentMoments) -> Result<(LatentMoments, f64), Error> {
     let frame = walk.problem.frame;
-    let theta0 = walk.climb.parameters.clone();
-    walk.climb.parameters = walk.step(moments);
-    let theta1 = walk.climb.parameters.clone();
+    let theta0 = walk.parameters.clone();
+    walk.parameters = walk.step(moments);
+    let theta1 = walk.parameters.clone();
     let moments1 = walk.expectation()?;
     let objective1 = walk.objective(&moments1);
     let theta2 = walk.step(&moments1);
@@ -37,13 +37,13 @@ pub(super) fn cycle(walk: &mut Walk<'_>, moments: &LatentMoments) -> Result<(Lat
     let (t0, t1, t2) = (coordinates(&theta0), coordinates(&theta1), coordinates(&theta2));
     let (t, rate) = extrapolated(&t0, &t1, &t2);
     if let Some(t) = t {
-        walk.climb.parameters = from_coordinates(walk, &theta2, &t);
+        walk.parameters = from_coordinates(walk, &theta2, &t);
         let moments = walk.expectation()?;
         if walk.objective(&moments) >= objective1 {
             return Ok((moments, rate));
         }
     }
-    walk.climb.parameters = theta2;
+    walk.parameters = theta2;
     Ok((walk.expectation()?, rate))
 }
 

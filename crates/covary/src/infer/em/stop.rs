@@ -1,4 +1,6 @@
-//! The stopping rule of all EM-type fits [M 1.4.5].
+//! The stopping rule of all EM-type fits [M 1.4.5], and how a climb by it goes.
+
+use crate::infer::report::{FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 
 /// Rates beyond this are plateaus on the way, not the rate at the end.
 const SLOWEST: f64 = 0.999;
@@ -60,5 +62,63 @@ impl Aitken {
     /// Estimated gain still to come, in nats.
     pub(crate) fn remaining(&self) -> f64 {
         self.remaining
+    }
+}
+
+/// How a climb goes and ends: what every EM-type fit tells of its steps.
+pub(crate) struct Ascent {
+    pub(crate) aitken: Aitken,
+    /// The objective at the start and after each step.
+    pub(crate) trace: Vec<f64>,
+    pub(crate) termination: Termination,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+impl Ascent {
+    /// From a start with this objective.
+    pub(crate) fn new(tolerance: f64, objective: f64) -> Self {
+        let mut aitken = Aitken::new(tolerance);
+        aitken.push(objective);
+        let (termination, warnings) = (Termination::IterationLimit, Vec::new());
+        Self { aitken, trace: vec![objective], termination, warnings }
+    }
+
+    /// Whether there is a step to make, of so many at most.
+    pub(crate) fn goes_on(&self, most: usize) -> bool {
+        self.termination == Termination::IterationLimit && self.trace.len() <= most
+    }
+
+    /// Takes the objective after a step, and ends where the rule is met or the observer says so.
+    pub(crate) fn take(&mut self, objective: f64, observer: &mut dyn Observer) {
+        let (before, iteration) = (self.value(), self.trace.len());
+        self.trace.push(objective);
+        if objective < before - 1e-9 * (1.0 + before.abs()) {
+            self.warnings.push(Warning::ObjectiveFell { iteration, by: before - objective });
+        }
+        if self.aitken.push(objective) {
+            self.termination = Termination::Converged;
+        } else if observer.step(&Step { iteration, objective }).is_break() {
+            self.termination = Termination::Interrupted;
+        }
+    }
+
+    /// Says so if the steps did not suffice.
+    #[must_use]
+    pub(crate) fn ended(mut self) -> Self {
+        if self.termination == Termination::IterationLimit {
+            let (iterations, remaining) = (self.trace.len() - 1, self.aitken.remaining());
+            self.warnings.push(Warning::StillRising { iterations, remaining });
+        }
+        self
+    }
+
+    /// The objective where it stands.
+    pub(crate) fn value(&self) -> f64 {
+        *self.trace.last().expect("the start is in the trace")
+    }
+
+    pub(crate) fn report(self, kind: ObjectiveKind) -> FitReport {
+        let objective = Objective { kind, value: self.value() };
+        FitReport::new(objective, self.trace, self.termination, self.warnings)
     }
 }

@@ -236,16 +236,11 @@ impl Climb {
         }
         warnings.extend(start::unseen_pairs(data));
         let unit = if spec.standardize { 1.0 } else { frame.scale[0] };
+        let value = *self.trace.last().expect("every stage begins with its objective");
+        let objective = Objective { kind: ObjectiveKind::LogPosterior, value };
         let report = FitReport {
-            objective: Objective {
-                kind: ObjectiveKind::LogPosterior,
-                value: *self.trace.last().expect("every stage begins with its objective"),
-            },
-            trace: self.trace,
-            termination: self.termination,
-            warnings,
             relevance: alpha.iter().map(|a| a / (unit * unit)).collect(),
-            monitored: Vec::new(),
+            ..FitReport::new(objective, self.trace, self.termination, warnings)
         };
         Ok(Fit { model: frame.model(&at, spec)?.canonical(), draws: None, report })
     }

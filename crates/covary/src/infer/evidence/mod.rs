@@ -10,57 +10,53 @@ pub use scalar::RelevantComponents;
 
 use super::Estimator;
 use super::options::{options, words};
-use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination, Warning};
+use super::report::{Fit, FitReport, ObjectiveKind, Observer, Warning};
 use super::spectral::{Spectral, Spectrum};
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, LinearGaussian, Spec};
 
-/// Probabilistic PCA whose columns of W have their own, estimated precisions αᵢ:
-///
-/// ```text
-/// W_·i ~ N(0, I/αᵢ)        J = ℓ + ln p(W | α)
-/// ```
-///
-/// A component whose precision runs away is dropped, so [`Spec::n_components`] is the most there may
-/// be, and the model may have fewer, down to none. A complete table takes one spectrum and two scalar
-/// equations; one with gaps is climbed.
-///
-/// [`FitReport::relevance`] has α in one over the squared unit of the table (of the standardized
-/// table, if [`Spec::standardize`]), in ascending order: the first component counts most. The trace begins where
-/// the last component was dropped, since densities over different numbers of loadings do not compare.
-///
-/// ```
-/// use covary::{data::simulate, infer::Evidence, Estimator, Spec};
-/// let (table, _) = simulate::rotated(200, &[5.0, 4.0, 1.0, 1.0, 1.0, 1.0], /* seed */ 1);
-/// let whole = Evidence::default().fit(&table, &Spec::ppca(5))?;
-/// assert_eq!(whole.model.n_components(), 2);                       // five were allowed
-/// let gaps = Evidence::default().fit(&simulate::hide(&table, 0.1, /* seed */ 2), &Spec::ppca(5))?;
-/// assert_eq!(gaps.model.n_components(), 2);
-/// assert!(gaps.report.relevance[0] < gaps.report.relevance[1]);
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct Evidence {
-    /// How α follows from W. The default is the simple rule: it climbs one objective, and where
-    /// components are dropped there is a gap between the kept and the dropped.
-    pub rule: AlphaRule,
-    /// Most steps of a fit with gaps, counted over all prunings. The default, 2000, is that of
-    /// [`Em`](super::Em).
-    pub max_iterations: usize,
-    /// With gaps: stop when J is estimated to move by less than this many nats [M 1.4.5]. 0 makes
-    /// all steps.
-    pub tolerance: f64,
+options! {
+    /// Probabilistic PCA whose columns of W have their own, estimated precisions αᵢ:
+    ///
+    /// ```text
+    /// W_·i ~ N(0, I/αᵢ)        J = ℓ + ln p(W | α)
+    /// ```
+    ///
+    /// A component whose precision runs away is dropped, so [`Spec::n_components`] is the most there may
+    /// be, and the model may have fewer, down to none. A complete table takes one spectrum and two scalar
+    /// equations; one with gaps is climbed.
+    ///
+    /// [`FitReport::relevance`] has α in one over the squared unit of the table (of the standardized
+    /// table, if [`Spec::standardize`]), in ascending order: the first component counts most. The trace begins where
+    /// the last component was dropped, since densities over different numbers of loadings do not compare.
+    ///
+    /// ```
+    /// use covary::{data::simulate, infer::Evidence, Estimator, Spec};
+    /// let (table, _) = simulate::rotated(200, &[5.0, 4.0, 1.0, 1.0, 1.0, 1.0], /* seed */ 1);
+    /// let whole = Evidence::default().fit(&table, &Spec::ppca(5))?;
+    /// assert_eq!(whole.model.n_components(), 2);                       // five were allowed
+    /// let gaps = Evidence::default().fit(&simulate::hide(&table, 0.1, /* seed */ 2), &Spec::ppca(5))?;
+    /// assert_eq!(gaps.model.n_components(), 2);
+    /// assert!(gaps.report.relevance[0] < gaps.report.relevance[1]);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Evidence {
+        /// How α follows from W. The default is the simple rule: it climbs one objective, and where
+        /// components are dropped there is a gap between the kept and the dropped.
+        pub rule: AlphaRule = AlphaRule::Simple,
+        /// Most steps of a fit with gaps, counted over all prunings. The default, 2000, is that of
+        /// [`Em`](super::Em).
+        pub max_iterations: usize = 2000,
+        /// With gaps: stop when J is estimated to move by less than this many nats [M 1.4.5]. 0 makes
+        /// all steps.
+        pub tolerance: f64 = 1e-6,
+    }
 }
 
 /// Rows' worth of cells per column beyond which a start that explains every row is left again: 1000 ×
 /// 10 tables with 40 % gaps end at their four signals from 9 candidates, too.
 const AMPLE: usize = 10;
-
-impl Default for Evidence {
-    fn default() -> Self {
-        Self { rule: AlphaRule::Simple, max_iterations: 2000, tolerance: 1e-6 }
-    }
-}
 
 /// How the precisions follow from the loadings [M 1.7.2].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,8 +67,6 @@ pub enum AlphaRule {
     /// 1992): the spread of W counts too, and a little less is dropped. J may fall on the way.
     EffectiveNumber,
 }
-
-options!(Evidence { rule, max_iterations, tolerance });
 
 words!(
     AlphaRule { Simple = "simple", EffectiveNumber = "effective-number" },
@@ -134,12 +128,8 @@ impl Evidence {
         }
         let value = found.log_posterior(spectrum);
         let report = FitReport {
-            objective: Objective { kind: ObjectiveKind::LogPosterior, value },
-            trace: vec![value],
-            termination: Termination::ClosedForm,
-            warnings,
             relevance: found.relevance.clone(),
-            monitored: Vec::new(),
+            ..FitReport::closed_form(ObjectiveKind::LogPosterior, value, warnings)
         };
         let model = spectrum.model(&found.model_variances, found.noise_variance, spec)?;
         Ok(Fit { model, draws: None, report })

@@ -106,14 +106,7 @@ impl Estimator for FullCovariance {
         let kind =
             if self.pseudo_rows == 0.0 { ObjectiveKind::LogLikelihood } else { ObjectiveKind::LogPosterior };
         let value = *climb.trace.last().expect("the start is in the trace");
-        let report = FitReport {
-            objective: Objective { kind, value },
-            trace: climb.trace,
-            termination: climb.termination,
-            warnings,
-            relevance: Vec::new(),
-            monitored: Vec::new(),
-        };
+        let report = FitReport::new(Objective { kind, value }, climb.trace, climb.termination, warnings);
         let model = model(&spectrum.values, &spectrum.vectors, climb.at.mean, &frame, spec)?;
         Ok(Fit { model, draws: None, report })
     }

@@ -26,105 +26,69 @@ use std::ops::ControlFlow;
 use sweep::{Beliefs, Relevance, Sampler};
 use table::Table;
 
-/// Gibbs sampling: not one model but draws of it, as many as the table leaves room for.
-///
-/// ```text
-/// t | x ~ N(W x + μ, Ψ)    x ~ N(0, I)    σ_k² ~ χ⁻²(ν₀, s₀²)    w_k | σ_k² ~ N(0, σ_k² diag(1/α))
-/// μ_k | σ_k² ~ N(0, σ_k²/κ_μ)    αᵢ ~ G(a, b)          in the units of the table, centered and scaled
-/// ```
-///
-/// One σ² for [`Spec::ppca`], one per column for [`Spec::factor_analysis`]. Intervals of gaps then cover
-/// the uncertainty of the parameters, which those of a single fitted model leave out; on small
-/// tables that is what calibrates them. [`Fit::draws`](super::Fit) has the draws, chain after chain, in
-/// the user's units and rotated towards each other; `model` is their mean.
-///
-/// ```
-/// use covary::{data::{simulate, Shape}, infer::Gibbs, Density, Estimator, Spec};
-/// let (whole, _) = simulate::ppca(Shape { rows: 40, columns: 6, n_components: 2 }, /* seed */ 1);
-/// let table = simulate::hide(&whole, 0.2, /* seed */ 2);
-/// let fit = Gibbs { draws: 200, ..Gibbs::default() }.fit(&table, &Spec::ppca(2))?;
-/// // Rows the draws were learned from keep them at equal weights.
-/// let filled = fit.draws.unwrap().of_training_rows().impute(&table)?;
-/// let plugged_in = fit.model.impute(&table)?;
-/// let spread = |cells: &[covary::model::FilledCell]| cells.iter().map(|c| c.sd).sum::<f64>();
-/// assert!(spread(filled.cells()) > spread(plugged_in.cells()));   // the parameters are uncertain, too
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct Gibbs {
-    /// Chains, from starts far apart; they run side by side. Four let R̂ see what one hides.
-    pub chains: usize,
-    /// Draws kept per chain.
-    pub draws: usize,
-    /// Sweeps of each chain before the first draw is kept.
-    pub warm_up: usize,
-    /// Sweeps from one kept draw to the next.
-    pub thin: usize,
-    /// Whether each component has a precision α of its own, learned from the data (ARD). A fixed κ₀
-    /// believes loadings of about the noise's size: where the signal is r times the noise, r·q/N of
-    /// the noise variance would come from the prior alone. ARD finds the size, and shrinks components
-    /// that nothing asks for; hence the default.
-    pub ard: bool,
-    /// κ₀, the precision of the loadings in units of the noise without ARD, as a number of pseudo-rows.
-    pub kappa0: f64,
-    /// Shape a of the prior of α.
-    pub ard_shape: f64,
-    /// Rate b of the prior of α.
-    pub ard_rate: f64,
-    /// ν₀: the number of pseudo-cells that inform the noise.
-    pub nu0: f64,
-    /// s₀²: their variance, as a share of the observed variance. With 1, σ² stays above about 1/(observed
-    /// cells): where the noise is less (100 × 8 cells, 0.001 of the signal: intervals 25 times too wide)
-    /// set it to what the noise may be. A much smaller default would make intervals of small tables too
-    /// narrow: at 30 rows 95 % intervals cover 93 % with 1e-3, 96 % with 1.
-    pub s0_squared: f64,
-    /// κ_μ: the number of pseudo-rows at the observed mean.
-    pub kappa_mu: f64,
-    /// Whether σ² is drawn with W and μ integrated out, which mixes faster at the same cost.
-    pub blocked: bool,
-    /// Seed of everything drawn; chains and sweeps have their own streams.
-    pub seed: u64,
-    /// Use the table as it is: not centered, not scaled, priors in its units.
-    pub raw: bool,
-}
-
-impl Default for Gibbs {
-    fn default() -> Self {
-        Self {
-            chains: 4,
-            draws: 500,
-            warm_up: 500,
-            thin: 2,
-            ard: true,
-            kappa0: 1.0,
-            ard_shape: 1.0,
-            ard_rate: 1.0,
-            nu0: 1.0,
-            s0_squared: 1.0,
-            kappa_mu: 0.01,
-            blocked: true,
-            seed: 0,
-            raw: false,
-        }
+options! {
+    /// Gibbs sampling: not one model but draws of it, as many as the table leaves room for.
+    ///
+    /// ```text
+    /// t | x ~ N(W x + μ, Ψ)    x ~ N(0, I)    σ_k² ~ χ⁻²(ν₀, s₀²)    w_k | σ_k² ~ N(0, σ_k² diag(1/α))
+    /// μ_k | σ_k² ~ N(0, σ_k²/κ_μ)    αᵢ ~ G(a, b)          in the units of the table, centered and scaled
+    /// ```
+    ///
+    /// One σ² for [`Spec::ppca`], one per column for [`Spec::factor_analysis`]. Intervals of gaps then cover
+    /// the uncertainty of the parameters, which those of a single fitted model leave out; on small
+    /// tables that is what calibrates them. [`Fit::draws`](super::Fit) has the draws, chain after chain, in
+    /// the user's units and rotated towards each other; `model` is their mean.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::Gibbs, Density, Estimator, Spec};
+    /// let (whole, _) = simulate::ppca(Shape { rows: 40, columns: 6, n_components: 2 }, /* seed */ 1);
+    /// let table = simulate::hide(&whole, 0.2, /* seed */ 2);
+    /// let fit = Gibbs { draws: 200, ..Gibbs::default() }.fit(&table, &Spec::ppca(2))?;
+    /// // Rows the draws were learned from keep them at equal weights.
+    /// let filled = fit.draws.unwrap().of_training_rows().impute(&table)?;
+    /// let plugged_in = fit.model.impute(&table)?;
+    /// let spread = |cells: &[covary::model::FilledCell]| cells.iter().map(|c| c.sd).sum::<f64>();
+    /// assert!(spread(filled.cells()) > spread(plugged_in.cells()));   // the parameters are uncertain, too
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Gibbs {
+        /// Chains, from starts far apart; they run side by side. Four let R̂ see what one hides.
+        pub chains: usize = 4,
+        /// Draws kept per chain.
+        pub draws: usize = 500,
+        /// Sweeps of each chain before the first draw is kept.
+        pub warm_up: usize = 500,
+        /// Sweeps from one kept draw to the next.
+        pub thin: usize = 2,
+        /// Whether each component has a precision α of its own, learned from the data (ARD). A fixed κ₀
+        /// believes loadings of about the noise's size: where the signal is r times the noise, r·q/N of
+        /// the noise variance would come from the prior alone. ARD finds the size, and shrinks components
+        /// that nothing asks for; hence the default.
+        pub ard: bool = true,
+        /// κ₀, the precision of the loadings in units of the noise without ARD, as a number of pseudo-rows.
+        pub kappa0: f64 = 1.0,
+        /// Shape a of the prior of α.
+        pub ard_shape: f64 = 1.0,
+        /// Rate b of the prior of α.
+        pub ard_rate: f64 = 1.0,
+        /// ν₀: the number of pseudo-cells that inform the noise.
+        pub nu0: f64 = 1.0,
+        /// s₀²: their variance, as a share of the observed variance. With 1, σ² stays above about 1/(observed
+        /// cells): where the noise is less (100 × 8 cells, 0.001 of the signal: intervals 25 times too wide)
+        /// set it to what the noise may be. A much smaller default would make intervals of small tables too
+        /// narrow: at 30 rows 95 % intervals cover 93 % with 1e-3, 96 % with 1.
+        pub s0_squared: f64 = 1.0,
+        /// κ_μ: the number of pseudo-rows at the observed mean.
+        pub kappa_mu: f64 = 0.01,
+        /// Whether σ² is drawn with W and μ integrated out, which mixes faster at the same cost.
+        pub blocked: bool = true,
+        /// Seed of everything drawn; chains and sweeps have their own streams.
+        pub seed: u64 = 0,
+        /// Use the table as it is: not centered, not scaled, priors in its units.
+        pub raw: bool = false,
     }
 }
-
-options!(Gibbs {
-    chains,
-    draws,
-    warm_up,
-    thin,
-    ard,
-    kappa0,
-    ard_shape,
-    ard_rate,
-    nu0,
-    s0_squared,
-    kappa_mu,
-    blocked,
-    seed,
-    raw,
-});
 
 /// Cells that all chains together go through before the observer is asked again, about a tenth of a
 /// second.

@@ -411,14 +411,8 @@ impl<'a> Climb<'a> {
             }
         };
         let value = self.log_likelihood();
-        let report = FitReport {
-            objective: Objective { kind: ObjectiveKind::LogLikelihood, value },
-            trace: self.trace,
-            termination: self.termination,
-            warnings: self.warnings,
-            relevance: Vec::new(),
-            monitored: Vec::new(),
-        };
+        let objective = Objective { kind: ObjectiveKind::LogLikelihood, value };
+        let report = FitReport::new(objective, self.trace, self.termination, self.warnings);
         Ok(Fit { model, draws: None, report })
     }
 }

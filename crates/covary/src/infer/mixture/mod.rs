@@ -12,86 +12,69 @@ mod start;
 use super::Estimator;
 use super::em::parameters::Frame;
 use super::em::unseen_pairs;
-use super::options::{Setting, options, set, texts, words};
+use super::options::{Setting, one_method, options, words};
 use super::report::{Fit, Observer};
 use crate::model::Mixture;
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, Matrix, Spec};
 use climb::Climb;
-use std::collections::BTreeMap;
 
-/// EM for K models at once, each row belonging to all of them in part.
-///
-/// ```text
-/// p(t) = Σ_k π_k N(t | μ_k, C_k)        r_nk = π_k N(t_nO | k) / p(t_nO)        C_k = W_k W_kᵀ + Ψ_k
-/// ```
-///
-/// The [`Spec`] says what each of them is: `Spec::ppca(q)` makes a mixture of probabilistic PCAs, of
-/// spherical Gaussians with q = 0 and of full ones with one component less than columns;
-/// `Spec::factor_analysis(q)` a mixture of factor analyzers, of diagonal Gaussians with q = 0.
-///
-/// ```
-/// use covary::{data::{simulate, Shape}, infer::MixtureEm, Dataset, Estimator, Matrix, Spec};
-/// let (a, _) = simulate::ppca(Shape { rows: 100, columns: 5, n_components: 1 }, /* seed */ 1);
-/// let shifted = |i: usize, j: usize| a.values()[(i, j)] + if i < 40 { 50.0 } else { 0.0 };
-/// let table = simulate::hide(&Dataset::new(Matrix::from_fn(100, 5, shifted))?, 0.1, /* seed */ 2);
-/// let fit = MixtureEm::of(2).fit(&table, &Spec::ppca(1))?;
-/// assert!((fit.model.weights()[0] - 0.6).abs() < 1e-6);                       // by decreasing weight
-/// assert!(fit.model.labels(&table)?.iter().enumerate().all(|(i, &k)| (k == 1) == (i < 40)));
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct MixtureEm {
-    /// K, the number of models.
-    pub n_mixtures: usize,
-    /// Most iterations.
-    pub max_iterations: usize,
-    /// Stop when the estimated remaining gain is below this many nats in total [M 1.4.5]. The default,
-    /// 1e-3, leaves all parameters together 0.045 standard errors from the optimum; where components
-    /// overlap, the digits beyond take most of the steps. 0 runs all iterations.
-    pub tolerance: f64,
-    /// What the tolerance is compared with.
-    pub stop: Stop,
-    /// How the M-step is made.
-    pub update: Update,
-    /// Parameter expansion, as in [`Em`](super::Em), for [`Update::Latent`].
-    pub parameter_expansion: bool,
-    /// λ, added to every variance after each M-step, in squared units of the table. Without one the noise has
-    /// a floor, a share of the observed variance, and a model that has lost its rows is moved or removed;
-    /// with one every model stays. The likelihood may then fall by a little, as λ is not a part of it.
+options! {
+    /// EM for K models at once, each row belonging to all of them in part.
     ///
     /// ```text
-    /// C_k = S_k + λ I        S_k: the covariance that the M-step finds
+    /// p(t) = Σ_k π_k N(t | μ_k, C_k)        r_nk = π_k N(t_nO | k) / p(t_nO)        C_k = W_k W_kᵀ + Ψ_k
     /// ```
-    pub ridge: Option<f64>,
-    /// Whether all models share one covariance, `Σ_k N_k S_k / N`.
-    pub shared_covariance: bool,
-    /// Where to start.
-    pub init: MixtureInit,
-    /// Further starts from other seeds: the likelihood has many maxima, and most bad ones are distinguished
-    /// early. Each makes five steps, the best third goes on to twenty, and the best of these to the end;
-    /// of a long table the others are made on a part of its rows. Without chance, as from given
-    /// parameters, there are none.
-    pub restarts: usize,
-    /// Seed of the starts.
-    pub seed: u64,
-}
-
-impl Default for MixtureEm {
-    fn default() -> Self {
-        Self {
-            n_mixtures: 2,
-            max_iterations: 1000,
-            tolerance: 1e-3,
-            stop: Stop::Remaining,
-            update: Update::Auto,
-            parameter_expansion: true,
-            ridge: None,
-            shared_covariance: false,
-            init: MixtureInit::Auto,
-            restarts: 11,
-            seed: 0,
-        }
+    ///
+    /// The [`Spec`] says what each of them is: `Spec::ppca(q)` makes a mixture of probabilistic PCAs, of
+    /// spherical Gaussians with q = 0 and of full ones with one component less than columns;
+    /// `Spec::factor_analysis(q)` a mixture of factor analyzers, of diagonal Gaussians with q = 0.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::MixtureEm, Dataset, Estimator, Matrix, Spec};
+    /// let (a, _) = simulate::ppca(Shape { rows: 100, columns: 5, n_components: 1 }, /* seed */ 1);
+    /// let shifted = |i: usize, j: usize| a.values()[(i, j)] + if i < 40 { 50.0 } else { 0.0 };
+    /// let table = simulate::hide(&Dataset::new(Matrix::from_fn(100, 5, shifted))?, 0.1, /* seed */ 2);
+    /// let fit = MixtureEm::of(2).fit(&table, &Spec::ppca(1))?;
+    /// assert!((fit.model.weights()[0] - 0.6).abs() < 1e-6);                       // by decreasing weight
+    /// assert!(fit.model.labels(&table)?.iter().enumerate().all(|(i, &k)| (k == 1) == (i < 40)));
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct MixtureEm {
+        /// K, the number of models.
+        pub n_mixtures: usize = 2,
+        /// Most iterations.
+        pub max_iterations: usize = 1000,
+        /// Stop when the estimated remaining gain is below this many nats in total [M 1.4.5]. The default,
+        /// 1e-3, leaves all parameters together 0.045 standard errors from the optimum; where components
+        /// overlap, the digits beyond take most of the steps. 0 runs all iterations.
+        pub tolerance: f64 = 1e-3,
+        /// What the tolerance is compared with.
+        pub stop: Stop = Stop::Remaining,
+        /// How the M-step is made.
+        pub update: Update = Update::Auto,
+        /// Parameter expansion, as in [`Em`](super::Em), for [`Update::Latent`].
+        pub parameter_expansion: bool = true,
+        /// λ, added to every variance after each M-step, in squared units of the table. Without one the noise has
+        /// a floor, a share of the observed variance, and a model that has lost its rows is moved or removed;
+        /// with one every model stays. The likelihood may then fall by a little, as λ is not a part of it.
+        ///
+        /// ```text
+        /// C_k = S_k + λ I        S_k: the covariance that the M-step finds
+        /// ```
+        pub ridge: Option<f64> = None,
+        /// Whether all models share one covariance, `Σ_k N_k S_k / N`.
+        pub shared_covariance: bool = false,
+        /// Where to start.
+        pub init: MixtureInit = MixtureInit::Auto,
+        /// Further starts from other seeds: the likelihood has many maxima, and most bad ones are distinguished
+        /// early. Each makes five steps, the best third goes on to twenty, and the best of these to the end;
+        /// of a long table the others are made on a part of its rows. Without chance, as from given
+        /// parameters, there are none.
+        pub restarts: usize = 11,
+        /// Seed of the starts.
+        pub seed: u64 = 0,
     }
 }
 
@@ -155,46 +138,21 @@ pub enum MixtureInit {
     Given(Box<Mixture>),
 }
 
-options!(MixtureEm {
-    n_mixtures,
-    max_iterations,
-    tolerance,
-    stop,
-    update,
-    parameter_expansion,
-    ridge,
-    shared_covariance,
-    init,
-    restarts,
-    seed,
-});
-
 words!(
     Update { Auto = "auto", ClosedForm = "closed-form", Latent = "latent" },
     "auto, closed-form or latent"
 );
 
-impl Setting for MixtureInit {
-    fn text(&self) -> String {
-        match self {
-            Self::Auto => "auto",
-            Self::KMeans => "k-means",
-            Self::Centers(_) => "centres",
-            Self::Responsibilities(_) => "responsibilities",
-            Self::Given(_) => "given",
-        }
-        .to_owned()
-    }
-
-    fn set(&mut self, text: &str) -> Result<(), &'static str> {
-        match text {
-            "auto" => *self = Self::Auto,
-            "k-means" => *self = Self::KMeans,
-            _ => return Err("auto or k-means; given centers or parameters cannot be named"),
-        }
-        Ok(())
-    }
-}
+words!(
+    MixtureInit {
+        Auto = "auto",
+        KMeans = "k-means";
+        Self::Centers(_) => "centres",
+        Self::Responsibilities(_) => "responsibilities",
+        Self::Given(_) => "given",
+    },
+    "auto or k-means; given centers or parameters cannot be named"
+);
 
 /// Smallest noise variance as a share of the observed one, unless the spec says otherwise: without a
 /// floor the likelihood has no maximum [M 1.9.4].
@@ -267,26 +225,12 @@ impl Estimator for MixtureEm {
     }
 }
 
-impl MixtureEm {
-    /// The name of this method.
-    pub const NAME: &'static str = "mixture-em";
+one_method!(MixtureEm = "mixture-em");
 
+impl MixtureEm {
     /// This many models, everything else by default.
     pub fn of(n_mixtures: usize) -> Self {
         Self { n_mixtures, ..Self::default() }
-    }
-
-    /// Every option: its name, which is that of its field, and its value as text.
-    pub fn options(&self) -> BTreeMap<&'static str, String> {
-        texts(&mut self.clone())
-    }
-
-    /// Sets the option called `name`, which is that of its field.
-    ///
-    /// # Errors
-    /// As [`Method::set`](super::Method::set).
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
-        set(self, Self::NAME, name, value)
     }
 
     /// The units to fit in, and the constant columns. A ridge gives these a variance of their own.

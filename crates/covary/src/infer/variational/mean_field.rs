@@ -11,90 +11,60 @@ use crate::parallel;
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, LinearGaussian, Matrix, Spec};
 
-/// Bayesian PCA, factor analysis and group factor analysis by a posterior whose factors are independent:
-/// `q(X) q(W) q(μ) q(α) q(τ)`.
-///
-/// ```text
-/// w_i ~ N(0, I/αᵢ)     αᵢ ~ Gamma(a_α, b_α)     μ ~ N(m, I/β)     τ ~ Gamma(a_τ, b_τ)
-/// ```
-///
-/// With [`Spec::views`] every view has its own αᵢ and its own τ (or one for each of its columns), so that a
-/// component may live in some views and not in others: [`Activity`](crate::views::Activity) says which. Components
-/// then come by decreasing strength, not rotated to the canonical form, which would mix them.
-///
-/// Components that the table does not support are pruned: [`Spec::n_components`] is the most there can
-/// be. Gaps are integrated out exactly; the price of independence is intervals a little too narrow and
-/// components a little too few in small tables, where [`Structured`](crate::infer::Structured) does better.
-///
-/// ```
-/// use covary::{data::{simulate, Shape}, infer::MeanField, Estimator, Spec};
-/// let (table, _) = simulate::ppca(Shape { rows: 200, columns: 8, n_components: 2 }, /* seed */ 1);
-/// let fit = MeanField::default().fit(&simulate::hide(&table, 0.1, 2), &Spec::ppca(7))?;
-/// assert_eq!(fit.model.n_components(), 2);
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::struct_excessive_bools, reason = "independent switches, each with its name")]
-pub struct MeanField {
-    /// Most sweeps over the factors.
-    pub max_iterations: usize,
-    /// Stop when two sweeps in a row each raise the bound by less than this many nats per observed cell.
-    /// (A share of the bound, as the spec has it, would depend on the units of the table.)
-    pub tolerance: f64,
-    /// Move along the directions that leave the model alone after each sweep [M 2.2.4]: tens of
-    /// sweeps instead of thousands, to the same bound.
-    pub expansion: bool,
-    /// Drop components that hold no signal while iterating.
-    pub pruning: bool,
-    /// `a_α`.
-    pub relevance_shape: f64,
-    /// `b_α`, in units of the observed variance.
-    pub relevance_rate: f64,
-    /// `a_τ`.
-    pub noise_shape: f64,
-    /// `b_τ`, in units of the observed variance.
-    pub noise_rate: f64,
-    /// `β`, in units of one over the observed variance.
-    pub mean_precision: f64,
-    /// Put the priors of loadings and mean in units of the noise, as
-    /// [`Structured`](crate::infer::Structured) has them.
-    pub noise_units: bool,
-    /// Take priors in the table's own units and about 0, instead of about the column means and in
-    /// units of the mean observed variance.
-    pub raw: bool,
-}
-
-impl Default for MeanField {
-    fn default() -> Self {
-        Self {
-            max_iterations: MAX_ITERATIONS,
-            tolerance: TOLERANCE,
-            expansion: true,
-            pruning: true,
-            relevance_shape: BROAD,
-            relevance_rate: BROAD,
-            noise_shape: BROAD,
-            noise_rate: BROAD,
-            mean_precision: BROAD,
-            noise_units: false,
-            raw: false,
-        }
+options! {
+    /// Bayesian PCA, factor analysis and group factor analysis by a posterior whose factors are independent:
+    /// `q(X) q(W) q(μ) q(α) q(τ)`.
+    ///
+    /// ```text
+    /// w_i ~ N(0, I/αᵢ)     αᵢ ~ Gamma(a_α, b_α)     μ ~ N(m, I/β)     τ ~ Gamma(a_τ, b_τ)
+    /// ```
+    ///
+    /// With [`Spec::views`] every view has its own αᵢ and its own τ (or one for each of its columns), so that a
+    /// component may live in some views and not in others: [`Activity`](crate::views::Activity) says which. Components
+    /// then come by decreasing strength, not rotated to the canonical form, which would mix them.
+    ///
+    /// Components that the table does not support are pruned: [`Spec::n_components`] is the most there can
+    /// be. Gaps are integrated out exactly; the price of independence is intervals a little too narrow and
+    /// components a little too few in small tables, where [`Structured`](crate::infer::Structured) does better.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::MeanField, Estimator, Spec};
+    /// let (table, _) = simulate::ppca(Shape { rows: 200, columns: 8, n_components: 2 }, /* seed */ 1);
+    /// let fit = MeanField::default().fit(&simulate::hide(&table, 0.1, 2), &Spec::ppca(7))?;
+    /// assert_eq!(fit.model.n_components(), 2);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    #[allow(clippy::struct_excessive_bools, reason = "independent switches, each with its name")]
+    pub struct MeanField {
+        /// Most sweeps over the factors.
+        pub max_iterations: usize = MAX_ITERATIONS,
+        /// Stop when two sweeps in a row each raise the bound by less than this many nats per observed cell.
+        /// (A share of the bound, as the spec has it, would depend on the units of the table.)
+        pub tolerance: f64 = TOLERANCE,
+        /// Move along the directions that leave the model alone after each sweep [M 2.2.4]: tens of
+        /// sweeps instead of thousands, to the same bound.
+        pub expansion: bool = true,
+        /// Drop components that hold no signal while iterating.
+        pub pruning: bool = true,
+        /// `a_α`.
+        pub relevance_shape: f64 = BROAD,
+        /// `b_α`, in units of the observed variance.
+        pub relevance_rate: f64 = BROAD,
+        /// `a_τ`.
+        pub noise_shape: f64 = BROAD,
+        /// `b_τ`, in units of the observed variance.
+        pub noise_rate: f64 = BROAD,
+        /// `β`, in units of one over the observed variance.
+        pub mean_precision: f64 = BROAD,
+        /// Put the priors of loadings and mean in units of the noise, as
+        /// [`Structured`](crate::infer::Structured) has them.
+        pub noise_units: bool = false,
+        /// Take priors in the table's own units and about 0, instead of about the column means and in
+        /// units of the mean observed variance.
+        pub raw: bool = false,
     }
 }
-
-options!(MeanField {
-    max_iterations,
-    tolerance,
-    expansion,
-    pruning,
-    relevance_shape,
-    relevance_rate,
-    noise_shape,
-    noise_rate,
-    mean_precision,
-    noise_units,
-    raw,
-});
 
 impl Estimator for MeanField {
     type Model = LinearGaussian;

@@ -11,94 +11,62 @@ use crate::parallel;
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, LinearGaussian, Matrix, Spec};
 
-/// Bayesian PCA by a posterior that keeps loadings, mean and noise together:
-/// `q(X) q(μ, W, τ) q(α)` (Agarwal & Bishop 2003), with any gaps.
-///
-/// ```text
-/// w_i | τ ~ N(0, I/(αᵢ τ))    αᵢ ~ Gamma(a_α, b_α)    μ | τ ~ N(m, I/(β τ))    τ ~ Gamma(a_τ, b_τ)
-/// ```
-///
-/// With `v_j = (w_j, μ_j)` and `z = (x, 1)`, given q(X) and ⟨α⟩ the rest is Bayesian linear regression of
-/// each column on z: `v_j | τ ~ N(Λ_j⁻¹ b_j, Λ_j⁻¹/τ)`, `Λ_j = diag(⟨α⟩, β) + Σ_{n: j∈O_n} ⟨z zᵀ⟩`.
-///
-/// Components that the table does not support are pruned: [`Spec::n_components`] is the most there can
-/// be. The bound is never below that of [`MeanField`](crate::infer::MeanField) under the same prior.
-///
-/// ```
-/// use covary::{data::{simulate, Shape}, infer::Structured, Density, Estimator, Spec};
-/// let (whole, _) = simulate::ppca(Shape { rows: 60, columns: 8, n_components: 2 }, /* seed */ 1);
-/// let table = simulate::hide(&whole, 0.2, /* seed */ 2);
-/// let fit = Structured::default().fit(&table, &Spec::ppca(7))?;
-/// assert_eq!(fit.model.n_components(), 2);
-/// // Intervals know that the parameters were estimated: they are wider than the plug-in's.
-/// let (sd, plug_in) = (fit.model.impute(&table)?.cells()[0].sd, fit.model.plug_in().impute(&table)?.cells()[0].sd);
-/// assert!(sd > plug_in);
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct Structured {
-    /// Most sweeps over the factors.
-    pub max_iterations: usize,
-    /// Stop when two sweeps in a row each raise the bound by less than this many nats per observed cell.
-    /// (A share of the bound, as the spec has it, would depend on the units of the table.)
-    pub tolerance: f64,
-    /// Move along the directions that leave the model alone after each sweep [M 2.3.3].
-    pub expansion: bool,
-    /// Drop components that hold no signal while iterating.
-    pub pruning: bool,
-    /// `a_α`.
-    pub relevance_shape: f64,
-    /// `b_α`, a pure number: loadings are measured in units of the noise.
-    pub relevance_rate: f64,
-    /// `a_τ`.
-    pub noise_shape: f64,
-    /// `b_τ`, in units of the observed variance.
-    pub noise_rate: f64,
-    /// `β`, a count of rows.
-    pub mean_precision: f64,
-    /// Take `b_τ` in the table's own units and the mean about 0, instead of the mean observed
-    /// variance and the column means.
-    pub raw: bool,
-    /// `m₀`, one number for each column, in the units of the table: the mean is around `W s₀ + m₀`. `None` is the column
-    /// means, or 0 if `raw`.
-    pub prior_mean: Option<Vec<f64>>,
-    /// `s₀`, one number for each component that is offered; `None` is 0. No rotation is moved along then.
-    pub prior_offset: Option<Vec<f64>>,
-}
-
-impl Default for Structured {
-    fn default() -> Self {
-        Self {
-            max_iterations: MAX_ITERATIONS,
-            tolerance: TOLERANCE,
-            expansion: true,
-            pruning: true,
-            relevance_shape: BROAD,
-            relevance_rate: BROAD,
-            noise_shape: BROAD,
-            noise_rate: BROAD,
-            mean_precision: BROAD,
-            raw: false,
-            prior_mean: None,
-            prior_offset: None,
-        }
+options! {
+    /// Bayesian PCA by a posterior that keeps loadings, mean and noise together:
+    /// `q(X) q(μ, W, τ) q(α)` (Agarwal & Bishop 2003), with any gaps.
+    ///
+    /// ```text
+    /// w_i | τ ~ N(0, I/(αᵢ τ))    αᵢ ~ Gamma(a_α, b_α)    μ | τ ~ N(m, I/(β τ))    τ ~ Gamma(a_τ, b_τ)
+    /// ```
+    ///
+    /// With `v_j = (w_j, μ_j)` and `z = (x, 1)`, given q(X) and ⟨α⟩ the rest is Bayesian linear regression of
+    /// each column on z: `v_j | τ ~ N(Λ_j⁻¹ b_j, Λ_j⁻¹/τ)`, `Λ_j = diag(⟨α⟩, β) + Σ_{n: j∈O_n} ⟨z zᵀ⟩`.
+    ///
+    /// Components that the table does not support are pruned: [`Spec::n_components`] is the most there can
+    /// be. The bound is never below that of [`MeanField`](crate::infer::MeanField) under the same prior.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::Structured, Density, Estimator, Spec};
+    /// let (whole, _) = simulate::ppca(Shape { rows: 60, columns: 8, n_components: 2 }, /* seed */ 1);
+    /// let table = simulate::hide(&whole, 0.2, /* seed */ 2);
+    /// let fit = Structured::default().fit(&table, &Spec::ppca(7))?;
+    /// assert_eq!(fit.model.n_components(), 2);
+    /// // Intervals know that the parameters were estimated: they are wider than the plug-in's.
+    /// let (sd, plug_in) = (fit.model.impute(&table)?.cells()[0].sd, fit.model.plug_in().impute(&table)?.cells()[0].sd);
+    /// assert!(sd > plug_in);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Structured {
+        /// Most sweeps over the factors.
+        pub max_iterations: usize = MAX_ITERATIONS,
+        /// Stop when two sweeps in a row each raise the bound by less than this many nats per observed cell.
+        /// (A share of the bound, as the spec has it, would depend on the units of the table.)
+        pub tolerance: f64 = TOLERANCE,
+        /// Move along the directions that leave the model alone after each sweep [M 2.3.3].
+        pub expansion: bool = true,
+        /// Drop components that hold no signal while iterating.
+        pub pruning: bool = true,
+        /// `a_α`.
+        pub relevance_shape: f64 = BROAD,
+        /// `b_α`, a pure number: loadings are measured in units of the noise.
+        pub relevance_rate: f64 = BROAD,
+        /// `a_τ`.
+        pub noise_shape: f64 = BROAD,
+        /// `b_τ`, in units of the observed variance.
+        pub noise_rate: f64 = BROAD,
+        /// `β`, a count of rows.
+        pub mean_precision: f64 = BROAD,
+        /// Take `b_τ` in the table's own units and the mean about 0, instead of the mean observed
+        /// variance and the column means.
+        pub raw: bool = false,
+        /// `m₀`, one number for each column, in the units of the table: the mean is around `W s₀ + m₀`. `None` is the column
+        /// means, or 0 if `raw`.
+        pub prior_mean: Option<Vec<f64>> = None,
+        /// `s₀`, one number for each component that is offered; `None` is 0. No rotation is moved along then.
+        pub prior_offset: Option<Vec<f64>> = None,
     }
 }
-
-options!(Structured {
-    max_iterations,
-    tolerance,
-    expansion,
-    pruning,
-    relevance_shape,
-    relevance_rate,
-    noise_shape,
-    noise_rate,
-    mean_precision,
-    raw,
-    prior_mean,
-    prior_offset,
-});
 
 impl Estimator for Structured {
     type Model = LinearGaussian;

@@ -6,7 +6,7 @@ use crate::filling::{Calibration, Candidate, Correction, Filling, Tried};
 use crate::infer::FitReport;
 use crate::learned::{Constant, Learned, Training};
 use crate::model::Limits;
-use crate::{LinearGaussian, Matrix, Noise};
+use crate::{Matrix, Noise, Spec};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -27,7 +27,11 @@ impl Learned {
     /// # Ok::<(), covary::Error>(())
     /// ```
     pub fn to_json(&self) -> String {
-        let mut entries = super::entries(self);
+        let kept = super::kept(&self.model);
+        let mut entries = vec![("kind", json!(kept.kind())), ("family", json!(self.family.name()))];
+        entries.extend(kept.entries(self));
+        entries.push(("created_by", json!(self.created_by)));
+        entries.push(("format_version", json!(FORMAT_VERSION)));
         if let Some(filling) = &self.filling {
             entries.push(("filling", self.filling_json(filling)));
         }
@@ -69,6 +73,21 @@ impl Learned {
         })
     }
 
+    /// What was fitted, how that ended, and how it was done.
+    pub(super) fn asked_and_ended(&self, spec: &Spec, report: &FitReport) -> Entries {
+        let mut entries = reported(report);
+        entries.push(("spec", stored(spec)));
+        entries.extend(self.method_json());
+        entries
+    }
+
+    pub(super) fn check_and_constants(&self) -> Entries {
+        vec![
+            ("check", json!(self.check.as_ref().map(stored))),
+            ("constants", self.constants.iter().map(constant).collect()),
+        ]
+    }
+
     pub(super) fn method_json(&self) -> Entries {
         vec![
             ("method", json!({ "name": self.method.name, "options": typed(&self.method.options) })),
@@ -76,17 +95,13 @@ impl Learned {
             ("training", training(&self.training)),
         ]
     }
-
-    pub(super) fn version_json(&self) -> Entries {
-        vec![("created_by", json!(self.created_by)), ("format_version", json!(FORMAT_VERSION))]
-    }
 }
 
 /// Names and values, in the order people read them.
 pub(super) type Entries = Vec<(&'static str, Value)>;
 
 /// How a fit ended.
-pub(super) fn reported(report: &FitReport) -> Entries {
+fn reported(report: &FitReport) -> Entries {
     vec![
         ("objective", stored(&report.objective)),
         ("converged", json!(report.converged())),
@@ -97,8 +112,8 @@ pub(super) fn reported(report: &FitReport) -> Entries {
     ]
 }
 
-pub(super) fn noise(model: &LinearGaussian) -> Value {
-    match model.noise() {
+pub(super) fn noise(noise: &Noise) -> Value {
+    match noise {
         Noise::Isotropic(variance) => stored(variance),
         Noise::Diagonal(variances) => numbers(variances),
     }

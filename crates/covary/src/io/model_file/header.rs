@@ -1,14 +1,17 @@
 //! The header: everything but the arrays, as JSON. Public types are mirrored here, so that they may
 //! change while files from last year still open; a mirror that no longer fits does not compile.
 
-use crate::Spec;
+use super::{Arrays, Error, FORMAT_VERSION};
+use crate::family::Family;
 use crate::ica;
 use crate::infer::{
-    ChainSummary, MethodRecord, Monitored, Objective, ObjectiveKind, Reference, Termination, Untested,
-    Warning,
+    ChainSummary, FitReport, MethodRecord, Monitored, Objective, ObjectiveKind, Reference, Termination,
+    Untested, Warning,
 };
+use crate::learned::{Constant, Learned, Trained};
 use crate::select::{Coverage, HeldOut, HeldOutAt, Score, SelfCheck};
 use crate::spec::{LoadingsPrior, MeanPrior, NoiseFamily, NoisePrior, Prior};
+use crate::{Noise, Spec};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -21,59 +24,154 @@ pub(super) struct Label {
     pub(super) created_by: String,
 }
 
-/// A header of version 1 or 2. Fields it does not know are ignored.
+/// The header of every kind, its fields in the order that files have had since version 1. What one kind has alone stands in
+/// between; a new kind needs `last` alone. Fields that are not known are ignored.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Header {
-    pub(super) format_version: u64,
-    pub(super) kind: String,
-    pub(super) created_by: String,
-    pub(super) family: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) views: Vec<String>,
+pub(super) struct Header<Last, Middle = Nothing, First = Nothing, Ended = ReportDef> {
+    format_version: u64,
+    kind: String,
+    created_by: String,
+    /// Files of independent components do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) family: Option<String>,
+    #[serde(flatten)]
+    pub(super) first: First,
     pub(super) columns: Vec<String>,
-    pub(super) constants: Vec<String>,
-    #[serde(with = "NoiseFamilyDef")]
-    pub(super) noise: NoiseFamily,
-    pub(super) rotation: Option<String>,
-    #[serde(with = "SpecDef")]
-    pub(super) spec: Spec,
+    constants: Vec<String>,
+    #[serde(default, with = "option", skip_serializing_if = "Option::is_none")]
+    noise: Option<NoiseFamily>,
+    #[serde(flatten)]
+    pub(super) middle: Middle,
+    #[serde(default, with = "option", skip_serializing_if = "Option::is_none")]
+    spec: Option<Spec>,
     #[serde(with = "MethodDef")]
-    pub(super) method: MethodRecord,
-    pub(super) seed: u64,
+    method: MethodRecord,
+    seed: u64,
+    #[serde(flatten)]
+    pub(super) ended: Ended,
+    pub(super) n_rows: usize,
+    #[serde(flatten)]
+    pub(super) last: Last,
+    #[serde(default, with = "option", skip_serializing_if = "Option::is_none")]
+    pub(super) check: Option<SelfCheck>,
+}
+
+/// No fields of a kind's own.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Nothing {}
+
+/// How a fit ended.
+#[derive(Serialize, Deserialize)]
+pub(super) struct ReportDef {
     #[serde(with = "ObjectiveDef")]
-    pub(super) objective: Objective,
+    objective: Objective,
     #[serde(with = "TerminationDef")]
-    pub(super) termination: Termination,
+    termination: Termination,
     #[serde(with = "list")]
     pub(super) warnings: Vec<Warning>,
-    pub(super) n_rows: usize,
-    #[serde(with = "option")]
-    pub(super) choice: Option<HeldOut>,
-    #[serde(with = "option")]
-    pub(super) check: Option<SelfCheck>,
-    /// Since version 2: whether the uncertain loadings are coupled to the noise; none if they are
-    /// taken as known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) uncertainty: Option<UncertaintyDef>,
-    /// Since version 2: how many draws of the parameters there are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) n_draws: Option<usize>,
-    /// Degrees of freedom of rows with heavy tails; none of Gaussian rows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) tail_degrees_of_freedom: Option<f64>,
-    /// Whether loadings are as they are, rather than any rotation of them.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub(super) fixed_axes: bool,
-    #[serde(default, with = "list", skip_serializing_if = "Vec::is_empty")]
-    pub(super) relevance: Vec<f64>,
-    #[serde(default, with = "list", skip_serializing_if = "Vec::is_empty")]
-    pub(super) monitored: Vec<Monitored>,
-    /// What a factor analysis is compared by, from which its statistics are made.
-    #[serde(default, with = "option", skip_serializing_if = "Option::is_none")]
-    pub(super) fit_reference: Option<Reference>,
-    /// `correlation` or `covariance`, of a model of such a matrix.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) matrix: Option<String>,
+}
+
+impl From<&FitReport> for ReportDef {
+    fn from(FitReport { objective, termination, warnings, .. }: &FitReport) -> Self {
+        Self { objective: *objective, termination: *termination, warnings: warnings.clone() }
+    }
+}
+
+impl ReportDef {
+    /// The report, of which relevance and chains are a kind's own.
+    pub(super) fn taken(&self, arrays: &mut Arrays) -> Result<FitReport, Error> {
+        let trace = arrays.take("trace")?;
+        Ok(FitReport::new(self.objective, trace, self.termination, self.warnings.clone()))
+    }
+}
+
+impl<Last, Middle, First, Ended> Header<Last, Middle, First, Ended> {
+    /// The header of a model, by what its kind has alone.
+    pub(super) fn of(
+        learned: &Learned,
+        noise: Option<&Noise>,
+        (first, middle, last): (First, Middle, Last),
+        ended: Ended,
+    ) -> Self {
+        Self {
+            format_version: FORMAT_VERSION,
+            kind: super::kept(&learned.model).kind().to_owned(),
+            created_by: learned.created_by.clone(),
+            family: Some(learned.family.to_string()),
+            first,
+            columns: learned.columns.clone(),
+            constants: learned.constants.iter().map(|c| c.name.clone()).collect(),
+            noise: noise.map(|noise| match noise {
+                Noise::Isotropic(_) => NoiseFamily::Isotropic,
+                Noise::Diagonal(_) => NoiseFamily::Diagonal,
+            }),
+            middle,
+            spec: learned.spec().cloned(),
+            method: learned.method.clone(),
+            seed: learned.seed,
+            ended,
+            n_rows: learned.training.n_rows,
+            last,
+            check: learned.check.clone(),
+        }
+    }
+
+    /// What was fitted.
+    pub(super) fn spec(&self) -> Result<&Spec, Error> {
+        self.spec.as_ref().ok_or_else(|| Error::broken("header", "missing field `spec`"))
+    }
+
+    /// The family of its noise.
+    pub(super) fn noise(&self) -> Result<NoiseFamily, Error> {
+        self.noise.ok_or_else(|| Error::broken("header", "missing field `noise`"))
+    }
+
+    /// The model with all that every kind has.
+    pub(super) fn into_learned(self, arrays: &mut Arrays, model: Trained) -> Result<Learned, Error> {
+        let values = arrays.take("constants")?;
+        if values.len() != self.constants.len() {
+            return Err(Error::broken("constants", "are not one number per name"));
+        }
+        let constants = self.constants.into_iter().zip(values);
+        let family = match self.family {
+            None => Family::Ica,
+            Some(kind) => match kind.parse() {
+                Ok(family) => family,
+                Err(_) => return Err(Error::UnknownKind { kind, created_by: self.created_by }),
+            },
+        };
+        Ok(Learned {
+            family,
+            constants: constants.map(|(name, value)| Constant { name, value }).collect(),
+            method: self.method,
+            seed: self.seed,
+            training: super::take_training(self.n_rows, arrays)?,
+            check: self.check,
+            filling: super::filling::take(arrays, self.columns.len())?,
+            created_by: self.created_by,
+            columns: self.columns,
+            model,
+        })
+    }
+}
+
+impl<Last, Middle, First, Ended> Header<Last, Middle, First, Ended>
+where
+    Self: Serialize + serde::de::DeserializeOwned,
+{
+    /// As text.
+    pub(super) fn text(&self) -> String {
+        serde_json::to_string(self).expect("text and numbers are JSON")
+    }
+
+    /// Of text. Whatever follows is sized by the columns, of which there must be some.
+    pub(super) fn parsed(text: &str) -> Result<Self, Error> {
+        let header: Self = serde_json::from_str(text).map_err(|e| Error::broken("header", e.to_string()))?;
+        if header.columns.is_empty() {
+            return Err(super::invalid(crate::Error::EmptyTable { rows: header.n_rows, columns: 0 }));
+        }
+        Ok(header)
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -107,20 +205,15 @@ enum UntestedDef {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct UncertaintyDef {
-    pub(super) coupled: bool,
-}
-
-#[derive(Serialize, Deserialize)]
 #[serde(remote = "MethodRecord")]
-pub(super) struct MethodDef {
+struct MethodDef {
     name: String,
     options: BTreeMap<String, String>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Spec")]
-pub(super) struct SpecDef {
+struct SpecDef {
     n_components: usize,
     #[serde(with = "NoiseFamilyDef")]
     noise: NoiseFamily,
@@ -136,7 +229,7 @@ pub(super) struct SpecDef {
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "NoiseFamily", rename_all = "snake_case")]
-pub(super) enum NoiseFamilyDef {
+enum NoiseFamilyDef {
     Isotropic,
     Diagonal,
 }
@@ -186,7 +279,7 @@ struct MeanPriorDef {
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Objective")]
-pub(super) struct ObjectiveDef {
+struct ObjectiveDef {
     #[serde(with = "ObjectiveKindDef")]
     kind: ObjectiveKind,
     #[serde(with = "one")]
@@ -354,7 +447,7 @@ fn is_zero(n: &usize) -> bool {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-fn is_false(is: &bool) -> bool {
+pub(super) fn is_false(is: &bool) -> bool {
     !is
 }
 
@@ -425,6 +518,7 @@ macro_rules! stored {
 
 stored!(
     SpecDef for Spec,
+    NoiseFamilyDef for NoiseFamily,
     NoisePriorDef for NoisePrior,
     MeanPriorDef for MeanPrior,
     ObjectiveDef for Objective,

@@ -1,84 +1,108 @@
 //! The file of a mixture, or of classes with a density each: kind `mixture`.
 
-use super::describe::{Entries, constant, noise, numbers, reported, rows, stored};
-use super::header::{MethodDef, NoiseFamilyDef, ObjectiveDef, SpecDef, TerminationDef, list, option};
-use super::{
-    Arrays, Error, FORMAT_VERSION, check_scale, check_strength, constant_names, family, invalid, length,
-};
-use super::{noise_of, parsed, put_common, put_models, put_scale, range, take_constants};
-use super::{take_models, take_scale, take_training, text};
-use crate::infer::{FitReport, MethodRecord, Objective, Termination, Warning};
+use super::describe::{Entries, noise, numbers, rows, stored};
+use super::header::{self, Nothing};
+use super::{Arrays, Error, Kept, check_scale, check_strength, invalid, length, put_models, put_scale};
+use super::{range, take_models, take_scale};
 use crate::learned::{ClassNames, Learned, MixtureFit, Trained};
 use crate::model::Mixture;
-use crate::select::SelfCheck;
 use crate::spec::NoiseFamily;
-use crate::{Density, LinearGaussian, Matrix, Noise, Spec};
+use crate::{Density, LinearGaussian, Matrix, Noise};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// What the file holds.
 pub(super) const KIND: &str = "mixture";
 
-/// A header of a mixture. Fields it does not know are ignored.
+/// Its header.
+type Header = header::Header<Nothing, Nothing, Own>;
+
 #[derive(Serialize, Deserialize)]
-struct Header {
-    format_version: u64,
-    kind: String,
-    created_by: String,
-    family: String,
+struct Own {
     n_mixtures: usize,
     /// The components of each model where they differ. Its loadings are zero beyond them, so that a reader that does not
     /// know this field reads the same densities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     components: Option<Vec<usize>>,
     classes: Option<Classes>,
-    columns: Vec<String>,
-    constants: Vec<String>,
-    #[serde(with = "NoiseFamilyDef")]
-    noise: NoiseFamily,
-    #[serde(with = "SpecDef")]
-    spec: Spec,
-    #[serde(with = "MethodDef")]
-    method: MethodRecord,
-    seed: u64,
-    #[serde(with = "ObjectiveDef")]
-    objective: Objective,
-    #[serde(with = "TerminationDef")]
-    termination: Termination,
-    #[serde(with = "list")]
-    warnings: Vec<Warning>,
-    n_rows: usize,
-    #[serde(default, with = "option", skip_serializing_if = "Option::is_none")]
-    check: Option<SelfCheck>,
 }
 
 /// Names of the components of a mixture, and the column they are from.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Classes {
     target: String,
     names: Vec<String>,
 }
 
-/// Whether the parts fit together; returns the number of columns.
-pub(super) fn check(learned: &Learned, fit: &MixtureFit) -> Result<usize, crate::Error> {
-    let (models, d) = (fit.mixture.models(), fit.mixture.n_columns());
-    let is_isotropic = |model: &LinearGaussian| matches!(model.noise(), Noise::Isotropic(_));
-    length("column names", d, learned.columns.len())?;
-    for model in models {
-        check_strength(model)?;
-        check_scale(model, &fit.spec)?;
-        let kinds = if is_isotropic(model) == is_isotropic(&models[0]) { 1 } else { 2 };
-        length("families of noise", 1, kinds)?;
-        let q = model.n_components();
-        if q > fit.spec.n_components {
-            range("the number of components", q as f64, "at most what the spec asks for")?;
+impl Kept for MixtureFit {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn check(&self, learned: &Learned) -> Result<usize, crate::Error> {
+        let (models, d) = (self.mixture.models(), self.mixture.n_columns());
+        let is_isotropic = |model: &LinearGaussian| matches!(model.noise(), Noise::Isotropic(_));
+        for model in models {
+            check_strength(model)?;
+            check_scale(model, &self.spec)?;
+            let kinds = if is_isotropic(model) == is_isotropic(&models[0]) { 1 } else { 2 };
+            length("families of noise", 1, kinds)?;
+            let q = model.n_components();
+            if q > self.spec.n_components {
+                range("the number of components", q as f64, "at most what the spec asks for")?;
+            }
         }
+        if let Some(classes) = &self.classes {
+            length("names of classes", models.len(), classes.names.len())?;
+        }
+        self.spec.check_shape(learned.training.n_rows, d)?;
+        Ok(d)
     }
-    if let Some(classes) = &fit.classes {
-        length("names of classes", models.len(), classes.names.len())?;
+
+    fn put(&self, learned: &Learned, arrays: &mut Arrays) -> String {
+        let models = self.mixture.models();
+        let (components, widest) = (self.components(), learned.n_components());
+        let differ = components.iter().any(|q| *q != widest);
+        let wide = |model| of_width(model, widest).expect("zeros are loadings");
+        put_models(arrays, "models", &models.iter().map(wide).collect::<Vec<_>>());
+        put_scale(arrays, &models[0]);
+        arrays.put("weights", self.mixture.weights().to_vec());
+        let classes = self.classes.clone().map(|ClassNames { target, names }| Classes { target, names });
+        let own = Own { n_mixtures: models.len(), components: differ.then_some(components), classes };
+        let parts = (own, Nothing {}, Nothing {});
+        Header::of(learned, Some(models[0].noise()), parts, (&self.report).into()).text()
     }
-    fit.spec.check_shape(learned.training.n_rows, d)?;
-    Ok(d)
+
+    fn entries(&self, learned: &Learned) -> Entries {
+        let (mixture, report) = (&self.mixture, &self.report);
+        let name = |k: usize| self.classes.as_ref().map(|classes| &classes.names[k]);
+        let model = |(k, model): (usize, &LinearGaussian)| {
+            json!({
+                "weight": stored(&mixture.weights()[k]),
+                "class": name(k),
+                "n_components": model.n_components(),
+                "mean": numbers(model.mean()),
+                "noise_variance": noise(model.noise()),
+                "loadings": rows(model.loadings()),
+                "components": rows(&model.components()),
+                "explained_variance": numbers(&model.explained_variance()),
+                "explained_variance_ratio": numbers(&model.explained_variance_ratio()),
+            })
+        };
+        let mut entries = vec![
+            ("n_mixtures", json!(mixture.models().len())),
+            ("n_components", json!(learned.n_components())),
+            ("n_parameters", json!(learned.n_parameters().ok())),
+            ("n_columns", json!(mixture.n_columns())),
+            ("columns", json!(learned.columns)),
+            ("target", json!(self.classes.as_ref().map(|classes| &classes.target))),
+            ("models", mixture.models().iter().enumerate().map(model).collect()),
+            ("log_likelihood", stored(&report.objective.value)),
+        ];
+        entries.extend(learned.asked_and_ended(&self.spec, report));
+        entries.extend(learned.check_and_constants());
+        entries
+    }
 }
 
 /// The model with loadings of this many components, those it does not have being zero, or with its first ones.
@@ -90,49 +114,14 @@ fn of_width(model: &LinearGaussian, n_components: usize) -> Result<LinearGaussia
         .with_scale(model.scale().map(<[f64]>::to_vec))
 }
 
-/// Puts its arrays; returns the header.
-pub(super) fn put(learned: &Learned, fit: &MixtureFit, arrays: &mut Arrays) -> String {
-    let models = fit.mixture.models();
-    let (components, widest) = (fit.components(), learned.n_components());
-    let own = components.iter().any(|q| *q != widest);
-    let wide = |model| of_width(model, widest).expect("zeros are loadings");
-    put_models(arrays, "models", &models.iter().map(wide).collect::<Vec<_>>());
-    put_scale(arrays, &models[0]);
-    arrays.put("weights", fit.mixture.weights().to_vec());
-    put_common(learned, &fit.report.trace, arrays);
-    text(&Header {
-        format_version: FORMAT_VERSION,
-        kind: KIND.to_owned(),
-        created_by: learned.created_by.clone(),
-        family: learned.family.to_string(),
-        n_mixtures: models.len(),
-        components: own.then_some(components),
-        classes: fit.classes.as_ref().map(|c| Classes { target: c.target.clone(), names: c.names.clone() }),
-        columns: learned.columns.clone(),
-        constants: constant_names(learned),
-        noise: noise_of(&models[0]),
-        spec: fit.spec.clone(),
-        method: learned.method.clone(),
-        seed: learned.seed,
-        objective: fit.report.objective,
-        termination: fit.report.termination,
-        warnings: fit.report.warnings.clone(),
-        n_rows: learned.training.n_rows,
-        check: learned.check.clone(),
-    })
-}
-
 /// Takes its arrays.
-pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Result<Learned, Error> {
-    let header: Header = parsed(header)?;
-    if header.columns.is_empty() {
-        return Err(invalid(crate::Error::EmptyTable { rows: header.n_rows, columns: 0 }));
-    }
-    let isotropic = header.noise == NoiseFamily::Isotropic;
-    let scale = take_scale(&mut arrays, &header.spec)?;
-    let shape = (header.columns.len(), isotropic);
-    let mut models = take_models(&mut arrays, "models", header.n_mixtures, shape, scale.as_deref())?;
-    if let Some(components) = &header.components {
+pub(super) fn take(header: &str, mut arrays: Arrays) -> Result<Learned, Error> {
+    let header = Header::parsed(header)?;
+    let Own { n_mixtures, components, classes } = &header.first;
+    let scale = take_scale(&mut arrays, header.spec()?)?;
+    let shape = (header.columns.len(), header.noise()? == NoiseFamily::Isotropic);
+    let mut models = take_models(&mut arrays, "models", *n_mixtures, shape, scale.as_deref())?;
+    if let Some(components) = components {
         length("components of models", models.len(), components.len()).map_err(invalid)?;
         for (model, &q) in models.iter_mut().zip(components) {
             let beyond = |row: &[f64]| row.get(q..).is_none_or(|rest| rest.iter().any(|w| *w != 0.0));
@@ -147,66 +136,9 @@ pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Resu
     let mixture = Mixture::of_normalized(models, weights).map_err(invalid)?;
     let fit = MixtureFit {
         mixture,
-        classes: header.classes.map(|Classes { target, names }| ClassNames { target, names }),
-        spec: header.spec,
-        report: FitReport {
-            objective: header.objective,
-            trace: arrays.take("trace")?,
-            termination: header.termination,
-            warnings: header.warnings,
-            relevance: Vec::new(),
-            monitored: Vec::new(),
-        },
+        classes: classes.clone().map(|Classes { target, names }| ClassNames { target, names }),
+        spec: header.spec()?.clone(),
+        report: header.ended.taken(&mut arrays)?,
     };
-    let n_columns = header.columns.len();
-    Ok(Learned {
-        family: family(&header.family, &created_by)?,
-        columns: header.columns,
-        constants: take_constants(header.constants, &mut arrays)?,
-        method: header.method,
-        seed: header.seed,
-        training: take_training(header.n_rows, &mut arrays)?,
-        check: header.check,
-        filling: super::filling::take(&mut arrays, n_columns)?,
-        created_by,
-        model: Trained::Mixture(Box::new(fit)),
-    })
-}
-
-/// Everything in it, for people and for programs.
-pub(super) fn entries(learned: &Learned, fit: &MixtureFit) -> Entries {
-    let (mixture, report) = (&fit.mixture, &fit.report);
-    let name = |k: usize| fit.classes.as_ref().map(|classes| &classes.names[k]);
-    let model = |(k, model): (usize, &LinearGaussian)| {
-        json!({
-            "weight": stored(&mixture.weights()[k]),
-            "class": name(k),
-            "n_components": model.n_components(),
-            "mean": numbers(model.mean()),
-            "noise_variance": noise(model),
-            "loadings": rows(model.loadings()),
-            "components": rows(&model.components()),
-            "explained_variance": numbers(&model.explained_variance()),
-            "explained_variance_ratio": numbers(&model.explained_variance_ratio()),
-        })
-    };
-    let mut entries = vec![
-        ("kind", json!(KIND)),
-        ("family", json!(learned.family.name())),
-        ("n_mixtures", json!(mixture.models().len())),
-        ("n_components", json!(learned.n_components())),
-        ("n_parameters", json!(learned.n_parameters().ok())),
-        ("n_columns", json!(mixture.n_columns())),
-        ("columns", json!(learned.columns)),
-        ("target", json!(fit.classes.as_ref().map(|classes| &classes.target))),
-        ("models", mixture.models().iter().enumerate().map(model).collect()),
-        ("log_likelihood", stored(&report.objective.value)),
-    ];
-    entries.extend(reported(report));
-    entries.push(("spec", stored(&fit.spec)));
-    entries.extend(learned.method_json());
-    entries.push(("check", json!(learned.check.as_ref().map(stored))));
-    entries.push(("constants", learned.constants.iter().map(constant).collect()));
-    entries.extend(learned.version_json());
-    entries
+    header.into_learned(&mut arrays, Trained::Mixture(Box::new(fit)))
 }

@@ -31,8 +31,7 @@ mod mixture;
 mod sources;
 
 use super::Error;
-use crate::family::Family;
-use crate::learned::{Constant, Learned, Trained, Training};
+use crate::learned::{Learned, Trained, Training};
 use crate::spec::NoiseFamily;
 use crate::{Density, LinearGaussian, Matrix, Noise, Spec};
 use container::Arrays;
@@ -49,6 +48,41 @@ const FORMAT_VERSION: u64 = 3;
 /// From this version on a file without a checksum is a damaged one.
 const WITH_CHECKSUM: u64 = 3;
 
+/// What the file of one kind of model holds besides what all have: a file of this folder for each kind.
+trait Kept {
+    /// What the file calls it.
+    fn kind(&self) -> &'static str;
+
+    /// Whether the parts fit together; returns the number of columns.
+    fn check(&self, learned: &Learned) -> Result<usize, crate::Error>;
+
+    /// Puts its arrays; returns the header.
+    fn put(&self, learned: &Learned, arrays: &mut Arrays) -> String;
+
+    /// Everything in it, for people and for programs.
+    fn entries(&self, learned: &Learned) -> describe::Entries;
+}
+
+fn kept(model: &Trained) -> &dyn Kept {
+    match model {
+        Trained::Linear(fit) => &**fit,
+        Trained::Mixture(fit) => &**fit,
+        Trained::Sources(fit) => &**fit,
+        Trained::Dynamic(fit) => &**fit,
+    }
+}
+
+/// Takes a model from header and arrays.
+type Take = fn(&str, Arrays) -> Result<Learned, Error>;
+
+/// The kinds that are read.
+const KINDS: [(&str, Take); 4] = [
+    (linear::KIND, linear::take),
+    (mixture::KIND, mixture::take),
+    (sources::KIND, sources::take),
+    (dynamic::KIND, dynamic::take),
+];
+
 /// Writes a model file.
 ///
 /// # Errors
@@ -58,12 +92,8 @@ pub fn write(learned: &Learned, out: impl Write) -> Result<(), Error> {
     check_common(learned)?;
     check_names(learned)?;
     let mut arrays = Arrays::default();
-    let header = match &learned.model {
-        Trained::Linear(fit) => linear::put(learned, fit, &mut arrays),
-        Trained::Mixture(fit) => mixture::put(learned, fit, &mut arrays),
-        Trained::Sources(fit) => sources::put(learned, fit, &mut arrays),
-        Trained::Dynamic(fit) => dynamic::put(learned, fit, &mut arrays),
-    };
+    let header = kept(&learned.model).put(learned, &mut arrays);
+    put_common(learned, &mut arrays);
     container::write(header, &arrays, out)
 }
 
@@ -82,15 +112,11 @@ pub fn write(learned: &Learned, out: impl Write) -> Result<(), Error> {
 pub fn read(input: impl Read) -> Result<Learned, Error> {
     let opened = container::open(input)?;
     let Label { kind, created_by, .. } = label(&opened)?;
-    let take = match kind.as_str() {
-        linear::KIND => linear::take,
-        mixture::KIND => mixture::take,
-        sources::KIND => sources::take,
-        dynamic::KIND => dynamic::take,
-        _ => return Err(Error::UnknownKind { kind, created_by }),
+    let Some((_, take)) = KINDS.iter().find(|(name, _)| *name == kind) else {
+        return Err(Error::UnknownKind { kind, created_by });
     };
     let text = opened.header.clone();
-    let learned = take(&text, opened.arrays()?, created_by)?;
+    let learned = take(&text, opened.arrays()?)?;
     check_common(&learned).map_err(invalid)?;
     check_names(&learned).map_err(|e| Error::broken("columns", format!("are not valid ({e})")))?;
     Ok(learned)
@@ -116,34 +142,9 @@ fn invalid(e: crate::Error) -> Error {
     Error::broken("model", format!("is not valid ({e})"))
 }
 
-/// The header, parsed.
-fn parsed<T: serde::de::DeserializeOwned>(header: &str) -> Result<T, Error> {
-    serde_json::from_str(header).map_err(|e| Error::broken("header", e.to_string()))
-}
-
-/// The header as text.
-fn text(header: &impl serde::Serialize) -> String {
-    serde_json::to_string(header).expect("text and numbers are JSON")
-}
-
-/// The family of that name.
-fn family(name: &str, created_by: &str) -> Result<Family, Error> {
-    name.parse().map_err(|_| Error::UnknownKind { kind: name.to_owned(), created_by: created_by.to_owned() })
-}
-
-/// Everything in the model, in the order people read it.
-fn entries(learned: &Learned) -> describe::Entries {
-    match &learned.model {
-        Trained::Linear(fit) => linear::entries(learned, fit),
-        Trained::Mixture(fit) => mixture::entries(learned, fit),
-        Trained::Sources(fit) => sources::entries(learned, fit),
-        Trained::Dynamic(fit) => dynamic::entries(learned, fit),
-    }
-}
-
-/// What every kind of model has in arrays, after its own.
-fn put_common(learned: &Learned, trace: &[f64], arrays: &mut Arrays) {
-    arrays.put("trace", trace.to_vec());
+/// What every kind of model has in arrays, besides its own.
+fn put_common(learned: &Learned, arrays: &mut Arrays) {
+    arrays.put("trace", learned.ending().trace.to_vec());
     let Training { n_rows: _, n_observed_by_column, column_means, column_sds } = &learned.training;
     arrays.put("n_observed_by_column", n_observed_by_column.iter().map(|&n| n as f64).collect());
     arrays.put("column_means", column_means.clone());
@@ -152,18 +153,6 @@ fn put_common(learned: &Learned, trace: &[f64], arrays: &mut Arrays) {
     if let Some(own) = &learned.filling {
         filling::put(own, arrays);
     }
-}
-
-fn constant_names(learned: &Learned) -> Vec<String> {
-    learned.constants.iter().map(|c| c.name.clone()).collect()
-}
-
-fn take_constants(names: Vec<String>, arrays: &mut Arrays) -> Result<Vec<Constant>, Error> {
-    let values = arrays.take("constants")?;
-    if values.len() != names.len() {
-        return Err(Error::broken("constants", "are not one number per name"));
-    }
-    Ok(names.into_iter().zip(values).map(|(name, value)| Constant { name, value }).collect())
 }
 
 fn take_training(n_rows: usize, arrays: &mut Arrays) -> Result<Training, Error> {
@@ -185,12 +174,8 @@ fn range(name: &'static str, value: f64, bound: &'static str) -> Result<(), crat
 
 /// Whether the parts that every kind has fit together, and then the others.
 fn check_common(learned: &Learned) -> Result<(), crate::Error> {
-    let d = match &learned.model {
-        Trained::Linear(fit) => linear::check(learned, fit)?,
-        Trained::Mixture(fit) => mixture::check(learned, fit)?,
-        Trained::Sources(fit) => sources::check(learned, fit)?,
-        Trained::Dynamic(fit) => dynamic::check(learned, fit)?,
-    };
+    let d = kept(&learned.model).check(learned)?;
+    length("column names", d, learned.columns.len())?;
     check_training(&learned.training, d)?;
     if let Some(check) = &learned.check {
         length("skills of columns", d, check.skill_by_column.len())?;
@@ -249,17 +234,20 @@ fn check_names(learned: &Learned) -> Result<(), Error> {
     super::columns::check_names(&names)
 }
 
-fn noise_of(model: &LinearGaussian) -> NoiseFamily {
-    match model.noise() {
-        Noise::Isotropic(_) => NoiseFamily::Isotropic,
-        Noise::Diagonal(_) => NoiseFamily::Diagonal,
+fn noise_variances(noise: &Noise) -> Vec<f64> {
+    match noise {
+        Noise::Isotropic(variance) => vec![*variance],
+        Noise::Diagonal(variances) => variances.clone(),
     }
 }
 
-fn noise_variances(model: &LinearGaussian) -> Vec<f64> {
-    match model.noise() {
-        Noise::Isotropic(variance) => vec![*variance],
-        Noise::Diagonal(variances) => variances.clone(),
+fn take_noise(arrays: &mut Arrays, family: NoiseFamily) -> Result<Noise, Error> {
+    match (family, arrays.take("noise_variance")?) {
+        (NoiseFamily::Diagonal, variances) => Ok(Noise::Diagonal(variances)),
+        (NoiseFamily::Isotropic, variances) => match variances[..] {
+            [variance] => Ok(Noise::Isotropic(variance)),
+            _ => Err(Error::broken("noise_variance", "of isotropic noise is not one number")),
+        },
     }
 }
 
@@ -287,7 +275,7 @@ fn take_scale(arrays: &mut Arrays, spec: &Spec) -> Result<Option<Vec<f64>>, Erro
 fn put_models(arrays: &mut Arrays, prefix: &str, models: &[LinearGaussian]) {
     let stacked: Vec<&[f64]> = models.iter().flat_map(|model| model.loadings().rows()).collect();
     let means: Vec<&[f64]> = models.iter().map(LinearGaussian::mean).collect();
-    let noise: Vec<Vec<f64>> = models.iter().map(noise_variances).collect();
+    let noise: Vec<Vec<f64>> = models.iter().map(|model| noise_variances(model.noise())).collect();
     arrays.put_matrix(&format!("{prefix}_loadings"), &Matrix::from_rows(&stacked));
     arrays.put_matrix(&format!("{prefix}_mean"), &Matrix::from_rows(&means));
     arrays.put_matrix(&format!("{prefix}_noise"), &Matrix::from_rows(&noise));
