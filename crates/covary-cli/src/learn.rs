@@ -11,6 +11,7 @@ use covary::dynamics::{Season, TimeChoice, Tried};
 use covary::family::{Choice, Family, Grounds, Kind, Request, SIGNIFICANT};
 use covary::filling::Filling;
 use covary::infer::{Observer, Step, Termination};
+use covary::io::TimeColumns;
 use covary::learn::Watch;
 use covary::learned::{CheckOutcome, Checked, Learned, Rows};
 use covary::model::ColumnMap;
@@ -129,11 +130,36 @@ impl<'a> Narrator<'a> {
             (true, None, Some(column)) => self.console.warn(&format!(
                 "rows are taken one step after the other, as they stand; `{column}` has dates: say --time '{column}' if they are theirs"
             )),
-            (false, None, Some(column)) => self.console.say(&format!(
-                "`{column}` has dates: if rows follow each other in time, --model dfm --time '{column}' learns from that, too"
-            )),
             _ => {}
         }
+    }
+
+    /// Says that rows may follow each other in time where the model does not know, and what it might gain, as far as that is soon
+    /// found.
+    fn tell_of_time(&self, learned: &Learned, data: &Dataset) {
+        let in_time = self.request.family.kind() == Kind::Dynamic || self.table.timeline().is_some();
+        let Some(column) = self.source.table.column_of_dates().filter(|_| !in_time) else { return };
+        let beside = || {
+            let columns = TimeColumns { time: column, sequences: None, steps: None };
+            let table = self.source.table.clone().in_time(&columns, &self.source.gaps).ok()?;
+            let data = data.clone().in_time(table.dataset().timeline()?.clone()).ok()?;
+            learned.beside_time(self.request, &data, &mut |_: &Step| interrupt::flow()).ok()?
+        };
+        let beside = beside().filter(|_| !interrupt::asked());
+        let season = beside.as_ref().and_then(|beside| beside.season);
+        let season = season.map_or_else(String::new, |season| format!(" --season {season}"));
+        let scored = beside.map_or_else(String::new, |beside| {
+            format!(
+                ": on {} in blocks of time {} had a root mean squared error of {:.2} sd of the column, this model {:.2}",
+                count(beside.n_hidden, "hidden cell"),
+                count(beside.n_factors, "dynamic factor"),
+                beside.rmse_in_time,
+                beside.rmse
+            )
+        });
+        self.console.say(&format!(
+            "`{column}` has dates: if rows follow each other in time, --model dfm --time '{column}'{season} learns from that, too{scored}"
+        ));
     }
 
     fn refused(&self, error: Error) -> Failure {
@@ -180,6 +206,9 @@ impl Watch for Narrator<'_> {
             warn_of_trends(self.console, &fit.model, data);
         }
         tell_views(self.console, learned);
+        if !(self.console.is_quiet() || interrupt::asked()) {
+            self.tell_of_time(learned, data);
+        }
         if self.request.filling.is_some() {
             self.state().progress = Some(self.console.steps("calibrating on hidden cells"));
         }
@@ -194,7 +223,13 @@ impl Watch for Narrator<'_> {
             Some(calibrated) => self.console.say(&calibrated),
             None if self.request.family.kind() == Kind::Dynamic => {}
             None if self.request.filling.is_some_and(|how| how.calibrate) => {
-                self.console.say("intervals are not calibrated: too few cells can be hidden");
+                let instead = if filling.estimated {
+                    "; they are those of Student's t, which counts that mean and covariance were estimated"
+                } else {
+                    ""
+                };
+                self.console
+                    .say(&format!("intervals are not calibrated: too few cells can be hidden{instead}"));
             }
             None => {}
         }

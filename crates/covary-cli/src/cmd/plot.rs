@@ -47,7 +47,7 @@ use std::path::{Path, PathBuf};
 ///   mixture     MODEL DATA     rows by the models of a mixture, where these differ most
 ///   forecast    MODEL DATA     columns in time, and the steps to come (--model dfm)
 ///   factors     MODEL DATA     factors in time, with 95 % intervals (--model dfm)
-///   path        MODEL DATA     sparse loadings along the penalty, those kept in color (--model spca)
+///   path        MODEL DATA     sparse loadings along the penalty, those kept with names (--model spca)
 ///
 /// Large tables are sampled or counted in squares, and the figure says so.
 #[derive(Args)]

@@ -175,7 +175,8 @@ impl Transform {
             Trained::Dynamic(_) if !matches!(coordinates, None | Some(Coordinates::Posterior)) => {
                 call("a dynamic factor model has posterior scores; leave out --coordinates")
             }
-            Trained::Sources(_) | Trained::Mixture(_) | Trained::Dynamic(_) => Ok(()),
+            // The model itself refuses the rest.
+            _ => Ok(()),
         }
     }
 }

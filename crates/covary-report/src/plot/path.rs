@@ -94,7 +94,7 @@ pub fn draw(numbers: &PathNumbers, style: &Style) -> Svg {
     let of = if shown < n.n_components { format!("the first {shown}") } else { several(shown, "component") };
     let title = format!("{} of {of} along the penalty", several(kept, "loading"));
     let mut note = vec![
-        "Loadings in standard deviations of their columns. Those in color and with a name are in the model; gray ones are 0 there."
+        "Loadings in standard deviations of their columns. Those with a name are in the model; pale ones are 0 there."
             .to_owned(),
         "Dashed: the penalty whose support has the smallest extended BIC, of which the weakest loadings may have been dropped."
             .to_owned(),
@@ -134,7 +134,7 @@ pub fn draw(numbers: &PathNumbers, style: &Style) -> Svg {
             canvas.line((x, panel.area.y), (x, panel.area.bottom()), line);
         }
         let color = |trail: &Trail, at: usize| if trail.kept { p.group(at) } else { p.soft };
-        // Gray lines first, so that they cross none of the others.
+        // Pale lines first, so that they cross none of the others.
         for kept in [false, true] {
             for (at, trail) in trails.iter().filter(|t| t.kept == kept).enumerate() {
                 let points: Vec<(f64, f64)> =
@@ -169,5 +169,9 @@ fn ticks(penalties: &[f64]) -> Vec<Tick> {
     };
     let factors: &[f64] = if high / low > 20.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
     let inside = round(factors).filter(|v| (low..=high).contains(v));
-    inside.map(|value| Tick { value: place(value), text: number(value, 1) }).collect()
+    let mut ticks: Vec<Tick> =
+        inside.map(|value| Tick { value: place(value), text: number(value, 1) }).collect();
+    // From left to right, as labels are given room.
+    ticks.reverse();
+    ticks
 }

@@ -228,8 +228,17 @@ impl Learned {
         let model = self.answers().fill(rows)?;
         Ok(match &self.filling {
             None => model,
-            Some(filling) => Box::new(Finished { model, filling }),
+            Some(filling) => {
+                let asked = if filling.estimated { Some(self) } else { None };
+                let parameters = asked.and_then(|learned| self.answers().parameter_posterior(learned));
+                Box::new(Finished { model, filling, parameters })
+            }
         })
+    }
+
+    /// Whether it is known how uncertain parameters are that the density takes as known.
+    pub(crate) fn has_parameter_posterior(&self) -> bool {
+        self.answers().parameter_posterior(self).is_some()
     }
 
     /// Scores of rows over the model's columns, rotated with the loadings; those of the family unless others are asked

@@ -3,7 +3,7 @@
 use super::check::{Refitted, TOLERANCE};
 use super::{Answers, Ending, Learned, Membership, Rows, Scores, Trained, Training};
 use crate::family::{Family, Request};
-use crate::infer::{FitReport, MethodRecord, MixtureEm, MixtureInit, Observer, Termination};
+use crate::infer::{FitReport, MethodRecord, MixtureEm, Observer, Stop, Termination};
 use crate::model::{Classifier, Mixture, Predictive};
 use crate::spec::NoiseFamily;
 use crate::{Coordinates, Dataset, Error, Estimator, Fit, LinearGaussian, Matrix, Spec};
@@ -110,7 +110,7 @@ impl Answers for MixtureFit {
 
     fn refit(
         &self,
-        _learned: &Learned,
+        learned: &Learned,
         _request: &Request,
         visible: &Dataset,
         observer: &mut dyn Observer,
@@ -122,11 +122,16 @@ impl Answers for MixtureFit {
                 instead: "one model or a mixture",
             });
         }
-        let method = MixtureEm {
-            init: MixtureInit::Given(Box::new(self.mixture.clone())),
-            tolerance: TOLERANCE,
-            ..MixtureEm::of(self.mixture.models().len())
-        };
+        // Not from the mixture as it is: which of its models has a row was decided with the hidden cells, and steps from
+        // there end at the maximum that knows them.
+        let mut method = MixtureEm::default();
+        for (name, value) in learned.method.options.iter().filter(|(name, _)| *name != "init") {
+            method.set(name, value)?;
+        }
+        method.n_mixtures = self.mixture.models().len();
+        if method.stop == Stop::Remaining {
+            method.tolerance = method.tolerance.max(TOLERANCE);
+        }
         let fit = method.fit_observed(visible, &self.spec, observer)?;
         match fit.report.termination {
             Termination::Interrupted => Err(Error::Interrupted),

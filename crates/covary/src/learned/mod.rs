@@ -13,6 +13,7 @@
 //! ```
 
 mod answers;
+mod beside;
 mod check;
 mod course;
 mod draws;
@@ -24,6 +25,7 @@ mod sources;
 
 pub(crate) use answers::Answers;
 pub use answers::{Membership, RowScores, Rows, Scores, Surprise};
+pub use beside::BesideTime;
 pub use check::{CheckOutcome, Checked};
 pub use course::Course;
 pub use draws::GapDraws;

@@ -119,8 +119,9 @@ impl SpikeSlab {
         if let Some((name, value)) = above.into_iter().find(|(_, v)| !(v.is_finite() && *v > 0.0)) {
             return Err(Error::OutOfRange { name, value, bound: "finite and above 0" });
         }
-        if self.tolerance.is_nan() {
-            return Err(Error::OutOfRange { name: "tolerance", value: self.tolerance, bound: "a number" });
+        if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
+            let value = self.tolerance;
+            return Err(Error::OutOfRange { name: "tolerance", value, bound: "finite and not negative" });
         }
         spec.check_variances(data.observed_variances(), data.column_names(), Some(data))
     }
@@ -167,7 +168,7 @@ impl SpikeSlab {
             let objective = posterior.sweep(data, frame)? - units;
             let last = trace.last().copied();
             trace.push(objective);
-            if last.is_some_and(|last| objective - last < self.tolerance) {
+            if self.tolerance > 0.0 && last.is_some_and(|last| objective - last < self.tolerance) {
                 return Ok((trace, Termination::Converged));
             }
             if observer.step(&Step { iteration, objective }).is_break() {
@@ -230,7 +231,7 @@ impl<'a> Posterior<'a> {
         let of = |j: usize| {
             let (z, m, s) = (self.z[j], self.m.row(j), self.covariance(j));
             Matrix::from_fn(q + 1, q + 1, |a, b| {
-                if a < q && b < q { z * s[(a, b)] + z * (1.0 - z) * m[a] * m[b] } else { 0.0 }
+                if a < q && b < q { z * s[(a, b)] + z * (1.0 - z) * (m[a] * m[b]) } else { 0.0 }
             })
         };
         State {
@@ -423,7 +424,7 @@ mod tests {
                 noise_rate: number("b0"),
                 parameter_expansion,
                 max_iterations: 20,
-                tolerance: f64::NEG_INFINITY,
+                tolerance: 0.0,
             };
             let run = |method: &SpikeSlab| {
                 let mut at = Posterior::new(method, start.clone(), 1.0);
