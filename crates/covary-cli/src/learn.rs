@@ -403,6 +403,16 @@ fn tell_choice(console: Console, choice: &Choice) {
         }
         Grounds::Sizes(sizes) => {
             console.say(&format!("chose the size of least BIC among {} that were tried", sizes.len()));
+            if let Some(own) = &choice.own {
+                let least =
+                    sizes.iter().filter(|at| !at.singular).map(|at| at.bic).fold(f64::INFINITY, f64::min);
+                console.say(&format!(
+                    "and the components of each model: BIC {:.1}, {:.1} with one number for all, after {}",
+                    own.bic,
+                    least,
+                    count(own.n_fits, "further fit")
+                ));
+            }
         }
         Grounds::Blocks(None) => console.say("took 1 factor: too few cells can be hidden to choose by"),
         Grounds::Blocks(Some(found)) => console.say(&format!("chose {}", time_words(found))),

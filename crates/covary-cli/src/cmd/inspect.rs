@@ -338,6 +338,14 @@ fn models(learned: &Learned, fit: &MixtureFit) -> String {
     let mut shares = vec!["share of rows".to_owned()];
     shares.extend(fit.mixture.weights().iter().map(|w| percent(*w)));
     let mut rows = vec![header.clone(), shares];
+    let components = fit.components();
+    if components.iter().any(|q| *q != components[0]) {
+        rows.push(
+            std::iter::once("components".to_owned())
+                .chain(components.iter().map(ToString::to_string))
+                .collect(),
+        );
+    }
     for (j, name) in learned.columns.iter().enumerate() {
         let means = models.iter().map(|c| digits(c.mean()[j]));
         rows.push(std::iter::once(name.clone()).chain(means).collect());

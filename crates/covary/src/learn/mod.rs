@@ -282,7 +282,10 @@ impl Request {
     ) -> Result<Learned, Error> {
         let method = MixtureEm { n_mixtures: choice.n_mixtures, ..method.clone() };
         let spec = self.spec_for(data, choice.n_components);
-        let fit: Fit<Mixture> = method.fit_observed(data, &spec, &mut Seen::Fitting(watch))?;
+        let fit: Fit<Mixture> = match &choice.own {
+            Some(own) => Fit { model: own.mixture.clone(), draws: None, report: own.report.clone() },
+            None => method.fit_observed(data, &spec, &mut Seen::Fitting(watch))?,
+        };
         Ok(Learned::of_mixture(fit, data, &spec, (&method).into()))
     }
 
