@@ -100,7 +100,7 @@ impl PilotSearch {
             && let Ok(rows) = data.complete_rows("this choice")
         {
             let complete = Complete::new(&rows, spec.standardize, self.seed);
-            let mut scores = |own_noise, cap, _| complete.curve(own_noise, cap, &progress);
+            let mut scores = |own_noise, cap, few| complete.curve(own_noise, cap, few, &progress);
             return self.choose(data, spec, bracket.cap, &mut scores).map(Some);
         }
         let sets = HiddenSet::draw(data, CELLS, self.seed)?;
