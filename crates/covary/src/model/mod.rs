@@ -15,6 +15,7 @@ mod linear_gaussian;
 mod mixture;
 mod noise;
 mod orient;
+mod others;
 mod outliers;
 mod principal;
 pub(crate) mod quantiles;

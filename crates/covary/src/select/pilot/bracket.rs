@@ -24,7 +24,7 @@ pub(super) fn well_observed(data: &Dataset) -> Result<Cow<'_, Dataset>, Error> {
 }
 
 /// Rows of a table with gaps that are enough. Of d columns, 10 000 hidden cells are those of 100 000/d rows; they tell a component
-/// that gains 8 nats in all, 8e-5 d in a row [M 3.2.3]. This many rows find it: they gain more than twice as many nats as it has
+/// that gains 8 nats in all, 8e-5 d in a row [M 3.2.4]. This many rows find it: they gain more than twice as many nats as it has
 /// loadings.
 const ENOUGH_ROWS: usize = 30_000;
 

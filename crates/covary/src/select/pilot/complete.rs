@@ -15,7 +15,7 @@ use crate::infer::scatter_times;
 use crate::linalg::elementary::standard_crps;
 use crate::linalg::lanes::LANES;
 use crate::linalg::rows::center;
-use crate::linalg::{Eigen, dot, krylov, leading_or_all as leading};
+use crate::linalg::{Eigen, add_product_lower, dot, krylov, leading_or_all as leading};
 use crate::parallel::pieces;
 use crate::select::held_out::{HeldOut, HeldOutRows};
 use crate::{Dataset, Error, Matrix};
@@ -33,6 +33,8 @@ const FEW: usize = 10;
 /// Cells, and rows, that are scored at least if there are.
 const CELLS: usize = 30_000;
 const ROWS: usize = 100;
+/// Axes of the first part that are searched first: more take longer where the table is large.
+const FIRST: usize = 12;
 /// Smallest noise, as a share of the mean variance.
 const LEAST_NOISE: f64 = 1e-4;
 /// Order from which even products of all columns take longer than a few passes over the table.
@@ -67,11 +69,13 @@ impl<'a> Complete<'a> {
         Self { data, inverse_scale, folds, products }
     }
 
-    /// The scores of all numbers of components up to one beyond the best.
+    /// The scores of all numbers of components up to one beyond the best; only of `few`, as many as the cap and halfway between, if
+    /// it is given.
     pub(super) fn curve(
         &self,
         equalize: bool,
         cap: usize,
+        few: Option<usize>,
         progress: &Progress<'_>,
     ) -> Result<HeldOut, Error> {
         let (n, d, folds) = (self.data.n_rows(), self.data.n_columns(), &self.folds);
@@ -96,29 +100,42 @@ impl<'a> Complete<'a> {
             for rows in folds {
                 progress.check()?;
                 let left_out = scaled.rows(rows);
-                let axes = scaled.axes_without(rows, &left_out, most.unwrap_or(cap.min(32)))?;
-                let q = *most.get_or_insert_with(|| {
-                    let above =
-                        n_above_noise(&axes.leading.values, axes.total, (axes.n_rows as f64, d), 1.0, cap);
-                    cap.min((2 * above + 4).max(8))
-                });
-                let axes = if axes.leading.values.len() < q {
-                    scaled.axes_without(rows, &left_out, q)?
-                } else {
-                    axes
+                let mut axes = scaled.axes_without(rows, &left_out, most.unwrap_or(cap.min(FIRST)))?;
+                let q = match (most, few) {
+                    (Some(q), _) => q,
+                    (None, Some(_)) => cap,
+                    (None, None) => loop {
+                        let (values, size) = (&axes.leading.values, (axes.n_rows as f64, d));
+                        let above = n_above_noise(values, axes.total, size, 1.0, cap);
+                        let known = values.len();
+                        if above < known || known >= cap {
+                            break cap.min((2 * above + 4).max(8));
+                        }
+                        axes = scaled.axes_without(rows, &left_out, cap.min(2 * known))?;
+                        // No further direction has variance.
+                        if axes.leading.values.len() == known {
+                            break cap.min((2 * above + 4).max(8));
+                        }
+                    },
                 };
+                most = Some(q);
+                if axes.leading.values.len() < q {
+                    axes = scaled.axes_without(rows, &left_out, q)?;
+                }
                 progress.check()?;
-                let (scores, squares) = axes.score(&left_out, &scaled.unit, (q, every));
+                let asked = |k: usize| few.is_none_or(|few| [few, few.midpoint(q), q].contains(&k));
+                let (scores, squares) = axes.score(&left_out, &scaled.unit, (q, every), &asked);
                 fold_scores.push(scores);
                 baseline += squares;
             }
             let q = most.expect("there is a fold");
             let mut curve = Curve::default();
-            for k in 0..=q {
-                curve.insert(k, concatenated(fold_scores.iter().map(|fold| &fold[k])));
+            for k in (0..=q).filter(|k| fold_scores.iter().all(|fold| fold[*k].is_some())) {
+                curve.insert(k, concatenated(fold_scores.iter().flat_map(|fold| &fold[k])));
             }
             if curve.best() < q || q == cap {
-                let cells: usize = fold_scores.iter().flat_map(|fold| &fold[0].n_hidden).sum();
+                let cells: usize =
+                    fold_scores.iter().flat_map(|fold| fold[q].iter().flat_map(|at| &at.n_hidden)).sum();
                 let summary = curve.summary(baseline / cells as f64);
                 return Ok(HeldOut { n_sets: folds.len(), limited: curve.best() == cap, ..summary });
             }
@@ -153,8 +170,8 @@ struct Scaled<'a> {
 enum Products {
     /// Moments of the columns.
     Columns(CentralMoments),
-    /// Products of the rows, scaled and about the means of the columns.
-    Rows(Matrix),
+    /// The rows, scaled and about the means of the columns, and their products.
+    Rows { y: Matrix, products: Matrix },
     /// None: the table itself is gone through.
     Table,
 }
@@ -179,7 +196,10 @@ impl Products {
             return Self::Columns(CentralMoments::of(data).expect("the table is complete"));
         }
         let y = scaled_rows(data, inverse_scale, &(0..n).collect::<Vec<_>>());
-        Self::Rows(y.dot_t(&y))
+        let mut products = Matrix::zeros(n, n);
+        add_product_lower(products.view_mut(), y.view(), y.view().transpose());
+        products.mirror_lower();
+        Self::Rows { y, products }
     }
 }
 
@@ -261,7 +281,7 @@ impl Scaled<'_> {
                 }
                 Ok(Axes { n_rows, total: s.trace(), leading: leading(&s, k)?, mean })
             }
-            Products::Rows(products) => {
+            Products::Rows { y, products } => {
                 let kept: Vec<usize> = (0..n).filter(|i| rows.binary_search(i).is_err()).collect();
                 // About the mean of the others: rows and columns of the products are centered.
                 let mut s = Matrix::from_fn(n_rows, n_rows, |a, b| products[(kept[a], kept[b])]);
@@ -279,7 +299,11 @@ impl Scaled<'_> {
                 let rank = rank.min(n_rows - 1).min(k);
                 values.truncate(rank);
                 // u = Yᵀ v / √(n λ); what the mean adds to Y is gone, since the entries of v sum to 0.
-                let mut axes = self.rows(&kept).t_dot(&vectors.first_columns(rank));
+                let mut of_rows = Matrix::zeros(n, rank);
+                for (a, &i) in kept.iter().enumerate() {
+                    of_rows.row_mut(i).copy_from_slice(&vectors.row(a)[..rank]);
+                }
+                let mut axes = y.t_dot(&of_rows);
                 let lengths: Vec<f64> = values.iter().map(|v| 1.0 / (v * n_rows as f64).sqrt()).collect();
                 axes.scale_columns(&lengths);
                 Ok(Axes { n_rows, total, leading: Eigen { values, vectors: axes }, mean })
@@ -289,21 +313,22 @@ impl Scaled<'_> {
 }
 
 impl Axes {
-    /// Scores of the rows left out with 0 to `most` components, and the sum of squares about the mean. Of many columns `every`
-    /// eighth or so is scored, others in the next row: rows are the independent units.
+    /// Scores of the rows left out with those of 0 to `most` components that are asked for, and the sum of squares about the mean. Of
+    /// many columns `every` eighth or so is scored, others in the next row: rows are the independent units.
     fn score(
         &self,
         left_out: &Matrix,
         unit: &[f64],
         (most, every): (usize, usize),
-    ) -> (Vec<HeldOutRows>, f64) {
-        let kernel = Kernel::new(self, unit, most, every);
+        asked: &dyn Fn(usize) -> bool,
+    ) -> (Vec<Option<HeldOutRows>>, f64) {
+        let kernel = Kernel::new(self, unit, (most, every), asked);
         let arch = pulp::Arch::new();
         let parts =
             pieces(left_out.n_rows(), 16, |rows| arch.dispatch(Work { kernel: &kernel, left_out, rows }));
         let squares = parts.iter().map(|part| part.1).sum();
         let all = |q: usize| concatenated(parts.iter().map(|(scores, _)| &scores[q]));
-        ((0..=most).map(all).collect(), squares)
+        ((0..=most).map(|q| asked(q).then(|| all(q))).collect(), squares)
     }
 }
 
@@ -321,12 +346,19 @@ struct Kernel<'a> {
     unit: Vec<f64>,
     /// Of this many vectors of columns one is scored.
     every: usize,
+    /// Numbers of components that are scored.
+    asked: Vec<bool>,
     /// `½ Σ ln 2πs²` over what is scored, for every q and of each row that is scored in other columns than the one before it.
     ln_volumes: Vec<Vec<f64>>,
 }
 
 impl<'a> Kernel<'a> {
-    fn new(axes: &'a Axes, unit: &[f64], most: usize, every: usize) -> Self {
+    fn new(
+        axes: &'a Axes,
+        unit: &[f64],
+        (most, every): (usize, usize),
+        asked: &dyn Fn(usize) -> bool,
+    ) -> Self {
         let (vectors, values) = (&axes.leading.vectors, &axes.leading.values);
         let d = axes.mean.len();
         let known = values.len().min(most);
@@ -353,15 +385,23 @@ impl<'a> Kernel<'a> {
         }
         let inverse_variance = values[..known].iter().map(|v| 1.0 / v.max(floor)).collect();
         let unit = (0..width).map(|j| if j < d { unit[j] } else { 0.0 }).collect();
-        let ln_volumes = Vec::new();
+        let (ln_volumes, asked) = (Vec::new(), (0..=most).map(asked).collect());
         let mut kernel =
-            Self { axes, directions, inverse_variance, inverse_noise, sd, unit, every, ln_volumes };
+            Self { axes, directions, inverse_variance, inverse_noise, sd, unit, every, asked, ln_volumes };
+        // Logarithms take long: one for each vector, of the product.
         let ln_volume = |sd: &[f64], i: usize| {
-            let sds = kernel.columns(i).map(|j| sd[j] * kernel.unit[j]);
-            sds.map(|sd| 0.5 * (2.0 * PI).ln() + sd.ln()).sum::<f64>()
+            let of_vector = |start: usize| {
+                let columns = start..(start + LANES).min(d);
+                let n = columns.len() as f64;
+                0.5 * n * (2.0 * PI).ln() + columns.map(|j| sd[j] * kernel.unit[j]).product::<f64>().ln()
+            };
+            kernel.scored(i).map(of_vector).sum::<f64>()
         };
-        let of_rows = |sd: &[f64]| (0..every).map(|i| ln_volume(sd, i)).collect();
-        kernel.ln_volumes = kernel.sd.rows().map(of_rows).collect();
+        let of_rows = |(q, sd): (usize, &[f64])| match kernel.asked[q] {
+            true => (0..every).map(|i| ln_volume(sd, i)).collect(),
+            false => Vec::new(),
+        };
+        kernel.ln_volumes = kernel.sd.rows().enumerate().map(of_rows).collect();
         kernel
     }
 
@@ -413,6 +453,9 @@ impl pulp::WithSimd for Work<'_> {
                         y[j] -= along * u[j];
                         inside[j] += weight * u[j];
                     }
+                }
+                if !kernel.asked[q] {
+                    continue;
                 }
                 let [crps, squared, distance] = losses(
                     kernel.scored(row),
@@ -477,10 +520,10 @@ mod tests {
         let axes = scaled.axes_without(&[0], &scaled.rows(&[0]), 5).unwrap();
         // One row three times: each time another third of its columns.
         let thrice = scaled.rows(&[0, 0, 0]);
-        let (all, squares) = axes.score(&scaled.rows(&[0]), &scaled.unit, (5, 1));
-        let (parts, in_parts) = axes.score(&thrice, &scaled.unit, (5, 3));
+        let (all, squares) = axes.score(&scaled.rows(&[0]), &scaled.unit, (5, 1), &|_| true);
+        let (parts, in_parts) = axes.score(&thrice, &scaled.unit, (5, 3), &|_| true);
         assert!((squares - in_parts).abs() < 1e-9 * squares);
-        for (all, parts) in all.iter().zip(&parts) {
+        for (all, parts) in all.iter().flatten().zip(parts.iter().flatten()) {
             assert_eq!((all.n_hidden[0], parts.n_hidden.iter().sum::<usize>()), (45, 45));
             let sums =
                 |r: &HeldOutRows| [&r.crps, &r.squared_error, &r.marginal].map(|v| v.iter().sum::<f64>());

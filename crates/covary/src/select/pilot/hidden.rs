@@ -4,6 +4,7 @@ use super::Models;
 use crate::parallel::copied;
 use crate::select::held_out::HeldOutRows;
 use crate::{Dataset, Error, Matrix, Spec};
+use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -17,19 +18,85 @@ const ENOUGH: f64 = 10_000.0;
 const FEWEST_ROWS: f64 = 200.0;
 /// Cells that a column keeps.
 const KEPT: usize = 3;
+/// Small tables leave out whole rows, one such part of them at a time, until this many cells are scored.
+const PARTS: usize = 5;
+const LEFT_OUT_CELLS: f64 = 8000.0;
+/// Rows below which none are left out.
+const FEW_ROWS: usize = 20;
 
 /// A table with cells hidden.
 pub(super) struct HiddenSet {
     pub(super) visible: Dataset,
-    /// Rows with hidden cells, in ascending order, what is visible of them, and what they are.
+    /// Rows with hidden cells, in ascending order.
     rows: Vec<usize>,
-    shown: Option<(Dataset, Dataset)>,
+    hidden: Hidden,
     pub(super) n_hidden: usize,
 }
 
+/// What is predicted from what.
+enum Hidden {
+    Nothing,
+    /// Cells of rows that are visible otherwise: what is visible of these rows, and what they are.
+    Cells {
+        shown: Dataset,
+        truth: Dataset,
+    },
+    /// Each cell of these rows from the others of its row.
+    Rows(Dataset),
+}
+
 impl HiddenSet {
-    /// Sets that have no cell in common, drawn row by row, as many as hide the cells wanted or nearly so.
+    /// Whole rows of small tables, cells of others: a component that few rows determine fits their own noise too, and predicts
+    /// hidden cells of the same rows worse than those of new ones. In long tables no row matters [M 3.2.3].
     pub(super) fn draw(data: &Dataset, wanted: f64, seed: u64) -> Result<Vec<Self>, Error> {
+        let small = SHARE * (data.n_observed() as f64) < wanted;
+        if small && let Some(sets) = Self::of_rows(data, seed)? {
+            return Ok(sets);
+        }
+        Self::of_cells(data, wanted, seed)
+    }
+
+    /// A fifth of the rows at a time, unless a column would lose what it has.
+    fn of_rows(data: &Dataset, seed: u64) -> Result<Option<Vec<Self>>, Error> {
+        let n = data.n_rows();
+        let observed = |i: usize| data.row(i).iter().filter(|v| !v.is_nan()).count();
+        let mut order: Vec<usize> = (0..n).filter(|&i| observed(i) > 1).collect();
+        if order.len() < FEW_ROWS {
+            return Ok(None);
+        }
+        order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+        let a_part = data.n_observed() as f64 / PARTS as f64;
+        let n_sets = (LEFT_OUT_CELLS / a_part).ceil().clamp(1.0, PARTS as f64) as usize;
+        let mut sets = Vec::with_capacity(n_sets);
+        for part in 0..n_sets {
+            let mut rows: Vec<usize> = order.iter().skip(part).step_by(PARTS).copied().collect();
+            rows.sort_unstable();
+            let kept: Vec<usize> = (0..n).filter(|i| rows.binary_search(i).is_err()).collect();
+            let visible = data.of_rows(&kept)?;
+            let left = visible.n_observed_by_column().iter().zip(visible.observed_variances());
+            if { left }.any(|(&cells, &variance)| cells < KEPT || variance == 0.0) {
+                return Ok(None);
+            }
+            let left_out = data.of_rows(&rows)?;
+            let n_hidden = left_out.n_observed();
+            sets.push(Self { visible, rows, hidden: Hidden::Rows(left_out), n_hidden });
+        }
+        Ok(Some(sets))
+    }
+
+    /// Most components that leave noise beside them in the rows that are not left out.
+    pub(super) fn room(&self) -> usize {
+        match self.hidden {
+            Hidden::Rows(_) => {
+                let cells = self.visible.n_observed_by_column().iter().copied().min().unwrap_or(0);
+                self.visible.n_informative_rows().min(cells).saturating_sub(2)
+            }
+            _ => usize::MAX,
+        }
+    }
+
+    /// Sets that have no cell in common, drawn row by row, as many as hide the cells wanted or nearly so.
+    pub(super) fn of_cells(data: &Dataset, wanted: f64, seed: u64) -> Result<Vec<Self>, Error> {
         let d = data.n_columns();
         let expected = SHARE * data.n_observed() as f64;
         let n_sets = (wanted / expected).ceil().clamp(1.0, MOST_SETS) as usize;
@@ -87,9 +154,12 @@ impl HiddenSet {
         }
         let mut rows: Vec<usize> = cells.iter().map(|at| at / d).collect();
         rows.dedup();
-        let of_rows = || Ok((visible.of_rows(&rows)?, data.of_rows(&rows)?));
-        let shown = if rows.is_empty() { None } else { Some(of_rows()?) };
-        Ok(Self { visible, rows, shown, n_hidden: cells.len() })
+        let hidden = if rows.is_empty() {
+            Hidden::Nothing
+        } else {
+            Hidden::Cells { shown: visible.of_rows(&rows)?, truth: data.of_rows(&rows)? }
+        };
+        Ok(Self { visible, rows, hidden, n_hidden: cells.len() })
     }
 }
 
@@ -115,8 +185,12 @@ impl<'a> Scoring<'a> {
     pub(super) fn of(&self, models: &Models) -> HeldOutRows {
         let mut scores = HeldOutRows::new(self.rows.len());
         for (set, model) in self.sets.iter().zip(models) {
-            let Some((shown, truth)) = &set.shown else { continue };
-            for cell in model.fill_hidden(shown, truth) {
+            let cells = match &set.hidden {
+                Hidden::Nothing => Vec::new(),
+                Hidden::Cells { shown, truth } => model.fill_hidden(shown, truth),
+                Hidden::Rows(rows) => model.given_others(rows),
+            };
+            for cell in cells {
                 self.add(&mut scores, set, cell.row, cell.column, cell.mean, cell.sd);
             }
         }
@@ -139,7 +213,11 @@ impl<'a> Scoring<'a> {
         for set in self.sets {
             let means = set.visible.observed_means();
             for (row, &i) in set.rows.iter().enumerate() {
-                let hidden = (0..means.len()).filter(|&j| set.visible.row(i)[j].is_nan());
+                let is_hidden = |j: usize| match set.hidden {
+                    Hidden::Rows(_) => true,
+                    _ => set.visible.row(i)[j].is_nan(),
+                };
+                let hidden = (0..means.len()).filter(|&j| is_hidden(j));
                 hidden.for_each(|j| self.add(&mut scores, set, row, j, means[j], 1.0));
             }
         }

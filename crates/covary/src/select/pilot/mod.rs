@@ -4,7 +4,7 @@
 //! | step | file |
 //! | --- | --- |
 //! | how many components there may be at most | [`bracket`] |
-//! | which cells are hidden, and how their predictions are scored | [`hidden`] |
+//! | which cells are hidden or rows left out, and how their predictions are scored | [`hidden`] |
 //! | which numbers of components are scored | [`curve`] |
 //! | complete tables whose columns have noise of their own | [`units`] |
 //! | complete tables: rows are left out, and no EM is needed | [`complete`] |
@@ -88,7 +88,7 @@ impl PilotSearch {
     ) -> Result<Option<HeldOut>, Error> {
         let data = &*well_observed(data)?;
         let data = &*enough_rows(data)?;
-        let bracket = Bracket::of(data, spec, self.max_components);
+        let mut bracket = Bracket::of(data, spec, self.max_components);
         if bracket.cap == 0 {
             return Ok(None);
         }
@@ -100,7 +100,7 @@ impl PilotSearch {
             && let Ok(rows) = data.complete_rows("this choice")
         {
             let complete = Complete::new(&rows, spec.standardize, self.seed);
-            let mut scores = |own_noise, cap, _| complete.curve(own_noise, cap, &progress);
+            let mut scores = |own_noise, cap, few| complete.curve(own_noise, cap, few, &progress);
             return self.choose(data, spec, bracket.cap, &mut scores).map(Some);
         }
         let sets = HiddenSet::draw(data, CELLS, self.seed)?;
@@ -109,6 +109,7 @@ impl PilotSearch {
             let options = HeldOutOptions { seed: self.seed, ..HeldOutOptions::default() };
             return held_out_cells_up_to(data, spec, bracket.cap, &Em::default(), &options, watch);
         }
+        bracket.cap = sets.iter().map(HiddenSet::room).fold(bracket.cap, usize::min);
         let mut pilots = Pilots::new(data, spec, &bracket, &sets, self.purpose)?;
         let mut scores = |own_noise, cap, few| pilots.curve(own_noise, cap, few, &progress);
         self.choose(data, spec, bracket.cap, &mut scores).map(Some)

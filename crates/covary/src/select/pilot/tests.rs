@@ -102,7 +102,7 @@ fn truncated_pilots_and_one_step_of_em() {
 fn sets_share_no_cell_and_starve_no_row_or_column() {
     let whole = simulate::ppca(Shape { rows: 60, columns: 7, n_components: 2 }, 1).0;
     let table = simulate::hide(&whole, 0.4, 5);
-    let sets = HiddenSet::draw(&table, 5000.0, 3).unwrap();
+    let sets = HiddenSet::of_cells(&table, 5000.0, 3).unwrap();
     assert_eq!(sets.len(), 5);
     let mut times = vec![0; 60 * 7];
     for set in &sets {
@@ -258,4 +258,31 @@ fn truncated_factors_keep_the_variance_of_every_column() {
         let gram = w.t_dot(&w);
         assert!((1..q).all(|k| gram[(k, k - 1)].abs() < 1e-9 && gram[(k, k)] <= gram[(k - 1, k - 1)]));
     }
+}
+
+#[test]
+fn small_tables_leave_out_rows_and_long_ones_hide_cells() {
+    let whole = simulate::ppca(Shape { rows: 60, columns: 7, n_components: 2 }, 1).0;
+    let table = simulate::hide(&whole, 0.4, 5);
+    let sets = HiddenSet::draw(&table, 4000.0, 3).unwrap();
+    assert_eq!(sets.len(), 5);
+    // Every cell is scored once, but those of rows that have no other.
+    let lonely = (0..60).filter(|&i| table.row(i).iter().filter(|v| !v.is_nan()).count() == 1).count();
+    assert_eq!(sets.iter().map(|set| set.n_hidden).sum::<usize>(), table.n_observed() - lonely);
+    for set in &sets {
+        assert_eq!(set.visible.n_observed() + set.n_hidden, table.n_observed());
+        assert_eq!(set.room(), set.visible.n_observed_by_column().iter().min().unwrap() - 2);
+    }
+    // A column with two different values, one of them once, would be constant: cells are hidden instead.
+    let values = table.values();
+    let rare =
+        Matrix::from_fn(60, 7, |i, j| if j == 3 { f64::from(u8::from(i == 8)) } else { values[(i, j)] });
+    let sets = HiddenSet::draw(&Dataset::new(rare).unwrap(), 4000.0, 3).unwrap();
+    assert!(sets.iter().all(|set| set.visible.n_rows() == 60 && set.room() == usize::MAX));
+    // So they are of fewer than twenty rows, and of many cells.
+    let few = table.of_rows(&(0..19).collect::<Vec<_>>()).unwrap();
+    assert!(HiddenSet::draw(&few, 4000.0, 3).unwrap().iter().all(|set| set.visible.n_rows() == 19));
+    let long =
+        simulate::hide(&simulate::ppca(Shape { rows: 5000, columns: 10, n_components: 1 }, 1).0, 0.1, 2);
+    assert!(HiddenSet::draw(&long, 4000.0, 3).unwrap().iter().all(|set| set.visible.n_rows() == 5000));
 }
