@@ -71,6 +71,7 @@ pub const EXHIBITS: &[Exhibit] = &[
     chen_2018::fig_13::EXHIBIT,
     chen_2018::fig_14::EXHIBIT,
     chen_2018::fig_14_all_months::EXHIBIT,
+    chen_2018::fig_14_in_time::EXHIBIT,
     burnaev::divergences::EXHIBIT,
     burnaev::digits::SPECTRUM,
     burnaev::digits::RECONSTRUCTIONS,

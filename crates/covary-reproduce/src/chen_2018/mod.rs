@@ -16,6 +16,7 @@ pub(crate) mod fig_12;
 pub(crate) mod fig_13;
 pub(crate) mod fig_14;
 pub(crate) mod fig_14_all_months;
+pub(crate) mod fig_14_in_time;
 mod sea;
 mod sea_steps;
 

@@ -100,7 +100,7 @@ pub(super) struct Sea {
     /// What they are anomalies from, in °C: calendar months × cells.
     pub(super) climatology: Matrix,
     pub(super) latitude: Vec<f64>,
-    longitude: Vec<f64>,
+    pub(super) longitude: Vec<f64>,
     /// √cos(latitude)
     weight: Vec<f64>,
     /// For each mask, whether it hides the cell.

@@ -80,3 +80,16 @@ fn with_gaps_in_every_month_bayesian_pca_is_best_and_the_papers_routine_fails_fo
     );
     assert!(first_number(&record, "the paper's routine, anomalies") < climatology);
 }
+
+/// Of every sixth cell, behind masks in turns, with eight components.
+#[test]
+fn dynamic_factors_fill_what_masks_in_turns_hide() {
+    let Some(data) = shared_data() else { return };
+    let record = made_of(&data, "chen-2018-fig-14-in-time", 1);
+    let way = |name: &str| first_number(&record, &format!("{name}, masks in turns"));
+    let (bayes, in_time) = (way("Bayesian PCA"), way("dynamic factors"));
+    let remembering = way("dynamic factors, noise that remembers");
+    assert!(in_time < bayes && remembering < bayes, "{in_time} {remembering} {bayes}");
+    assert!(bayes < 0.5, "below climatology: {bayes}");
+    assert!(record.tables[1].rows.len() >= 4, "basins");
+}

@@ -7,6 +7,10 @@ use crate::{Dataset, Error, Spec};
 /// With fewer rows than this for each column loadings are those of a Bayesian PCA.
 const ROWS_FOR_COLUMN: usize = 2;
 
+/// Where loadings stay as they are, dynamics of many factors have thousands of parameters: the last nat moves no prediction, and takes
+/// most of the steps.
+const A_NAT: f64 = 1.0;
+
 /// Factors that a Bayesian PCA is offered for them; it shrinks those it does not need, and what it leaves over must not be
 /// coherent: it counts as noise that is new at every step.
 const MOST_OFFERED: usize = 60;
@@ -20,8 +24,10 @@ pub(super) const ENTRY: Entry = Entry {
     default_method: |data, _| {
         // The likelihood of loadings follows what few rows happen to show.
         let wide = data.n_rows() < ROWS_FOR_COLUMN * data.n_columns();
-        let loadings = if wide { Loadings::Bayes } else { Loadings::Likelihood };
-        DynamicEm { loadings, ..DynamicEm::default() }.into()
+        match wide {
+            true => DynamicEm { loadings: Loadings::Bayes, tolerance: A_NAT, ..DynamicEm::default() }.into(),
+            false => DynamicEm::default().into(),
+        }
     },
     // What follows in time tells factors from noise, however few columns there are. Season and trend may take nearly all of the
     // variance of a column, of which the floor of the noise is a share.
