@@ -3,11 +3,14 @@
 use super::check::{Refitted, TOLERANCE};
 use super::{Answers, Ending, Learned, Membership, Rows, Scores, Trained, Training};
 use crate::family::{Family, Request};
-use crate::infer::{FitReport, MethodRecord, MixtureEm, Observer, Stop, Termination};
+use crate::infer::{FitReport, MethodRecord, MixtureEm, Observer, Stop, Termination, stop_flag};
 use crate::model::{Classifier, Mixture, Predictive};
+use crate::select::own_components;
 use crate::spec::NoiseFamily;
 use crate::{Coordinates, Dataset, Error, Estimator, Fit, LinearGaussian, Matrix, Spec};
 use rand::Rng;
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
 
 /// A mixture, or a model for each class, and how the fit went.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,6 +134,18 @@ impl Answers for MixtureFit {
         method.n_mixtures = self.mixture.models().len();
         if method.stop == Stop::Remaining {
             method.tolerance = method.tolerance.max(TOLERANCE);
+        }
+        let (components, most) = (self.components(), self.n_components());
+        if components.iter().any(|q| *q != most) {
+            // Components of their own are found again, too; where they are not, all models have the most.
+            let stop = stop_flag(observer);
+            let going_on = |_: usize, _: usize| {
+                if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            let sizes = [(method.n_mixtures, most)];
+            if let (_, Some(own)) = own_components(visible, &self.spec, &sizes, &method, &going_on)? {
+                return Ok(Some(Refitted::Mixture(own.mixture)));
+            }
         }
         let fit = method.fit_observed(visible, &self.spec, observer)?;
         match fit.report.termination {
