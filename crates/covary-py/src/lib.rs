@@ -12,6 +12,7 @@ mod array;
 mod choose;
 mod dynamic;
 mod error;
+mod functional;
 mod learned;
 mod linear;
 mod mixture;
@@ -29,6 +30,8 @@ mod _covary {
     use super::choose::{compare, compare_mixtures, far_cells, parallel_analysis, pool, wild_cells};
     #[pymodule_export]
     use super::dynamic::Dynamic;
+    #[pymodule_export]
+    use super::functional::Functional;
     #[pymodule_export]
     use super::learned::{Learned, open_model};
     #[pymodule_export]

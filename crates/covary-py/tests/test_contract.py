@@ -46,6 +46,8 @@ ESTIMATORS = [
     covary.InfomaxICA(sources="logistic"),
     covary.NoisyICA(),
     covary.NoisyICA(1, tied_noise=True),
+    covary.FunctionalPCA(),
+    covary.FunctionalPCA(1, n_basis=6, smoothing=1.0),
     covary.Gaussian(),
     covary.Imputer(),
     covary.Imputer(add_indicator=True, keep_empty_features=True),

@@ -44,6 +44,7 @@ CASES = {
         lambda table: covary.PPCAClassifier().fit(table[COLUMNS], table["cultivar"]),
     ),
     "dfm": (["--model", "dfm"], lambda table: fitted(covary.DynamicFactor(), table)),
+    "fpca": (["--model", "fpca"], lambda table: fitted(covary.FunctionalPCA(), table)),
     "maximum-likelihood": (
         ["--model", "ica", "--inference", "maximum-likelihood"],
         lambda table: fitted(covary.InfomaxICA(), table),

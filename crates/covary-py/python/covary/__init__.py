@@ -15,6 +15,7 @@ from ._dynamic import DynamicFactor
 from ._factor import FactorAnalysis
 from ._families import load
 from ._fastica import FastICA
+from ._functional import FunctionalPCA
 from ._gaussian import Gaussian
 from ._gaussian_mixture import GaussianMixture
 from ._gfa import GroupFactorAnalysis
@@ -40,6 +41,7 @@ __all__ = [
     "DynamicFactor",
     "FactorAnalysis",
     "FastICA",
+    "FunctionalPCA",
     "Gaussian",
     "GaussianMixture",
     "GroupFactorAnalysis",

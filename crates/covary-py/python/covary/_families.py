@@ -9,38 +9,19 @@ from typing import Any
 from . import _covary
 from ._cca import ProbabilisticCCA
 from ._classifier import PPCAClassifier
-from ._dynamic import DynamicFactor
-from ._factor import FactorAnalysis
 from ._fastica import FastICA
-from ._fitted import Fitted
-from ._gaussian import Gaussian
+from ._fitted import FAMILIES, Fitted
 from ._gaussian_mixture import GaussianMixture
-from ._gfa import GroupFactorAnalysis
 from ._ica import InfomaxICA, NoisyICA
 from ._mixture_ppca import MixturePPCA
 from ._pca import PCA
-from ._ppca import PPCA, BayesianPCA
-from ._sparse import BayesianSparsePCA, SparsePPCA
-from ._student import StudentPPCA
+from ._ppca import PPCA
 from .exceptions import ModelFileError
 
-#: The families that have a class of their own.
-FAMILIES: dict[str, type[Fitted]] = {
-    "pca": PCA,
-    "ppca": PPCA,
-    "tppca": StudentPPCA,
-    "spca": SparsePPCA,
-    "fa": FactorAnalysis,
-    "bpca": BayesianPCA,
-    "bspca": BayesianSparsePCA,
-    "gaussian": Gaussian,
-    "pcca": ProbabilisticCCA,
-    "gfa": GroupFactorAnalysis,
-    "mppca": MixturePPCA,
-    "mfa": MixturePPCA,
-    "gmm": GaussianMixture,
-    "dfm": DynamicFactor,
-}
+# Families that share a class, or that several classes fit.
+FAMILIES.update(
+    pca=PCA, pcca=ProbabilisticCCA, mppca=MixturePPCA, mfa=MixturePPCA, gmm=GaussianMixture
+)
 #: Independent components have one for each method.
 SOURCES: dict[str, type[Fitted]] = {"fastica": FastICA, "maximum-likelihood": InfomaxICA, "noisy": NoisyICA}
 
@@ -68,7 +49,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator : PCA, PPCA, StudentPPCA, SparsePPCA, FactorAnalysis, BayesianPCA, BayesianSparsePCA, Gaussian, \
-MixturePPCA, GaussianMixture, PPCAClassifier, GroupFactorAnalysis, ProbabilisticCCA, DynamicFactor, FastICA, InfomaxICA or NoisyICA
+MixturePPCA, GaussianMixture, PPCAClassifier, GroupFactorAnalysis, ProbabilisticCCA, DynamicFactor, FunctionalPCA, FastICA, \
+InfomaxICA or NoisyICA
         The fitted estimator. Options that leave no trace in the model, such as `tol`, are the defaults.
         Rotated principal components open as PPCA, whose scores rotate with the loadings.
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+#: Which class stands for a model of which family; a class says its own by `_family`.
+FAMILIES: dict[str, type[Fitted]] = {}
 #: The attributes that an objective may be published as.
 _OBJECTIVES = ("log_likelihood_", "log_posterior_", "lower_bound_")
 
@@ -34,6 +36,11 @@ class Fitted(ModelFile, BaseEstimator):
     _fills: bool = True
     #: Fitted attributes that are worked out when they are first asked for.
     _when_asked: frozenset[str] = frozenset()
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        if "_family" in cls.__dict__:
+            FAMILIES.setdefault(cls.__dict__["_family"], cls)
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Fit the model to the observed cells of a table.
@@ -251,4 +258,4 @@ class Scores:
         return float(np.mean(self.score_samples(X)))
 
 
-__all__ = ["Draws", "Fills", "Fitted", "Scores", "below_columns"]
+__all__ = ["FAMILIES", "Draws", "Fills", "Fitted", "Scores", "below_columns"]

@@ -3,6 +3,8 @@
 
 pub mod biplot;
 pub mod covariance;
+pub mod curves;
+pub mod eigenfunctions;
 pub mod factors;
 pub mod forecast;
 pub mod hinton;
@@ -71,11 +73,15 @@ pub enum Kind {
     Factors,
     /// Sparse loadings along the path of penalties.
     Path,
+    /// Mean and eigenfunctions of curves.
+    Eigenfunctions,
+    /// Curves through their points.
+    Curves,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Scree,
         Self::Hinton,
         Self::Scores,
@@ -96,6 +102,8 @@ impl Kind {
         Self::Forecast,
         Self::Factors,
         Self::Path,
+        Self::Eigenfunctions,
+        Self::Curves,
     ];
 
     /// As users type it.
@@ -126,6 +134,8 @@ impl Kind {
             Self::Forecast => "forecast",
             Self::Factors => "factors",
             Self::Path => "path",
+            Self::Eigenfunctions => "eigenfunctions",
+            Self::Curves => "curves",
         }
     }
 
@@ -151,6 +161,15 @@ pub(crate) fn fitted_to(learned: &Learned) -> String {
             kind.name(),
             several(d, "column"),
             several(training.n_rows, "row")
+        );
+    }
+    if let Some(columns) = learned.functional().ok().and_then(|fit| fit.long()) {
+        let points = training.n_observed_by_column.iter().sum::<usize>();
+        return format!(
+            "fitted to {} of `{}` by `{}`",
+            several(points, "point"),
+            learned.columns[0],
+            columns.curve
         );
     }
     let gaps = match training.n_gaps() {

@@ -9,8 +9,8 @@ use covary::family::{Components, Family, Request};
 use covary::infer::MixtureEm;
 use covary::learned::Learned;
 use covary_report::plot::{
-    Kind, biplot, covariance, factors, forecast, hinton, images, intervals, loadings, map, missing, mixture,
-    path, relevance, samples, scores, scree, select, sources, trace, views,
+    Kind, biplot, covariance, curves, eigenfunctions, factors, forecast, hinton, images, intervals, loadings,
+    map, missing, mixture, path, relevance, samples, scores, scree, select, sources, trace, views,
 };
 use covary_report::{Style, Svg, Theme};
 use serde::de::DeserializeOwned;
@@ -51,6 +51,8 @@ pub(crate) fn drawn(kind: Kind, style: &Style) -> Svg {
         Kind::Forecast => forecast::draw(&kept(name), style),
         Kind::Factors => factors::draw(&kept(name), style),
         Kind::Path => path::draw(&kept(name), style),
+        Kind::Eigenfunctions => eigenfunctions::draw(&kept(name), style),
+        Kind::Curves => curves::draw(&kept(name), style),
     }
 }
 
@@ -204,6 +206,25 @@ fn the_kept_path_is_that_of_the_wine() {
     assert!(agree(&numbers, &kept::<Value>("path")), "{numbers:#}");
     let dense = super::fitted(table.dataset(), &covary::Spec::ppca(2), "em");
     assert!(matches!(path::numbers(&dense, table.dataset()), Err(covary_report::Error::NoPath)));
+}
+
+#[test]
+fn the_kept_curves_are_those_of_the_children() {
+    let (data, learned) = super::children();
+    let now = [
+        (
+            Kind::Eigenfunctions,
+            serde_json::to_value(eigenfunctions::numbers(&learned).expect("a model of curves")),
+        ),
+        (Kind::Curves, serde_json::to_value(curves::numbers(&learned, &data).expect("its own table"))),
+    ];
+    for (kind, numbers) in now {
+        let (numbers, path) = (numbers.expect("JSON"), folder().join(format!("{}.json", kind.name())));
+        if std::env::var_os("COVARY_REWRITE_GOLDEN").is_some() && !path.exists() {
+            fs::write(&path, serde_json::to_string(&numbers).expect("JSON") + "\n").expect("writable");
+        }
+        assert!(agree(&numbers, &kept::<Value>(kind.name())), "{}", kind.name());
+    }
 }
 
 #[test]

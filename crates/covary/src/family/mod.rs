@@ -19,6 +19,7 @@ mod bspca;
 mod choice;
 mod dfm;
 mod fa;
+mod fpca;
 mod gaussian;
 mod gfa;
 mod gmm;
@@ -55,6 +56,8 @@ pub enum Kind {
     Sources,
     /// Factors that follow each other in time.
     Dynamic,
+    /// Curves at times of their own.
+    Functional,
 }
 
 /// What sets a family apart: a file fills in what is its own and leaves the rest to [`LINEAR`], [`MIXTURE`] or another
@@ -190,6 +193,8 @@ families! {
     Ica = ica;
     /// A dynamic factor model: rows that follow each other in time.
     Dfm = dfm;
+    /// Functional PCA: curves at times of their own.
+    Fpca = fpca;
 }
 
 impl Family {

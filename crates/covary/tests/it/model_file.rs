@@ -746,7 +746,9 @@ mod golden_answers {
         for (name, want) in recorded {
             let learned = model_file::read(File::open(folder.join(name)).expect("a file")).expect(name);
             match &learned.model {
-                Trained::Dynamic(_) => panic!("{name}: no such file was recorded"),
+                Trained::Dynamic(_) | Trained::Functional(_) => {
+                    panic!("{name}: no such file was recorded")
+                }
                 Trained::Linear(fit) => {
                     let data = rows(fit.model.mean(), 5);
                     let scores = fit.model.transform(&data, Coordinates::Posterior).unwrap();
