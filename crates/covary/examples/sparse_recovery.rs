@@ -93,7 +93,7 @@ fn found(table: &Dataset) -> Result<Found, covary::Error> {
     let (_, covariance) = ElasticNet::moments(table)?;
     // A penalty in units of the largest entry of a component's correlation with the columns.
     let unit = covariance.trace() / COLUMNS as f64;
-    let net = |penalty: &f64| {
+    let net = |penalty: &f64| -> Result<Matrix, covary::Error> {
         let penalties = vec![penalty * unit; COMPONENTS];
         Ok(ElasticNet { penalties, max_iterations: 500, tolerance: 1e-8, ..ElasticNet::default() }
             .fit(&covariance)?
@@ -108,7 +108,7 @@ fn found(table: &Dataset) -> Result<Found, covary::Error> {
     if table.is_complete() {
         let mean = table.observed_means();
         let centered = Matrix::from_fn(table.n_rows(), COLUMNS, |i, j| table.row(i)[j] - mean[j]);
-        let bounded = |share: f64| {
+        let bounded = |share: f64| -> Result<Matrix, covary::Error> {
             let right_bound = Some((share * (COLUMNS as f64).sqrt()).max(1.0));
             let method = PenalizedDecomposition {
                 n_components: COMPONENTS,

@@ -121,9 +121,10 @@ class BayesianSparsePCA(Standardizing):
         First parameter of the beta distribution of the share of columns that have a part.
     exclusion_shape : float or None, default=None
         Second parameter; None is the number of columns: few are expected to have a part.
-    standardize : bool, default=True
-        Give every column unit variance before fitting, so that units do not matter. Results are in
-        the units of the table either way.
+    standardize : bool, default=False
+        Give every column unit variance before fitting, so that units do not matter. All columns share one noise
+        variance: standardized, those of noise alone have more of it than the others, and are selected too often.
+        Results are in the units of the table either way.
     max_iter : int or None, default=None
         Most sweeps; None is 2000.
     tol : float or None, default=None
@@ -168,7 +169,7 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
     slab: float = 1.0
     inclusion_shape: float = 1.0
     exclusion_shape: float | None = None
-    standardize: bool = True
+    standardize: bool = False
     max_iter: int | None = None
     tol: float | None = None
     random_state: Any = None

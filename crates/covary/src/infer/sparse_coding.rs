@@ -58,8 +58,6 @@ pub struct SparseComponents {
 /// Sweeps over the entries of one column, and the change, as a share of the largest, at which they end.
 const SWEEPS: usize = 1000;
 const SETTLED: f64 = 1e-10;
-/// The same while scores still move: any sweep lowers the objective, and the next iteration goes on from there.
-const ROUGHLY: f64 = 1e-3;
 /// Columns that one thread takes at a time.
 const STEP: usize = 64;
 
@@ -185,7 +183,7 @@ impl Iterate {
         let parts = pieces(d, STEP, |columns| {
             let of = |j: usize| {
                 let slope = cross.row(j).iter().zip(fitted.row(j)).map(|(b, f)| b - f).collect();
-                descend(&gram, slope, at.row(j), alpha, ROUGHLY)
+                descend(&gram, slope, at.row(j), alpha)
             };
             columns.flat_map(of).collect::<Vec<f64>>()
         });
@@ -279,11 +277,11 @@ impl Iterate {
 /// once these have settled.
 pub(super) fn lasso(g: &Matrix, b: &[f64], start: &[f64], alpha: f64) -> Vec<f64> {
     let slope = b.iter().zip(g.rows()).map(|(b, g)| b - dot(g, start)).collect();
-    descend(g, slope, start, alpha, SETTLED)
+    descend(g, slope, start, alpha)
 }
 
-/// [`lasso`] given `slope = b − G v`, until no entry moves by more than this share of the largest.
-fn descend(g: &Matrix, mut slope: Vec<f64>, start: &[f64], alpha: f64, settled: f64) -> Vec<f64> {
+/// [`lasso`] given `slope = b − G v` at the start.
+fn descend(g: &Matrix, mut slope: Vec<f64>, start: &[f64], alpha: f64) -> Vec<f64> {
     let q = start.len();
     let mut at = start.to_vec();
     let mut all = true;
@@ -304,11 +302,11 @@ fn descend(g: &Matrix, mut slope: Vec<f64>, start: &[f64], alpha: f64, settled: 
             }
             (moved, size) = (moved.max(change.abs()), size.max(next.abs()));
         }
-        let still = moved <= settled * size;
-        if still && all {
+        let settled = moved <= SETTLED * size;
+        if settled && all {
             break;
         }
-        all = still;
+        all = settled;
     }
     at
 }
