@@ -83,7 +83,7 @@ impl Ascent {
         Self { aitken, trace: vec![objective], termination, warnings }
     }
 
-    /// Whether there is a step to make, of so many at most.
+    /// Whether there is a step to make, of this many at most.
     pub(crate) fn goes_on(&self, most: usize) -> bool {
         self.termination == Termination::IterationLimit && self.trace.len() <= most
     }
