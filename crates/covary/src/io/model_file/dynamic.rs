@@ -205,7 +205,7 @@ impl Kept for DynamicFit {
 
 /// Takes its arrays.
 pub(super) fn take(header: &str, mut arrays: Arrays) -> Result<Learned, Error> {
-    let header = Header::parsed(header)?;
+    let header = Header::with_columns(header)?;
     let own = &header.middle;
     let coefficients = arrays.take_matrix("coefficients")?;
     let regressors = Regressors {

@@ -164,9 +164,14 @@ where
         serde_json::to_string(self).expect("text and numbers are JSON")
     }
 
-    /// Of text. Whatever follows is sized by the columns, of which there must be some.
+    /// Of text.
     pub(super) fn parsed(text: &str) -> Result<Self, Error> {
-        let header: Self = serde_json::from_str(text).map_err(|e| Error::broken("header", e.to_string()))?;
+        serde_json::from_str(text).map_err(|e| Error::broken("header", e.to_string()))
+    }
+
+    /// As [`parsed`](Self::parsed). Whatever follows is sized by the columns, of which there must be some.
+    pub(super) fn with_columns(text: &str) -> Result<Self, Error> {
+        let header = Self::parsed(text)?;
         if header.columns.is_empty() {
             return Err(super::invalid(crate::Error::EmptyTable { rows: header.n_rows, columns: 0 }));
         }

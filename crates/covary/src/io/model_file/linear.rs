@@ -240,8 +240,9 @@ pub(super) fn take(header: &str, mut arrays: Arrays) -> Result<Learned, Error> {
     let noise = take_noise(&mut arrays, header.noise()?)?;
     let mut model =
         LinearGaussian::new(arrays.take_matrix("loadings")?, arrays.take("mean")?, noise).map_err(invalid)?;
+    // Whatever follows is sized by the columns, of which there must be some.
     let (expected, got) = (model.n_columns(), header.columns.len());
-    if expected != got {
+    if got == 0 || expected != got {
         return Err(invalid(crate::Error::WrongLength { what: "column names", expected, got }));
     }
     let own = &header.last;

@@ -116,7 +116,7 @@ fn of_width(model: &LinearGaussian, n_components: usize) -> Result<LinearGaussia
 
 /// Takes its arrays.
 pub(super) fn take(header: &str, mut arrays: Arrays) -> Result<Learned, Error> {
-    let header = Header::parsed(header)?;
+    let header = Header::with_columns(header)?;
     let Own { n_mixtures, components, classes } = &header.first;
     let scale = take_scale(&mut arrays, header.spec()?)?;
     let shape = (header.columns.len(), header.noise()? == NoiseFamily::Isotropic);

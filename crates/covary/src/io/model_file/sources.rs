@@ -120,7 +120,7 @@ impl Kept for Fit {
 
 /// Takes its arrays.
 pub(super) fn take(header: &str, mut arrays: Arrays) -> Result<Learned, Error> {
-    let header = Header::parsed(header)?;
+    let header = Header::with_columns(header)?;
     let Own { noisy, kinds } = &header.first;
     let (mean, mixing) = (arrays.take("mean")?, arrays.take_matrix("mixing")?);
     let model = if *noisy {
