@@ -104,7 +104,7 @@ pub fn draw(numbers: &CurvesNumbers, style: &Style) -> Svg {
     let n = numbers;
     let title = format!("{} given their points", several(n.n_curves, "curve"));
     let mut note = vec![
-        "Bands are pointwise 95 % intervals of the curve itself, without the noise of a point.".to_owned(),
+        "Bands are 95 % intervals of the curve itself at each time, without the noise of a point.".to_owned(),
     ];
     if n.curves.len() < n.n_curves {
         note.push(format!("{} of {} are shown.", n.curves.len(), several(n.n_curves, "curve")));

@@ -82,7 +82,7 @@ pub fn draw(numbers: &EigenfunctionsNumbers, style: &Style) -> Svg {
     let n = numbers;
     let title = format!("Mean and {} of curves", several(n.n_components, "eigenfunction"));
     let mut note = vec![
-        "Bands are pointwise 95 % intervals. Eigenfunctions have unit length; shares are of the variance of curves and noise over time."
+        "Bands are 95 % intervals at each time. Eigenfunctions have unit length; shares are of the variance of curves and noise over time."
             .to_owned(),
     ];
     let drawn = n.functions.len() - 1;

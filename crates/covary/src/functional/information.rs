@@ -184,7 +184,7 @@ impl Information {
     }
 }
 
-/// `A⁻¹` of a matrix that is positive definite but for rounding.
+/// `A⁻¹` of a matrix that is positive definite except for rounding.
 fn positive(a: &Matrix) -> Result<Matrix, Error> {
     match Cholesky::new(a) {
         Some(factor) => Ok(factor.inverse()),
