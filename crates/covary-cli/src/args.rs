@@ -130,9 +130,19 @@ pub(crate) struct Reading {
 
     /// Column that says when rows happened: dates 2020-01-31, months 2020-01, quarters 2020Q1, moments
     /// 2020-01-31T12:00, or numbers such as years. Rows may stand in any order and steps be missing.
-    /// For --model dfm; a model file remembers the column.
+    /// For --model dfm, and of points of curves for fpca, where times are numbers; a model file
+    /// remembers the column.
     #[arg(long, verbatim_doc_comment, value_name = "COLUMN")]
     pub(crate) time: Option<String>,
+
+    /// Column that tells curves apart, in a long table: each row is a point of a curve, at its --time.
+    /// For --model fpca; a wide table, whose rows are curves and whose columns are times, has none.
+    #[arg(long, verbatim_doc_comment, value_name = "COLUMN")]
+    pub(crate) curve: Option<String>,
+
+    /// Column of the values of curves, in a long table that has several columns of numbers.
+    #[arg(long, verbatim_doc_comment, value_name = "COLUMN", requires = "curve")]
+    pub(crate) value: Option<String>,
 
     /// Column that tells several sequences of rows apart, such as stations; each has its own times.
     #[arg(long, verbatim_doc_comment, value_name = "COLUMN")]
@@ -273,8 +283,11 @@ impl Fitting {
         said.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }
 
-    /// The family whose options were given, where none was named: one of time, or one of components.
+    /// The family whose options were given, where none was named: one of curves, of time, or of components.
     pub(crate) fn implied(&self, reading: &Reading) -> Option<Family> {
+        if reading.curve.is_some() {
+            return Some(Family::Fpca);
+        }
         let in_time = reading.time.is_some() || !self.options_of_time().is_empty();
         in_time.then_some(Family::Dfm).or_else(|| (!self.is_default()).then_some(Family::Ppca))
     }

@@ -20,6 +20,11 @@ impl Console {
         Self { quiet }
     }
 
+    /// Whether nobody hears [`say`](Self::say).
+    pub(crate) fn is_quiet(self) -> bool {
+        self.quiet
+    }
+
     pub(crate) fn say(self, line: &str) {
         if !self.quiet {
             let _ = writeln!(std::io::stderr().lock(), "{}", harmless(line));

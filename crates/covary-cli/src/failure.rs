@@ -118,6 +118,12 @@ impl Failure {
                     "holds {what}, whose rows do not follow each other; `covary fit --model dfm --time COLUMN` learns from rows in time"
                 ),
             ),
+            Error::NotCurves { what } => Self::work(
+                model,
+                format!(
+                    "holds {what}, no curves; `covary fit --model fpca --curve COLUMN --time COLUMN --value COLUMN` learns from their points"
+                ),
+            ),
             Error::NoSources { .. } => {
                 Self::work(model, "holds no independent components; `covary fit --model ica` finds them")
             }

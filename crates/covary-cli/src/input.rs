@@ -3,7 +3,7 @@
 use crate::args::{Reading, Selecting};
 use crate::failure::Failure;
 use crate::memory;
-use covary::data::TimeAxis;
+use covary::data::{PointColumns, TimeAxis};
 use covary::family::{Family, Kind};
 use covary::io::model_file;
 use covary::io::{self, ColumnChoice, Columns, Error, Format, Gaps, Input, ReadOptions, Table, TimeColumns};
@@ -49,6 +49,12 @@ impl Select<'_> {
         learned.dynamic().ok()?.axis.clone()
     }
 
+    /// The columns of curves and times of a model of a long table.
+    fn points(self) -> Option<PointColumns> {
+        let Self::Model(learned) = self else { return None };
+        learned.functional().ok()?.long().cloned()
+    }
+
     fn choice(self) -> ColumnChoice {
         match self {
             Self::By(selecting) => ColumnChoice {
@@ -74,15 +80,39 @@ impl Select<'_> {
 }
 
 impl Reading {
-    /// Refuses a column of times for a model that knows no time.
+    /// Refuses columns of times and curves for a model that knows none.
     pub(crate) fn check_time(&self, family: Family) -> Result<(), Failure> {
-        match &self.time {
-            Some(_) if family.kind() != Kind::Dynamic => Err(Failure::Call(format!(
-                "--time goes with --model {}, not with {family}; --id sets a column aside",
-                Family::names(|family| family.kind() == Kind::Dynamic)
-            ))),
+        let of = |kind: Kind| Family::names(|family| family.kind() == kind);
+        let call = |why: String| Err(Failure::Call(why));
+        match (family.kind(), &self.time, &self.curve) {
+            (Kind::Functional, Some(time), None) => {
+                call(format!("--time {time} goes with --curve COLUMN, which tells the curves apart"))
+            }
+            (kind, _, Some(_)) if kind != Kind::Functional => {
+                call(format!("--curve goes with --model {}, not with {family}", of(Kind::Functional)))
+            }
+            (kind, Some(_), _) if !matches!(kind, Kind::Dynamic | Kind::Functional) => call(format!(
+                "--time goes with --model {} or {}, not with {family}; --id sets a column aside",
+                of(Kind::Dynamic),
+                of(Kind::Functional)
+            )),
             _ => Ok(()),
         }
+    }
+
+    /// The columns of curves and times of a long table, as asked for or as the model has them.
+    fn points(&self, select: Select<'_>) -> Result<Option<PointColumns>, Failure> {
+        let own = select.points();
+        let said = |given: &Option<String>, own: fn(&PointColumns) -> &String, of: &Option<PointColumns>| {
+            given.clone().or_else(|| of.as_ref().map(|columns| own(columns).clone()))
+        };
+        let Some(curve) = said(&self.curve, |c| &c.curve, &own) else { return Ok(None) };
+        let Some(time) = said(&self.time, |c| &c.time, &own) else {
+            return Err(Failure::Call(format!(
+                "--curve {curve} goes with --time COLUMN: when its points were observed"
+            )));
+        };
+        Ok(Some(PointColumns { curve, time }))
     }
 
     /// The table at `path`.
@@ -98,8 +128,9 @@ impl Reading {
         } else {
             Input::File(File::open(path).map_err(|e| failed(Error::Read(e)))?)
         };
-        let axis = select.axis();
-        let time = self.time.as_ref().or(axis.as_ref().map(|axis| &axis.name));
+        let (axis, points) = (select.axis(), self.points(select)?);
+        let own_time = self.time.as_ref().filter(|_| points.is_none());
+        let time = own_time.or(axis.as_ref().map(|axis| &axis.name));
         let sequences = self.group.as_ref().or(axis.as_ref().and_then(|axis| axis.sequences.as_ref()));
         if let (Some(group), None) = (&self.group, time) {
             return Err(Failure::Call(format!(
@@ -108,6 +139,10 @@ impl Reading {
         }
         let mut choice = select.choice();
         choice.id.extend(time.into_iter().chain(sequences).cloned());
+        choice.id.extend(points.iter().flat_map(|points| [points.curve.clone(), points.time.clone()]));
+        if let (Some(value), Select::By(_)) = (&self.value, select) {
+            choice.columns = Columns::Listed(vec![value.clone()]);
+        }
         let options = ReadOptions {
             choice,
             gaps: self.gaps.clone(),
@@ -126,6 +161,17 @@ impl Reading {
             let sequences = sequences.map(String::as_str);
             let columns = TimeColumns { time, sequences, steps: axis.as_ref().map(|axis| axis.steps) };
             table = table.in_time(&columns, &gaps).map_err(failed)?;
+        }
+        if let Some(points) = points {
+            let names = table.dataset().column_names();
+            if names.len() > 1 && self.curve.is_some() {
+                return Err(Failure::Call(format!(
+                    "points of curves have one value each; say which column: --value {} (or {})",
+                    names[0],
+                    names[1..].join(", ")
+                )));
+            }
+            table = table.of_points(&points, &gaps).map_err(failed)?;
         }
         Ok(Source { name, format: format.written(), table, transposed: self.transpose, gaps })
     }

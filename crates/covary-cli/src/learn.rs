@@ -10,7 +10,9 @@ use covary::data::{Ledger, MatrixKind};
 use covary::dynamics::{Season, TimeChoice, Tried};
 use covary::family::{Choice, Family, Grounds, Kind, Request, SIGNIFICANT};
 use covary::filling::Filling;
+use covary::functional::column_times;
 use covary::infer::{Observer, Step, Termination};
+use covary::io::TimeColumns;
 use covary::learn::Watch;
 use covary::learned::{CheckOutcome, Checked, Learned, Rows};
 use covary::model::ColumnMap;
@@ -121,6 +123,9 @@ impl<'a> Narrator<'a> {
 
     /// Says what is known of time where the model wants to know, or that it might.
     fn tell_time(&self) {
+        if self.request.family.kind() == Kind::Functional {
+            return self.tell_curves();
+        }
         let in_time = self.request.family.kind() == Kind::Dynamic;
         match (in_time, self.table.timeline(), self.source.table.column_of_dates()) {
             (true, None, None) => self.console.say(
@@ -129,11 +134,57 @@ impl<'a> Narrator<'a> {
             (true, None, Some(column)) => self.console.warn(&format!(
                 "rows are taken one step after the other, as they stand; `{column}` has dates: say --time '{column}' if they are theirs"
             )),
-            (false, None, Some(column)) => self.console.say(&format!(
-                "`{column}` has dates: if rows follow each other in time, --model dfm --time '{column}' learns from that, too"
-            )),
             _ => {}
         }
+    }
+
+    /// Says that rows may follow each other in time where the model does not know, and what it might gain, as far as that is soon
+    /// found.
+    fn tell_of_time(&self, learned: &Learned, data: &Dataset) {
+        let in_time = matches!(self.request.family.kind(), Kind::Dynamic | Kind::Functional)
+            || self.table.timeline().is_some();
+        let Some(column) = self.source.table.column_of_dates().filter(|_| !in_time) else { return };
+        let beside = || {
+            let columns = TimeColumns { time: column, sequences: None, steps: None };
+            let table = self.source.table.clone().in_time(&columns, &self.source.gaps).ok()?;
+            let data = data.clone().in_time(table.dataset().timeline()?.clone()).ok()?;
+            learned.beside_time(self.request, &data, &mut |_: &Step| interrupt::flow()).ok()?
+        };
+        let beside = beside().filter(|_| !interrupt::asked());
+        let season = beside.as_ref().and_then(|beside| beside.season);
+        let season = season.map_or_else(String::new, |season| format!(" --season {season}"));
+        let scored = beside.map_or_else(String::new, |beside| {
+            format!(
+                ": on {} in blocks of time {} had a root mean squared error of {:.2} sd of the column, this model {:.2}",
+                count(beside.n_hidden, "hidden cell"),
+                count(beside.n_factors, "dynamic factor"),
+                beside.rmse_in_time,
+                beside.rmse
+            )
+        });
+        self.console.say(&format!(
+            "`{column}` has dates: if rows follow each other in time, --model dfm --time '{column}'{season} learns from that, too{scored}"
+        ));
+    }
+
+    /// Says when the columns of a wide table are taken to have been observed.
+    fn tell_curves(&self) {
+        if self.table.points().is_some() {
+            return;
+        }
+        let names = self.table.column_names();
+        let times = column_times(names);
+        let named = names.iter().zip(&times).all(|(name, time)| name.trim().parse() == Ok(*time));
+        let (first, last) =
+            times.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &t| (a.min(t), b.max(t)));
+        let how = if named {
+            "the names of the columns"
+        } else {
+            "the columns one after the other, whose names are not numbers"
+        };
+        self.console.say(&format!(
+            "rows are curves, at times {first} to {last}: {how} (--curve, --time and --value read a table with a row for each point)"
+        ));
     }
 
     fn refused(&self, error: Error) -> Failure {
@@ -180,6 +231,9 @@ impl Watch for Narrator<'_> {
             warn_of_trends(self.console, &fit.model, data);
         }
         tell_views(self.console, learned);
+        if !(self.console.is_quiet() || interrupt::asked()) {
+            self.tell_of_time(learned, data);
+        }
         if self.request.filling.is_some() {
             self.state().progress = Some(self.console.steps("calibrating on hidden cells"));
         }
@@ -192,9 +246,15 @@ impl Watch for Narrator<'_> {
         }
         match calibrated_on(filling) {
             Some(calibrated) => self.console.say(&calibrated),
-            None if self.request.family.kind() == Kind::Dynamic => {}
+            None if matches!(self.request.family.kind(), Kind::Dynamic | Kind::Functional) => {}
             None if self.request.filling.is_some_and(|how| how.calibrate) => {
-                self.console.say("intervals are not calibrated: too few cells can be hidden");
+                let instead = if filling.estimated {
+                    "; they are those of Student's t, which counts that mean and covariance were estimated"
+                } else {
+                    ""
+                };
+                self.console
+                    .say(&format!("intervals are not calibrated: too few cells can be hidden{instead}"));
             }
             None => {}
         }
@@ -343,6 +403,16 @@ fn tell_choice(console: Console, choice: &Choice) {
         }
         Grounds::Sizes(sizes) => {
             console.say(&format!("chose the size of least BIC among {} that were tried", sizes.len()));
+            if let Some(own) = &choice.own {
+                let least =
+                    sizes.iter().filter(|at| !at.singular).map(|at| at.bic).fold(f64::INFINITY, f64::min);
+                console.say(&format!(
+                    "and the components of each model: BIC {:.1}, {:.1} with one number for all, after {}",
+                    own.bic,
+                    least,
+                    count(own.n_fits, "further fit")
+                ));
+            }
         }
         Grounds::Blocks(None) => console.say("took 1 factor: too few cells can be hidden to choose by"),
         Grounds::Blocks(Some(found)) => console.say(&format!("chose {}", time_words(found))),

@@ -33,8 +33,14 @@ fn class(error: &Error) -> &'static str {
         | Error::IrregularTimes { .. }
         | Error::OtherTimes { .. }
         | Error::NothingFollows { .. }
+        | Error::RepeatedPoint { .. }
+        | Error::TooFewCurves { .. }
+        | Error::OnePointPerCurve { .. }
+        | Error::OneTime { .. }
+        | Error::OutsideInterval { .. }
         | Error::NotCovariance { .. } => "DataError",
         Error::TooManyComponents { .. }
+        | Error::TooManyEigenfunctions { .. }
         | Error::FixedComponents { .. }
         | Error::DegenerateNoise { .. }
         | Error::RankBelow { .. }

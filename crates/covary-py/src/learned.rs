@@ -3,6 +3,7 @@
 use crate::array::{Array1, Array2, Table, array1, array2};
 use crate::dynamic::Dynamic;
 use crate::error::{of, of_file, raise};
+use crate::functional::Functional;
 use crate::linear::Model;
 use crate::mixture::Mixture;
 use crate::place::{Filled, Pickled, Place};
@@ -50,6 +51,7 @@ impl Learned {
             Trained::Mixture(_) => Py::new(py, (Mixture, self))?.into_any(),
             Trained::Sources(_) => Py::new(py, (Sources, self))?.into_any(),
             Trained::Dynamic(_) => Py::new(py, (Dynamic, self))?.into_any(),
+            Trained::Functional(_) => Py::new(py, (Functional, self))?.into_any(),
         })
     }
 
@@ -98,7 +100,7 @@ impl Learned {
     }
 }
 
-/// What a model file holds: a `Model`, a `Mixture`, `Sources` or a `Dynamic`.
+/// What a model file holds: a `Model`, a `Mixture`, `Sources`, a `Dynamic` or a `Functional`.
 #[pyfunction]
 pub(crate) fn open_model(py: Python<'_>, bytes: &[u8]) -> PyResult<Py<PyAny>> {
     Learned::read(bytes)?.into_python(py)

@@ -12,6 +12,7 @@ mod array;
 mod choose;
 mod dynamic;
 mod error;
+mod functional;
 mod learned;
 mod linear;
 mod mixture;
@@ -30,6 +31,8 @@ mod _covary {
     #[pymodule_export]
     use super::dynamic::Dynamic;
     #[pymodule_export]
+    use super::functional::Functional;
+    #[pymodule_export]
     use super::learned::{Learned, open_model};
     #[pymodule_export]
     use super::linear::Model;
@@ -42,5 +45,5 @@ mod _covary {
     #[pymodule_export]
     use super::sources::Sources;
     #[pymodule_export]
-    use super::sparse::sparse_components;
+    use super::sparse::{elastic_net, sparse_canonical, sparse_components};
 }

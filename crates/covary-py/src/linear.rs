@@ -144,6 +144,13 @@ impl Model {
         array1(slf.py(), parts(slf).1.report.relevance.clone())
     }
 
+    /// Probability that each column has a part in any component; `None` of methods that do not select columns.
+    #[getter]
+    fn inclusion<'py>(slf: &Bound<'py, Self>) -> Option<Array1<'py>> {
+        let (own, fit) = parts(slf);
+        fit.model.inclusion().map(|found| array1(slf.py(), own.place.widen(found, |_| 0.0)))
+    }
+
     /// Names of the views, and the places of their columns in the table.
     #[getter]
     fn views(slf: &Bound<'_, Self>) -> Vec<(String, Vec<usize>)> {

@@ -59,11 +59,22 @@ impl Mixture {
         array2(slf.py(), Matrix::from_rows(&each(slf, |model| place.widen(model.mean(), |v| v))))
     }
 
-    /// K × d × q.
+    /// Components of each model.
+    #[getter]
+    fn components_of_each(slf: &Bound<'_, Self>) -> Vec<usize> {
+        parts(slf).1.components()
+    }
+
+    /// K × d × q, zero beyond the components that a model has.
     #[getter]
     fn loadings<'py>(slf: &Bound<'py, Self>) -> PyResult<Array3<'py>> {
-        let place = &parts(slf).0.place;
-        stacked(slf.py(), &each(slf, |model| place.widen_columns(model.loadings())))
+        let own = parts(slf).0;
+        let q = own.learned.n_components();
+        let wide = |model: &LinearGaussian| {
+            let w = own.place.widen_columns(model.loadings());
+            Matrix::from_fn(w.n_rows(), q, |j, i| if i < w.n_columns() { w[(j, i)] } else { 0.0 })
+        };
+        stacked(slf.py(), &each(slf, wide))
     }
 
     /// Noise variance of every column, K × d; 0 beside columns that never varied.
@@ -106,13 +117,21 @@ impl Mixture {
         array2(slf.py(), own.ask(slf.py(), x, threads, |data| fit.mixture.responsibilities(data))?)
     }
 
-    /// Scores of each row under each model, n × K × q.
+    /// Scores of each row under each model, n × K × q, zero beyond the components that a model has.
     #[pyo3(signature = (x, threads=0))]
     fn scores<'py>(slf: &Bound<'py, Self>, x: Table<'_>, threads: usize) -> PyResult<Array3<'py>> {
         let ((own, fit), posterior) = (parts(slf), Some(Coordinates::Posterior));
         let scores = own.ask(slf.py(), x, threads, |data| own.learned.scores(data, posterior))?.values;
-        let (n, k) = (scores.n_rows(), fit.mixture.models().len());
-        let q = scores.n_columns() / k;
-        array1(slf.py(), scores.into_vec()).reshape([n, k, q])
+        let (n, components, q) = (scores.n_rows(), fit.components(), own.learned.n_components());
+        let mut wide = Vec::with_capacity(n * components.len() * q);
+        for mut row in scores.rows() {
+            for &own in &components {
+                let (first, rest) = row.split_at(own);
+                wide.extend_from_slice(first);
+                wide.resize(wide.len() + q - own, 0.0);
+                row = rest;
+            }
+        }
+        array1(slf.py(), wide).reshape([n, components.len(), q])
     }
 }

@@ -3,6 +3,7 @@
 use crate::array::{Size, Table, array2, grouped, numbers, option_text};
 use crate::dynamic::Times;
 use crate::error::{of, raise};
+use crate::functional::Given;
 use crate::learned::Learned;
 use crate::mixture::{Mixture, parts};
 use crate::place::Place;
@@ -38,6 +39,8 @@ struct Asked {
     contrast: Option<Py<PyAny>>,
     /// When rows happened.
     times: Option<Times>,
+    /// The curves that rows are points of.
+    points: Option<Given>,
 }
 
 /// A start, or what else of a method no option names, over all columns of the table.
@@ -57,8 +60,8 @@ impl Asked {
     fn new(family: &str, asked: &Bound<'_, PyDict>) -> PyResult<Self> {
         let request = Request::new(family.parse().map_err(of)?);
         let (views, as_is, in_steps) = (Vec::new(), false, false);
-        let mut own =
-            Self { request, views, as_is, in_steps, start: None, matrix: None, contrast: None, times: None };
+        let (start, matrix, contrast, times, points) = (None, None, None, None, None);
+        let mut own = Self { request, views, as_is, in_steps, start, matrix, contrast, times, points };
         for (name, value) in asked.iter().filter(|(_, value)| !value.is_none()) {
             own.take(&name.extract::<String>()?, &value)?;
         }
@@ -119,6 +122,7 @@ impl Asked {
             }
             "contrast" => self.contrast = Some(value.clone().unbind()),
             "times" => self.times = Some(value.extract()?),
+            "points" => self.points = Some(value.extract()?),
             other => return Err(raise("OptionError", &format!("nothing called `{other}` can be asked for"))),
         }
         Ok(())
@@ -267,7 +271,7 @@ pub(crate) fn fit(
     threads: usize,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    let Asked { mut request, views, as_is, in_steps, start, matrix, contrast, times } =
+    let Asked { mut request, views, as_is, in_steps, start, matrix, contrast, times, points } =
         Asked::new(family, asked)?;
     let values = x.numbers()?;
     let raised = Arc::new(Mutex::new(None));
@@ -276,6 +280,9 @@ pub(crate) fn fit(
         let mut table = grouped(values, names)?;
         if let Some(times) = &times {
             table = table.in_time(times.timeline(None)?)?;
+        }
+        if let Some(points) = &points {
+            table = table.of_points(points.points()?)?;
         }
         let name = |&j: &usize| table.column_names()[j].clone();
         let view = |(name_of_view, places): (String, Vec<usize>)| View {

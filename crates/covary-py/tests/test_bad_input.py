@@ -17,6 +17,7 @@ CLASSES = [
     covary.PPCA,
     covary.StudentPPCA,
     covary.SparsePPCA,
+    covary.BayesianSparsePCA,
     covary.FactorAnalysis,
     covary.BayesianPCA,
     covary.GroupFactorAnalysis,

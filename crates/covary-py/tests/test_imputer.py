@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from sklearn.impute import MissingIndicator, SimpleImputer
 
 import covary
@@ -255,3 +256,26 @@ def test_principal_axes_say_what_they_do_not_do(cls, wine_gaps):
         filled = covary.Imputer(cls(2), calibrate=False, bounds=None).fit_transform(wine_gaps)
     np.testing.assert_array_equal(filled, cls(2).fit(wine_gaps).impute(wine_gaps))
     np.testing.assert_array_equal(told, filled)
+
+
+def test_small_tables_count_that_the_regression_was_estimated():
+    line = np.array([[i, 2.0 * i] for i in range(1, 8)])
+    line[5, 1] = np.nan
+    imputer = covary.Imputer().fit(line)
+    filled, std = imputer.transform(line, return_std=True)
+    lower, upper = imputer.interval(line, 0.95)
+    assert abs(filled[5, 1] - 12) < 0.05 and std[5, 1] < 1.5 and lower[5, 1] < 12 < upper[5, 1]
+    # Five pseudo-rows, by matrices: Student's t of a regression on the one observed column.
+    noisy = np.array([[1, 2.3], [2, 1.9], [4, 5.1], [5.5, 4.0], [8, 8.2], [7, np.nan], [3, 3.5]])
+    imputer = covary.Imputer("gaussian").fit(noisy)
+    filled, std = imputer.transform(noisy, return_std=True)
+    mean, covariance = imputer.estimator_.mean_, imputer.estimator_.get_covariance()
+    n, pseudo_rows, away = 6, 5, 7 - mean[0]
+    slope = covariance[0, 1] / covariance[0, 0]
+    freedom = n - 1 - (1 - pseudo_rows * noisy[:, 0].var() / covariance[0, 0] / (n + pseudo_rows))
+    scale = np.sqrt((covariance[1, 1] - slope * covariance[0, 1]) * n / freedom)
+    scale *= np.sqrt(1 + 1 / n + away**2 / covariance[0, 0] / (n + pseudo_rows))
+    assert np.isclose(filled[5, 1], mean[1] + slope * away, rtol=1e-9)
+    assert np.isclose(std[5, 1], scale * np.sqrt(freedom / (freedom - 2)), rtol=1e-9)
+    _, upper = imputer.interval(noisy, 0.95)
+    assert np.isclose(upper[5, 1], filled[5, 1] + stats.t.ppf(0.975, freedom) * scale, rtol=1e-6)

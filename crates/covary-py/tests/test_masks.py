@@ -31,6 +31,7 @@ FITTED = {
     "PPCA": lambda: covary.PPCA(2),
     "StudentPPCA": lambda: covary.StudentPPCA(2),
     "SparsePPCA": lambda: covary.SparsePPCA(2),
+    "BayesianSparsePCA": lambda: covary.BayesianSparsePCA(2),
     "FactorAnalysis": lambda: covary.FactorAnalysis(2),
     "BayesianPCA": lambda: covary.BayesianPCA(2),
     "Gaussian": lambda: covary.Gaussian(),

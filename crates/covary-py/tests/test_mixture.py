@@ -272,6 +272,34 @@ def test_a_constant_column_is_kept_out_and_filled(groups):
     assert (model.covariances_[:, 5] == 0).all()
 
 
+def test_each_model_has_its_own_components(tmp_path):
+    rng = np.random.default_rng(3)
+    line = rng.normal(size=(120, 1)) @ rng.normal(size=(1, 7)) + rng.normal(size=(120, 7)) / 2
+    space = 15 + rng.normal(size=(120, 3)) @ rng.normal(size=(3, 7)) + rng.normal(size=(120, 7)) / 2
+    X = with_gaps(np.concatenate([line, space]))
+    model = covary.MixturePPCA(2, standardize=False).fit(X)
+    assert sorted(model.n_components_) == [1, 3]
+    model.save(tmp_path / "groups.covary")
+    loaded = covary.load(tmp_path / "groups.covary")
+    assert loaded.n_components == "auto"
+    for fitted in (model, loaded):
+        q = fitted.n_components_
+        assert fitted.loadings_.shape == (2, 7, 3) and fitted.model_scores(X).shape == (240, 2, 3)
+        for k in range(2):
+            W, noise = fitted.loadings_[k], fitted.noise_variance_[k]
+            assert (W[:, q[k] :] == 0).all() and (W[:, : q[k]] != 0).any(axis=0).all()
+            np.testing.assert_allclose(fitted.covariances_[k], W @ W.T + noise * np.eye(7), rtol=1e-10)
+            for i, row in enumerate(X[:5]):
+                seen = ~np.isnan(row)
+                Wo, y = W[seen], row[seen] - fitted.means_[k][seen]
+                scores = np.linalg.solve(Wo.T @ Wo + noise * np.eye(3), Wo.T @ y)
+                np.testing.assert_allclose(fitted.model_scores(X)[i, k], scores, atol=1e-9)
+        # 7 means, the plane and a noise variance for each model, and a weight.
+        n_parameters = sum(7 + k * (15 - k) // 2 + 1 for k in q) + 1
+        assert fitted.bic(X) == pytest.approx(-2 * fitted.score_samples(X).sum() + n_parameters * np.log(240))
+    assert (model.score_samples(X) == loaded.score_samples(X)).all()
+
+
 def test_the_command_reads_what_python_wrote_and_back(groups, command, tmp_path):
     np.savetxt(tmp_path / "rows.csv", groups[0], delimiter=",", header="x1,x2,x3,x4,x5", comments="")
     model = covary.GaussianMixture(3).fit(groups[0])

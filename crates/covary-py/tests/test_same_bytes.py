@@ -26,6 +26,7 @@ CASES = {
     "ppca": (["--model", "ppca"], lambda table: fitted(covary.PPCA(), table)),
     "tppca": (["--model", "tppca"], lambda table: fitted(covary.StudentPPCA(), table)),
     "spca": (["--model", "spca"], lambda table: fitted(covary.SparsePPCA(), table)),
+    "bspca": (["--model", "bspca"], lambda table: fitted(covary.BayesianSparsePCA(), table)),
     "bpca": (["--model", "bpca"], lambda table: fitted(covary.BayesianPCA(), table)),
     "gaussian": (["--model", "gaussian"], lambda table: fitted(covary.Gaussian(), table)),
     "pcca": (
@@ -43,6 +44,7 @@ CASES = {
         lambda table: covary.PPCAClassifier().fit(table[COLUMNS], table["cultivar"]),
     ),
     "dfm": (["--model", "dfm"], lambda table: fitted(covary.DynamicFactor(), table)),
+    "fpca": (["--model", "fpca"], lambda table: fitted(covary.FunctionalPCA(), table)),
     "maximum-likelihood": (
         ["--model", "ica", "--inference", "maximum-likelihood"],
         lambda table: fitted(covary.InfomaxICA(), table),

@@ -68,6 +68,9 @@ pub enum Error {
     /// The model has no prior that prunes.
     #[error("the model has no relevances: they come with a prior on components, as in Bayesian PCA")]
     NoRelevance,
+    /// The model has no sparse loadings.
+    #[error("the model has no path of penalties: it comes with sparse loadings")]
+    NoPath,
     /// The model is of one table.
     #[error("the model has no views: they come with canonical correlation and group factor analysis")]
     NoViews,
@@ -111,6 +114,7 @@ impl Error {
             Self::Numbers(error) => error.remedies().into_iter().map(Remedy::Library).collect(),
             Self::NoComponents => vec![Remedy::Components(1)],
             Self::NoRelevance => vec![Remedy::Families(&[Family::Bpca])],
+            Self::NoPath => vec![Remedy::Families(&[Family::Spca])],
             Self::NoViews => vec![Remedy::Families(&[Family::Pcca, Family::Gfa])],
             Self::OfViews { .. } => vec![Remedy::Kind("views")],
             Self::NoTrace => vec![Remedy::Library(covary::Remedy::Method("em"))],

@@ -1,12 +1,12 @@
 //! How often planted zeros are found: the figures of `docs/sparse.md`.
 //!
-//! `sparse_recovery TABLES` prints, by rows and strength of the loadings, the share of tables whose zeros are all found and no
+//! `sparse_recovery methods TABLES` prints the share of tables in which each method finds them, `sparse_recovery TABLES` prints, by rows and strength of the loadings, the share of tables whose zeros are all found and no
 //! others, the mean numbers of loadings missed and of loadings too many, complete and with 20 % gaps.
 //! `sparse_recovery table ROWS STRENGTH SEED` writes one of the tables as CSV for other programs, its loadings first.
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
 
 use covary::data::simulate;
-use covary::infer::SparseEm;
+use covary::infer::{ElasticNet, Nonzero, PenalizedDecomposition, SparseCoding, SparseEm, SpikeSlab};
 use covary::{Dataset, Density, Estimator, LinearGaussian, Matrix, Noise, Spec};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -26,6 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             Ok(())
         }
+        ["methods", tables] => methods(tables.parse()?),
         [tables] => recovery(tables.parse()?),
         _ => Err("see the first lines of this file".into()),
     }
@@ -77,6 +78,101 @@ fn recovery(tables: u64) -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
+}
+
+/// Penalties of methods that do not choose their own, of which the best is taken, which needs the truth.
+const PENALTIES: [f64; 8] = [0.1, 0.2, 0.4, 0.6, 0.9, 1.3, 1.8, 2.5];
+
+/// The loadings that each method finds; those of the elastic net and of the decomposition for each penalty.
+type Found = Vec<(&'static str, Vec<Matrix>)>;
+
+fn found(table: &Dataset) -> Result<Found, covary::Error> {
+    let spec = Spec::ppca(COMPONENTS);
+    let six = SparseEm { n_nonzero: Nonzero::Each(EACH), ..SparseEm::default() };
+    let coding = SparseCoding { n_components: COMPONENTS, n_nonzero: Some(EACH), ..SparseCoding::default() };
+    let (_, covariance) = ElasticNet::moments(table)?;
+    // A penalty in units of the largest entry of a component's correlation with the columns.
+    let unit = covariance.trace() / COLUMNS as f64;
+    let net = |penalty: &f64| {
+        let penalties = vec![penalty * unit; COMPONENTS];
+        Ok(ElasticNet { penalties, max_iterations: 500, tolerance: 1e-8, ..ElasticNet::default() }
+            .fit(&covariance)?
+            .axes)
+    };
+    let mut found = vec![
+        ("spca", vec![SparseEm::default().fit(table, &spec)?.model.loadings().clone()]),
+        ("spca, six each", vec![six.fit(table, &spec)?.model.loadings().clone()]),
+        ("SparsePCA, six each", vec![coding.fit(table, None)?.components.transpose()]),
+        ("elastic net, best", PENALTIES.iter().map(net).collect::<Result<_, covary::Error>>()?),
+    ];
+    if table.is_complete() {
+        let mean = table.observed_means();
+        let centered = Matrix::from_fn(table.n_rows(), COLUMNS, |i, j| table.row(i)[j] - mean[j]);
+        let bounded = |share: f64| {
+            let right_bound = Some((share * (COLUMNS as f64).sqrt()).max(1.0));
+            let method = PenalizedDecomposition {
+                n_components: COMPONENTS,
+                right_bound,
+                tolerance: 1e-8,
+                ..PenalizedDecomposition::default()
+            };
+            let products = method.fit(&centered)?;
+            Ok(Matrix::from_fn(COLUMNS, COMPONENTS, |j, k| products[k].right[j]))
+        };
+        let shares = (0..8).map(|k| 0.35 + 0.05 * f64::from(k));
+        found.push(("decomposition, best", shares.map(bounded).collect::<Result<_, covary::Error>>()?));
+    }
+    Ok(found)
+}
+
+fn methods(tables: u64) -> Result<(), Box<dyn Error>> {
+    println!("rows strength gaps | method | exact | missed, too many");
+    for rows in [200, 500, 1000] {
+        for strength in [0.5, 1.0, 2.0] {
+            for gaps in [0.0, 0.2] {
+                let mut names: Vec<&str> = Vec::new();
+                // By method and penalty: exact, missed, too many.
+                let mut sums: Vec<Vec<[f64; 3]>> = Vec::new();
+                let mut columns = [0.0; 3];
+                for seed in 0..tables {
+                    let (whole, truth) = planted(rows, strength, seed)?;
+                    let table = if gaps > 0.0 { simulate::hide(&whole, gaps, seed) } else { whole };
+                    for (k, (name, tried)) in found(&table)?.into_iter().enumerate() {
+                        if names.len() == k {
+                            names.push(name);
+                            sums.push(vec![[0.0; 3]; tried.len()]);
+                        }
+                        for (sum, w) in sums[k].iter_mut().zip(&tried) {
+                            let (missed, many) = compare(w, truth.loadings());
+                            add(sum, missed, many);
+                        }
+                    }
+                    let fit = SpikeSlab::default().fit(&table, &Spec::ppca(COMPONENTS))?.model;
+                    let probable = fit.inclusion().unwrap_or_default();
+                    let has = |j: usize| truth.loadings().row(j).iter().any(|w| *w != 0.0);
+                    let count = |wrong: &dyn Fn(usize) -> bool| (0..COLUMNS).filter(|&j| wrong(j)).count();
+                    let missed = count(&|j| has(j) && probable[j] <= 0.5);
+                    add(&mut columns, missed, count(&|j| !has(j) && probable[j] > 0.5));
+                }
+                let line = |name: &str, sum: &[f64; 3]| {
+                    let [exact, missed, many] = sum.map(|s| s / tables as f64);
+                    println!("{rows} {strength} {gaps} | {name} | {exact:.2} | {missed:.2}, {many:.2}");
+                };
+                for (name, tried) in names.iter().zip(&sums) {
+                    let best =
+                        tried.iter().fold(&tried[0], |best, one| if one[0] > best[0] { one } else { best });
+                    line(name, best);
+                }
+                line("bspca, columns", &columns);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn add(sum: &mut [f64; 3], missed: usize, many: usize) {
+    let exact = f64::from(u8::from(missed + many == 0));
+    sum.iter_mut().zip([exact, missed as f64, many as f64]).for_each(|(s, v)| *s += v);
 }
 
 /// Loadings missed and too many, components in the order that suits best.

@@ -140,6 +140,63 @@ pub enum Error {
         /// Sequences.
         sequences: usize,
     },
+    /// Two points of a curve at one time.
+    #[error(
+        "rows {} and {} are both of curve `{curve}` at time {time}; average them, or name the column that tells the curves apart",
+        rows.0, rows.1
+    )]
+    RepeatedPoint {
+        /// The curve.
+        curve: String,
+        /// The time of both.
+        time: f64,
+        /// The rows, counted from 1.
+        rows: (usize, usize),
+    },
+    /// No curves to compare.
+    #[error("{} with an observed point: how curves differ is learned from at least 2; check the column that tells them apart", count(*curves, "curve"))]
+    TooFewCurves {
+        /// Curves with a point.
+        curves: usize,
+    },
+    /// Curves of a single point.
+    #[error(
+        "all {curves} curves have one observed point: how a curve goes on is learned from curves with at least 2; check the column that tells them apart"
+    )]
+    OnePointPerCurve {
+        /// Curves with a point.
+        curves: usize,
+    },
+    /// Points that are all at one time.
+    #[error(
+        "all points are at time {time}: curves are learned from at least 2 times; check the column of times"
+    )]
+    OneTime {
+        /// The time.
+        time: f64,
+    },
+    /// A time that a model of curves is not about.
+    #[error(
+        "time {time} is outside the interval of the model, {from} to {to}; leave the point out, or fit a model of a longer interval"
+    )]
+    OutsideInterval {
+        /// The time.
+        time: f64,
+        /// The first time of the model.
+        from: f64,
+        /// The last time of the model.
+        to: f64,
+    },
+    /// More eigenfunctions than splines.
+    #[error(
+        "{asked} components are too many: {basis} basis functions have at most {basis}; ask for fewer, or for more basis functions (basis_size)"
+    )]
+    TooManyEigenfunctions {
+        /// Components requested.
+        asked: usize,
+        /// Basis functions.
+        basis: usize,
+    },
     /// A column without any observed cell.
     #[error(
         "column `{column}` has no observed value, so nothing can be learned about it; drop it or fill it first"
@@ -444,6 +501,12 @@ pub enum Error {
     /// Something else where a model of rows in time is needed.
     #[error("{what}, where a dynamic factor model is needed: its rows follow each other")]
     NotInTime {
+        /// What was given.
+        what: &'static str,
+    },
+    /// Something else where a model of curves is needed.
+    #[error("{what}, where a functional PCA is needed: a model of curves")]
+    NotCurves {
         /// What was given.
         what: &'static str,
     },

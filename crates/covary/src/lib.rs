@@ -33,6 +33,7 @@
 //! | [`infer`] | the methods: [`infer::Spectral`], [`infer::Newton`], [`infer::Em`], … |
 //! | [`ica`] | independent components: FastICA, maximum likelihood |
 //! | [`dynamics`] | rows in time: dynamic factor models, filter, smoother, forecasts |
+//! | [`functional`] | curves at irregular times: functional PCA |
 //! | [`views`] | several tables about the same rows: canonical correlation |
 //! | [`select`] | how many components, how well intervals are calibrated, whether values are missing at random |
 //! | [`learn`] | from a table to a model that can be kept, by a model's name |
@@ -44,6 +45,7 @@ pub mod dynamics;
 mod error;
 pub mod family;
 pub mod filling;
+pub mod functional;
 pub mod ica;
 pub mod infer;
 pub mod io;
@@ -70,3 +72,7 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/time.md")]
 struct RowsInTime;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/curves.md")]
+struct Curves;

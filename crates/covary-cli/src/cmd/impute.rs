@@ -70,7 +70,7 @@ pub(crate) struct Impute {
     /// by smooth functions of the rest of the row, or components where columns are very many. Or a
     /// family, as listed at the end (`covary fit --help` has a sentence on each); with options of a
     /// fit, such as --components, the default is ppca. Or a model file: its parameters fill the
-    /// gaps and nothing is fitted. With --time, the default is dfm.
+    /// gaps and nothing is fitted. With --time, the default is dfm, with --curve fpca.
     #[arg(long, verbatim_doc_comment, value_name = "auto|NAME|MODEL")]
     model: Option<String>,
 

@@ -8,7 +8,9 @@ use clap::Args;
 use covary::dynamics::{Regressors, Season};
 use covary::family::Family;
 use covary::ica;
-use covary::learned::{DynamicFit, Learned, LinearFit, MixtureFit, ParameterUncertainty, Trained};
+use covary::learned::{
+    DynamicFit, FunctionalFit, Learned, LinearFit, MixtureFit, ParameterUncertainty, Trained,
+};
 use covary::select::Score;
 use covary::{LinearGaussian, Matrix};
 use covary_report::words::{described, ending, fit_statistics, objective};
@@ -91,6 +93,9 @@ fn head(learned: &Learned) -> String {
                 "filled cells, densities and new rows average over {} of the parameters; scores are at their center",
                 count(fit.draws.as_ref().map_or(0, |d| d.models().len()), "draw")
             )),
+            ParameterUncertainty::Posterior if fit.model.inclusion().is_some() => {
+                out.say("answers include the uncertainty of loadings and noise");
+            }
             ParameterUncertainty::Posterior => {
                 out.say("answers include the uncertainty of loadings, mean and noise");
             }
@@ -117,6 +122,7 @@ fn own(learned: &Learned) -> String {
         Trained::Mixture(fit) => models(learned, fit),
         Trained::Sources(fit) => sources(learned, fit),
         Trained::Dynamic(fit) => dynamics(learned, fit),
+        Trained::Functional(fit) => curves(fit),
     }
 }
 
@@ -217,11 +223,41 @@ fn loadings(learned: &Learned, fit: &LinearFit) -> String {
         rows.push(row);
     }
     out.say(&aligned(&rows, &[0]));
+    out.0.push_str(&selected(learned, fit));
     // Factors that were rotated together are uncorrelated.
     let correlated = |phi: &Matrix| (1..phi.n_rows()).any(|i| phi.row(i)[..i].iter().any(|r| r.abs() > 1e-9));
     if let Some(r) = fit.rotation.as_ref().filter(|r| correlated(&r.rotated.factor_correlations)) {
         out.say("\ncorrelations of the factors");
         out.say(&square(&r.rotated.factor_correlations));
+    }
+    out.0
+}
+
+/// Which columns have a part, of a method that selects them, and which have one in each sparse component.
+fn selected(learned: &Learned, fit: &LinearFit) -> String {
+    let mut out = Lines::default();
+    if let Some(inclusion) = fit.model.inclusion() {
+        let mut order: Vec<usize> = (0..inclusion.len()).filter(|&j| inclusion[j] > 0.5).collect();
+        order.sort_by(|&a, &b| inclusion[b].total_cmp(&inclusion[a]));
+        out.say(&format!(
+            "\n{} of {} columns have a part in some component (probability above 1/2)",
+            order.len(),
+            inclusion.len()
+        ));
+        let mut rows = vec![vec!["column".to_owned(), "probability".to_owned()]];
+        rows.extend(order.iter().map(|&j| vec![learned.columns[j].clone(), format!("{:.3}", inclusion[j])]));
+        out.say(&aligned(&rows, &[0]));
+    }
+    if fit.model.has_fixed_axes() && fit.views.is_empty() {
+        out.say("\ncolumns that each component is made of, those of large loadings first");
+        for k in 0..fit.model.n_components() {
+            let size = |j: usize| (fit.model.loadings()[(j, k)] / learned.training.column_sds[j]).abs();
+            let mut order: Vec<usize> =
+                (0..learned.columns.len()).filter(|&j| fit.model.loadings()[(j, k)] != 0.0).collect();
+            order.sort_by(|&a, &b| size(b).total_cmp(&size(a)));
+            let names: Vec<&str> = order.iter().map(|&j| learned.columns[j].as_str()).collect();
+            out.say(&format!("{}: {}", k + 1, names.join(", ")));
+        }
     }
     out.0
 }
@@ -302,6 +338,14 @@ fn models(learned: &Learned, fit: &MixtureFit) -> String {
     let mut shares = vec!["share of rows".to_owned()];
     shares.extend(fit.mixture.weights().iter().map(|w| percent(*w)));
     let mut rows = vec![header.clone(), shares];
+    let components = fit.components();
+    if components.iter().any(|q| *q != components[0]) {
+        rows.push(
+            std::iter::once("components".to_owned())
+                .chain(components.iter().map(ToString::to_string))
+                .collect(),
+        );
+    }
     for (j, name) in learned.columns.iter().enumerate() {
         let means = models.iter().map(|c| digits(c.mean()[j]));
         rows.push(std::iter::once(name.clone()).chain(means).collect());
@@ -355,6 +399,53 @@ fn sources(learned: &Learned, fit: &ica::Fit) -> String {
         rows.push(row);
     }
     out.say(&aligned(&rows, &[0]));
+    out.0
+}
+
+/// Times at which eigenfunctions are listed.
+const TIMES_SHOWN: usize = 11;
+
+/// What curves are made of.
+fn curves(fit: &FunctionalFit) -> String {
+    let mut out = Lines::default();
+    let (model, (from, to)) = (&fit.model, fit.model.basis().interval());
+    let [of_mean, of_components] = model.smoothing();
+    match fit.long() {
+        Some(columns) => {
+            out.say(&format!("\ncurves by `{}`, `{}` {from} to {to}", columns.curve, columns.time))
+        }
+        None => out.say(&format!("\nrows are curves, columns times {from} to {to}")),
+    }
+    out.say(&format!(
+        "{} cubic splines; smoothing {} of the mean, {} of the components; noise sd {}",
+        model.basis().size(),
+        digits(of_mean),
+        digits(of_components),
+        digits(model.noise().sqrt())
+    ));
+    out.say("\nvariance of the scores (eigenvalue), and its share of that of curves and noise over time");
+    let mut rows = vec![["component", "eigenvalue", "share"].map(str::to_owned).to_vec()];
+    let shares = fit.explained_variance_ratio();
+    for (k, (l, share)) in model.eigenvalues().iter().zip(&shares).enumerate() {
+        rows.push(vec![(k + 1).to_string(), digits(*l), format!("{:.1} %", 100.0 * share)]);
+    }
+    let noise = (1.0 - shares.iter().sum::<f64>()).max(0.0);
+    rows.push(vec!["noise".to_owned(), String::new(), format!("{:.1} %", 100.0 * noise)]);
+    out.say(&aligned(&rows, &[0]));
+    let times = model.basis().grid(TIMES_SHOWN);
+    let mean = model.mean_at(&times).expect("times within the interval");
+    let functions = model.eigenfunctions(&times).expect("times within the interval");
+    out.say("\nmean and eigenfunctions, with standard deviations");
+    let mut header = vec!["time".to_owned(), "mean".to_owned()];
+    header.extend((1..=model.n_components()).map(|k| k.to_string()));
+    let mut rows = vec![header];
+    for (i, time) in times.iter().enumerate() {
+        let with = |value: f64, sd: f64| format!("{} ± {}", digits(value), digits(sd));
+        let mut row = vec![digits(*time), with(mean.values[(i, 0)], mean.sds[(i, 0)])];
+        row.extend((0..model.n_components()).map(|k| with(functions.values[(i, k)], functions.sds[(i, k)])));
+        rows.push(row);
+    }
+    out.say(&aligned(&rows, &[]));
     out.0
 }
 

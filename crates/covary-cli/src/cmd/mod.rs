@@ -136,6 +136,18 @@ impl Asked {
         if self.bare { Sheet::default() } else { self.source.table.aside() }
     }
 
+    /// The columns that stand before answers about each row, or about each curve of a long table.
+    pub(crate) fn beside(&self, data: &Dataset) -> Sheet<'_> {
+        match self.learned.curves_of(data) {
+            None => self.aside(),
+            Some((column, names)) => {
+                let mut sheet = Sheet::default();
+                sheet.push(column, Cells::Text(names.to_vec()));
+                sheet
+            }
+        }
+    }
+
     /// The one model, where only one can answer.
     pub(crate) fn linear(&self) -> Result<&LinearFit, Failure> {
         self.learned.linear().map_err(|e| self.refused(e))
@@ -148,7 +160,8 @@ impl Asked {
             | Error::NoDensity { .. }
             | Error::NotAMixture { .. }
             | Error::NoSources { .. }
-            | Error::NotInTime { .. } => Failure::of_model(&self.model, error),
+            | Error::NotInTime { .. }
+            | Error::NotCurves { .. } => Failure::of_model(&self.model, error),
             other => Failure::of_table(&self.source.name, other),
         }
     }

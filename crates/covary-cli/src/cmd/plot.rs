@@ -18,8 +18,8 @@ use covary::learned::Learned;
 use covary::select::{CheckedCell, Compare, SelfCheckOptions};
 use covary_report::plot::scores::ColorBy;
 use covary_report::plot::{
-    Kind, biplot, covariance, factors, forecast, hinton, images, intervals, loadings, map, missing, mixture,
-    relevance, samples, scores, scree, select, sources, trace, views,
+    Kind, biplot, covariance, curves, eigenfunctions, factors, forecast, hinton, images, intervals, loadings,
+    map, missing, mixture, path, relevance, samples, scores, scree, select, sources, trace, views,
 };
 use covary_report::{Style, Svg, Theme};
 use serde_json::Value;
@@ -47,6 +47,9 @@ use std::path::{Path, PathBuf};
 ///   mixture     MODEL DATA     rows by the models of a mixture, where these differ most
 ///   forecast    MODEL DATA     columns in time, and the steps to come (--model dfm)
 ///   factors     MODEL DATA     factors in time, with 95 % intervals (--model dfm)
+///   path        MODEL DATA     sparse loadings along the penalty, those kept with names (--model spca)
+///   eigenfunctions MODEL       mean and eigenfunctions of curves, with 95 % bands (--model fpca)
+///   curves      MODEL DATA     curves through their points, with 95 % bands (--model fpca)
 ///
 /// Large tables are sampled or counted in squares, and the figure says so.
 #[derive(Args)]
@@ -65,7 +68,8 @@ pub(crate) struct Plot {
     files: Vec<PathBuf>,
 
     /// What to draw: scree, hinton, loadings, relevance, trace, scores, biplot, covariance,
-    /// samples, intervals, missing, select, map, images, views, sources, mixture, forecast or factors.
+    /// samples, intervals, missing, select, map, images, views, sources, mixture, forecast, factors,
+    /// path, eigenfunctions or curves.
     #[arg(long, verbatim_doc_comment, value_parser = kind)]
     kind: Kind,
 
@@ -236,8 +240,8 @@ impl Plot {
     /// Which file is what, by the kind.
     fn files(&self) -> Result<Files<'_>, Failure> {
         use Kind::{
-            Biplot, Covariance, Factors, Forecast, Hinton, Images, Intervals, Loadings, Map, Missing,
-            Mixture, Relevance, Samples, Scores, Scree, Sources, Trace, Views,
+            Biplot, Covariance, Curves, Eigenfunctions, Factors, Forecast, Hinton, Images, Intervals,
+            Loadings, Map, Missing, Mixture, Relevance, Samples, Scores, Scree, Sources, Trace, Views,
         };
         let kind = self.kind.name();
         let wrong = |takes: &str| {
@@ -245,20 +249,45 @@ impl Plot {
         };
         match (self.kind, &self.files[..]) {
             (Trace, models) => Ok(Files::Models(models)),
-            (Hinton | Loadings | Relevance | Scree | Images | Views, [model]) => Ok(Files::Model(model)),
+            (Hinton | Loadings | Relevance | Scree | Images | Views | Eigenfunctions, [model]) => {
+                Ok(Files::Model(model))
+            }
             (Map, [model]) if self.lat.is_none() => Ok(Files::Model(model)),
             (Map | Missing | Kind::Select, [data]) => Ok(Files::Data(data)),
             (
-                Scree | Images | Scores | Biplot | Covariance | Samples | Intervals | Missing | Map | Sources
-                | Mixture | Forecast | Factors,
+                Scree
+                | Images
+                | Scores
+                | Biplot
+                | Covariance
+                | Samples
+                | Intervals
+                | Missing
+                | Map
+                | Sources
+                | Mixture
+                | Forecast
+                | Factors
+                | Curves
+                | Kind::Path,
                 [model, data],
             ) => Ok(Files::Both(model, data)),
-            (Hinton | Loadings | Relevance | Views, _) => wrong("MODEL"),
+            (Hinton | Loadings | Relevance | Views | Eigenfunctions, _) => wrong("MODEL"),
             (Kind::Select, _) => wrong("DATA"),
             (Scree | Images | Map, _) => wrong("MODEL [DATA]"),
             (Missing, _) => wrong("[MODEL] DATA"),
             (
-                Scores | Biplot | Covariance | Samples | Intervals | Sources | Mixture | Forecast | Factors,
+                Scores
+                | Biplot
+                | Covariance
+                | Samples
+                | Intervals
+                | Sources
+                | Mixture
+                | Forecast
+                | Factors
+                | Curves
+                | Kind::Path,
                 _,
             ) => wrong("MODEL DATA"),
         }
@@ -294,6 +323,7 @@ impl Plot {
                 figure!(loadings(learned, asked), style, failed)
             }
             Kind::Relevance => figure!(relevance(learned), style, failed),
+            Kind::Eigenfunctions => figure!(eigenfunctions(learned), style, failed),
             Kind::Views => figure!(views(learned), style, failed),
             Kind::Images => figure!(images(learned, None, self.picture(path)?), style, failed),
             Kind::Map => {
@@ -371,6 +401,8 @@ impl Plot {
             }
             Kind::Map => drawn!(map, self.map_of_both(console, asked, &data)?, style),
             Kind::Factors => figure!(factors(learned, &data), style, failed),
+            Kind::Path => figure!(path(learned, &data), style, failed),
+            Kind::Curves => figure!(curves(learned, &data), style, failed),
             Kind::Forecast => {
                 let columns = self.shown_columns(learned)?;
                 figure!(forecast(learned, &data, self.steps, columns.as_deref()), style, failed)

@@ -6,8 +6,9 @@ use crate::args::probability;
 use crate::failure::Failure;
 use crate::views;
 use clap::Args;
+use covary::functional::PredictedCurve;
 use covary::io::{Cells, ColumnKind, Sheet};
-use covary::model::ColumnMap;
+use covary::model::{ColumnMap, FilledCell};
 use covary::{Dataset, Error, Matrix};
 use serde_json::Value;
 
@@ -20,6 +21,9 @@ use serde_json::Value;
 /// With --view, of a model of several views: the columns of that view predicted from the others,
 /// each with its standard deviation and interval. The table need not have them; if it has, they
 /// are passed through for comparison and not looked at.
+///
+/// With --at, of a functional PCA: every curve at these times, given its points, with mean, sd and
+/// interval of the curve itself, without the noise of a point.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\
@@ -29,7 +33,9 @@ Examples:
   covary transform wine.covary examples/wine_gaps.csv -o scores.csv
   covary reconstruct wine.covary --from-scores scores.csv --draw --seed 1 -o drawn.csv
   covary fit examples/wine_gaps.csv --model pcca --view x=1:5 --view y=6:13 -o views.covary
-  covary reconstruct views.covary examples/wine_gaps.csv --view y -o predicted.csv")]
+  covary reconstruct views.covary examples/wine_gaps.csv --view y -o predicted.csv
+  covary fit examples/growth.csv --model fpca --curve child --time age --value height -o growth.covary
+  covary reconstruct growth.covary examples/growth.csv --at 2:16:0.5 -o curves.csv")]
 pub(crate) struct Reconstruct {
     #[command(flatten)]
     question: Question,
@@ -44,8 +50,13 @@ pub(crate) struct Reconstruct {
     #[arg(long, verbatim_doc_comment, value_name = "NAME", conflicts_with = "orthogonal")]
     view: Option<String>,
 
-    /// Probability that a predicted cell is in its interval.
-    #[arg(long, verbatim_doc_comment, value_name = "LEVEL", default_value_t = 0.95, value_parser = probability, requires = "view")]
+    /// Of a functional PCA: the times to predict every curve at: FROM:TO:STEP, or times separated by
+    /// commas.
+    #[arg(long, verbatim_doc_comment, value_name = "TIMES", value_parser = times, conflicts_with_all = ["orthogonal", "view"])]
+    at: Option<Times>,
+
+    /// Probability that a predicted cell, or curve, is in its interval.
+    #[arg(long, verbatim_doc_comment, value_name = "LEVEL", default_value_t = 0.95, value_parser = probability)]
     interval: f64,
 
     /// DATA holds scores, component_1, component_2, … as `covary transform` writes them, and not
@@ -68,8 +79,32 @@ pub(crate) struct Reconstruct {
     seed: u64,
 }
 
+/// Times that were asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Times(Vec<f64>);
+
+/// Most times of a curve.
+const MOST_TIMES: f64 = 1e6;
+
+fn times(text: &str) -> Result<Times, String> {
+    let expected = || "give FROM:TO:STEP, such as 0:10:0.5, or times separated by commas".to_owned();
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|t| t.is_finite()).ok_or_else(expected);
+    if let [from, to, step] = text.split(':').collect::<Vec<_>>()[..] {
+        let (from, to, step) = (number(from)?, number(to)?, number(step)?);
+        let steps = ((to - from) / step + 1e-9).floor();
+        if !(step > 0.0 && (0.0..MOST_TIMES).contains(&steps)) {
+            return Err(expected());
+        }
+        return Ok(Times((0..=steps as usize).map(|i| (from + i as f64 * step).min(to)).collect()));
+    }
+    Ok(Times(text.split(',').map(number).collect::<Result<_, _>>()?))
+}
+
 impl Reconstruct {
     pub(crate) fn run(&self) -> Result<(), Failure> {
+        if let Some(Times(times)) = &self.at {
+            return self.curves(times);
+        }
         if let Some(view) = &self.view {
             return self.predict(view);
         }
@@ -104,6 +139,40 @@ impl Reconstruct {
                     },
                 );
             }
+            write(&sheet)?;
+            Ok(Value::Object(asked_json(asked, &data)))
+        })
+    }
+
+    /// Every curve at these times.
+    fn curves(&self, times: &[f64]) -> Result<(), Failure> {
+        self.question.answer(&About::Rows, |_, asked, write| {
+            let (data, refused) = (asked.data()?, |e| asked.refused(e));
+            let fit = asked.learned.functional().map_err(refused)?;
+            let predicted = fit.model.predict(&data, times).map_err(refused)?;
+            let each = |k: usize| std::iter::repeat_n(k, times.len());
+            let curves = (0..predicted.len()).flat_map(each);
+            let mut sheet = Sheet::default();
+            match asked.learned.curves_of(&data) {
+                Some((column, names)) => {
+                    sheet.push(column, Cells::Text(curves.map(|k| names[k].clone()).collect()));
+                }
+                None => sheet.push("row", Cells::Integers(curves.map(|k| k as i64 + 1).collect())),
+            }
+            let all = |of: fn(&PredictedCurve) -> &[f64]| -> Vec<f64> {
+                predicted.iter().flat_map(|curve| of(curve).iter().copied()).collect()
+            };
+            let (means, sds) = (all(|curve| &curve.means), all(|curve| &curve.sds));
+            let interval =
+                |(&mean, &sd): (&f64, &f64)| FilledCell::normal(0, 0, mean, sd).interval(self.interval);
+            let intervals: Vec<(f64, f64)> =
+                means.iter().zip(&sds).map(interval).collect::<Result<_, _>>().map_err(refused)?;
+            let time = fit.long().map_or("time", |columns| columns.time.as_str());
+            sheet.push(time, Cells::Numbers(times.repeat(predicted.len())));
+            sheet.push("mean", Cells::Numbers(means));
+            sheet.push("sd", Cells::Numbers(sds));
+            sheet.push("lower", Cells::Numbers(intervals.iter().map(|i| i.0).collect()));
+            sheet.push("upper", Cells::Numbers(intervals.iter().map(|i| i.1).collect()));
             write(&sheet)?;
             Ok(Value::Object(asked_json(asked, &data)))
         })

@@ -16,6 +16,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// New rows drawn from a model: what tables like the one it learned from look like.
+/// Of a functional PCA: new curves, one in each row, whose columns are times.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\
@@ -94,8 +95,8 @@ fn part(learned: &Learned, n_rows: usize, rng: &mut ChaCha8Rng) -> Result<Sheet<
         let times = (0..n_rows as i64).map(|t| axis.text(fit.span.0.saturating_add(t))).collect();
         sheet.push(axis.name.clone(), Cells::Text(times));
     }
-    for (j, name) in learned.columns.iter().enumerate() {
-        sheet.push(name.clone(), Cells::Numbers(rows.column(j)));
+    for (j, name) in learned.sampled_columns().into_iter().enumerate() {
+        sheet.push(name, Cells::Numbers(rows.column(j)));
     }
     let classes = learned.mixture().ok().and_then(|fit| fit.classes.as_ref());
     if let (Some(labels), Some(classes)) = (labels, classes) {

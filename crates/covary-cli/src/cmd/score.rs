@@ -32,6 +32,7 @@ use serde_json::{Value, json};
 ///   log_likelihood            log-density given the rows before
 ///   mahalanobis               squared distance from what they predict
 ///   tail_probability          how probable a distance at least as large is: small for a surprise
+/// A functional PCA has the same of each curve, its distance being that from the mean curve.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\
@@ -83,9 +84,13 @@ impl Score {
                 errors = Some(exact.iter().map(|row| row.standard_error).collect());
             }
             let total: f64 = found.log_density.iter().sum();
-            let observed = |i: usize| data.row(i).iter().filter(|v| !v.is_nan()).count() as i64;
-
-            let mut sheet = asked.aside();
+            let n_rows = found.log_density.len();
+            let observed = |i: usize| match &found.surprises {
+                Some(rows) => rows[i].n_observed as i64,
+                None => data.row(i).iter().filter(|v| !v.is_nan()).count() as i64,
+            };
+            let observed = (0..n_rows).map(observed).collect();
+            let mut sheet = asked.beside(&data);
             sheet.push("log_likelihood", Cells::Numbers(found.log_density));
             if let Some(errors) = errors {
                 sheet.push("standard_error", Cells::Numbers(errors));
@@ -93,7 +98,7 @@ impl Score {
             if let Some(rows) = found.outlyingness.iter().find(|_| asked.learned.weighs_rows()) {
                 sheet.push("weight", Cells::Numbers(rows.iter().map(Outlyingness::weight).collect()));
             }
-            sheet.push("n_observed", Cells::Integers((0..data.n_rows()).map(observed).collect()));
+            sheet.push("n_observed", Cells::Integers(observed));
             if let Some(membership) = &found.membership {
                 push_membership(&mut sheet, membership);
             }
@@ -113,7 +118,7 @@ impl Score {
             let per_cell = total / data.n_observed().max(1) as f64;
             console.say(&format!(
                 "log-likelihood {total:.4} over {}, {per_cell:.4} per observed cell",
-                count(data.n_rows(), "row")
+                count(n_rows, if asked.learned.functional().is_ok() { "curve" } else { "row" })
             ));
             let mut found = asked_json(asked, &data);
             found.insert("log_likelihood".to_owned(), json!(total));

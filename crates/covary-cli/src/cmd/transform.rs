@@ -17,6 +17,7 @@ use serde_json::Value;
 /// Of a mixture: the model that each row most likely belongs to, how probable each is, and the
 /// scores under each, 1_component_1, … Of independent components: source_1, source_2, …
 /// Of a dynamic factor model: the factors at the time of each row, given all rows.
+/// Of a functional PCA: of each curve, a row for each curve of a long table.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\
@@ -73,7 +74,7 @@ impl Transform {
             let (data, learned) = (asked.data()?, &asked.learned);
             let refused = |e| asked.refused(e);
             let covariances;
-            let mut sheet = asked.aside();
+            let mut sheet = asked.beside(&data);
             if self.coordinates == Some(CoordinatesName::Variates) {
                 if self.draw {
                     return Err(Failure::Call("--draw goes with posterior scores".to_owned()));
@@ -107,7 +108,12 @@ impl Transform {
                 push_membership(&mut sheet, membership);
             }
             sheet.push_matrix(scores.names, &scores.values);
-            if self.covariance {
+            if let Ok(fit) = learned.functional()
+                && self.covariance
+            {
+                covariances = fit.model.scores(&data).map_err(refused)?.covariances;
+                push_triangles(&mut sheet, &covariances, learned.n_shown());
+            } else if self.covariance {
                 let fit = asked.linear()?;
                 let posterior = fit.model.posterior(&data).map_err(refused)?;
                 let by_pattern: Vec<Matrix> = match &fit.rotation {
@@ -174,6 +180,10 @@ impl Transform {
             }
             Trained::Dynamic(_) if !matches!(coordinates, None | Some(Coordinates::Posterior)) => {
                 call("a dynamic factor model has posterior scores; leave out --coordinates")
+            }
+            Trained::Functional(_) if self.draw => call("--draw goes with one model of rows, not of curves"),
+            Trained::Functional(_) if !matches!(coordinates, None | Some(Coordinates::Posterior)) => {
+                call("a functional PCA has posterior scores; leave out --coordinates")
             }
             // The model itself refuses the rest.
             _ => Ok(()),

@@ -292,6 +292,17 @@ fn a_column_of_dates_is_noticed() {
     let root = folder.path();
     let said = succeed(root, "fit examples/months.csv -o m.covary");
     assert_eq!(said.err.matches("--model dfm --time 'month'").count(), 1, "{}", said.err);
+    // The numbers are the library's; time is worth something in this table.
+    let hint = said.err.lines().find(|line| line.contains("in blocks of time")).expect("a score");
+    let numbers: Vec<f64> = hint.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
+    let [season, n_hidden, n_factors, in_time, own] = numbers[..] else { panic!("{hint}") };
+    let table = months(root, "examples/months.csv");
+    let request = Request::new(Family::Ppca);
+    let beside = learned(root, "m.covary").beside_time(&request, table.dataset(), &mut ()).unwrap().unwrap();
+    assert_eq!((n_hidden, n_factors), (beside.n_hidden as f64, beside.n_factors as f64));
+    assert_eq!((season, beside.season), (12.0, Some(12)));
+    assert!((in_time - beside.rmse_in_time).abs() < 0.006 && (own - beside.rmse).abs() < 0.006, "{hint}");
+    assert!(in_time < own, "{hint}");
     let said = succeed(root, "fit examples/months.csv --model dfm --components 1 -o m.covary");
     assert!(said.err.contains("say --time 'month' if they are theirs"), "{}", said.err);
     let said = succeed(root, "fit examples/wine.csv --model dfm --components 1 -o m.covary");

@@ -106,7 +106,7 @@ fn a_wrong_call_is_exit_2() {
         &["-", "--model", "oracle"],
         SMALL,
         2,
-        "--model `oracle` is neither auto, pca, ppca, tppca, spca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm, ica or dfm nor a model file",
+        "--model `oracle` is neither auto, pca, ppca, tppca, spca, fa, bpca, bspca, gaussian, pcca, gfa, mppca, mfa, gmm, ica, dfm or fpca nor a model file",
     );
     check_fails(
         &["-", "--inference", "magic"],
@@ -266,9 +266,20 @@ fn a_table_without_room_for_a_component_is_filled_with_means() {
     let said = run(&["-"], "x\n1\n2\n\"\"\n6\n");
     assert_eq!((said.code, said.out.as_str()), (Some(0), "x\n1\n2\n3\n6\n"), "{}", said.err);
     assert!(said.err.contains("intervals are not calibrated: too few cells can be hidden"), "{}", said.err);
+    assert!(said.err.contains("Student's t"), "{}", said.err);
     let said = run(&["-", "--model", "ppca"], "x\n1\n2\n\"\"\n6\n");
     assert_eq!((said.code, said.out.as_str()), (Some(0), "x\n1\n2\n3\n6\n"), "{}", said.err);
     assert!(said.err.contains("no room for a component"), "{}", said.err);
+}
+
+#[test]
+fn seven_rows_on_a_line_are_filled_by_the_line() {
+    let said = run(&["-"], "a,b\n1,2\n2,4\n3,6\n4,8\n5,10\n6,\n7,14\n");
+    let filled = said.out.lines().nth(6).and_then(|line| line.split(',').nth(1)).expect("two cells");
+    let value: f64 = filled.parse().expect("a number");
+    assert!((value - 12.0).abs() < 0.05, "{value}");
+    assert!(said.err.contains("hidden cells chose 0.03 pseudo-rows"), "{}", said.err);
+    assert!(said.err.contains("those of Student's t"), "{}", said.err);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bayes;
+mod curves;
 mod documents;
 mod factors;
 mod families;
@@ -39,7 +40,7 @@ fn folder_with_examples() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let examples = folder.path().join("examples");
     std::fs::create_dir(&examples).expect("an empty folder takes a folder");
-    for name in ["wine.csv", "wine_gaps.csv", "months.csv"] {
+    for name in ["wine.csv", "wine_gaps.csv", "months.csv", "growth.csv"] {
         std::fs::copy(repository("examples").join(name), examples.join(name)).expect("shipped examples");
     }
     folder

@@ -141,6 +141,40 @@ fn the_size_is_chosen_by_bic_and_threads_leave_no_trace() {
     assert_eq!(fs::read(root.join("one.covary")).unwrap(), fs::read(root.join("two.covary")).unwrap());
 }
 
+/// A group on a line and one on a plane of three directions.
+#[test]
+fn every_model_gets_its_own_components() {
+    use covary::data::{Shape, simulate};
+    let folder = folder_with_examples();
+    let root = folder.path();
+    let draw = |q: usize| simulate::ppca(Shape { rows: 120, columns: 7, n_components: q }, 40 + q as u64).0;
+    let (one, three) = (draw(1), draw(3));
+    let mut text = "a,b,c,d,e,f,g\n".to_owned();
+    for (table, far) in [(&one, 0.0), (&three, 15.0)] {
+        for i in 0..120 {
+            let cells: Vec<String> = table.row(i).iter().map(|v| format!("{:.6}", v + far)).collect();
+            text += &format!("{}\n", cells.join(","));
+        }
+    }
+    fs::write(root.join("groups.csv"), text).unwrap();
+    let fit = "fit groups.csv --model mppca --standardize=false --mixtures 2";
+    let said = succeed(root, &format!("{fit} --threads 1 -o one.covary"));
+    assert!(said.err.contains("and the components of each model: BIC"), "{}", said.err);
+    succeed(root, &format!("{fit} --threads 2 -q -o two.covary"));
+    assert_eq!(fs::read(root.join("one.covary")).unwrap(), fs::read(root.join("two.covary")).unwrap());
+    let mut found = saved(root, "one.covary").components();
+    let shown = succeed(root, "inspect one.covary").out;
+    let words = format!("2 models, {} and {} components", found[0], found[1]);
+    assert!(shown.contains(&words), "{shown}");
+    assert!(shown.lines().any(|line| line.starts_with("components")), "{shown}");
+    found.sort_unstable();
+    assert_eq!(found, [1, 3]);
+    // Scores of each model are as many as its components.
+    succeed(root, "transform -q one.covary groups.csv -o scores.csv");
+    let names = read(root, "scores.csv").column_names().to_vec();
+    assert_eq!(names.iter().filter(|name| name.contains("_component_")).count(), 4, "{names:?}");
+}
+
 #[test]
 fn classes_are_learned_and_predicted() {
     let folder = folder_with_examples();

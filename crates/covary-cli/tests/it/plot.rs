@@ -16,8 +16,12 @@ fn folder_with_models() -> tempfile::TempDir {
     succeed(folder.path(), &format!("fit -q examples/wine_gaps.csv {views}"));
     let groups = "--model mppca --mixtures 3 --components 2 -o groups.covary";
     succeed(folder.path(), &format!("fit -q examples/wine_gaps.csv {groups}"));
+    let sparse = "--model spca --components 2 -o sparse.covary";
+    succeed(folder.path(), &format!("fit -q examples/wine_gaps.csv {sparse}"));
     let in_time = "--model dfm --time month --season 12 --components 2 -o months.covary";
     succeed(folder.path(), &format!("fit -q examples/months.csv {in_time}"));
+    let curves = "--model fpca --curve child --time age --components 2 -o growth.covary";
+    succeed(folder.path(), &format!("fit -q examples/growth.csv {curves}"));
     folder
 }
 
@@ -33,7 +37,10 @@ fn arguments(kind: Kind) -> &'static str {
         Kind::Sources => "sources.covary examples/wine.csv",
         Kind::Mixture => "groups.covary examples/wine_gaps.csv",
         Kind::Views => "views.covary",
+        Kind::Path => "sparse.covary examples/wine_gaps.csv",
         Kind::Forecast | Kind::Factors => "months.covary examples/months.csv",
+        Kind::Eigenfunctions => "growth.covary",
+        Kind::Curves => "growth.covary examples/growth.csv",
         Kind::Scores | Kind::Biplot => "wine.covary examples/wine_gaps.csv --color cultivar --components 1,3",
         Kind::Scree | Kind::Covariance | Kind::Missing | Kind::Intervals | Kind::Samples => {
             "wine.covary examples/wine_gaps.csv"

@@ -130,7 +130,8 @@ fn odd_tables_are_spoken_of_in_whole_words() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let root = folder.path();
     let mut offenses = Vec::new();
-    let families = ["pca", "ppca", "tppca", "spca", "fa", "bpca", "gaussian", "mppca", "mfa", "gmm", "ica"];
+    let families =
+        ["pca", "ppca", "tppca", "spca", "fa", "bpca", "bspca", "gaussian", "mppca", "mfa", "gmm", "ica"];
     let views = "--view x=c0,c1 --view y=c2,c3";
     for (table, text) in tables() {
         fs::write(root.join("t.csv"), text).expect("writable");

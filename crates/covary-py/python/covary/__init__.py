@@ -15,6 +15,7 @@ from ._dynamic import DynamicFactor
 from ._factor import FactorAnalysis
 from ._families import load
 from ._fastica import FastICA
+from ._functional import FunctionalPCA
 from ._gaussian import Gaussian
 from ._gaussian_mixture import GaussianMixture
 from ._gfa import GroupFactorAnalysis
@@ -25,7 +26,8 @@ from ._mixture_ppca import MixturePPCA
 from ._pca import PCA
 from ._ppca import PPCA, BayesianPCA
 from ._select import Comparison, MixtureComparison, Pooled, pool, select
-from ._sparse import SparsePPCA
+from ._sparse import BayesianSparsePCA, SparsePPCA
+from ._sparse_cca import SparseCCA
 from ._sparse_pca import SparsePCA
 from ._student import StudentPPCA
 from ._threads import threads
@@ -34,10 +36,12 @@ __all__ = [
     "PCA",
     "PPCA",
     "BayesianPCA",
+    "BayesianSparsePCA",
     "Comparison",
     "DynamicFactor",
     "FactorAnalysis",
     "FastICA",
+    "FunctionalPCA",
     "Gaussian",
     "GaussianMixture",
     "GroupFactorAnalysis",
@@ -50,6 +54,7 @@ __all__ = [
     "PPCAClassifier",
     "Pooled",
     "ProbabilisticCCA",
+    "SparseCCA",
     "SparsePCA",
     "SparsePPCA",
     "StudentPPCA",

@@ -10,6 +10,7 @@ _F = NDArray[np.float64]
 _Table = NDArray[np.float64] | NDArray[np.float32]
 _Progress = Callable[[str, int, float], None]
 _Sparse = tuple[tuple[int, int], NDArray[np.int64], NDArray[np.int64], _F]
+_Points = tuple[str, str, list[str], list[int], Any]
 _Filled = tuple[_F, NDArray[np.uint64], NDArray[np.uint64], _F, _F]
 
 class Request(TypedDict, total=False):
@@ -39,6 +40,7 @@ class Request(TypedDict, total=False):
     last: tuple[Mixture, float]
     moments: tuple[list[float], _F, _F]
     times: tuple[str, Any, tuple[str, list[int]] | None] | None
+    points: _Points | None
     contrast: Callable[[_F], tuple[_F, list[float]]] | None
     matrix: tuple[str, int]
 
@@ -123,6 +125,8 @@ class Model(Learned):
     @property
     def relevance(self) -> _F: ...
     @property
+    def inclusion(self) -> _F | None: ...
+    @property
     def views(self) -> list[tuple[str, list[int]]]: ...
     @property
     def degrees_of_freedom(self) -> float: ...
@@ -149,6 +153,8 @@ class Model(Learned):
 class Mixture(Learned):
     @property
     def classes(self) -> list[str] | None: ...
+    @property
+    def components_of_each(self) -> list[int]: ...
     @property
     def shares_covariance(self) -> bool: ...
     @property
@@ -219,6 +225,32 @@ class Dynamic(Learned):
         self, x: _Table, times: Any, steps: int | None, levels: tuple[float, float], threads: int = 0
     ) -> list[tuple[Any, int, _F, _F, list[_F]]]: ...
     def factors(self, x: _Table, times: Any, threads: int = 0) -> list[tuple[Any, _F, _F, list[bool]]]: ...
+
+@final
+class Functional(Learned):
+    @property
+    def basis(self) -> tuple[float, float, int]: ...
+    @property
+    def eigenvalues(self) -> _F: ...
+    @property
+    def explained_variance_ratio(self) -> _F: ...
+    @property
+    def noise_variance(self) -> float: ...
+    @property
+    def smoothing(self) -> tuple[float, float]: ...
+    @property
+    def points(self) -> tuple[str, str] | None: ...
+    def grid(self, n: int) -> _F: ...
+    def mean(self, times: list[float]) -> tuple[_F, _F]: ...
+    def eigenfunctions(self, times: list[float]) -> tuple[_F, _F]: ...
+    def covariance(self, times: list[float]) -> _F: ...
+    def transform(self, x: _Table, points: _Points | None, threads: int = 0) -> tuple[_F, _F]: ...
+    def log_density_of_curves(self, x: _Table, points: _Points | None, threads: int = 0) -> _F: ...
+    def impute_curves(self, x: _Table, points: _Points | None, threads: int = 0) -> _Filled: ...
+    def predict(
+        self, x: _Table, points: _Points | None, times: list[float], threads: int = 0
+    ) -> tuple[_F, _F]: ...
+    def draw_curves(self, n: int, times: list[float], seed: int) -> _F: ...
 
 @final
 class Principal:
@@ -295,11 +327,38 @@ def sparse_components(
     n_components: int,
     *,
     alpha: float,
+    n_nonzero: int | None,
     max_iterations: int,
     tolerance: float,
     start: tuple[_F, _F] | None = None,
     threads: int = 0,
 ) -> tuple[_F, list[float], list[float]]: ...
+def elastic_net(
+    x: _Table,
+    names: list[str] | None,
+    penalties: list[float],
+    *,
+    is_matrix: bool,
+    ridge: float,
+    max_iterations: int,
+    tolerance: float,
+    threads: int = 0,
+) -> tuple[_F, list[float], list[float], list[float], float, list[float]]: ...
+def sparse_canonical(
+    x: _Table,
+    y: _Table,
+    names: tuple[list[str] | None, list[str] | None],
+    n_components: int,
+    *,
+    penalties: tuple[float, float] | None,
+    n_permutations: int,
+    seed: int,
+    max_iterations: int,
+    tolerance: float,
+    threads: int = 0,
+) -> tuple[
+    tuple[_F, _F], list[float], list[list[float]], list[list[float]], list[float], list[list[float]]
+]: ...
 def compare(
     x: _Table,
     names: list[str] | None,

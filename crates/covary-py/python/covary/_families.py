@@ -48,8 +48,9 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    estimator : PCA, PPCA, StudentPPCA, SparsePPCA, FactorAnalysis, BayesianPCA, Gaussian, MixturePPCA, \
-GaussianMixture, PPCAClassifier, GroupFactorAnalysis, ProbabilisticCCA, DynamicFactor, FastICA, InfomaxICA or NoisyICA
+    estimator : PCA, PPCA, StudentPPCA, SparsePPCA, FactorAnalysis, BayesianPCA, BayesianSparsePCA, Gaussian, \
+MixturePPCA, GaussianMixture, PPCAClassifier, GroupFactorAnalysis, ProbabilisticCCA, DynamicFactor, FunctionalPCA, FastICA, \
+InfomaxICA or NoisyICA
         The fitted estimator. Options that leave no trace in the model, such as `tol`, are the defaults.
         Rotated principal components open as PPCA, whose scores rotate with the loadings.
 

@@ -94,7 +94,7 @@ class Mixed(Draws, Fitted):
         Returns
         -------
         scores : ndarray of shape (n_samples, n_models, n_components)
-            Those of the model that a row belongs to are ``scores[i, predict(X)[i]]``.
+            0 beyond the components that a model has. Those of the model that a row belongs to are ``scores[i, predict(X)[i]]``.
         """
         rows = self._rows(X)
         return self._model.scores(rows, n_threads())

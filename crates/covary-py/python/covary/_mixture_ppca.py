@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from . import _covary, _options, _table
 from ._fitted import below_columns
 from ._mixed import Mixture
@@ -31,8 +33,9 @@ class MixturePPCA(Mixture):
     n_mixtures : int or "auto", default="auto"
         Number of models; "auto" takes the number from 1 to 6 of least BIC.
     n_components : int or "auto", default="auto"
-        Components of each; "auto", or None, takes the number from 1 to 4 of least BIC, together with `n_mixtures` if that
-        is open too.
+        Components of each. "auto", or None, lets each model have its own number: BIC is compared for 1 to 4 components
+        of all models, together with `n_mixtures` if that is open too, then components are given to and taken from
+        single models as long as it falls.
     noise : {"isotropic", "diagonal"}, default="isotropic"
         One noise variance for all columns of a model, or one for each (factor analysis).
     standardize : bool, default=True
@@ -55,15 +58,17 @@ class MixturePPCA(Mixture):
         Share of the rows in each model, in decreasing order.
     means_ : ndarray of shape (n_mixtures, n_features)
         Means.
-    loadings_ : ndarray of shape (n_mixtures, n_features, n_components)
-        Loadings.
+    n_components_ : ndarray of shape (n_mixtures,)
+        Components of each model.
+    loadings_ : ndarray of shape (n_mixtures, n_features, max(n_components_))
+        Loadings; 0 beyond the components that a model has.
     noise_variance_ : ndarray of shape (n_mixtures,) or (n_mixtures, n_features)
         Noise variances; one for each column unless all share one.
     covariances_ : ndarray of shape (n_mixtures, n_features, n_features)
         ``loadings @ loadings.T`` plus the noise; worked out when asked for.
     log_likelihood_ : float
         Of the observed cells, in nats.
-    trace_, n_iter_, converged_, n_components_, n_features_in_, feature_names_in_
+    trace_, n_iter_, converged_, n_features_in_, feature_names_in_
         As of :class:`PPCA`.
 
     Examples
@@ -106,7 +111,7 @@ class MixturePPCA(Mixture):
 
     def _publish(self, model: _covary.Mixture, rows: Array | None = None) -> None:
         super()._publish(model)
-        self.n_components_ = model.n_components
+        self.n_components_ = np.asarray(model.components_of_each)
         self.loadings_ = model.loadings
         shared = model.noise_variance
         self.noise_variance_ = model.noise_variances if shared is None else shared
@@ -118,7 +123,7 @@ class MixturePPCA(Mixture):
     def _options_of(cls, model: _covary.Mixture) -> dict[str, Any]:
         return {
             "n_mixtures": len(model.weights),
-            "n_components": model.n_components,
+            "n_components": model.n_components if len(set(model.components_of_each)) == 1 else "auto",
             "noise": model.noise,
             "standardize": model.standardized,
         }

@@ -31,16 +31,22 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ----------
     n_components : int or None, default=None
         How many components; as many as columns if None.
-    alpha : float, default=1
-        The larger, the more zeros.
+    alpha : float or sequence of n_components floats, default=1
+        The larger, the more zeros. One for each component only by "elastic-net".
+    n_nonzero : int or None, default=None
+        How many entries of each component are not 0, exactly, in place of `alpha`, which has no part then: components keep
+        their largest entries, not drawn towards 0.
     ridge_alpha : float, default=0.01
         Ridge of the regression that :meth:`transform` makes.
     max_iter : int, default=1000
-        Most turns.
+        Most iterations.
     tol : float, default=1e-8
-        Stop when a turn lowers the objective by less than this share of it.
-    method : {"lars", "cd"}, default="lars"
-        Of no effect: both names are of ways to the same minimum, which is found by coordinate descent.
+        Stop when an iteration lowers the objective by less than this share of it.
+    method : {"lars", "cd", "elastic-net"}, default="lars"
+        "lars" and "cd" are ways to the same minimum, which is found by coordinate descent. "elastic-net" minimizes another
+        objective, that of Zou, Hastie and Tibshirani (2006), over the covariance matrix (with gaps, that of a Gaussian
+        by EM): components are regressed on the columns, `alpha` being the penalty of each and `ridge_alpha` the ridge
+        of all. :meth:`fit_covariance` has the same for a covariance or correlation matrix.
     n_jobs : int or None, default=None
         Of no effect: :func:`covary.threads` says how many threads there are.
     U_init : array-like of shape (n_samples, n_components), default=None
@@ -57,13 +63,18 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     components_ : ndarray of shape (n_components, n_features)
         Sparse components at unit length.
     error_ : list of float
-        The objective after each turn.
+        The objective after each iteration.
     n_components_ : int
         How many components there are.
     n_iter_ : int
-        How many turns were made.
+        How many iterations were made.
     mean_ : ndarray of shape (n_features,)
         Mean of the observed cells of each column.
+    variance_, adjusted_variance_ : ndarray of shape (n_components,)
+        By "elastic-net": the variance along each component, and what each adds to those before it, with which it is
+        correlated.
+    adjusted_variance_ratio_ : ndarray of shape (n_components,)
+        The latter as shares of the variance of all columns.
     n_features_in_, feature_names_in_
         As of every estimator.
 
@@ -89,7 +100,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     n_components: int | None = None
     _: KW_ONLY
-    alpha: float = 1
+    alpha: float | ArrayLike = 1
+    n_nonzero: int | None = None
     ridge_alpha: float = 0.01
     max_iter: int = 1000
     tol: float = 1e-8
@@ -116,7 +128,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             The fitted estimator.
         """
         rows = _table.table(self, X, reset=True)
-        _options.word(self, "method", ("lars", "cd"))
+        if _options.word(self, "method", ("lars", "cd", "elastic-net")) == "elastic-net":
+            return self._elastic_net(rows, is_matrix=False)
+        for name in ("variance_", "adjusted_variance_", "adjusted_variance_ratio_"):
+            self.__dict__.pop(name, None)
         _options.number(self, "ridge_alpha")
         _options.whole(self, "max_iter")
         asked = _options.whole(self, "n_components", 1)
@@ -126,6 +141,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             _table.names(self),
             q,
             alpha=_number(self, "alpha"),
+            n_nonzero=_options.whole(self, "n_nonzero", 1),
             max_iterations=int(_number(self, "max_iter")),
             tolerance=_number(self, "tol"),
             start=self._start(),
@@ -136,6 +152,50 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.error_ = errors
         self.n_components_ = q
         self.n_iter_ = len(errors)
+        return self
+
+    def fit_covariance(self, covariance: ArrayLike) -> Self:
+        """Find the components of a covariance or correlation matrix, by "elastic-net" alone.
+
+        Parameters
+        ----------
+        covariance : array-like of shape (n_features, n_features)
+            The matrix. Rows to transform are taken to be about 0.
+
+        Returns
+        -------
+        self : SparsePCA
+            The fitted estimator.
+        """
+        if _options.word(self, "method", ("lars", "cd", "elastic-net")) != "elastic-net":
+            raise _options.refuse(self, "method", self.method, "'elastic-net' for a covariance matrix")
+        return self._elastic_net(_table.matrix(self, covariance), is_matrix=True)
+
+    def _elastic_net(self, rows: Array, *, is_matrix: bool) -> Self:
+        if self.n_nonzero is not None or self.U_init is not None or self.V_init is not None:
+            raise OptionError('method="elastic-net" has no n_nonzero, U_init and V_init; give alpha, one for each component')
+        asked = _options.whole(self, "n_components", 1)
+        q = rows.shape[1] if asked is None else asked
+        penalties = np.atleast_1d(np.asarray(self.alpha, dtype=np.float64))
+        if penalties.ndim != 1 or len(penalties) not in (1, q):
+            raise _options.refuse(self, "alpha", self.alpha, f"a number, or {q} of them")
+        components, mean, variance, adjusted, total, errors = _covary.elastic_net(
+            rows,
+            _table.names(self),
+            np.broadcast_to(penalties, q).tolist(),
+            is_matrix=is_matrix,
+            ridge=_number(self, "ridge_alpha"),
+            max_iterations=int(_number(self, "max_iter")),
+            tolerance=_number(self, "tol"),
+            threads=n_threads(),
+        )
+        self.components_ = _table.like(components, rows)
+        self.mean_ = _table.like(np.asarray(mean), rows)
+        self.variance_, self.adjusted_variance_ = np.asarray(variance), np.asarray(adjusted)
+        self.adjusted_variance_ratio_ = self.adjusted_variance_ / total
+        self.error_ = errors
+        self.n_components_ = q
+        self.n_iter_ = max(len(errors) - 1, 1)
         return self
 
     def _start(self) -> tuple[Array, Array] | None:

@@ -3,6 +3,8 @@
 
 pub mod biplot;
 pub mod covariance;
+pub mod curves;
+pub mod eigenfunctions;
 pub mod factors;
 pub mod forecast;
 pub mod hinton;
@@ -12,6 +14,7 @@ pub mod loadings;
 pub mod map;
 pub mod missing;
 pub mod mixture;
+pub mod path;
 pub mod relevance;
 pub mod samples;
 pub mod scores;
@@ -68,11 +71,17 @@ pub enum Kind {
     Forecast,
     /// Factors in time.
     Factors,
+    /// Sparse loadings along the path of penalties.
+    Path,
+    /// Mean and eigenfunctions of curves.
+    Eigenfunctions,
+    /// Curves through their points.
+    Curves,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 22] = [
         Self::Scree,
         Self::Hinton,
         Self::Scores,
@@ -92,6 +101,9 @@ impl Kind {
         Self::Mixture,
         Self::Forecast,
         Self::Factors,
+        Self::Path,
+        Self::Eigenfunctions,
+        Self::Curves,
     ];
 
     /// As users type it.
@@ -121,6 +133,9 @@ impl Kind {
             Self::Mixture => "mixture",
             Self::Forecast => "forecast",
             Self::Factors => "factors",
+            Self::Path => "path",
+            Self::Eigenfunctions => "eigenfunctions",
+            Self::Curves => "curves",
         }
     }
 
@@ -146,6 +161,15 @@ pub(crate) fn fitted_to(learned: &Learned) -> String {
             kind.name(),
             several(d, "column"),
             several(training.n_rows, "row")
+        );
+    }
+    if let Some(columns) = learned.functional().ok().and_then(|fit| fit.long()) {
+        let points = training.n_observed_by_column.iter().sum::<usize>();
+        return format!(
+            "fitted to {} of `{}` by `{}`",
+            several(points, "point"),
+            learned.columns[0],
+            columns.curve
         );
     }
     let gaps = match training.n_gaps() {

@@ -9,8 +9,8 @@ use covary::family::{Components, Family, Request};
 use covary::infer::MixtureEm;
 use covary::learned::Learned;
 use covary_report::plot::{
-    Kind, biplot, covariance, factors, forecast, hinton, images, intervals, loadings, map, missing, mixture,
-    relevance, samples, scores, scree, select, sources, trace, views,
+    Kind, biplot, covariance, curves, eigenfunctions, factors, forecast, hinton, images, intervals, loadings,
+    map, missing, mixture, path, relevance, samples, scores, scree, select, sources, trace, views,
 };
 use covary_report::{Style, Svg, Theme};
 use serde::de::DeserializeOwned;
@@ -50,6 +50,9 @@ pub(crate) fn drawn(kind: Kind, style: &Style) -> Svg {
         Kind::Mixture => mixture::draw(&kept(name), style),
         Kind::Forecast => forecast::draw(&kept(name), style),
         Kind::Factors => factors::draw(&kept(name), style),
+        Kind::Path => path::draw(&kept(name), style),
+        Kind::Eigenfunctions => eigenfunctions::draw(&kept(name), style),
+        Kind::Curves => curves::draw(&kept(name), style),
     }
 }
 
@@ -170,6 +173,50 @@ fn the_kept_times_are_those_of_the_months() {
             serde_json::to_value(forecast::numbers(&learned, &data, None, None).expect("its own table")),
         ),
         (Kind::Factors, serde_json::to_value(factors::numbers(&learned, &data).expect("its own table"))),
+    ];
+    for (kind, numbers) in now {
+        let (numbers, path) = (numbers.expect("JSON"), folder().join(format!("{}.json", kind.name())));
+        if std::env::var_os("COVARY_REWRITE_GOLDEN").is_some() && !path.exists() {
+            fs::write(&path, serde_json::to_string(&numbers).expect("JSON") + "\n").expect("writable");
+        }
+        assert!(agree(&numbers, &kept::<Value>(kind.name())), "{}", kind.name());
+    }
+}
+
+#[test]
+fn the_kept_path_is_that_of_the_wine() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/wine_gaps.csv");
+    let table = covary::io::csv::read(fs::File::open(path).expect("a shipped example")).expect("a table");
+    let request = Request { n_components: Some(Components::Number(3)), ..Request::new(Family::Spca) };
+    let learned = request.learn(table.dataset()).expect("three components");
+    let numbers = path::numbers(&learned, table.dataset()).expect("its own table");
+    // What the model keeps is on the path, by the names of its columns.
+    let model = &learned.linear().expect("one model").model;
+    for (k, trails) in numbers.components.iter().enumerate() {
+        let kept: Vec<&str> = trails.iter().filter(|t| t.kept).map(|t| t.column.as_str()).collect();
+        let own = learned.columns.iter().enumerate().filter(|(j, _)| model.loadings()[(*j, k)] != 0.0);
+        assert_eq!(kept, own.map(|(_, name)| name.as_str()).collect::<Vec<_>>());
+    }
+    assert!(numbers.penalties.windows(2).all(|p| p[0] < p[1]));
+    let numbers = serde_json::to_value(numbers).expect("JSON");
+    let file = folder().join("path.json");
+    if std::env::var_os("COVARY_REWRITE_GOLDEN").is_some() && !file.exists() {
+        fs::write(&file, serde_json::to_string(&numbers).expect("JSON") + "\n").expect("writable");
+    }
+    assert!(agree(&numbers, &kept::<Value>("path")), "{numbers:#}");
+    let dense = super::fitted(table.dataset(), &covary::Spec::ppca(2), "em");
+    assert!(matches!(path::numbers(&dense, table.dataset()), Err(covary_report::Error::NoPath)));
+}
+
+#[test]
+fn the_kept_curves_are_those_of_the_children() {
+    let (data, learned) = super::children();
+    let now = [
+        (
+            Kind::Eigenfunctions,
+            serde_json::to_value(eigenfunctions::numbers(&learned).expect("a model of curves")),
+        ),
+        (Kind::Curves, serde_json::to_value(curves::numbers(&learned, &data).expect("its own table"))),
     ];
     for (kind, numbers) in now {
         let (numbers, path) = (numbers.expect("JSON"), folder().join(format!("{}.json", kind.name())));

@@ -6,9 +6,9 @@ mod golden;
 mod numbers;
 mod time;
 
-use covary::data::{Shape, simulate};
+use covary::data::{PointColumns, Shape, simulate};
 use covary::family::{Components, Family, Request};
-use covary::io::{Gaps, TimeColumns};
+use covary::io::{ColumnChoice, Columns, Format, Gaps, Input, ReadOptions, TimeColumns};
 use covary::learned::Learned;
 use covary::{Dataset, Estimator, Method, Spec};
 
@@ -24,6 +24,21 @@ fn small() -> (Dataset, Learned) {
     let table = simulate::hide(&whole, 0.1, 2);
     let learned = fitted(&table, &Spec { standardize: true, ..Spec::ppca(2) }, "em");
     (table, learned)
+}
+
+/// The shipped heights of children, and two components of their curves.
+fn children() -> (Dataset, Learned) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/growth.csv");
+    let choice =
+        ColumnChoice { columns: Columns::Listed(vec!["height".to_owned()]), ..ColumnChoice::default() };
+    let options = ReadOptions { choice, ..ReadOptions::default() };
+    let input = Input::<&[u8]>::File(std::fs::File::open(path).expect("a shipped example"));
+    let table = covary::io::read(input, Format::CSV, &options).expect("a table");
+    let columns = PointColumns { curve: "child".to_owned(), time: "age".to_owned() };
+    let table = table.of_points(&columns, &Gaps::new(&[])).expect("curves");
+    let request = Request { n_components: Some(Components::Number(2)), ..Request::new(Family::Fpca) };
+    let learned = request.learn(table.dataset()).expect("two components");
+    (table.dataset().clone(), learned)
 }
 
 /// The shipped table of months, and two factors of it with one wave of the year.

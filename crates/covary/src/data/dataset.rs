@@ -1,5 +1,5 @@
-use super::Timeline;
 use super::pattern::{Pattern, Patterns};
+use super::{Points, Timeline};
 use crate::linalg::Cell;
 use crate::linalg::rows::{ColumnSums, add_column_sums};
 use crate::parallel::{BLOCK_CELLS, add, over_pieces, widened};
@@ -25,6 +25,7 @@ pub struct Dataset {
     column_names: Vec<String>,
     row_labels: Option<Vec<String>>,
     timeline: Option<Timeline>,
+    points: Option<Points>,
     patterns: Patterns,
     observed: Vec<usize>,
     columns: OnceLock<Columns>,
@@ -193,6 +194,7 @@ impl Dataset {
             column_names,
             row_labels: None,
             timeline: None,
+            points: None,
             patterns,
             observed,
             columns: OnceLock::new(),
@@ -232,16 +234,30 @@ impl Dataset {
         }
     }
 
+    /// Says that its rows are points of curves.
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] unless there is one point per row.
+    pub fn of_points(mut self, points: Points) -> Result<Self, Error> {
+        points.check(self.n_rows())?;
+        self.points = Some(points);
+        Ok(self)
+    }
+
+    /// The curves that its rows are points of, if they are.
+    pub fn points(&self) -> Option<&Points> {
+        self.points.as_ref()
+    }
+
     /// Other cells of the same rows: columns of these names, times kept, labels left behind.
     ///
     /// # Errors
     /// As [`with_names`](Self::with_names), and [`Error::WrongLength`] for another number of rows.
     pub(crate) fn with_cells(&self, values: Matrix, column_names: Vec<String>) -> Result<Self, Error> {
         let other = Self::with_names(values, column_names)?;
-        match &self.timeline {
-            Some(timeline) => other.in_time(timeline.clone()),
-            None => Ok(other),
-        }
+        self.timeline.iter().try_for_each(|timeline| timeline.check(other.n_rows()))?;
+        self.points.iter().try_for_each(|points| points.check(other.n_rows()))?;
+        Ok(Self { timeline: self.timeline.clone(), points: self.points.clone(), ..other })
     }
 
     /// Number of rows.
@@ -390,7 +406,8 @@ impl Dataset {
         }
         let values = Matrix::from_vec(rows.len(), self.n_columns(), values)?;
         let timeline = self.timeline.as_ref().and_then(|timeline| timeline.some_rows(rows));
-        Ok(Self { timeline, ..Self::with_names(values, self.column_names.clone())? })
+        let points = self.points.as_ref().and_then(|points| points.some_rows(rows));
+        Ok(Self { timeline, points, ..Self::with_names(values, self.column_names.clone())? })
     }
 
     /// The table with a row for every step of its times, empty where there was none: sequences one after the other, each in the

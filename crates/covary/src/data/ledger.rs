@@ -180,8 +180,9 @@ impl Ledger {
             |columns: &[usize]| (!columns.is_empty()).then(|| columns.iter().map(name).collect::<Vec<_>>());
         let places = |columns: &[(usize, f64)]| columns.iter().map(|c| c.0).collect::<Vec<_>>();
         let n_rows = self.empty_rows.len();
-        // Where rows follow each other, those before and after tell of one without a cell.
-        let empty_rows = self.empty_rows.first().filter(|_| data.timeline().is_none());
+        // Where rows follow each other, or are points of curves, others tell of one without a cell.
+        let alone = data.timeline().is_none() && data.points().is_none();
+        let empty_rows = self.empty_rows.first().filter(|_| alone);
         let found = [
             MatrixKind::suspected(data).map(Oddity::Matrix),
             empty_rows.map(|&first| Oddity::EmptyRows { n_rows, first }),

@@ -1,12 +1,14 @@
 //! Input tables: [`Dataset`] (checked once, gaps as NaN, rows grouped by [`Pattern`]),
 //! [`Ledger`] (its missing values and possible problems), [`CentralMoments`] (mergeable mean and
-//! scatter), [`Sparse`] (mostly zeros), [`Timeline`] (when rows happened, where that matters), and [`simulate`].
+//! scatter), [`Sparse`] (mostly zeros), [`Timeline`] (when rows happened, where that matters), [`Points`] (rows that are
+//! points of curves), and [`simulate`].
 
 mod dataset;
 mod ledger;
 mod moments;
 mod pairwise;
 mod pattern;
+mod points;
 pub mod simulate;
 mod sparse;
 mod time_axis;
@@ -20,6 +22,7 @@ pub use ledger::{
 };
 pub use moments::{CentralMoments, MatrixKind};
 pub use pattern::Pattern;
+pub use points::{PointColumns, Points};
 pub use simulate::Shape;
 pub use sparse::Sparse;
 pub use time_axis::{Moment, Steps, TimeAxis};

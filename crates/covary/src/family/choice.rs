@@ -4,7 +4,7 @@ use super::{AnyMethod, Chosen, Progress, Request};
 use crate::data::Pattern;
 use crate::dynamics::TimeChoice;
 use crate::infer::{Em, FullCovariance, Kept, PrincipalAxes, SharedPrivate};
-use crate::select::{HeldOut, HeldOutOptions, MixtureSize, PilotSearch, held_out_cells_up_to};
+use crate::select::{HeldOut, HeldOutOptions, MixtureSize, OwnComponents, PilotSearch, held_out_cells_up_to};
 use crate::views::{CanonicalCorrelation, CanonicalTest};
 use crate::{Dataset, Error, Estimator, Method, Spec};
 use std::ops::Range;
@@ -23,6 +23,8 @@ pub struct Choice {
     pub n_mixtures: usize,
     /// Why this number.
     pub grounds: Grounds,
+    /// The mixture itself, where its models have components of their own; `n_components` is the most of them.
+    pub own: Option<Box<OwnComponents>>,
 }
 
 /// Why a number of components was taken.
@@ -57,7 +59,7 @@ pub enum Grounds {
 
 impl Choice {
     pub(crate) fn new(n_components: usize, grounds: Grounds) -> Self {
-        Self { n_components, n_mixtures: 1, grounds }
+        Self { n_components, n_mixtures: 1, grounds, own: None }
     }
 
     /// The scores of hidden cells that chose the number, if they did.

@@ -1,6 +1,7 @@
 //! A method of any family.
 
 use crate::dynamics::DynamicEm;
+use crate::functional::FunctionalEm;
 use crate::ica;
 use crate::infer::{MethodRecord, MixtureEm};
 use crate::{Error, Method};
@@ -86,6 +87,8 @@ kinds! {
     Mixture(MixtureEm) = mixture, "a mixture";
     /// To factors in time.
     Dynamic(DynamicEm) = dynamic, "factors in time";
+    /// To curves.
+    Functional(FunctionalEm) = functional, "curves";
 }
 
 impl AnyMethod {

@@ -15,9 +15,11 @@
 //! ```
 
 mod bpca;
+mod bspca;
 mod choice;
 mod dfm;
 mod fa;
+mod fpca;
 mod gaussian;
 mod gfa;
 mod gmm;
@@ -54,6 +56,8 @@ pub enum Kind {
     Sources,
     /// Factors that follow each other in time.
     Dynamic,
+    /// Curves at times of their own.
+    Functional,
 }
 
 /// What sets a family apart: a file fills in what is its own and leaves the rest to [`LINEAR`], [`MIXTURE`] or another
@@ -171,6 +175,8 @@ families! {
     Fa = fa;
     /// Bayesian PCA: components that are not needed are dropped.
     Bpca = bpca;
+    /// Bayesian PCA that selects columns.
+    Bspca = bspca;
     /// A Gaussian with a full covariance, which no number of components restricts.
     Gaussian = gaussian;
     /// Probabilistic canonical correlation: what two views of the same rows share.
@@ -187,6 +193,8 @@ families! {
     Ica = ica;
     /// A dynamic factor model: rows that follow each other in time.
     Dfm = dfm;
+    /// Functional PCA: curves at times of their own.
+    Fpca = fpca;
 }
 
 impl Family {

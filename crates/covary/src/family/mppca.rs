@@ -1,7 +1,7 @@
 //! Mixtures of probabilistic PCAs, and how the size of a mixture is chosen.
 
 use super::{AnyMethod, Choice, Chosen, Entry, Family, Grounds, MIXTURE, Progress, Request, gaussian};
-use crate::select::{MixtureComparison, mixture_sizes};
+use crate::select::{MixtureComparison, mixture_sizes, own_components};
 use crate::{Dataset, Error};
 
 /// Most models tried to find how many BIC prefers.
@@ -16,18 +16,25 @@ pub(super) const ENTRY: Entry = Entry {
     ..MIXTURE
 };
 
-/// The number of models, and of components of each where it was left open, that has the least BIC.
+/// The number of models that has the least BIC and, where it was left open, that of the components of each.
 pub(super) fn by_bic(request: &Request, data: &Dataset, method: &AnyMethod, watch: &Progress<'_>) -> Chosen {
     let sizes = request.sizes(data, data.n_informative_rows())?;
-    let mut tried = MixtureComparison(Vec::new());
-    if sizes.len() > 1 {
-        let compared = mixture_sizes(data, &request.spec(), &sizes, method.mixture()?, 0, watch)?;
-        tried = MixtureComparison(compared);
-    }
-    let (n_mixtures, n_components) =
-        tried.recommended().map_or(sizes[0], |at| (at.n_mixtures, at.n_components));
+    let (spec, method) = (request.spec(), method.mixture()?);
+    let (tried, own) = if request.family != Family::Gmm && request.given(data)?.is_none() {
+        own_components(data, &spec, &sizes, method, watch)?
+    } else if sizes.len() > 1 {
+        (mixture_sizes(data, &spec, &sizes, method, 0, watch)?, None)
+    } else {
+        (Vec::new(), None)
+    };
+    let tried = MixtureComparison(tried);
+    let common = tried.recommended().map_or(sizes[0], |at| (at.n_mixtures, at.n_components));
+    let (n_mixtures, n_components) = own.as_ref().map_or(common, |own| {
+        let components = own.n_components();
+        (components.len(), components.into_iter().max().unwrap_or(0))
+    });
     let grounds = if tried.0.is_empty() { Grounds::Asked } else { Grounds::Sizes(tried.0) };
-    Ok(Choice { n_mixtures, ..Choice::new(n_components, grounds) })
+    Ok(Choice { n_mixtures, own: own.map(Box::new), ..Choice::new(n_components, grounds) })
 }
 
 impl Request {

@@ -196,11 +196,13 @@ impl Request {
                 instead: "one model for all rows",
             });
         }
-        if self.standardize.is_some() && kind == Kind::Sources {
-            return refuse(Argument::Standardize, names(&|family| family.kind() != Kind::Sources));
+        let scales = |family: Family| !matches!(family.kind(), Kind::Sources | Kind::Functional);
+        if self.standardize.is_some() && !scales(self.family) {
+            return refuse(Argument::Standardize, names(&scales));
         }
         // A full covariance has one number of components, whatever they explain.
-        let has_share = |f: Family| f.kind() != Kind::Mixture && !f.has_views() && f != Family::Gaussian;
+        let of_table = |f: Family| !matches!(f.kind(), Kind::Mixture | Kind::Functional);
+        let has_share = |f: Family| of_table(f) && !f.has_views() && f != Family::Gaussian;
         if matches!(self.n_components, Some(Components::Share(_))) && !has_share(self.family) {
             return refuse(Argument::Share, names(&has_share));
         }
@@ -248,6 +250,9 @@ impl Request {
     /// [`Error::FlatView`] for views that cannot be.
     pub fn column_map(&self, table: &Dataset) -> Result<ColumnMap, Error> {
         self.check_views()?;
+        if self.family.kind() == Kind::Functional {
+            return ColumnMap::of_seen(table);
+        }
         let mut column_map = ColumnMap::of_observed(table)?;
         if self.views.is_empty() {
             return Ok(column_map);

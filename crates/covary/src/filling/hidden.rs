@@ -124,6 +124,27 @@ pub fn hide_as_gaps_lie(data: &Dataset, hiding: &Hiding) -> Result<HiddenSet, Er
     Ok(HiddenSet { visible, rows, transplanted: !donors.is_empty() })
 }
 
+/// Each observed cell that can be spared of a column with gaps, hidden alone: for tables that cannot spare several at once.
+/// Its row keeps another cell and its column three, of two values.
+pub(crate) fn hide_one_by_one(data: &Dataset) -> Result<Vec<HiddenSet>, Error> {
+    let (n, d) = (data.n_rows(), data.n_columns());
+    let mut sets = Vec::new();
+    for j in (0..d).filter(|&j| (FEWEST + 1..n).contains(&data.n_observed_by_column()[j])) {
+        for i in (0..n).filter(|&i| !data.row(i)[j].is_nan()) {
+            let others = || (0..n).filter(|&k| k != i).map(|k| data.row(k)[j]).filter(|v| !v.is_nan());
+            let alone = data.row(i).iter().filter(|v| !v.is_nan()).count() == 1;
+            if alone || others().all(|v| Some(v) == others().next()) {
+                continue;
+            }
+            let mut cells = copied(data.values().as_slice());
+            cells[i * d + j] = f64::NAN;
+            let visible = Dataset::with_names(Matrix::from_vec(n, d, cells)?, data.column_names().to_vec())?;
+            sets.push(HiddenSet { visible, rows: vec![i], transplanted: false });
+        }
+    }
+    Ok(sets)
+}
+
 /// Gives hidden cells back, lowest row first, until every column keeps enough of them, and all cells of a column that would
 /// keep one value only.
 fn give_back(data: &Dataset, cells: &mut [f64], rows: &[usize], fewest: usize) {
@@ -168,6 +189,12 @@ impl HiddenSet {
         self.visible.of_rows(&self.rows)
     }
 
+    /// Row and column of each hidden cell.
+    pub(crate) fn places(&self, data: &Dataset) -> impl Iterator<Item = (usize, usize)> {
+        let hidden = |&(i, j): &(usize, usize)| self.visible.row(i)[j].is_nan() && !data.row(i)[j].is_nan();
+        self.rows.iter().flat_map(|&i| (0..data.n_columns()).map(move |j| (i, j))).filter(hidden)
+    }
+
     /// Of cells that fill those rows, the ones that were hidden from `data`, with what they hold.
     pub fn checked(&self, data: &Dataset, cells: Vec<FilledCell>) -> Vec<CheckedCell> {
         let of = |cell: FilledCell| {
@@ -182,6 +209,29 @@ impl HiddenSet {
 mod tests {
     use super::*;
     use crate::data::{Shape, simulate};
+
+    #[test]
+    fn every_cell_that_can_be_spared_is_hidden_alone() {
+        let nan = f64::NAN;
+        // Column 1 has two values; row 1 has one cell; column 3 has three cells.
+        let rows = [
+            [1.0, 5.0, 1.0, nan],
+            [nan, nan, 2.0, nan],
+            [3.0, 7.0, 3.0, 1.0],
+            [4.0, 7.0, 5.0, 2.0],
+            [6.0, 7.0, nan, 4.0],
+        ];
+        let table = Dataset::new(Matrix::from_rows(&rows)).unwrap();
+        let mut places: Vec<(usize, usize)> = Vec::new();
+        for set in hide_one_by_one(&table).unwrap() {
+            assert_eq!(table.n_observed() - set.visible.n_observed(), 1);
+            assert_eq!(set.places(&table).count(), 1);
+            places.extend(set.places(&table));
+        }
+        places.sort_unstable();
+        // Without row 0 column 1 is constant, and row 1 keeps its only cell.
+        assert_eq!(places, [(0, 0), (0, 2), (2, 0), (2, 1), (2, 2), (3, 0), (3, 1), (3, 2), (4, 0), (4, 1)]);
+    }
 
     #[test]
     fn rows_columns_and_values_are_kept() {

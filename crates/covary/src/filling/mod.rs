@@ -30,13 +30,14 @@ pub(crate) use correction::{ColumnCorrection, Widths};
 pub use extrapolation::Observed;
 pub(crate) use extrapolation::{observed_of, restrain};
 pub use hidden::{HiddenSet, Hiding, hide_as_gaps_lie};
-pub(crate) use hidden::{MANY_ROWS, most_gaps, sets_of};
+pub(crate) use hidden::{MANY_ROWS, hide_one_by_one, most_gaps, sets_of};
 pub use limits::limits_of;
 pub(crate) use odds::Odds;
 pub use ridge::{Regression, regress};
 pub use score::{Gain, crps, weights_by_gaps};
 pub use wild::{FarCell, FarCellWords, wild_cells};
 
+use crate::infer::ParameterPosterior;
 use crate::model::{Distribution, Fill, FilledCell, Limits, Quantiles, Shape};
 use crate::{Dataset, Error};
 use std::sync::Arc;
@@ -53,6 +54,9 @@ pub struct Filling {
     pub observed: Option<Vec<Observed>>,
     /// How far intervals reach; `None` if it was not asked for or too few cells can be hidden.
     pub calibration: Option<Calibration>,
+    /// Whether too few cells can be hidden to calibrate a Gaussian, whose cells are Student's t then: they count that mean
+    /// and covariance were estimated [M 4.4.7].
+    pub estimated: bool,
     /// What values the columns can have; `None` if limits were not asked for.
     pub limits: Option<Vec<Limits>>,
     /// What is added to filled cells of each column, where values are taken to be missing because of what they are
@@ -118,14 +122,19 @@ impl Filling {
         let limits = |j: usize| self.limits.as_ref().map_or(Limits::NONE, |limits| limits[j]);
         let calibrated = |j: usize| self.calibration.as_ref().map(|c| &c.columns[j]);
         let n = self.calibration.as_ref().map(|c| c.columns.len()).or(self.limits.as_ref().map(Vec::len));
+        let of = |quantiles: Quantiles, j: usize| Arc::new(Shape { quantiles, limits: limits(j) });
         let shape = |j: usize| {
-            let quantiles = calibrated(j).map_or_else(Quantiles::normal, |c| Quantiles::clone(&c.quantiles));
-            Arc::new(Shape { quantiles, limits: limits(j) })
+            of(calibrated(j).map_or_else(Quantiles::normal, |c| Quantiles::clone(&c.quantiles)), j)
         };
         let shapes: Vec<Arc<Shape>> = (0..n.unwrap_or(0)).map(shape).collect();
         for cell in cells.iter_mut().filter(|cell| cell.sd > 0.0 && cell.column < shapes.len()) {
             match calibrated(cell.column) {
                 Some(column) => cell.sd *= column.spread,
+                None if self.estimated && limits(cell.column) != Limits::NONE => {
+                    cell.distribution =
+                        Distribution::Shaped(of(Quantiles::of(&cell.distribution), cell.column));
+                    continue;
+                }
                 // Limits alone: a shape of its own is worth more than they are.
                 None if cell.distribution != Distribution::Normal => continue,
                 None => {}
@@ -139,14 +148,25 @@ impl Filling {
 pub(crate) struct Finished<'a> {
     pub(crate) model: Box<dyn Fill + 'a>,
     pub(crate) filling: &'a Filling,
+    /// How uncertain its parameters are, where cells are to count it.
+    pub(crate) parameters: Option<ParameterPosterior>,
+}
+
+impl Finished<'_> {
+    fn finish(&self, table: &Dataset, mut cells: Vec<FilledCell>) -> Vec<FilledCell> {
+        if let Some(parameters) = &self.parameters {
+            parameters.predict(table, &mut cells);
+        }
+        self.filling.finish(table, cells)
+    }
 }
 
 impl Fill for Finished<'_> {
     fn cells(&self, table: &Dataset) -> Result<Vec<FilledCell>, Error> {
-        Ok(self.filling.finish(table, self.model.cells(table)?))
+        Ok(self.finish(table, self.model.cells(table)?))
     }
 
     fn cells_unless(&self, table: &Dataset, stop: &AtomicBool) -> Result<Vec<FilledCell>, Error> {
-        Ok(self.filling.finish(table, self.model.cells_unless(table, stop)?))
+        Ok(self.finish(table, self.model.cells_unless(table, stop)?))
     }
 }

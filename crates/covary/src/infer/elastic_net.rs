@@ -1,8 +1,9 @@
 //! Sparse principal components as regressions with an elastic net [M 2.9.1].
 
 use super::sparse_coding::lasso;
+use super::{Estimator, FullCovariance};
 use crate::linalg::{Cholesky, Svd, canonical_signs, eigen, thin_svd};
-use crate::{CentralMoments, Error, Matrix};
+use crate::{CentralMoments, Dataset, Error, Matrix, Spec};
 
 /// Sparse axes of a covariance or correlation matrix G (Zou, Hastie & Tibshirani 2006):
 ///
@@ -10,8 +11,8 @@ use crate::{CentralMoments, Error, Matrix};
 /// min  tr G − 2 tr AᵀGB + tr BᵀGB + λ ‖B‖² + Σₖ λ₁ₖ ‖bₖ‖₁        AᵀA = I
 /// ```
 ///
-/// by turns from the leading eigenvectors: each column of B by coordinate descent, A from the singular vectors of GB. A table
-/// with gaps enters by its estimated covariance, such as that of [`FullCovariance`](super::FullCovariance).
+/// in iterations from the leading eigenvectors: each column of B by coordinate descent, A from the singular vectors of GB. A table
+/// enters by its [moments](Self::moments).
 ///
 /// ```
 /// use covary::{infer::ElasticNet, Matrix};
@@ -27,9 +28,9 @@ pub struct ElasticNet {
     pub penalties: Vec<f64>,
     /// λ, which makes the axes unique where there are fewer rows than columns.
     pub ridge: f64,
-    /// Most turns.
+    /// Most iterations.
     pub max_iterations: usize,
-    /// Stop when no entry of B moves by more than this in a turn.
+    /// Stop when no entry of B moves by more than this in an iteration.
     pub tolerance: f64,
 }
 
@@ -48,7 +49,7 @@ pub struct SparseAxes {
     pub variance: Vec<f64>,
     /// What each axis adds to those before it: they are correlated, and their variances over-count.
     pub adjusted_variance: Vec<f64>,
-    /// The objective at the start and after each turn.
+    /// The objective at the start and after each iteration.
     pub trace: Vec<f64>,
 }
 
@@ -85,6 +86,23 @@ impl ElasticNet {
             }
         }
         Ok(Self::reported(g, b, trace))
+    }
+
+    /// Mean and covariance of a table (divisor n), to fit to: with gaps, those of [`FullCovariance`].
+    ///
+    /// # Errors
+    /// [`Error::EmptyColumn`] for a column without a value, and as [`CentralMoments::of`] or [`FullCovariance`].
+    pub fn moments(data: &Dataset) -> Result<(Vec<f64>, Matrix), Error> {
+        if let Some(j) = data.n_observed_by_column().iter().position(|&n| n == 0) {
+            return Err(Error::EmptyColumn { column: data.column_names()[j].clone() });
+        }
+        if data.is_complete() {
+            let moments = CentralMoments::of(data)?;
+            return Ok((moments.mean().to_vec(), moments.covariance()));
+        }
+        let spec = Spec { standardize: true, ..Spec::ppca(data.n_columns() - 1) };
+        let model = FullCovariance::default().fit(data, &spec)?.model;
+        Ok((model.mean().to_vec(), model.covariance()))
     }
 
     fn reported(g: &Matrix, b: Matrix, trace: Vec<f64>) -> SparseAxes {

@@ -30,6 +30,7 @@ mod scatter;
 mod share;
 mod shared_private;
 mod sparse_axes;
+mod sparse_cca;
 mod sparse_coding;
 mod spectral;
 mod student_t;
@@ -41,7 +42,7 @@ pub use conditional_maximization::ConditionalMaximization;
 pub use diagnostics::{ChainSummary, effective_sample_size, split_r_hat};
 pub use elastic_net::{ElasticNet, SparseAxes};
 pub(crate) use em::moments::{quadratic, solve_spd};
-pub use em::{Acceleration, Em, Gradient, Init, LatentMoments, Nonzero, SparseEm};
+pub use em::{Acceleration, Em, Gradient, Init, LatentMoments, Nonzero, PathPoint, SparseEm};
 pub(crate) use em::{
     PilotStart,
     squarem::extrapolated,
@@ -63,11 +64,12 @@ pub(crate) use report::stop_flag;
 pub use report::{Fit, FitReport, Monitored, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 pub(crate) use scatter::scatter_times;
 pub use shared_private::SharedPrivate;
+pub use sparse_cca::{Penalties, SparseCanonical, SparseCca, TriedPenalty};
 pub use sparse_coding::{SparseCoding, SparseComponents};
 pub use spectral::{Solver, Spectral, Spectrum};
 pub use student_t::{DegreesOfFreedom, StudentT};
 pub(crate) use variational::edge_of;
-pub use variational::{MeanField, SelectedColumns, SpikeSlab, Structured};
+pub use variational::{MeanField, SpikeSlab, Structured};
 
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, LinearGaussian, Spec};
@@ -155,6 +157,8 @@ estimators! {
     Structured = "structured";
     /// [`MeanField`]: Bayesian PCA and factor analysis, every factor apart.
     MeanField = "mean-field";
+    /// [`SpikeSlab`]: Bayesian PCA that selects columns, exact with gaps.
+    SpikeSlab = "spike-slab";
     /// [`Evidence`]: Bayesian PCA by type-II maximum likelihood, which drops components.
     Evidence = "evidence";
     /// [`Gibbs`]: draws from the posterior, complete or with gaps.

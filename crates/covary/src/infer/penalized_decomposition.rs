@@ -27,9 +27,9 @@ pub struct PenalizedDecomposition {
     pub left_bound: Option<f64>,
     /// c₂, from 1 to the root of the number of columns; `None` is no bound.
     pub right_bound: Option<f64>,
-    /// Most turns for each component.
+    /// Most iterations for each component.
     pub max_iterations: usize,
-    /// Stop when no entry of v moves by more than this in a turn.
+    /// Stop when no entry of v moves by more than this in an iteration.
     pub tolerance: f64,
 }
 
@@ -79,20 +79,29 @@ impl PenalizedDecomposition {
     /// The leading component, from the leading right singular vector.
     fn one(&self, x: &Matrix) -> Result<SparseProduct, Error> {
         let Svd { v, .. } = thin_svd(x)?;
-        let (mut right, across) = (v.column(0), x.transpose());
-        let times = |m: &Matrix, a: &[f64]| -> Vec<f64> { m.rows().map(|row| dot(row, a)).collect() };
-        let mut left = Vec::new();
+        let across = x.transpose();
+        Ok(self.climb(&|a| times(x, a), &|a| times(&across, a), v.column(0)))
+    }
+
+    /// The leading component of X, known by its products `X v` and `Xᵀ u`, from a right vector.
+    pub(super) fn climb(
+        &self,
+        forward: &dyn Fn(&[f64]) -> Vec<f64>,
+        backward: &dyn Fn(&[f64]) -> Vec<f64>,
+        start: Vec<f64>,
+    ) -> SparseProduct {
+        let (mut right, mut left) = (start, Vec::new());
         for _ in 0..self.max_iterations {
-            left = bounded(&times(x, &right), self.left_bound);
-            let next = bounded(&times(&across, &left), self.right_bound);
+            left = bounded(&forward(&right), self.left_bound);
+            let next = bounded(&backward(&left), self.right_bound);
             let moved = next.iter().zip(&right).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             right = next;
             if moved <= self.tolerance {
                 break;
             }
         }
-        let value = dot(&left, &times(x, &right));
-        Ok(SparseProduct { left, value, right })
+        let value = dot(&left, &forward(&right));
+        SparseProduct { left, value, right }
     }
 
     fn check(&self, x: &Matrix) -> Result<(), Error> {
@@ -113,6 +122,11 @@ impl PenalizedDecomposition {
         }
         Ok(())
     }
+}
+
+/// `M a`
+pub(super) fn times(m: &Matrix, a: &[f64]) -> Vec<f64> {
+    m.rows().map(|row| dot(row, a)).collect()
 }
 
 /// `a` soft-thresholded and scaled to unit length, by the smallest threshold at which its absolute values sum to at most `bound`.

@@ -10,10 +10,11 @@ use crate::{Dataset, Error, Matrix};
 /// min  ½ ‖T − 1μᵀ − U V‖² + α Σ |v|        columns of U no longer than 1,  over observed cells
 /// ```
 ///
-/// by turns: the column of V for each column of the table by coordinate descent on q × q products, each column of U in
-/// closed form. A complete table enters by its singular values and right singular vectors, whose U has as many rows as the
-/// smaller side; a gap is what `U V` says at each turn, which never raises the objective. It has no likelihood;
-/// [`SparseEm`](super::SparseEm) does.
+/// in iterations over V and U: the column of V for each column of the table by coordinate descent on q × q products, each column
+/// of U in closed form. With a [number of entries](Self::n_nonzero) instead of α each component in turn keeps its largest, which
+/// is the minimum given its scores. A complete table enters by its singular values and right singular vectors, whose U has as many
+/// rows as the smaller side; a gap is what `U V` says after each iteration, which never raises the objective. It has no
+/// likelihood; [`SparseEm`](super::SparseEm) does.
 ///
 /// ```
 /// use covary::{infer::SparseCoding, Dataset, Matrix};
@@ -29,15 +30,17 @@ pub struct SparseCoding {
     pub n_components: usize,
     /// α: the larger, the more zeros.
     pub alpha: f64,
-    /// Most turns.
+    /// How many entries of each component are not 0. α has no part then.
+    pub n_nonzero: Option<usize>,
+    /// Most iterations.
     pub max_iterations: usize,
-    /// Stop when a turn lowers the objective by less than this share of it.
+    /// Stop when an iteration lowers the objective by less than this share of it.
     pub tolerance: f64,
 }
 
 impl Default for SparseCoding {
     fn default() -> Self {
-        Self { n_components: 1, alpha: 1.0, max_iterations: 1000, tolerance: 1e-8 }
+        Self { n_components: 1, alpha: 1.0, n_nonzero: None, max_iterations: 1000, tolerance: 1e-8 }
     }
 }
 
@@ -48,13 +51,15 @@ pub struct SparseComponents {
     pub components: Matrix,
     /// Mean of the observed cells of each column.
     pub mean: Vec<f64>,
-    /// The objective after each turn.
+    /// The objective after each iteration.
     pub errors: Vec<f64>,
 }
 
 /// Sweeps over the entries of one column, and the change, as a share of the largest, at which they end.
 const SWEEPS: usize = 1000;
 const SETTLED: f64 = 1e-10;
+/// The same while scores still move: any sweep lowers the objective, and the next iteration goes on from there.
+const ROUGHLY: f64 = 1e-3;
 /// Columns that one thread takes at a time.
 const STEP: usize = 64;
 
@@ -76,21 +81,28 @@ impl SparseCoding {
             Some((u, v)) => (whole, u.clone(), v.clone()),
             None => self.spectral(whole, data.is_complete())?,
         };
-        let mut turns = Turns { alpha: self.alpha, table, u, v };
+        let alpha = if self.n_nonzero.is_some() { 0.0 } else { self.alpha };
+        let mut at = Iterate { alpha, table, u, v };
         let gaps: Vec<(usize, usize)> = if data.is_complete() { Vec::new() } else { gaps(data) };
         let mut errors: Vec<f64> = Vec::new();
         for _ in 0..self.max_iterations {
-            turns.components();
-            turns.scores();
-            turns.fill(&gaps);
-            let error = turns.objective();
+            match self.n_nonzero {
+                Some(n) => at.largest(n),
+                None => {
+                    at.components();
+                    at.scores();
+                }
+            }
+            let fitted = at.u.dot(&at.v);
+            let error = at.objective(&fitted, &gaps);
+            at.revive(&fitted);
             let last = errors.last().copied();
             errors.push(error);
             if last.is_some_and(|last| last - error < self.tolerance * error) {
                 break;
             }
         }
-        let mut components = turns.v;
+        let mut components = at.v;
         let mut by_column = components.transpose();
         canonical_signs(&mut by_column);
         for k in 0..self.n_components {
@@ -126,6 +138,9 @@ impl SparseCoding {
         if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
             return out("tolerance", self.tolerance, "finite and not negative");
         }
+        if let Some(n) = self.n_nonzero.filter(|n| !(1..=data.n_columns()).contains(n)) {
+            return out("n_nonzero", n as f64, "at least 1 and at most the number of columns");
+        }
         if let Some(j) = data.n_observed_by_column().iter().position(|&n| n == 0) {
             return Err(Error::EmptyColumn { column: data.column_names()[j].clone() });
         }
@@ -153,22 +168,26 @@ fn gaps(data: &Dataset) -> Vec<(usize, usize)> {
     (0..data.n_rows()).flat_map(of_row).collect()
 }
 
-/// Where the turns stand.
-struct Turns {
+/// Where the iterations stand.
+struct Iterate {
     alpha: f64,
     table: Matrix,
     u: Matrix,
     v: Matrix,
 }
 
-impl Turns {
+impl Iterate {
     /// Each column of V: `min ½ vᵀ UᵀU v − (Uᵀt)ᵀ v + α ‖v‖₁`.
     fn components(&mut self) {
         let (gram, cross) = (self.u.t_dot(&self.u), self.table.t_dot(&self.u));
         let (d, q, at) = (self.table.n_columns(), self.u.n_columns(), self.v.transpose());
-        let alpha = self.alpha;
+        let (alpha, fitted) = (self.alpha, at.dot(&gram));
         let parts = pieces(d, STEP, |columns| {
-            columns.flat_map(|j| lasso(&gram, cross.row(j), at.row(j), alpha)).collect::<Vec<f64>>()
+            let of = |j: usize| {
+                let slope = cross.row(j).iter().zip(fitted.row(j)).map(|(b, f)| b - f).collect();
+                descend(&gram, slope, at.row(j), alpha, ROUGHLY)
+            };
+            columns.flat_map(of).collect::<Vec<f64>>()
         });
         let by_column = parts.concat();
         self.v = Matrix::from_fn(q, d, |k, j| by_column[j * q + k]);
@@ -191,18 +210,49 @@ impl Turns {
             u.row_mut(k).iter_mut().zip(&next).for_each(|(u, x)| *u = x * scale);
         }
         self.u = u.transpose();
-        self.revive();
+    }
+
+    /// Each component in turn: of what the others leave, its `n` largest entries given its scores of unit length, then its scores
+    /// given these. Each is the minimum given the rest.
+    fn largest(&mut self, n: usize) {
+        let by_column = self.table.transpose();
+        let (mut u, d) = (self.u.transpose(), self.table.n_columns());
+        for k in 0..u.n_rows() {
+            let length = dot(u.row(k), u.row(k)).sqrt();
+            if length > 0.0 {
+                u.row_mut(k).iter_mut().for_each(|x| *x /= length);
+                self.v.row_mut(k).iter_mut().for_each(|x| *x *= length);
+            }
+            let with: Vec<f64> = u.rows().map(|other| dot(other, u.row(k))).collect();
+            let mut next: Vec<f64> = by_column.rows().map(|column| dot(column, u.row(k))).collect();
+            for l in (0..u.n_rows()).filter(|&l| l != k) {
+                next.iter_mut().zip(self.v.row(l)).for_each(|(x, v)| *x -= v * with[l]);
+            }
+            let mut order: Vec<usize> = (0..d).collect();
+            order.sort_by(|&i, &j| next[j].abs().total_cmp(&next[i].abs()));
+            order[n..].iter().for_each(|&j| next[j] = 0.0);
+            let of_others: Vec<f64> = self.v.rows().map(|other| dot(other, &next)).collect();
+            let mut scores: Vec<f64> = self.table.rows().map(|row| dot(row, &next)).collect();
+            for l in (0..u.n_rows()).filter(|&l| l != k && of_others[l] != 0.0) {
+                scores.iter_mut().zip(u.row(l)).for_each(|(x, u)| *x -= u * of_others[l]);
+            }
+            let square = dot(&next, &next);
+            self.v.row_mut(k).copy_from_slice(&next);
+            if square > 0.0 {
+                u.row_mut(k).iter_mut().zip(&scores).for_each(|(u, x)| *u = x / square);
+            }
+        }
+        self.u = u.transpose();
     }
 
     /// Scores of empty components matter to nothing: they become what is left of the columns explained least, of which the next
-    /// turn may make something.
-    fn revive(&mut self) {
+    /// iteration may make something.
+    fn revive(&mut self, fitted: &Matrix) {
         let empty: Vec<usize> =
             (0..self.v.n_rows()).filter(|&k| self.v.row(k).iter().all(|v| *v == 0.0)).collect();
         if empty.is_empty() {
             return;
         }
-        let fitted = self.u.dot(&self.v);
         let left =
             Matrix::from_fn(fitted.n_columns(), fitted.n_rows(), |j, i| self.table[(i, j)] - fitted[(i, j)]);
         let squares: Vec<f64> = left.rows().map(|r| dot(r, r)).collect();
@@ -214,19 +264,11 @@ impl Turns {
         }
     }
 
-    /// Gaps as the product has them.
-    fn fill(&mut self, gaps: &[(usize, usize)]) {
-        if gaps.is_empty() {
-            return;
-        }
-        let fitted = self.u.dot(&self.v);
+    /// The objective, with gaps as the product has them from now on.
+    fn objective(&mut self, fitted: &Matrix, gaps: &[(usize, usize)]) -> f64 {
         for &cell in gaps {
             self.table[cell] = fitted[cell];
         }
-    }
-
-    fn objective(&self) -> f64 {
-        let fitted = self.u.dot(&self.v);
         let squares = self.table.as_slice().iter().zip(fitted.as_slice()).map(|(t, f)| (t - f).powi(2));
         let sizes = self.v.as_slice().iter().map(|v| v.abs());
         0.5 * squares.sum::<f64>() + self.alpha * sizes.sum::<f64>()
@@ -236,9 +278,14 @@ impl Turns {
 /// `min ½ vᵀ G v − bᵀ v + α ‖v‖₁` from `start`, by coordinate descent: sweeps over the entries that are not 0, and over all
 /// once these have settled.
 pub(super) fn lasso(g: &Matrix, b: &[f64], start: &[f64], alpha: f64) -> Vec<f64> {
-    let q = b.len();
+    let slope = b.iter().zip(g.rows()).map(|(b, g)| b - dot(g, start)).collect();
+    descend(g, slope, start, alpha, SETTLED)
+}
+
+/// [`lasso`] given `slope = b − G v`, until no entry moves by more than this share of the largest.
+fn descend(g: &Matrix, mut slope: Vec<f64>, start: &[f64], alpha: f64, settled: f64) -> Vec<f64> {
+    let q = start.len();
     let mut at = start.to_vec();
-    let mut slope: Vec<f64> = (0..q).map(|i| b[i] - dot(g.row(i), &at)).collect();
     let mut all = true;
     for _ in 0..SWEEPS {
         let (mut moved, mut size) = (0.0_f64, 0.0_f64);
@@ -257,11 +304,11 @@ pub(super) fn lasso(g: &Matrix, b: &[f64], start: &[f64], alpha: f64) -> Vec<f64
             }
             (moved, size) = (moved.max(change.abs()), size.max(next.abs()));
         }
-        let settled = moved <= SETTLED * size;
-        if settled && all {
+        let still = moved <= settled * size;
+        if still && all {
             break;
         }
-        all = settled;
+        all = still;
     }
     at
 }

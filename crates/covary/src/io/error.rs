@@ -278,6 +278,18 @@ pub enum Error {
         /// The first cell of the column, if this is another.
         like: Option<String>,
     },
+    /// A time of a curve that is no number.
+    #[error(
+        "`{text}` in {place} of column `{column}` is no number; times of curves are numbers, such as days since the first"
+    )]
+    NotANumberedTime {
+        /// Where the row is.
+        place: Place,
+        /// The column.
+        column: String,
+        /// What the cell says.
+        text: String,
+    },
     /// Two rows of a sequence at one time.
     #[error(
         "{first} and {second} both have `{text}` in column `{column}`: a sequence has one row at a time; remove one of them{}",

@@ -18,6 +18,7 @@ mod note;
 mod npy;
 #[cfg(feature = "npy")]
 mod npz;
+mod points;
 mod sheet;
 #[cfg(feature = "xlsx")]
 mod spreadsheet;

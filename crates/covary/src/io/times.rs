@@ -111,7 +111,7 @@ impl Table {
     }
 
     /// The column of that name or number.
-    fn one_column(&self, name: &str) -> Result<usize, Error> {
+    pub(super) fn one_column(&self, name: &str) -> Result<usize, Error> {
         match columns_named(&[name.to_owned()], &self.names)?.as_slice() {
             [column] => Ok(*column),
             _ => Err(Error::UnknownColumn { name: name.to_owned(), known: self.names.clone() }),
@@ -119,7 +119,7 @@ impl Table {
     }
 
     /// What the cells of a column say, none of which may be missing.
-    fn texts(&self, column: usize, gaps: &Gaps) -> Result<Vec<String>, Error> {
+    pub(super) fn texts(&self, column: usize, gaps: &Gaps) -> Result<Vec<String>, Error> {
         let text = |row: usize| {
             let text = self.text(row, column).trim().to_owned();
             let missing = || Error::NoTime { place: self.place(row), column: self.names[column].clone() };
@@ -128,7 +128,7 @@ impl Table {
         (0..self.n_rows()).map(text).collect()
     }
 
-    fn place(&self, row: usize) -> Place {
+    pub(super) fn place(&self, row: usize) -> Place {
         match &self.body {
             Body::Text(text) => text.place(row),
             _ => Place { row: row + 1, line: None },
@@ -204,7 +204,7 @@ fn parsed(text: &str, notation: &str) -> Option<Moment> {
 }
 
 /// Texts numbered in the order they first come, and each of them once.
-fn numbered(texts: Vec<String>) -> (Vec<usize>, Vec<String>) {
+pub(super) fn numbered(texts: Vec<String>) -> (Vec<usize>, Vec<String>) {
     let mut numbers = HashMap::new();
     let mut names = Vec::new();
     let number = |text: String| {

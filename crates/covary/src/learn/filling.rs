@@ -4,7 +4,8 @@ use super::{Seen, Watch};
 use crate::family::{Components, Family, ForFilling, Request};
 use crate::filling::{
     Calibration, Candidate, Correction, Filling, Gain, HiddenSet, Hiding, MANY_ROWS, Odds, Tried, Widths,
-    calibrate, crps, hide_as_gaps_lie, limits_of, most_gaps, observed_of, sets_of, weights_by_gaps,
+    calibrate, crps, hide_as_gaps_lie, hide_one_by_one, limits_of, most_gaps, observed_of, sets_of,
+    weights_by_gaps,
 };
 use crate::infer::FullCovariance;
 use crate::learned::Learned;
@@ -30,9 +31,12 @@ const FEW_ABOVE: [f64; 1] = [30.0];
 const FOR_TWO_SETS: usize = 2000;
 /// Sets that calibrate other families.
 const FEW_SETS: usize = 4;
-/// Fewest distinct hidden cells to choose by, and to calibrate by [M 4.1.4].
+/// Fewest distinct hidden cells to choose by, to choose by where each is hidden alone, and to calibrate by [M 4.1.4].
 const TO_CHOOSE: usize = 30;
+const TO_CHOOSE_ALONE: usize = 5;
 const TO_CALIBRATE: usize = 10;
+/// Multiplications of a step, over all cells that are hidden alone, up to which they are.
+const WORK_ALONE: f64 = 1e7;
 
 /// Standard errors by which a correction must gain: its columns were taken by their own leave-one-out errors.
 const TO_CORRECT: f64 = 0.5;
@@ -91,8 +95,8 @@ fn hidden_of(data: &Dataset, set: &HiddenSet, cells: &[FilledCell]) -> Vec<Hidde
 }
 
 /// Different cells among those of all sets.
-fn distinct(cells: &[Hidden]) -> usize {
-    let mut places: Vec<(usize, usize)> = cells.iter().map(|c| (c.row, c.column)).collect();
+fn distinct(data: &Dataset, sets: &[HiddenSet]) -> usize {
+    let mut places: Vec<(usize, usize)> = sets.iter().flat_map(|set| set.places(data)).collect();
     places.sort_unstable();
     places.dedup();
     places.len()
@@ -218,7 +222,7 @@ impl Request {
             plain.extend(hidden_of(data, set, &predicted.plain));
             corrected.extend(hidden_of(data, set, &predicted.corrected.unwrap_or_default()));
         }
-        let enough = distinct(&plain);
+        let enough = distinct(data, &sets);
         let columns: Vec<usize> = plain.iter().map(|cell| cell.column).collect();
         let weights = weights_by_gaps(&columns, &gaps(data));
         let mut cells = plain;
@@ -245,6 +249,11 @@ impl Request {
             if consider(Candidate::ColumnMeans, means, &mut cells) {
                 filling.correction = None;
             }
+        }
+        filling.estimated = calibrated && enough < TO_CALIBRATE && learned.has_parameter_posterior();
+        if filling.estimated {
+            // What lies far outside has a wide interval, around the mean as it is.
+            filling.observed = None;
         }
         if calibrated && enough >= TO_CALIBRATE {
             let residuals: Vec<(usize, f64)> =
@@ -278,11 +287,7 @@ fn column_means(data: &Dataset, sets: &[HiddenSet], cells: &[Hidden]) -> Vec<Hid
     let mut out = cells.to_vec();
     let mut at = 0;
     for set in sets {
-        let n = set.rows.iter().map(|&i| {
-            let hidden = |(t, v): &(&f64, &f64)| v.is_nan() && !t.is_nan();
-            data.row(i).iter().zip(set.visible.row(i)).filter(hidden).count()
-        });
-        let n: usize = n.sum();
+        let n = set.places(data).count();
         for cell in &mut out[at..at + n] {
             let j = cell.column;
             let unit = data.observed_variances()[j].sqrt();
@@ -296,7 +301,7 @@ fn column_means(data: &Dataset, sets: &[HiddenSet], cells: &[Hidden]) -> Vec<Hid
 }
 
 /// The number of pseudo-rows whose predictions of hidden cells are best, if better than by the default, and all that were
-/// tried; none where too few cells can be hidden [M 4.2.4].
+/// tried; none where too few cells can be hidden [M 4.2.4]. A table that cannot spare enough at once has each hidden alone.
 fn choose_pseudo_rows(data: &Dataset, seed: u64, watch: &dyn Watch) -> Result<(f64, Vec<Tried>), Error> {
     let sample;
     let few = if data.n_rows() > MANY_ROWS {
@@ -310,7 +315,14 @@ fn choose_pseudo_rows(data: &Dataset, seed: u64, watch: &dyn Watch) -> Result<(f
         n if n > FOR_TWO_SETS => (&BELOW[..], &ABOVE[..], 2),
         _ => (&BELOW[..], &ABOVE[..], sets_of(few).0),
     };
-    let sets = if data.is_complete() { Vec::new() } else { sets(few, (n_sets, usize::MAX), 3, seed)? };
+    let mut sets = if data.is_complete() { Vec::new() } else { sets(few, (n_sets, usize::MAX), 3, seed)? };
+    let mut fewest = TO_CHOOSE;
+    if distinct(few, &sets) < TO_CHOOSE && few.n_observed() as f64 * work_of_step(few) < WORK_ALONE {
+        (sets, fewest) = (hide_one_by_one(few)?, TO_CHOOSE_ALONE);
+    }
+    if distinct(few, &sets) < fewest {
+        return Ok((DEFAULT, Vec::new()));
+    }
     let never = AtomicBool::new(false);
     let stop = watch.stop_flag().unwrap_or(&never);
     let n_fits = sets.len() * (1 + below.len() + above.len());
@@ -349,7 +361,7 @@ fn choose_pseudo_rows(data: &Dataset, seed: u64, watch: &dyn Watch) -> Result<(f
         all.map(|cells| cells.concat())
             .filter(|cells| cells.iter().all(|c| c.mean.is_finite() && c.sd.is_finite()))
     };
-    let Some(plain) = of_candidate(0).filter(|cells| distinct(cells) >= TO_CHOOSE) else {
+    let Some(plain) = of_candidate(0) else {
         return Ok((DEFAULT, Vec::new()));
     };
     let columns: Vec<usize> = plain.iter().map(|cell| cell.column).collect();

@@ -42,6 +42,7 @@ use crate::data::MatrixKind;
 use crate::dynamics::DynamicEm;
 use crate::family::{AnyMethod, Choice, Family, Grounds, Kind, Request};
 use crate::filling::Filling;
+use crate::functional::FunctionalEm;
 use crate::ica;
 use crate::infer::{ClassConditional, FactorReport, MixtureEm, ObjectiveKind, Observer, Step, Termination};
 use crate::learned::{Checked, Constant, Learned, RotatedLoadings};
@@ -220,6 +221,7 @@ impl Request {
             (Kind::Mixture, None) => self.mixture(&work, method.mixture()?)?,
             (Kind::Sources, None) => sources(&work, method)?,
             (Kind::Dynamic, None) => self.dynamic(&work, method.dynamic()?)?,
+            (Kind::Functional, None) => self.functional(&work, method.functional()?)?,
         };
         let named = |&(j, value): &(usize, f64)| Constant { name: table.column_names()[j].clone(), value };
         learned.constants = map.constants.iter().map(named).collect();
@@ -280,7 +282,10 @@ impl Request {
     ) -> Result<Learned, Error> {
         let method = MixtureEm { n_mixtures: choice.n_mixtures, ..method.clone() };
         let spec = self.spec_for(data, choice.n_components);
-        let fit: Fit<Mixture> = method.fit_observed(data, &spec, &mut Seen::Fitting(watch))?;
+        let fit: Fit<Mixture> = match &choice.own {
+            Some(own) => Fit { model: own.mixture.clone(), draws: None, report: own.report.clone() },
+            None => method.fit_observed(data, &spec, &mut Seen::Fitting(watch))?,
+        };
         Ok(Learned::of_mixture(fit, data, &spec, (&method).into()))
     }
 
@@ -296,6 +301,16 @@ impl Request {
         let spec = self.spec_for(data, choice.n_components);
         let fit = method.fit_observed(data, &spec, &mut Seen::Fitting(watch))?;
         Ok(Learned::of_dynamic(fit, data, &spec, &method))
+    }
+
+    fn functional(
+        &self,
+        &Work { data, choice, watch }: &Work<'_>,
+        method: &FunctionalEm,
+    ) -> Result<Learned, Error> {
+        let spec = self.spec_for(data, choice.n_components);
+        let fit = method.fit_observed(data, &spec, &mut Seen::Fitting(watch))?;
+        Ok(Learned::of_curves(fit, data, &spec, method))
     }
 
     /// Checks a learned model on hidden cells of `data`, the model's columns of its own table, and keeps what was found

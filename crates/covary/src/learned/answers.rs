@@ -119,8 +119,9 @@ pub(crate) trait Answers {
         })
     }
 
-    /// The check on hidden blocks of time, of a model whose rows follow each other: fitted again without them, or as it is where
-    /// nobody watches. Cells hidden one by one lie beside those that tell of them, and cannot speak for it.
+    /// The check on hidden blocks of time, of a model whose rows follow each other, or on hidden points of curves: fitted again
+    /// without them, or as it is where nobody watches. Cells hidden one by one lie beside those that tell of them, and cannot
+    /// speak for it.
     fn check_in_blocks(
         &self,
         _learned: &Learned,
@@ -228,8 +229,17 @@ impl Learned {
         let model = self.answers().fill(rows)?;
         Ok(match &self.filling {
             None => model,
-            Some(filling) => Box::new(Finished { model, filling }),
+            Some(filling) => {
+                let asked = if filling.estimated { Some(self) } else { None };
+                let parameters = asked.and_then(|learned| self.answers().parameter_posterior(learned));
+                Box::new(Finished { model, filling, parameters })
+            }
         })
+    }
+
+    /// Whether it is known how uncertain parameters are that the density takes as known.
+    pub(crate) fn has_parameter_posterior(&self) -> bool {
+        self.answers().parameter_posterior(self).is_some()
     }
 
     /// Scores of rows over the model's columns, rotated with the loadings; those of the family unless others are asked

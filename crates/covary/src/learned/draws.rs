@@ -50,7 +50,12 @@ impl Learned {
         let mut cells = Vec::new();
         if let Some(filling) = &self.filling {
             let mut plain = drawer.cells(data)?;
-            let finished = filling.finish(data, plain.clone());
+            let mut finished = plain.clone();
+            if let (Some(parameters), true) = (&parameters, filling.estimated) {
+                parameters.predict(data, &mut finished);
+                parameters.predict_draws(data, &mut plain);
+            }
+            let finished = filling.finish(data, finished);
             // Residuals of hidden cells are those of estimated parameters: a calibrated cell has counted them already, so
             // that draws are put in units that count them, too.
             if let (Some(parameters), Some(_)) = (&parameters, &filling.calibration) {

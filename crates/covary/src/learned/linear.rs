@@ -312,6 +312,7 @@ impl Learned {
     pub fn of_table(fit: Fit, table: (Vec<String>, Training), spec: &Spec, method: &Method) -> Self {
         let family = match (method, spec.noise) {
             (Method::StudentT(_), _) => Family::Tppca,
+            (Method::SpikeSlab(_), _) => Family::Bspca,
             (_, NoiseFamily::Isotropic) => Family::Ppca,
             (_, NoiseFamily::Diagonal) => Family::Fa,
         };

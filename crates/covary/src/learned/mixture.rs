@@ -3,10 +3,10 @@
 use super::check::{Refitted, TOLERANCE};
 use super::{Answers, Ending, Learned, Membership, Rows, Scores, Trained, Training};
 use crate::family::{Family, Request};
-use crate::infer::{FitReport, MethodRecord, MixtureEm, MixtureInit, Observer, Termination};
+use crate::infer::{FitReport, MethodRecord, MixtureEm, Observer, Stop, Termination};
 use crate::model::{Classifier, Mixture, Predictive};
 use crate::spec::NoiseFamily;
-use crate::{Coordinates, Dataset, Error, Estimator, Fit, Matrix, Spec};
+use crate::{Coordinates, Dataset, Error, Estimator, Fit, LinearGaussian, Matrix, Spec};
 use rand::Rng;
 
 /// A mixture, or a model for each class, and how the fit went.
@@ -38,6 +38,11 @@ impl MixtureFit {
         Some(Classifier::new(names, self.mixture.clone()).expect("a name for each component was checked"))
     }
 
+    /// The components of each model.
+    pub fn components(&self) -> Vec<usize> {
+        self.mixture.models().iter().map(LinearGaussian::n_components).collect()
+    }
+
     /// What the models are called: classes by name, others by number.
     pub fn names(&self) -> Vec<String> {
         match &self.classes {
@@ -63,7 +68,7 @@ impl Answers for MixtureFit {
     }
 
     fn n_components(&self) -> usize {
-        self.mixture.models()[0].n_components()
+        self.components().into_iter().max().unwrap_or(0)
     }
 
     fn spec(&self) -> Option<&Spec> {
@@ -105,7 +110,7 @@ impl Answers for MixtureFit {
 
     fn refit(
         &self,
-        _learned: &Learned,
+        learned: &Learned,
         _request: &Request,
         visible: &Dataset,
         observer: &mut dyn Observer,
@@ -117,11 +122,16 @@ impl Answers for MixtureFit {
                 instead: "one model or a mixture",
             });
         }
-        let method = MixtureEm {
-            init: MixtureInit::Given(Box::new(self.mixture.clone())),
-            tolerance: TOLERANCE,
-            ..MixtureEm::of(self.mixture.models().len())
-        };
+        // Not from the mixture as it is: which of its models has a row was decided with the hidden cells, and steps from
+        // there end at the maximum that knows them.
+        let mut method = MixtureEm::default();
+        for (name, value) in learned.method.options.iter().filter(|(name, _)| *name != "init") {
+            method.set(name, value)?;
+        }
+        method.n_mixtures = self.mixture.models().len();
+        if method.stop == Stop::Remaining {
+            method.tolerance = method.tolerance.max(TOLERANCE);
+        }
         let fit = method.fit_observed(visible, &self.spec, observer)?;
         match fit.report.termination {
             Termination::Interrupted => Err(Error::Interrupted),
@@ -170,12 +180,11 @@ impl Learned {
     /// [`Error::NotAMixture`] for other models.
     pub fn n_parameters(&self) -> Result<usize, Error> {
         let fit = self.mixture()?;
-        let models = fit.mixture.models();
-        let spec = Spec { n_components: models[0].n_components(), ..fit.spec.clone() };
-        let (k, d) = (models.len(), self.columns.len());
-        let one = spec.n_parameters(d);
-        let again = if self.shares_covariance() { (k - 1) * (one - d) } else { 0 };
-        Ok(k * one - again + k - 1)
+        let (components, d) = (fit.components(), self.columns.len());
+        let k = components.len();
+        let of = |&n_components: &usize| Spec { n_components, ..fit.spec.clone() }.n_parameters(d);
+        let again = if self.shares_covariance() { (k - 1) * (of(&components[0]) - d) } else { 0 };
+        Ok(components.iter().map(of).sum::<usize>() - again + k - 1)
     }
 
     /// Whether the models of a mixture were fitted with one covariance for all.

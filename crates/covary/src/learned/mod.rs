@@ -13,10 +13,12 @@
 //! ```
 
 mod answers;
+mod beside;
 mod check;
 mod course;
 mod draws;
 mod dynamic;
+mod functional;
 mod linear;
 mod mixture;
 mod sensitivity;
@@ -24,10 +26,12 @@ mod sources;
 
 pub(crate) use answers::Answers;
 pub use answers::{Membership, RowScores, Rows, Scores, Surprise};
+pub use beside::BesideTime;
 pub use check::{CheckOutcome, Checked};
 pub use course::Course;
 pub use draws::GapDraws;
 pub use dynamic::{DynamicFit, Knowing};
+pub use functional::{CurveTable, FunctionalFit};
 pub use linear::{LinearFit, ParameterUncertainty, RotatedLoadings};
 pub use mixture::{ClassNames, MixtureFit};
 pub use sensitivity::{Tipping, TippingPoint};
@@ -76,6 +80,8 @@ pub enum Trained {
     Sources(Box<ica::Fit>),
     /// Factors in time.
     Dynamic(Box<DynamicFit>),
+    /// Curves.
+    Functional(Box<FunctionalFit>),
 }
 
 impl Trained {
@@ -86,6 +92,7 @@ impl Trained {
             Self::Mixture(fit) => &**fit,
             Self::Sources(fit) => &**fit,
             Self::Dynamic(fit) => &**fit,
+            Self::Functional(fit) => &**fit,
         }
     }
 }

@@ -76,6 +76,19 @@ impl ColumnMap {
         Ok(column_map)
     }
 
+    /// All columns with a value, those that never vary too: times of curves are columns, and curves may meet.
+    ///
+    /// # Errors
+    /// [`Error::EmptyColumn`] if none has a value.
+    pub fn of_seen(table: &Dataset) -> Result<Self, Error> {
+        let observed = table.n_observed_by_column();
+        let columns: Vec<usize> = (0..table.n_columns()).filter(|&j| observed[j] > 0).collect();
+        if columns.is_empty() {
+            return Err(Error::EmptyColumn { column: table.column_names()[0].clone() });
+        }
+        Ok(Self { columns, constants: Vec::new() })
+    }
+
     /// The model's columns of the wide table, in the model's order; row labels stay behind. Copied
     /// only if they are not the table as it is.
     ///

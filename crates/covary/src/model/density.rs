@@ -234,7 +234,7 @@ pub struct Shape {
 
 impl Distribution {
     /// The value below which a share `p` of a distribution of mean 0 and standard deviation 1 lies.
-    fn quantile(&self, p: f64) -> f64 {
+    pub(super) fn quantile(&self, p: f64) -> f64 {
         match self {
             Self::Normal => Normal::standard().inverse_cdf(p),
             Self::Student { degrees_of_freedom: nu } => student_quantile(*nu, p) / student_unit(*nu),
@@ -295,6 +295,12 @@ impl FilledCell {
     /// A cell whose value is normal given the row.
     pub fn normal(row: usize, column: usize, mean: f64, sd: f64) -> Self {
         Self { row, column, mean, sd, distribution: Distribution::Normal }
+    }
+
+    /// The same with Student's t of this scale around its mean.
+    pub(crate) fn student(&mut self, scale: f64, degrees_of_freedom: f64) {
+        self.sd = scale * student_unit(degrees_of_freedom);
+        self.distribution = Distribution::Student { degrees_of_freedom };
     }
 
     /// Central interval that covers the value with probability `level` under the model; of a whole column, the whole

@@ -1,5 +1,6 @@
 //! The shape of a distribution that is known by its quantiles.
 
+use super::Distribution;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
 /// Distance of the knots, in normal quantiles, and their number: 0.25, 0.5, …, 3.
@@ -16,6 +17,12 @@ impl Quantiles {
     /// The normal distribution's own.
     pub fn normal() -> Self {
         Self { knots: std::array::from_fn(place) }
+    }
+
+    /// That of another distribution, of mean 0, standard deviation 1 and symmetric.
+    pub(crate) fn of(distribution: &Distribution) -> Self {
+        let normal = Normal::standard();
+        Self { knots: std::array::from_fn(|k| distribution.quantile(normal.cdf(place(k)))) }
     }
 
     /// From its values at the knots; `None` unless they are finite, not negative and ascending.

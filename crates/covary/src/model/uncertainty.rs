@@ -36,6 +36,9 @@ pub struct Uncertainty {
     /// Whether loadings and mean are known the better the smaller the noise turns out to be
     /// (`v_j | σ² ~ N(v̂_j, σ² E_j)`), or are independent of it.
     pub coupled: bool,
+    /// Posterior probability that a column has a part in any component, of a method that selects columns; else empty. Loadings
+    /// and covariances are averages over whether it has.
+    pub inclusion: Vec<f64>,
 }
 
 /// Beyond these no table has a say, and draws of the parameters would not be finite numbers.
@@ -50,6 +53,12 @@ impl Uncertainty {
         }
         if ![1, d].contains(&self.shape.len()) {
             return wrong("shapes of the noise", d, self.shape.len());
+        }
+        if ![0, d].contains(&self.inclusion.len()) {
+            return wrong("inclusion probabilities", d, self.inclusion.len());
+        }
+        if let Some(&value) = self.inclusion.iter().find(|p| !(0.0..=1.0).contains(*p)) {
+            return Err(Error::OutOfRange { name: "an inclusion probability", value, bound: "from 0 to 1" });
         }
         for e in &self.relative {
             if e.n_rows() != q + 1 || e.n_columns() != q + 1 {
@@ -141,6 +150,12 @@ impl LinearGaussian {
     /// The uncertainty of the parameters; `None` where they are taken as known.
     pub fn uncertainty(&self) -> Option<&Uncertainty> {
         self.uncertainty.as_deref()
+    }
+
+    /// Posterior probability that each column has a part in any component, of a method that
+    /// [selects columns](crate::infer::SpikeSlab).
+    pub fn inclusion(&self) -> Option<&[f64]> {
+        self.uncertainty().map(|u| &u.inclusion[..]).filter(|inclusion| !inclusion.is_empty())
     }
 
     /// Standard deviations of the loadings, d × q; `None` where they are taken as known.

@@ -1,6 +1,8 @@
 use super::information_criteria;
+use super::own_components::{OwnComponents, Search};
 use crate::infer::{MixtureEm, Step, Termination, Warning};
-use crate::{Dataset, Density, Error, Estimator, Spec};
+use crate::model::Mixture;
+use crate::{Dataset, Density, Error, Estimator, Fit, Spec};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -121,6 +123,55 @@ pub fn mixture_sizes(
     folds: usize,
     watch: &dyn Fn(usize, usize) -> ControlFlow<()>,
 ) -> Result<Vec<MixtureSize>, Error> {
+    let fitted = fitted_sizes(data, spec, sizes, method, folds, watch)?;
+    Ok(fitted.into_iter().map(|(size, _)| size).collect())
+}
+
+/// [`mixture_sizes`] by BIC alone, and from the best of them a mixture whose models have components of their own, if its
+/// BIC is less still.
+///
+/// From a fit with q components for all, one model at a time is given one more or one less and the mixture fitted again from
+/// there, as long as BIC falls; the same from the best fits with one model less and more, as long as these end lower.
+///
+/// ```
+/// use covary::{data::{simulate, Shape}, infer::MixtureEm, select::own_components, Dataset, Matrix, Spec};
+/// use std::ops::ControlFlow;
+/// let rows = |q: usize, seed: u64| simulate::ppca(Shape { rows: 200, columns: 8, n_components: q }, seed).0;
+/// let (one, three) = (rows(1, 1), rows(3, 2));
+/// let cell = |i: usize, j: usize| if i < 200 { one.values()[(i, j)] } else { three.values()[(i - 200, j)] + 20.0 };
+/// let table = Dataset::new(Matrix::from_fn(400, 8, cell))?;
+/// let sizes = [(1, 1), (2, 1), (2, 2), (3, 1)];
+/// let (_, own) = own_components(&table, &Spec::ppca(1), &sizes, &MixtureEm::default(), &|_, _| ControlFlow::Continue(()))?;
+/// let mut found = own.expect("one number does not suit both").n_components();
+/// found.sort_unstable();
+/// assert_eq!(found, [1, 3]);
+/// # Ok::<(), covary::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`mixture_sizes`].
+pub fn own_components(
+    data: &Dataset,
+    spec: &Spec,
+    sizes: &[(usize, usize)],
+    method: &MixtureEm,
+    watch: &dyn Fn(usize, usize) -> ControlFlow<()>,
+) -> Result<(Vec<MixtureSize>, Option<OwnComponents>), Error> {
+    let fitted = fitted_sizes(data, spec, sizes, method, 0, watch)?;
+    let going_on = || watch(sizes.len(), sizes.len());
+    let own = Search { data, spec, method, watch: &going_on, n_fits: 0 }.run(&fitted)?;
+    Ok((fitted.into_iter().map(|(size, _)| size).collect(), own))
+}
+
+/// [`mixture_sizes`], each with its fit.
+fn fitted_sizes(
+    data: &Dataset,
+    spec: &Spec,
+    sizes: &[(usize, usize)],
+    method: &MixtureEm,
+    folds: usize,
+    watch: &dyn Fn(usize, usize) -> ControlFlow<()>,
+) -> Result<Vec<(MixtureSize, Fit<Mixture>)>, Error> {
     if folds == 1 {
         return Err(Error::OutOfRange { name: "folds", value: 1.0, bound: "0, or at least 2" });
     }
@@ -170,13 +221,13 @@ pub fn mixture_sizes(
             singular,
             held_out: None,
         };
-        Ok((size, seen))
+        Ok((size, fit, seen))
     };
     let judged = sizes.iter().map(judge).collect::<Result<Vec<_>, Error>>()?;
     let total = |seen: &Vec<f64>| seen.iter().sum::<f64>();
-    let best = judged.iter().max_by(|a, b| total(&a.1).total_cmp(&total(&b.1))).map(|b| b.1.clone());
+    let best = judged.iter().max_by(|a, b| total(&a.2).total_cmp(&total(&b.2))).map(|b| b.2.clone());
     let cells = data.n_observed() as f64;
-    let with_held_out = |(size, seen): (MixtureSize, Vec<f64>)| {
+    let with_held_out = |(size, fit, seen): (MixtureSize, Fit<Mixture>, Vec<f64>)| {
         let best = best.as_ref().filter(|best| !best.is_empty());
         let held_out = best.map(|best| {
             let less: Vec<f64> = best.iter().zip(&seen).map(|(best, own)| best - own).collect();
@@ -188,7 +239,7 @@ pub fn mixture_sizes(
                 shortfall_error: (n / (n - 1.0) * squares).sqrt() / cells,
             }
         });
-        MixtureSize { held_out, ..size }
+        (MixtureSize { held_out, ..size }, fit)
     };
     Ok(judged.into_iter().map(with_held_out).collect())
 }

@@ -11,7 +11,7 @@
 //! | how many components predict best, in the time of a fit? | [`PilotSearch`]: hide cells, predict them by truncations of one model |
 //! | … the same for any method? | [`held_out_cells`]: fit every number again, count nats |
 //! | which eigenvalues exceed those of unrelated columns? | [`ParallelAnalysis`] |
-//! | how many models in a mixture? | [`mixture_sizes`]: BIC and held-out rows |
+//! | how many models in a mixture? | [`mixture_sizes`]: BIC and held-out rows; [`own_components`]: of each model |
 //! | do 95 % intervals cover 95 % of the true values? | [`interval_coverage`] |
 //! | how good will the filled cells of this table be? | [`self_check`]: hide some, refit, compare |
 //! | do gaps come at random? | [`gap_trends`]: gaps that follow the first component |
@@ -25,6 +25,7 @@ mod gavish_donoho;
 mod held_out;
 mod missingness;
 mod mixtures;
+mod own_components;
 mod parallel_analysis;
 mod pilot;
 mod pooling;
@@ -42,7 +43,8 @@ pub use held_out::{
     folds_of_cells, held_out_cells, held_out_cells_observed, held_out_cells_up_to, hold_out_at,
 };
 pub use missingness::{GapTests, GapTrend, gap_tests, gap_trends};
-pub use mixtures::{MixtureComparison, MixtureSize, UnseenRows, mixture_sizes};
+pub use mixtures::{MixtureComparison, MixtureSize, UnseenRows, mixture_sizes, own_components};
+pub use own_components::OwnComponents;
 pub use parallel_analysis::{ParallelAnalysis, ParallelSpectrum};
 pub use pilot::PilotSearch;
 pub use pooling::{Pooled, pool};

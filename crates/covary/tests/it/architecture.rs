@@ -1,4 +1,4 @@
-//! Imports point left: `linalg ← data ← model ← infer ← select ← filling`, `spec` beside `model`, `dynamics` beside `filling`, then `family`, `learned`, and on
+//! Imports point left: `linalg ← data ← model ← infer ← select ← filling`, `spec` beside `model`, `dynamics` and `functional` beside `filling`, then `family`, `learned`, and on
 //! top `io` and `learn`, which do not know each other.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ const FLOORS: [&[&str]; 11] = [
     &["views"],
     &["infer"],
     &["select", "ica"],
-    &["filling", "dynamics"],
+    &["filling", "dynamics", "functional"],
     &["family"],
     &["learned"],
     &["io", "learn"],

@@ -7,6 +7,7 @@ use crate::dense::{self, Gaussian};
 use covary::data::{Shape, simulate};
 use covary::dynamics::{DynamicEm, Season};
 use covary::family::{AnyMethod, Components, Family, Request};
+use covary::functional::{FunctionalEm, Smoothing, simulated};
 use covary::ica;
 use covary::infer::{
     Acceleration, BachJordan, ConditionalMaximization, DegreesOfFreedom, Em, Evidence, Fit, FixedPoint,
@@ -115,6 +116,7 @@ pub(crate) fn variational_cases() -> Vec<Case> {
         case("structured", "structured", Spec::ppca),
         case("mean-field", "mean-field", Spec::ppca),
         case("mean-field, diagonal noise", "mean-field", Spec::factor_analysis),
+        case("spike and slab", "spike-slab", Spec::ppca),
     ]
 }
 
@@ -201,6 +203,18 @@ fn dynamic_cases() -> Vec<(&'static str, DynamicEm)> {
     ]
 }
 
+/// The method to models of curves, as it is asked for.
+fn functional_cases() -> Vec<(&'static str, FunctionalEm)> {
+    let smoothing = Smoothing::Given { mean: 1e-3, components: 1e-3 };
+    vec![
+        ("curves", FunctionalEm::default()),
+        (
+            "curves of given smoothness",
+            FunctionalEm { smoothing, basis_size: Some(8), ..FunctionalEm::default() },
+        ),
+    ]
+}
+
 #[test]
 fn every_method_has_signed_the_contract() {
     let linear =
@@ -209,6 +223,7 @@ fn every_method_has_signed_the_contract() {
     signed.extend(mixture_cases().iter().map(|(_, method, _)| AnyMethod::from(method.clone()).name()));
     signed.extend(source_cases().iter().map(|(_, method, _)| method.name()));
     signed.extend(dynamic_cases().iter().map(|(_, method)| AnyMethod::from(method.clone()).name()));
+    signed.extend(functional_cases().iter().map(|(_, method)| AnyMethod::from(method.clone()).name()));
     let missing: Vec<&str> = AnyMethod::names().into_iter().filter(|name| !signed.contains(name)).collect();
     assert!(missing.is_empty(), "{missing:?}: give each a case here");
 }
@@ -220,7 +235,8 @@ impl Case {
 
     /// Maximum likelihood, without a prior of any kind.
     pub(crate) fn is_flat(&self) -> bool {
-        (self.spec)(0).prior.is_flat() && !self.prunes() && self.pseudo_rows().is_none_or(|n| n == 0.0)
+        let own_prior = self.prunes() || matches!(self.method, Method::SpikeSlab(_));
+        (self.spec)(0).prior.is_flat() && !own_prior && self.pseudo_rows().is_none_or(|n| n == 0.0)
     }
 
     /// The pseudo-rows of the case that fits all components but one, whatever their number.
@@ -1505,6 +1521,43 @@ fn a_tolerance_of_zero_makes_as_many_steps_as_are_allowed() {
         }
         for warning in &fit.report.warnings {
             assert!(!warning.to_string().contains("inf"), "{}: {warning}", case.name);
+        }
+    }
+}
+
+mod functional {
+    use super::*;
+
+    #[test]
+    fn threads_and_repetition_leave_no_trace_and_a_file_keeps_all() {
+        let (long, truth) = simulated(40, 5, 3);
+        let times = [0.0, 0.1, 0.4, 0.5, 0.7, 1.0];
+        let drawn = truth.sample(&times, 40, &mut ChaCha8Rng::seed_from_u64(1)).unwrap();
+        let names = times.iter().map(f64::to_string).collect();
+        let gappy = simulate::hide(&Dataset::new(drawn).unwrap(), 0.2, 2);
+        let wide = Dataset::with_names(gappy.into_values(), names).unwrap();
+        for (name, method) in functional_cases() {
+            for data in [&long, &wide] {
+                let asked = Request {
+                    n_components: Some(Components::Number(2)),
+                    method: Some(AnyMethod::from(method.clone())),
+                    ..Request::new(Family::Fpca)
+                };
+                let learn = |threads| on_threads(threads, || asked.learn(data)).unwrap();
+                let (one, two) = (learn(1), learn(2));
+                assert_eq!(one, two, "{name}");
+                let mut bytes = Vec::new();
+                model_file::write(&two, &mut bytes).unwrap();
+                let read = model_file::read(bytes.as_slice()).unwrap();
+                assert_eq!(read, one, "{name}");
+                assert_eq!(read.scores(data, None).unwrap(), one.scores(data, None).unwrap(), "{name}");
+                assert_eq!(read.row_scores(data).unwrap(), one.row_scores(data).unwrap(), "{name}");
+                let trace = one.ending().trace;
+                assert!(
+                    trace.windows(2).all(|p| p[1] >= p[0] - 1e-9 * (1.0 + p[0].abs())),
+                    "{name}: {trace:?}"
+                );
+            }
         }
     }
 }

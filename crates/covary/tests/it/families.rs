@@ -108,7 +108,7 @@ fn names_come_back_and_no_two_are_the_same() {
     }
     assert_eq!(
         Family::names(|_| true),
-        "pca, ppca, tppca, spca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm, ica or dfm"
+        "pca, ppca, tppca, spca, fa, bpca, bspca, gaussian, pcca, gfa, mppca, mfa, gmm, ica, dfm or fpca"
     );
     let unknown = "PCA".parse::<Family>().unwrap_err();
     assert!(
@@ -133,6 +133,7 @@ fn every_method_exists_and_leads_to_some_family() {
                 AnyMethod::Mixture(_) => Kind::Mixture,
                 AnyMethod::Sources(_) => Kind::Sources,
                 AnyMethod::Dynamic(_) => Kind::Dynamic,
+                AnyMethod::Functional(_) => Kind::Functional,
             };
             assert_eq!(kind, family.kind(), "{family} by {name}");
         }
@@ -180,7 +181,16 @@ fn check_kind(learned: &Learned, kind: Kind) {
             assert_eq!(mixture.unwrap_err(), Error::NotAMixture { what });
             assert_eq!(sources.unwrap_err(), Error::NoSources { what });
         }
+        Kind::Functional => {
+            let what = "a functional PCA";
+            assert!(matches!(linear.unwrap_err(), Error::Unsupported { method, .. } if method == what));
+            assert_eq!(mixture.unwrap_err(), Error::NotAMixture { what });
+            assert_eq!(sources.unwrap_err(), Error::NoSources { what });
+        }
     }
+    let refused = learned.functional().err();
+    assert_eq!(refused.is_some(), kind != Kind::Functional);
+    assert!(refused.is_none_or(|e| matches!(e, Error::NotCurves { .. })));
     let refused = learned.dynamic().err();
     assert_eq!(refused.is_some(), kind != Kind::Dynamic);
     assert!(refused.is_none_or(|e| matches!(e, Error::NotInTime { .. })));
@@ -240,14 +250,14 @@ fn check_answers(learned: &Learned, data: &Dataset) {
         let row_scores = learned.row_scores(&gappy).unwrap();
         assert!(finite(&row_scores.log_density));
         assert!(matches!(learned.row_scores(&narrow), Err(Error::ColumnCount { .. })));
-        let in_time = learned.dynamic().is_ok();
+        let in_time = learned.dynamic().is_ok() || learned.functional().is_ok();
         for rows in [Rows::New, Rows::Training].into_iter().filter(|_| !in_time) {
             let density = learned.density(rows).unwrap();
             assert!(finite(&density.log_density(&gappy).unwrap()));
             assert!(matches!(density.log_density(&narrow), Err(Error::ColumnCount { .. })));
         }
         if in_time {
-            // Rows follow each other: none has a density of its own.
+            // Rows follow each other, or columns are times: no density of rows of columns.
             assert!(matches!(learned.density(Rows::New).map(drop), Err(Error::Unsupported { .. })));
         } else {
             let direct = learned.density(Rows::New).unwrap().log_density(&gappy).unwrap();
@@ -270,7 +280,8 @@ fn check_answers(learned: &Learned, data: &Dataset) {
     assert_eq!((scores.values.n_rows(), scores.values.n_columns()), (n, scores.names.len()));
     assert!(finite(scores.values.as_slice()));
     assert!(matches!(learned.scores(&narrow, None), Err(Error::ColumnCount { .. })));
-    let has_own_alone = learned.family.has_views() || matches!(learned.family, Family::Ica | Family::Dfm);
+    let has_own_alone =
+        learned.family.has_views() || matches!(learned.family, Family::Ica | Family::Dfm | Family::Fpca);
     let projected = learned.scores(data, Some(Coordinates::Projection));
     assert_eq!(matches!(projected, Err(Error::Unsupported { .. })), has_own_alone, "{projected:?}");
     match learned.membership(data) {
@@ -355,12 +366,12 @@ fn what_a_family_does_not_have_is_refused_and_what_it_has_is_learned() {
     for (argument, suits) in [
         (Argument::Mixtures, "mppca, mfa or gmm"),
         (Argument::Classes, "pca, ppca, fa or gaussian"),
-        (Argument::Rotation, "pca, ppca, tppca, fa, bpca or gaussian"),
+        (Argument::Rotation, "pca, ppca, tppca, fa, bpca, bspca or gaussian"),
         (
             Argument::Standardize,
-            "pca, ppca, tppca, spca, fa, bpca, gaussian, pcca, gfa, mppca, mfa, gmm or dfm",
+            "pca, ppca, tppca, spca, fa, bpca, bspca, gaussian, pcca, gfa, mppca, mfa, gmm or dfm",
         ),
-        (Argument::Share, "pca, ppca, tppca, spca, fa, bpca, ica or dfm"),
+        (Argument::Share, "pca, ppca, tppca, spca, fa, bpca, bspca, ica or dfm"),
     ] {
         let mut has = Vec::new();
         for &family in Family::ALL {
@@ -538,7 +549,10 @@ fn who_ends_the_choice_ends_the_work() {
         }
     }
     // The others do not fit anything to choose.
-    assert_eq!(asked_of, ["pca", "ppca", "tppca", "spca", "fa", "mppca", "mfa", "gmm", "ica", "dfm"]);
+    assert_eq!(
+        asked_of,
+        ["pca", "ppca", "tppca", "spca", "fa", "bspca", "mppca", "mfa", "gmm", "ica", "dfm", "fpca"]
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::common::{flat, golden, matrix, shared_data};
 use covary::data::{Shape, simulate};
-use covary::family::{Family, Request};
+use covary::family::{Family, ForFilling, Request};
 use covary::filling::{Candidate, Gain, calibrate, crps, regress, weights_by_gaps};
 use covary::io::model_file;
 use covary::learned::{Learned, Rows};
@@ -244,11 +244,20 @@ fn small_and_odd_tables_are_filled_and_say_what_was_not_done() {
     };
     let nan = f64::NAN;
     let line: Vec<Vec<f64>> =
-        (0..7).map(|i| vec![f64::from(i), if i == 3 { nan } else { 2.0 * f64::from(i) + 0.5 }]).collect();
+        (0..7).map(|i| vec![f64::from(i), if i == 5 { nan } else { 2.0 * f64::from(i) + 0.5 }]).collect();
     let (filling, filled) = fill(&line);
-    assert!(filling.calibration.is_none() && filling.tried.is_empty());
-    // The mean of the column is 6.5, the line says 6.5.
-    assert!((filled.cells()[0].mean - 6.5).abs() < 1.0);
+    assert!(filling.calibration.is_none() && filling.estimated);
+    // Cells hidden one by one choose the fewest pseudo-rows. The mean of the column is 5.8, the line says 10.5.
+    let taken = filling.tried.iter().rfind(|t| t.taken).unwrap();
+    assert_eq!(taken.candidate, Candidate::PseudoRows(0.03));
+    let cell = &filled.cells()[0];
+    assert!((cell.mean - 10.5).abs() < 0.05 && cell.sd < 1.0, "{cell:?}");
+    // At its end, too, and beyond all that was observed.
+    let (_, filled) = fill(&line[..6]);
+    assert!((filled.cells()[0].mean - 10.5).abs() < 0.1, "{:?}", filled.cells()[0]);
+    // Four rows have too few cells to choose by.
+    let (filling, _) = fill(&line[2..6]);
+    assert!(filling.estimated && filling.tried.is_empty());
     // Fewer rows than columns.
     let whole = simulate::ppca(Shape { rows: 20, columns: 40, n_components: 2 }, 1).0;
     let table = hidden(&whole, 0.1, 2);
@@ -258,6 +267,148 @@ fn small_and_odd_tables_are_filled_and_say_what_was_not_done() {
     // Nothing to fill.
     let learned = Request::for_filling().learn(&whole).unwrap();
     assert!(learned.filling.unwrap().calibration.is_none());
+}
+
+/// A Gaussian with this many pseudo-rows, calibrated if that is possible.
+fn gaussian(table: &Dataset, pseudo_rows: f64, standardize: bool) -> Learned {
+    let options = vec![
+        ("pseudo_rows".to_owned(), pseudo_rows.to_string()),
+        ("tolerance".to_owned(), "1e-12".to_owned()),
+    ];
+    let filling = Some(ForFilling { choose: false, calibrate: true, limits: false });
+    let standardize = Some(standardize);
+    Request { filling, options, standardize, ..Request::new(Family::Gaussian) }.learn(table).unwrap()
+}
+
+/// The textbook's prediction interval of a regression, a + b x ± t √(s² (1 + 1/n + (x − x̄)²/Σ(x − x̄)²)).
+#[test]
+fn cells_of_tables_too_small_to_calibrate_are_those_of_the_regression() {
+    let (x, y) = ([1.0, 2.0, 4.0, 5.5, 8.0], [2.3, 1.9, 5.1, 4.0, 8.2]);
+    // A row without cells is a gap that tells nothing.
+    let mut rows: Vec<[f64; 2]> = x.into_iter().zip(y).map(|(x, y)| [x, y]).collect();
+    rows.push([f64::NAN; 2]);
+    let table = Dataset::new(Matrix::from_rows(&rows)).unwrap();
+    let (mean_x, mean_y) = (x.iter().sum::<f64>() / 5.0, y.iter().sum::<f64>() / 5.0);
+    let squares: f64 = x.iter().map(|x| (x - mean_x).powi(2)).sum();
+    let slope = x.iter().zip(&y).map(|(x, y)| (x - mean_x) * (y - mean_y)).sum::<f64>() / squares;
+    let residual = |(x, y): (&f64, &f64)| (y - mean_y - slope * (x - mean_x)).powi(2);
+    let variance = x.iter().zip(&y).map(residual).sum::<f64>() / 3.0;
+    for standardize in [true, false] {
+        let learned = gaussian(&table, 0.0, standardize);
+        assert!(learned.filling.as_ref().unwrap().estimated);
+        let mut bytes = Vec::new();
+        model_file::write(&learned, &mut bytes).unwrap();
+        for learned in [model_file::read(bytes.as_slice()).unwrap(), learned] {
+            for at in [3.0, 10.0] {
+                let row = Dataset::new(Matrix::from_rows(&[[at, f64::NAN], [1.0, 2.0]])).unwrap();
+                let cells = learned.fill(Rows::New).unwrap().cells(&row).unwrap();
+                let scale = (variance * (1.2 + (at - mean_x).powi(2) / squares)).sqrt();
+                let middle = mean_y + slope * (at - mean_x);
+                // The 97.5 and 75 % points of t with three degrees of freedom, and its standard deviation.
+                for (level, point) in [(0.95, 3.182_446_305_284_263), (0.5, 0.764_892_328_404_345)] {
+                    let (lower, upper) = cells[0].interval(level).unwrap();
+                    assert_all(&[lower, upper], &[middle - point * scale, middle + point * scale], 1e-7);
+                }
+                assert_all(&[cells[0].mean, cells[0].sd], &[middle, scale * 3.0_f64.sqrt()], 1e-7);
+            }
+        }
+    }
+}
+
+/// With pseudo-rows and gaps in several columns, by matrices: [M 4.4.7].
+#[test]
+fn cells_of_small_tables_with_several_gaps_have_the_scale_and_freedom_of_the_formula() {
+    let whole = simulate::ppca(Shape { rows: 6, columns: 3, n_components: 1 }, 11).0;
+    let missing = |i: usize, j: usize| [(1, 2), (4, 1), (4, 2)].contains(&(i, j));
+    let value = |i: usize, j: usize| if missing(i, j) { f64::NAN } else { 1.0 + 10.0 * whole.row(i)[j] };
+    let table = Dataset::new(Matrix::from_fn(6, 3, value)).unwrap();
+    let lambda = 4.0;
+    for standardize in [true, false] {
+        let learned = gaussian(&table, lambda, standardize);
+        assert!(learned.filling.as_ref().unwrap().estimated);
+        let model = &learned.linear().unwrap().model;
+        let (mean, covariance) = (model.mean(), model.covariance());
+        let v = table.observed_variances();
+        let unit = |j: usize| if standardize { v[j] } else { v.iter().sum::<f64>() / 3.0 };
+        let cells = learned.fill(Rows::Training).unwrap().cells(&table).unwrap();
+        assert_eq!(cells.len(), 3);
+        for cell in cells {
+            let (i, j) = (cell.row, cell.column);
+            let seen: Vec<usize> = (0..3).filter(|&k| !table.row(i)[k].is_nan()).collect();
+            // Column 0 has 6 cells, column 1 has 5, column 2 has 4, all of them in rows that have column 1.
+            let rows = if j == 1 { 5.0 } else { 4.0 };
+            // Σ_OO⁻¹ of one or two columns.
+            let inverse = match seen[..] {
+                [a] => vec![vec![1.0 / covariance[(a, a)]]],
+                [a, b] => {
+                    let (p, q, r) = (covariance[(a, a)], covariance[(a, b)], covariance[(b, b)]);
+                    let det = p * r - q * q;
+                    vec![vec![r / det, -q / det], vec![-q / det, p / det]]
+                }
+                _ => unreachable!(),
+            };
+            let away: Vec<f64> = seen.iter().map(|&k| table.row(i)[k] - mean[k]).collect();
+            let cross: Vec<f64> = seen.iter().map(|&k| covariance[(j, k)]).collect();
+            let form = |a: &[f64], b: &[f64]| -> f64 {
+                let k = a.len();
+                (0..k * k).map(|e| a[e / k] * inverse[e / k][e % k] * b[e % k]).sum()
+            };
+            let trace: f64 = (0..seen.len()).map(|k| inverse[k][k] * unit(seen[k])).sum();
+            let freedom = rows - 1.0 - (seen.len() as f64 - lambda * trace / (rows + lambda));
+            let plain = covariance[(j, j)] - form(&cross, &cross);
+            let leverage = 1.0 + 1.0 / rows + form(&away, &away) / (rows + lambda);
+            let variance = plain * rows / freedom * leverage * freedom / (freedom - 2.0);
+            assert!(freedom > 2.0);
+            assert_all(&[cell.sd], &[variance.sqrt()], 1e-7);
+            assert_all(&[cell.mean], &[mean[j] + form(&cross, &away)], 1e-7);
+            let expected = covary::model::Distribution::Student { degrees_of_freedom: freedom };
+            let wanted = FilledCell { distribution: expected, ..cell.clone() }.interval(0.9).unwrap();
+            let found = cell.interval(0.9).unwrap();
+            assert_all(&[found.0, found.1], &[wanted.0, wanted.1], 1e-7);
+        }
+    }
+}
+
+#[test]
+fn one_column_of_counts_has_counts_by_students_t() {
+    let counts = [0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 5.0, 6.0, 9.0, 12.0];
+    let rows: Vec<[f64; 1]> = counts.into_iter().chain([f64::NAN]).map(|v| [v]).collect();
+    let table = Dataset::new(Matrix::from_rows(&rows)).unwrap();
+    let learned = Request::for_filling().learn(&table).unwrap();
+    assert!(learned.filling.as_ref().unwrap().estimated);
+    let filled = learned.fill(Rows::Training).unwrap().fill(&table).unwrap();
+    let cell = &filled.cells()[0];
+    // Mean 4 and squares 138: s² = 138/11, times 1 + 1/12, with eleven degrees of freedom.
+    let scale = (138.0 / 11.0 * 13.0_f64 / 12.0).sqrt();
+    assert_all(&[cell.mean, cell.sd], &[4.0, scale * (11.0_f64 / 9.0).sqrt()], 1e-7);
+    // The 97.5, 90 and 75 % points of t.
+    for (level, point) in [(0.95, 2.200_985), (0.8, 1.363_43), (0.5, 0.697_445)] {
+        let (lower, upper) = cell.interval(level).unwrap();
+        assert_eq!(lower, (4.0 - point * scale).max(0.0).ceil(), "{level}");
+        assert_eq!(upper, (4.0 + point * scale).floor(), "{level}");
+    }
+}
+
+/// Nothing is to be found, and four planes of two dimensions in 60 rows find it: where a mixture was led to by cells that are
+/// then hidden, it knows them.
+#[test]
+fn intervals_of_a_mixture_larger_than_the_table_supports_cover_too() {
+    let (mut inside, mut total) = (0, 0);
+    for seed in 0..3 {
+        let whole = simulate::ppca(Shape { rows: 60, columns: 8, n_components: 1 }, seed).0;
+        let table = hidden(&whole, 0.2, seed + 50);
+        let filling = Some(ForFilling { choose: false, calibrate: true, limits: false });
+        let n_components = Some(covary::family::Components::Number(2));
+        let request = Request { filling, n_mixtures: Some(4), n_components, ..Request::new(Family::Mppca) };
+        let learned = request.learn(&table).unwrap();
+        for cell in learned.fill(Rows::Training).unwrap().cells(&table).unwrap() {
+            let (lower, upper) = cell.interval(0.95).unwrap();
+            inside += usize::from((lower..=upper).contains(&whole.row(cell.row)[cell.column]));
+            total += 1;
+        }
+    }
+    let share = inside as f64 / total as f64;
+    assert!((0.93..0.99).contains(&share), "{share} of {total}");
 }
 
 #[test]

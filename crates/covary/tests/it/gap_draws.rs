@@ -151,6 +151,23 @@ fn calibrated_draws_keep_the_quantiles_of_their_cells() {
 }
 
 #[test]
+fn draws_of_a_small_table_have_the_distribution_of_their_cells() {
+    let rows = [[1.0, 2.3], [2.0, 1.9], [4.0, 5.1], [5.5, 4.0], [8.0, f64::NAN]];
+    let table = Dataset::new(Matrix::from_rows(&rows)).unwrap();
+    let learned = Request::for_filling().learn(&table).unwrap();
+    assert!(learned.filling.as_ref().unwrap().estimated);
+    let filled = learned.fill(Rows::Training).unwrap().fill(&table).unwrap();
+    let cell = &filled.cells()[0];
+    let drawn: Vec<f64> = tables(&learned, &table, 4000).iter().map(|t| t[(4, 1)]).collect();
+    for level in [0.5, 0.8, 0.95] {
+        let (lower, upper) = cell.interval(level).unwrap();
+        let share = drawn.iter().filter(|v| (lower..=upper).contains(v)).count() as f64 / 4000.0;
+        let error = (level * (1.0 - level) / 4000.0).sqrt();
+        assert!((share - level).abs() < 4.0 * error, "{level}: {share}");
+    }
+}
+
+#[test]
 fn a_file_draws_the_same_and_one_from_before_counts_observed_cells() {
     let (whole, _) = simulate::ppca(Shape { rows: 80, columns: 5, n_components: 2 }, 1);
     let table = simulate::hide(&whole, 0.2, 2);

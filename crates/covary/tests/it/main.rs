@@ -26,6 +26,7 @@ mod families;
 mod filled_cells;
 mod filling;
 mod full_covariance;
+mod functional;
 mod gap_draws;
 mod gfa;
 mod gibbs;

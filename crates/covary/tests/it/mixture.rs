@@ -559,7 +559,8 @@ fn bad_requests_are_named() {
     let other = MixtureEm::of(2).fit(&data, &Spec::ppca(1)).unwrap().model;
     let start = |n| MixtureEm { init: MixtureInit::Given(Box::new(other.clone())), ..MixtureEm::of(n) };
     assert!(matches!(error(start(3), Spec::ppca(1)), Error::WrongLength { .. }));
-    assert!(matches!(error(start(2), Spec::ppca(2)), Error::WrongLength { .. }));
+    // Fewer components than the spec allows are a model's own; more are not.
+    assert!(matches!(error(start(2), Spec::ppca(0)), Error::WrongLength { .. }));
     let model = &other.models()[0];
     let weights = |w: &[f64]| LatentMoments::weighted(model, &data, w).map(drop).unwrap_err();
     assert!(matches!(weights(&[1.0]), Error::WrongLength { .. }));
@@ -730,7 +731,13 @@ fn mixtures_and_classes_come_back_from_their_files() {
         let read = model_file::read(written.as_slice()).expect("a mixture was written");
         assert_eq!(read, saved);
         assert!(bytes(&read) == written, "written, read and written again");
-        serde_json::from_str::<Value>(&saved.to_json()).expect("JSON");
+        let json = serde_json::from_str::<Value>(&saved.to_json()).expect("JSON");
+        let listed: Vec<u64> =
+            json["models"].as_array().unwrap().iter().map(|m| m["n_components"].as_u64().unwrap()).collect();
+        assert_eq!(
+            listed,
+            saved.mixture().unwrap().components().iter().map(|q| *q as u64).collect::<Vec<_>>()
+        );
         let what =
             if read.mixture().unwrap().classes.is_some() { "classes with a model each" } else { "a mixture" };
         assert_eq!(read.linear().unwrap_err(), Error::NotOneModel { what });
@@ -964,6 +971,80 @@ fn a_size_without_a_maximum_is_not_recommended() {
     let flat = found.0.iter().copied().filter(|at| at.singular).collect();
     let flat = MixtureComparison(flat);
     assert_eq!(flat.recommended().unwrap().bic, least.bic);
+}
+
+/// Two groups that lie apart, with one and with three components.
+fn unequal(gaps: f64, noise: NoiseFamily) -> Dataset {
+    let draw = |q: usize, seed: u64| match noise {
+        NoiseFamily::Isotropic => simulate::ppca(shape(150, 8, q), seed).0,
+        NoiseFamily::Diagonal => simulate::factor_analysis(shape(150, 8, q), seed).0,
+    };
+    let (one, three) = (draw(1, 31), draw(3, 32));
+    let cell = |i: usize, j: usize| {
+        let value = if i < 150 { one.values()[(i, j)] } else { three.values()[(i - 150, j)] + 12.0 };
+        // Columns of different units, where each has its own noise.
+        value * if noise == NoiseFamily::Diagonal { 1.0 + j as f64 } else { 1.0 }
+    };
+    let whole = Dataset::new(Matrix::from_fn(300, 8, cell)).unwrap();
+    if gaps > 0.0 { simulate::hide(&whole, gaps, 33) } else { whole }
+}
+
+/// Every number against dense formulas: likelihood, parameters, memberships, filled cells.
+#[test]
+fn each_model_has_components_of_its_own() {
+    for (family, standardize, gaps) in [
+        (Family::Mppca, true, 0.1),
+        (Family::Mppca, false, 0.0),
+        (Family::Mfa, true, 0.0),
+        (Family::Mfa, false, 0.1),
+    ] {
+        let request = Request { max_mixtures: 2, standardize: Some(standardize), ..Request::new(family) };
+        let data = unequal(gaps, request.spec().noise);
+        let what = format!("{family}, standardized {standardize}, gaps {gaps}");
+        let learned = on_threads(2, || request.learn(&data).unwrap());
+        let fit = learned.mixture().unwrap();
+        let mut found = fit.components();
+        if family == Family::Mfa || !standardize {
+            found.sort_unstable();
+            assert_eq!(found, [1, 3], "{what}");
+        }
+        let (models, weights) = (fit.mixture.models(), fit.mixture.weights());
+        let dense: Vec<Gaussian> = models.iter().map(Gaussian::of).collect();
+        let joint = |i: usize| -> Vec<f64> {
+            dense.iter().zip(weights).map(|(g, w)| w * g.log_density(data.row(i)).exp()).collect()
+        };
+        let total: f64 = (0..300).map(|i| joint(i).iter().sum::<f64>().ln()).sum();
+        assert_close(&what, &[fit.report.objective.value], &[total], 1e-9);
+        // d means, q (2 d − q + 1) / 2 for the plane, its noise, and the weights but one.
+        let of = |q: usize| 8 + q * (2 * 8 + 1 - q) / 2 + if family == Family::Mfa { 8 } else { 1 };
+        let n_parameters = fit.components().into_iter().map(of).sum::<usize>() + models.len() - 1;
+        assert_eq!(learned.n_parameters().unwrap(), n_parameters, "{what}");
+        let common = request.compare_sizes(&data, 0, &|_, _| ControlFlow::Continue(())).unwrap();
+        let bic = -2.0 * total + n_parameters as f64 * 300.0_f64.ln();
+        assert!(bic < common.recommended().unwrap().bic, "{what}");
+        let shares = fit.mixture.responsibilities(&data).unwrap();
+        for i in [0, 149, 150, 299] {
+            let joint = joint(i);
+            let r: Vec<f64> = joint.iter().map(|j| j / joint.iter().sum::<f64>()).collect();
+            assert_close(&what, shares.row(i), &r, 1e-9);
+        }
+        let filled = fit.mixture.impute(&data).unwrap();
+        for cell in filled.cells() {
+            let row = data.row(cell.row);
+            let r = shares.row(cell.row);
+            let gaps: Vec<_> = dense.iter().map(|g| g.gaps(row)).collect();
+            let k = gaps[0].columns.iter().position(|j| *j == cell.column).unwrap();
+            let mean: f64 = gaps.iter().zip(r).map(|(g, r)| r * g.mean[k]).sum();
+            let square =
+                |(g, r): (&crate::dense::Gaps, &f64)| r * (g.covariance[(k, k)] + (g.mean[k] - mean).powi(2));
+            let variance: f64 = gaps.iter().zip(r).map(square).sum();
+            assert_close(&what, &[cell.mean, cell.sd], &[mean, variance.sqrt()], 1e-7);
+        }
+        let read = model_file::read(bytes(&learned).as_slice()).expect("a mixture was written");
+        assert_eq!(read, learned, "{what}");
+        let again = on_threads(1, || request.learn(&data).unwrap());
+        assert_eq!(bytes(&again), bytes(&learned), "{what}, on one thread");
+    }
 }
 
 #[test]

@@ -547,8 +547,12 @@ fn golden(version: u64) -> PathBuf {
 /// [`everything`] with what version 2 adds: uncertain parameters, draws of them, relevances.
 pub(crate) fn everything_uncertain() -> Learned {
     let e = Matrix::from_rows(&[[0.5, 0.1, 0.0], [0.1, 0.3, -0.02], [0.0, -0.02, 0.01]]);
-    let uncertainty =
-        Uncertainty { relative: vec![e.clone(), e.clone(), e], shape: vec![2.5, 3.0, 1e9], coupled: true };
+    let uncertainty = Uncertainty {
+        relative: vec![e.clone(), e.clone(), e],
+        shape: vec![2.5, 3.0, 1e9],
+        coupled: true,
+        inclusion: Vec::new(),
+    };
     let draw = |shift: f64| {
         let w = Matrix::from_fn(3, 2, |i, j| shift + (2 * i + j) as f64);
         let noise = Noise::Diagonal(vec![0.1 + shift, 2.0, 3.0]);
@@ -742,7 +746,9 @@ mod golden_answers {
         for (name, want) in recorded {
             let learned = model_file::read(File::open(folder.join(name)).expect("a file")).expect(name);
             match &learned.model {
-                Trained::Dynamic(_) => panic!("{name}: no such file was recorded"),
+                Trained::Dynamic(_) | Trained::Functional(_) => {
+                    panic!("{name}: no such file was recorded")
+                }
                 Trained::Linear(fit) => {
                     let data = rows(fit.model.mean(), 5);
                     let scores = fit.model.transform(&data, Coordinates::Posterior).unwrap();

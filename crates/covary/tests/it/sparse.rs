@@ -1,13 +1,14 @@
 //! Sparse loadings: are planted zeros found, is the likelihood maximal on their support, and what does the penalty do? And sparse
 //! components in the sense of dictionary learning.
 
-use crate::common::{assert_close, dataset, flat, golden, matrix};
+use crate::common::{assert_close, flat, golden, matrix};
+use crate::contract::on_threads;
 use crate::dense::{Gaussian, normal};
 use covary::data::{Shape, simulate};
 use covary::family::{Components, Family, Request};
 use covary::infer::{
-    ElasticNet, Em, LatentMoments, Nonzero, PenalizedDecomposition, SparseCoding, SparseComponents, SparseEm,
-    Spectral, SpikeSlab,
+    ElasticNet, Em, LatentMoments, Nonzero, PenalizedDecomposition, Penalties, SparseCca, SparseCoding,
+    SparseComponents, SparseEm, Spectral, SpikeSlab,
 };
 use covary::io::model_file;
 use covary::learned::Rows;
@@ -228,6 +229,33 @@ fn sparse_coding_never_raises_its_objective_and_finds_planted_zeros() {
 }
 
 #[test]
+fn sparse_coding_keeps_as_many_entries_as_asked_for() {
+    for gaps in [0.0, 0.2] {
+        let (table, truth) = planted(300, gaps, 19);
+        for n in [1, 4, 7] {
+            let coding = SparseCoding { n_components: 2, n_nonzero: Some(n), ..SparseCoding::default() };
+            let found = coding.fit(&table, None).unwrap();
+            for component in found.components.rows() {
+                assert_eq!(component.iter().filter(|v| **v != 0.0).count(), n, "{gaps}");
+            }
+            assert!(found.errors.windows(2).all(|e| e[1] <= e[0] * (1.0 + 1e-12)), "{:?}", found.errors);
+            if n == 4 {
+                assert_eq!(zeros(&found.components.transpose()), zeros(truth.loadings()), "{gaps}");
+            }
+        }
+    }
+    // All of them: the principal axes.
+    let (table, _) = planted(80, 0.0, 17);
+    let all = SparseCoding { n_components: 3, n_nonzero: Some(10), ..SparseCoding::default() };
+    let axes = Spectral::default().fit(&table, &Spec::ppca(3)).unwrap().model.components();
+    assert_close("components", all.fit(&table, None).unwrap().components.as_slice(), axes.as_slice(), 1e-8);
+    for n in [0, 11] {
+        let refused = SparseCoding { n_nonzero: Some(n), ..all.clone() }.fit(&table, None).unwrap_err();
+        assert!(matches!(refused, Error::OutOfRange { name: "n_nonzero", .. }), "{refused}");
+    }
+}
+
+#[test]
 fn sparse_coding_names_what_it_cannot_take() {
     let (table, _) = planted(20, 0.0, 21);
     let two = SparseCoding { n_components: 2, ..SparseCoding::default() };
@@ -338,58 +366,234 @@ fn bounds_that_are_not_active_give_the_singular_value_decomposition() {
 }
 
 #[test]
-fn golden_spike_and_slab() {
-    let case = golden("part2", "spike_slab");
-    let (input, start) = (&case["input"], matrix(&case["input"]["start"]["m"]));
-    // Columns as they are given are centered.
-    let data = dataset(&input["C"]);
-    let number = |name: &str| input[name].as_f64().unwrap();
-    for (what, parameter_expansion) in [("plain", false), ("px", true)] {
-        let method = SpikeSlab {
-            n_components: 2,
-            slab: number("lambda1"),
-            inclusion: Some((number("beta_a1"), number("beta_a2"))),
-            noise: (number("a0"), number("b0")),
-            parameter_expansion,
-            max_iterations: 20,
-            tolerance: f64::NEG_INFINITY,
-        };
-        let (found, want) = (method.fit(&data, Some(&start)).unwrap(), &case["expected"][what]);
-        for (got, want) in found.trace.iter().zip(flat(&want["elbo_trace"])) {
-            assert!((got / want - 1.0).abs() < 1e-9, "{what}: {got} {want}");
+fn spike_and_slab_selects_the_columns_that_have_a_part() {
+    for (gaps, seeds) in [(0.0, 30..35), (0.2, 40..45)] {
+        for seed in seeds {
+            for standardize in [false, true] {
+                let (table, truth) = planted(400, gaps, seed);
+                let spec = Spec { standardize, ..Spec::ppca(2) };
+                let fit = SpikeSlab::default().fit(&table, &spec).unwrap();
+                let part = |&j: &usize| truth.loadings().row(j).iter().any(|w| *w != 0.0);
+                let probable = fit.model.inclusion().unwrap();
+                let selected: Vec<usize> = (0..10).filter(|&j| probable[j] > 0.5).collect();
+                assert_eq!(selected, (0..10).filter(part).collect::<Vec<_>>(), "{gaps} {seed}: {probable:?}");
+                let fell = fit.report.trace.windows(2).any(|t| t[1] < t[0] - 1e-9 * t[0].abs());
+                assert!(!fell, "the bound never falls");
+            }
         }
-        assert_eq!(found.trace.len(), 20);
-        let close = |got: &[f64], want: &[f64], by: f64| {
-            got.iter().zip(want).for_each(|(a, b)| assert!((a - b).abs() < by, "{what}: {a} {b}"));
+    }
+    let (table, _) = planted(50, 0.1, 1);
+    let refused = SpikeSlab::default().fit(&table, &Spec::ppca(10)).unwrap_err();
+    assert!(matches!(refused, Error::TooManyComponents { asked: 10, .. }), "{refused}");
+    let refused = SpikeSlab { slab: 0.0, ..SpikeSlab::default() }.fit(&table, &Spec::ppca(1)).unwrap_err();
+    assert!(matches!(refused, Error::OutOfRange { name: "slab", .. }), "{refused}");
+    let refused = SpikeSlab::default().fit(&table, &Spec::factor_analysis(1)).unwrap_err();
+    assert_eq!(refused.to_string(), "spike-slab does not fit diagonal noise; use `sparse-em`");
+}
+
+/// The factors of the posterior are each other's optimum: the equations of [M 2.9.3], column by column over observed cells,
+/// written down with dense matrices.
+#[test]
+fn spike_and_slab_ends_where_its_equations_hold() {
+    for gaps in [0.0, 0.2] {
+        for standardize in [false, true] {
+            let (table, _) = planted(120, gaps, 50);
+            let (spec, d, q) = (Spec { standardize, ..Spec::ppca(2) }, 10, 2);
+            let exact = SpikeSlab { tolerance: 1e-13, max_iterations: 5000, ..SpikeSlab::default() };
+            let model = exact.fit(&table, &spec).unwrap().model;
+            let u = model.uncertainty().unwrap();
+            let sd: Vec<f64> = table.observed_variances().iter().map(|v| v.sqrt()).collect();
+            let pooled = (sd.iter().map(|s| s * s).sum::<f64>() / 10.0).sqrt();
+            let unit = |j: usize| if standardize { sd[j] } else { pooled };
+            let tau = unit(0).powi(2) / model.noise_variances()[0];
+            let w = |j: usize, k: usize| model.loadings()[(j, k)] / unit(j);
+            let t = |i: usize, j: usize| (table.row(i)[j] - model.mean()[j]) / unit(j);
+            // Scores of each row, and sums of their second moments over the rows that have a column.
+            let mut second = vec![Matrix::zeros(q, q); d];
+            let (mut cross, mut sums) = (Matrix::zeros(d, q), Matrix::zeros(d, q));
+            for i in 0..table.n_rows() {
+                let seen: Vec<usize> = (0..d).filter(|&j| !table.row(i)[j].is_nan()).collect();
+                let mut g = Matrix::identity(q);
+                let mut h = [0.0; 2];
+                for &j in &seen {
+                    for a in 0..q {
+                        h[a] += tau * w(j, a) * t(i, j);
+                        for b in 0..q {
+                            g[(a, b)] += tau * w(j, a) * w(j, b) + u.relative[j][(a, b)];
+                        }
+                    }
+                }
+                let det = g[(0, 0)] * g[(1, 1)] - g[(0, 1)] * g[(1, 0)];
+                let v = [[g[(1, 1)] / det, -g[(0, 1)] / det], [-g[(1, 0)] / det, g[(0, 0)] / det]];
+                let x = [v[0][0] * h[0] + v[0][1] * h[1], v[1][0] * h[0] + v[1][1] * h[1]];
+                for &j in &seen {
+                    for a in 0..q {
+                        cross[(j, a)] += x[a] * t(i, j);
+                        sums[(j, a)] += t(i, j) / q as f64 - w(j, a) * x[a];
+                        for b in 0..q {
+                            second[j][(a, b)] += v[a][b] + x[a] * x[b];
+                        }
+                    }
+                }
+            }
+            let z = model.inclusion().unwrap();
+            for j in 0..d {
+                // μ leaves no residual.
+                let left: f64 = sums.row(j).iter().sum();
+                assert!(left.abs() < 1e-4, "{gaps} {standardize} {j}: {left}");
+                let s = {
+                    let p = |a: usize, b: usize| tau * (second[j][(a, b)] + if a == b { 1.0 } else { 0.0 });
+                    let det = p(0, 0) * p(1, 1) - p(0, 1) * p(1, 0);
+                    [[p(1, 1) / det, -p(0, 1) / det], [-p(1, 0) / det, p(0, 0) / det]]
+                };
+                let m: Vec<f64> =
+                    (0..q).map(|a| tau * (s[a][0] * cross[(j, 0)] + s[a][1] * cross[(j, 1)])).collect();
+                for a in 0..q {
+                    assert!(
+                        (w(j, a) - z[j] * m[a]).abs() < 1e-5,
+                        "{gaps} {standardize} {j}: {} {}",
+                        w(j, a),
+                        m[a]
+                    );
+                    for b in 0..q {
+                        let want = tau * (z[j] * s[a][b] + z[j] * (1.0 - z[j]) * m[a] * m[b]);
+                        assert!((u.relative[j][(a, b)] - want).abs() < 1e-5 * (1.0 + want.abs()));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Two views of these numbers of columns, the first three of x and the first four of y sharing a factor.
+fn two_views(rows: usize, columns: [usize; 2], gaps: f64, seed: u64) -> [Dataset; 2] {
+    let shared = normal(rows, 1, seed);
+    let view = |v: usize| {
+        let noise = normal(rows, columns[v], seed + 1 + v as u64);
+        let with = 3 + v;
+        let value = |i: usize, j: usize| {
+            let sign = if j % 2 == 0 { 1.0 } else { -1.0 };
+            5.0 + (j + 1) as f64 * (noise[(i, j)] + if j < with { sign * 1.5 * shared[(i, 0)] } else { 0.0 })
         };
-        close(&found.inclusion, &flat(&want["z"]), 1e-7);
-        close(&[found.noise_precision], &[want["E_tau"].as_f64().unwrap()], 1e-7);
-        let to_the_end = SpikeSlab { max_iterations: 5000, tolerance: 1e-13, ..method };
-        let end = to_the_end.fit(&data, Some(&start)).unwrap();
-        let want = &want["converged"];
-        assert!((end.trace.last().unwrap() / want["elbo"].as_f64().unwrap() - 1.0).abs() < 1e-6);
-        close(&end.inclusion, &flat(&want["z"]), 1e-6);
-        assert!(end.trace.windows(2).all(|t| t[1] >= t[0] - 1e-9), "the bound never falls");
+        let whole = Dataset::new(Matrix::from_fn(rows, columns[v], value)).unwrap();
+        if gaps > 0.0 { simulate::hide(&whole, gaps, seed + 9 + v as u64) } else { whole }
+    };
+    [view(0), view(1)]
+}
+
+/// Correlations of the columns of two complete views, by their definition.
+fn correlations(x: &Dataset, y: &Dataset) -> Matrix {
+    let column = |data: &Dataset, j: usize| -> Vec<f64> {
+        let cells: Vec<f64> = (0..data.n_rows()).map(|i| data.row(i)[j]).collect();
+        let mean = cells.iter().sum::<f64>() / cells.len() as f64;
+        let length = cells.iter().map(|c| (c - mean).powi(2)).sum::<f64>().sqrt();
+        cells.iter().map(|c| (c - mean) / length).collect()
+    };
+    Matrix::from_fn(x.n_columns(), y.n_columns(), |i, j| {
+        column(x, i).iter().zip(column(y, j)).map(|(a, b)| a * b).sum()
+    })
+}
+
+#[test]
+fn sparse_canonical_vectors_without_bounds_are_singular_vectors_of_the_correlations() {
+    let [x, y] = two_views(80, [6, 7], 0.0, 60);
+    let method = SparseCca {
+        n_components: 2,
+        penalties: Penalties::Given([1.0, 1.0]),
+        max_iterations: 10_000,
+        tolerance: 1e-13,
+    };
+    let found = method.fit(&x, &y).unwrap();
+    let c = correlations(&x, &y);
+    for k in 0..2 {
+        let [u, v] = [found.weights[0].column(k), found.weights[1].column(k)];
+        let image: Vec<f64> = c.rows().map(|row| row.iter().zip(&v).map(|(a, b)| a * b).sum()).collect();
+        let value: f64 = image.iter().zip(&u).map(|(a, b)| a * b).sum();
+        let want: Vec<f64> = u.iter().map(|u| value * u).collect();
+        assert_close("C v = d u", &image, &want, 1e-7);
+    }
+    // The correlation that is reported is that of the variates.
+    let variates = [found.transform(0, &x).unwrap(), found.transform(1, &y).unwrap()];
+    for k in 0..2 {
+        let of = |m: &Matrix| Dataset::new(Matrix::from_fn(80, 1, |i, _| m[(i, k)])).unwrap();
+        let r = correlations(&of(&variates[0]), &of(&variates[1]))[(0, 0)];
+        assert_close("correlation", &[found.correlations[k]], &[r], 1e-10);
     }
 }
 
 #[test]
-fn spike_and_slab_selects_the_columns_that_have_a_part() {
-    for seed in 0..5 {
-        let (table, truth) = planted(300, 0.0, 30 + seed);
-        let method = SpikeSlab { n_components: 2, ..SpikeSlab::default() };
-        let found = method.fit(&table, None).unwrap();
-        let part = |&j: &usize| truth.loadings().row(j).iter().any(|w| *w != 0.0);
-        assert_eq!(found.selected(), (0..10).filter(part).collect::<Vec<_>>());
-        // Means of the loadings that are in span the plane of the truth.
-        assert!((1.0 / found.noise_precision - 0.5).abs() < 0.1);
+fn sparse_canonical_vectors_are_the_penalized_decomposition_of_the_correlations() {
+    // Few rows and many columns, for which the matrix of correlations is never there, and many rows.
+    for (rows, columns) in [(30, [100, 120]), (200, [10, 12])] {
+        let [x, y] = two_views(rows, columns, 0.0, 70);
+        let penalties = [0.3, 0.4];
+        let method = SparseCca {
+            n_components: 2,
+            penalties: Penalties::Given(penalties),
+            tolerance: 1e-13,
+            ..SparseCca::default()
+        };
+        let found = method.fit(&x, &y).unwrap();
+        let bound = |v: usize| Some((penalties[v] * (columns[v] as f64).sqrt()).max(1.0));
+        let dense = PenalizedDecomposition {
+            n_components: 2,
+            left_bound: bound(0),
+            right_bound: bound(1),
+            ..PenalizedDecomposition::default()
+        };
+        for (k, product) in dense.fit(&correlations(&x, &y)).unwrap().iter().enumerate() {
+            let u = found.weights[0].column(k);
+            let sign = u.iter().zip(&product.left).map(|(a, b)| a * b).sum::<f64>().signum();
+            let left: Vec<f64> = product.left.iter().map(|v| sign * v).collect();
+            assert_close("left", &u, &left, 1e-5);
+            assert!(u.iter().filter(|v| **v == 0.0).count() > columns[0] / 3);
+        }
     }
-    let (gaps, _) = planted(50, 0.1, 1);
-    let refused = SpikeSlab::default().fit(&gaps, None).unwrap_err();
-    assert!(matches!(refused, Error::Unsupported { what: "gaps", .. }), "{refused}");
-    let (table, _) = planted(50, 0.0, 1);
-    let refused = SpikeSlab { n_components: 10, ..SpikeSlab::default() }.fit(&table, None).unwrap_err();
-    assert!(matches!(refused, Error::TooManyComponents { asked: 10, .. }), "{refused}");
-    let refused = SpikeSlab { slab: 0.0, ..SpikeSlab::default() }.fit(&table, None).unwrap_err();
-    assert!(matches!(refused, Error::OutOfRange { name: "slab", .. }), "{refused}");
+}
+
+#[test]
+fn permutations_choose_penalties_that_find_planted_columns() {
+    for gaps in [0.0, 0.2] {
+        let [x, y] = two_views(200, [12, 15], gaps, 80);
+        let bits = |threads| {
+            on_threads(threads, || {
+                let found = SparseCca::default().fit(&x, &y).unwrap();
+                (found.weights.clone(), found.tried.iter().map(|t| t.z.to_bits()).collect::<Vec<_>>(), found)
+            })
+        };
+        let (one, two) = (bits(1), bits(2));
+        assert!(one.0 == two.0 && one.1 == two.1, "threads");
+        let found = one.2;
+        let largest = |view: usize, n: usize| {
+            let w = found.weights[view].column(0);
+            let mut order: Vec<usize> = (0..w.len()).collect();
+            order.sort_by(|&a, &b| w[b].abs().total_cmp(&w[a].abs()));
+            order.truncate(n);
+            order.sort_unstable();
+            order
+        };
+        assert_eq!((largest(0, 3), largest(1, 4)), (vec![0, 1, 2], vec![0, 1, 2, 3]), "{gaps}");
+        assert!(found.correlations[0] > 0.8, "{gaps}: {:?}", found.correlations);
+        let chosen = found.tried.iter().find(|t| t.penalty == found.penalties[0]).unwrap();
+        assert!(chosen.p_value == 0.0 && found.tried.iter().all(|t| t.z <= chosen.z));
+    }
+}
+
+#[test]
+fn sparse_canonical_correlation_names_what_it_cannot_take() {
+    let [x, y] = two_views(20, [4, 5], 0.0, 1);
+    let given = |penalties| SparseCca { penalties: Penalties::Given(penalties), ..SparseCca::default() };
+    for bad in [[0.0, 0.5], [0.5, 1.5], [f64::NAN, 0.5]] {
+        let refused = given(bad).fit(&x, &y).unwrap_err();
+        assert!(matches!(refused, Error::OutOfRange { name: "a penalty", .. }), "{refused}");
+    }
+    let refused = SparseCca { n_components: 5, ..given([0.5; 2]) }.fit(&x, &y).unwrap_err();
+    assert!(matches!(refused, Error::TooManyComponents { asked: 5, max: 4, .. }), "{refused}");
+    let [short, _] = two_views(19, [4, 5], 0.0, 1);
+    assert!(matches!(given([0.5; 2]).fit(&short, &y), Err(Error::WrongLength { .. })));
+    let empty =
+        Dataset::new(Matrix::from_fn(20, 2, |i, j| if j == 0 { i as f64 } else { f64::NAN })).unwrap();
+    assert!(matches!(given([0.5; 2]).fit(&x, &empty), Err(Error::EmptyColumn { .. })));
+    let refused = given([0.5; 2]).fit(&x, &y).unwrap().transform(0, &y).unwrap_err();
+    assert!(matches!(refused, Error::ColumnCount { expected: 4, got: 5 }), "{refused}");
 }

@@ -3,7 +3,7 @@
 use crate::common::assert_close;
 use crate::contract::on_threads;
 use covary::data::{Shape, simulate};
-use covary::infer::{Em, MeanField, ObjectiveKind, Structured, Termination, Warning};
+use covary::infer::{Em, MeanField, ObjectiveKind, SpikeSlab, Structured, Termination, Warning};
 use covary::model::Mixture;
 use covary::{Coordinates, Dataset, Density, Error, Estimator, Fit, LinearGaussian, Matrix, Method, Spec};
 use rand::SeedableRng;
@@ -17,6 +17,12 @@ fn cases() -> [Case; 3] {
         ("mean-field", Method::MeanField(MeanField::default()), Spec::ppca),
         ("mean-field, diagonal noise", Method::MeanField(MeanField::default()), Spec::factor_analysis),
     ]
+}
+
+/// And that which selects columns instead of components.
+fn all_cases() -> Vec<Case> {
+    let selecting: Case = ("spike and slab", Method::SpikeSlab(SpikeSlab::default()), Spec::ppca);
+    cases().into_iter().chain([selecting]).collect()
 }
 
 /// 80 × 8 with two clear components.
@@ -108,7 +114,7 @@ fn turning_the_data_turns_the_isotropic_methods() {
 #[test]
 fn threads_and_repetition_leave_no_trace() {
     let data = gappy();
-    for (name, method, spec) in cases() {
+    for (name, method, spec) in all_cases() {
         let bits = |threads| {
             on_threads(threads, || {
                 let fit = fit(&method, &data, &spec(3));
@@ -145,7 +151,7 @@ fn rows_of_only_gaps_change_nothing() {
 fn filled_cells_have_the_moments_of_the_posterior() {
     let (whole, _) = simulate::ppca(Shape { rows: 25, columns: 5, n_components: 1 }, 8);
     let data = simulate::hide(&whole, 0.2, 9);
-    for (name, method, spec) in cases() {
+    for (name, method, spec) in all_cases() {
         let model = fit(&method, &data, &spec(1)).model;
         let cells = model.impute(&data).unwrap().cells().to_vec();
         let u = model.uncertainty().expect("a posterior");
@@ -180,7 +186,7 @@ fn filled_cells_have_the_moments_of_the_posterior() {
 #[test]
 fn the_predictive_density_is_an_average_over_draws() {
     let data = gappy();
-    for (name, method, spec) in cases() {
+    for (name, method, spec) in all_cases() {
         let model = fit(&method, &data, &spec(2)).model;
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let draws = (0..3000).map(|_| model.draw_parameters(&mut rng)).collect();
@@ -199,7 +205,7 @@ fn the_predictive_density_is_an_average_over_draws() {
 #[test]
 fn a_turn_of_the_components_changes_no_answer() {
     let data = gappy();
-    for (name, method, spec) in cases() {
+    for (name, method, spec) in all_cases() {
         let model = fit(&method, &data, &spec(2)).model;
         let (c, s) = (0.6, 0.8);
         let turned = model.rotated(&Matrix::from_rows(&[[c, -s], [s, c]]));

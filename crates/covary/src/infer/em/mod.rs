@@ -11,7 +11,7 @@ pub(super) mod stop;
 
 pub use moments::{Gradient, LatentMoments};
 pub(crate) use pilot::PilotStart;
-pub use sparse::{Nonzero, SparseEm};
+pub use sparse::{Nonzero, PathPoint, SparseEm};
 pub(super) use start::unseen_pairs;
 
 use super::DegreesOfFreedom;

@@ -87,41 +87,120 @@ impl Estimator for SparseEm {
 
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         self.check(data, spec)?;
-        let dense = match Method::recommended(data, spec) {
-            Method::Em(_) => self.em.fit_observed(data, spec, observer)?,
-            closed => closed.fit_observed(data, spec, observer)?,
-        };
+        let dense = self.dense(data, spec, observer)?;
         if spec.n_components == 0 || dense.report.termination == Termination::Interrupted {
             return Ok(dense);
         }
-        let frame = Frame::new(data, spec);
-        let summary = Summary::of(data)?;
-        let (rows, weights) = summary.as_ref().map_or((data, &[][..]), |s| (&s.rows, &s.weights));
-        let problem = Problem {
-            data: rows,
-            spec,
-            frame: &frame,
-            weights,
-            tails: DegreesOfFreedom::Fixed(f64::INFINITY),
-            loadings: Loadings::Free,
-        };
-        let start = frame.parameters(&simple(&dense.model)?);
-        if let Some(penalty) = self.penalty {
-            let problem = Problem { loadings: Loadings::Penalized(penalty), ..problem };
-            return self.em.climb(problem, start, observer)?.into_fit(Problem { data, ..problem });
-        }
-        let found = match self.n_nonzero {
-            Nonzero::Chosen => self.of_smallest_bic(problem, &start, data.n_informative_rows())?,
-            Nonzero::Each(n) => self.of_size(problem, &start, n)?,
-        };
-        let found = without_empty(found);
-        let support = Support::of(&found.w);
-        let problem = Problem { loadings: Loadings::On(&support), ..problem };
-        self.em.climb(problem, found, observer)?.into_fit(Problem { data, ..problem })
+        from_dense(data, spec, &dense.model, |problem, start| {
+            if let Some(penalty) = self.penalty {
+                let problem = Problem { loadings: Loadings::Penalized(penalty), ..problem };
+                return self.em.climb(problem, start, observer)?.into_fit(Problem { data, ..problem });
+            }
+            let found = match self.n_nonzero {
+                Nonzero::Chosen => self.of_smallest_bic(problem, &start, cost(data))?,
+                Nonzero::Each(n) => self.of_size(problem, &start, n)?,
+            };
+            let found = without_empty(found);
+            let support = Support::of(&found.w);
+            let problem = Problem { loadings: Loadings::On(&support), ..problem };
+            self.em.climb(problem, found, observer)?.into_fit(Problem { data, ..problem })
+        })
     }
 }
 
+/// A point of the path of penalties.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PathPoint {
+    /// λ.
+    pub penalty: f64,
+    /// Loadings there, drawn to 0, d × q in the units of the table.
+    pub loadings: Matrix,
+    /// Extended BIC of the likelihood on their support.
+    pub criterion: f64,
+}
+
+/// What a loading costs in extended BIC.
+fn cost(data: &Dataset) -> f64 {
+    (data.n_informative_rows() as f64).ln() + (data.n_columns() as f64).ln()
+}
+
+/// Works on the problem of a table from its dense model, turned to a simple structure; a long complete table is summed up.
+fn from_dense<T>(
+    data: &Dataset,
+    spec: &Spec,
+    dense: &LinearGaussian,
+    work: impl FnOnce(Problem<'_>, Parameters) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let frame = Frame::new(data, spec);
+    let summary = Summary::of(data)?;
+    let (rows, weights) = summary.as_ref().map_or((data, &[][..]), |s| (&s.rows, &s.weights));
+    let problem = Problem {
+        data: rows,
+        spec,
+        frame: &frame,
+        weights,
+        tails: DegreesOfFreedom::Fixed(f64::INFINITY),
+        loadings: Loadings::Free,
+    };
+    work(problem, frame.parameters(&simple(dense)?))
+}
+
 impl SparseEm {
+    /// The path that supports are chosen from, penalties ascending, up to the last that leaves a loading.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, infer::SparseEm, Spec};
+    /// let (table, _) = simulate::ppca(Shape { rows: 100, columns: 6, n_components: 2 }, /* seed */ 1);
+    /// let path = SparseEm::default().path(&table, &Spec::ppca(2))?;
+    /// let left = |k: usize| path[k].loadings.as_slice().iter().filter(|w| **w != 0.0).count();
+    /// assert!(path.windows(2).all(|p| p[0].penalty < p[1].penalty) && left(path.len() - 1) < left(0));
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`fit`](Estimator::fit).
+    pub fn path(&self, data: &Dataset, spec: &Spec) -> Result<Vec<PathPoint>, Error> {
+        self.check(data, spec)?;
+        let dense = self.dense(data, spec, &mut ())?;
+        if spec.n_components == 0 {
+            return Ok(Vec::new());
+        }
+        from_dense(data, spec, &dense.model, |problem, start| {
+            let mut points = Vec::with_capacity(PATH);
+            self.walk(problem, &start, |penalty, at| {
+                let mut loadings = at.w.clone();
+                loadings.scale_rows(&problem.frame.scale);
+                if loadings.as_slice().iter().all(|w| *w == 0.0) {
+                    return Ok(false);
+                }
+                let (criterion, _) = self.on_support(problem, at.clone(), cost(data))?;
+                points.push(PathPoint { penalty, loadings, criterion });
+                Ok(true)
+            })?;
+            Ok(points)
+        })
+    }
+
+    fn dense(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        match Method::recommended(data, spec) {
+            Method::Em(_) => self.em.fit_observed(data, spec, observer),
+            closed => closed.fit_observed(data, spec, observer),
+        }
+    }
+
+    /// Extended BIC of the likelihood on the support of these loadings, and the parameters at its maximum.
+    fn on_support(
+        &self,
+        problem: Problem<'_>,
+        at: Parameters,
+        cost: f64,
+    ) -> Result<(f64, Parameters), Error> {
+        let support = Support::of(&at.w);
+        let on = Problem { loadings: Loadings::On(&support), ..problem };
+        let climb = self.rough().climb(on, at, &mut ())?;
+        Ok((cost * support.len() as f64 - 2.0 * climb.ascent.value(), climb.parameters))
+    }
+
     fn check(&self, data: &Dataset, spec: &Spec) -> Result<(), Error> {
         spec.check_method("sparse-em", spec.noise)?;
         if let Nonzero::Each(n) = self.n_nonzero
@@ -148,19 +227,13 @@ impl SparseEm {
         &self,
         problem: Problem<'_>,
         start: &Parameters,
-        n_rows: usize,
+        cost: f64,
     ) -> Result<Parameters, Error> {
-        let cost = (n_rows as f64).ln() + (problem.data.n_columns() as f64).ln();
-        let on_support = |at: Parameters| -> Result<(f64, Parameters), Error> {
-            let support = Support::of(&at.w);
-            let on = Problem { loadings: Loadings::On(&support), ..problem };
-            let climb = self.rough().climb(on, at, &mut ())?;
-            Ok((cost * support.len() as f64 - 2.0 * climb.ascent.value(), climb.parameters))
-        };
+        let on_support = |at: Parameters| self.on_support(problem, at, cost);
         let mut best = on_support(start.clone())?;
         let mut worse = 0;
         let mut last = Support::of(&start.w);
-        self.walk(problem, start, |at| {
+        self.walk(problem, start, |_, at| {
             let support = Support::of(&at.w);
             if support == last {
                 return Ok(true);
@@ -187,7 +260,7 @@ impl SparseEm {
     /// Of each component the `n` largest loadings, where the path leaves it as many last.
     fn of_size(&self, problem: Problem<'_>, start: &Parameters, n: usize) -> Result<Parameters, Error> {
         let mut found = largest(start, n);
-        self.walk(problem, start, |at| {
+        self.walk(problem, start, |_, at| {
             let mut left = false;
             for k in 0..at.w.n_columns() {
                 if at.w.column(k).iter().filter(|v| **v != 0.0).count() >= n {
@@ -207,7 +280,7 @@ impl SparseEm {
         &self,
         problem: Problem<'_>,
         start: &Parameters,
-        mut look: impl FnMut(&Parameters) -> Result<bool, Error>,
+        mut look: impl FnMut(f64, &Parameters) -> Result<bool, Error>,
     ) -> Result<(), Error> {
         let strength =
             start.w.rows().zip(&start.psi).flat_map(|(w, psi)| w.iter().map(move |w| w.abs() / psi));
@@ -218,7 +291,7 @@ impl SparseEm {
             let penalty = most * LEAST.powf(1.0 - k as f64 / (PATH - 1) as f64);
             let penalized = Problem { loadings: Loadings::Penalized(penalty), ..problem };
             at = rough.climb(penalized, at, &mut ())?.parameters;
-            if !look(&at)? {
+            if !look(penalty, &at)? {
                 break;
             }
         }

@@ -19,11 +19,12 @@
 use super::{Frame, FullCovariance, model};
 use crate::linalg::rows::add_multiple;
 use crate::linalg::{Cholesky, dot, eigen};
+use crate::model::FilledCell;
 use crate::{Dataset, Error, LinearGaussian, Matrix, Spec};
 use rand::Rng;
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
 
-/// Fewest degrees of freedom: with these a variance has a mean.
+/// Fewest degrees of freedom of draws: with these a variance has a mean.
 const FEWEST: f64 = 3.0;
 
 /// The columns from the one with most observed cells to the one with fewest.
@@ -62,6 +63,7 @@ pub(crate) struct ParameterPosterior {
     root: Matrix,
     /// Of each column in that order: nⱼ, Nⱼ + λ and f.
     counts: Vec<[f64; 3]>,
+    pseudo_rows: f64,
     mean: Vec<f64>,
     frame: Frame,
     spec: Spec,
@@ -98,7 +100,7 @@ impl ParameterPosterior {
             trace += inverse.row(place)[..=place].iter().map(|v| v * v).sum::<f64>();
         }
         let (root, mean, spec) = (factor.lower().clone(), fitted.mean().to_vec(), spec.clone());
-        Some(Self { order, root, counts, mean, frame, spec })
+        Some(Self { order, root, counts, pseudo_rows: lambda, mean, frame, spec })
     }
 
     /// A mean and a covariance drawn, as a model.
@@ -136,6 +138,62 @@ impl ParameterPosterior {
         covariance.symmetrize();
         let spectrum = eigen(&covariance)?;
         model(&spectrum.values, &spectrum.vectors, mean, &self.frame, &self.spec)
+    }
+
+    /// Gives cells the distribution of a regression of their column on the observed ones of their row: Student's t, which
+    /// counts that the coefficients and the variance around them were estimated [M 4.4.7].
+    ///
+    /// ```text
+    /// s² Nⱼ/f (1 + 1/nⱼ + D²/(Nⱼ + λ))        f = Nⱼ − 1 − |O| + λ tr Σ_OO⁻¹/(Nⱼ + λ), at least 1
+    /// ```
+    ///
+    /// D is the Mahalanobis distance of what is observed of the row. Pseudo-rows restrain coefficients; they are no
+    /// evidence of how large the variance is, so that f does not count them.
+    pub(crate) fn predict(&self, data: &Dataset, cells: &mut [FilledCell]) {
+        self.as_students(data, cells, |[_, total, _], n_observed, trace| {
+            let rows = total - self.pseudo_rows;
+            let free = (n_observed as f64 - self.pseudo_rows * trace / total).max(0.0);
+            let freedom = (rows - 1.0 - free).max(1.0);
+            (rows / freedom, freedom)
+        });
+    }
+
+    /// Gives cells the distribution that they have over [draws](Self::draw).
+    pub(crate) fn predict_draws(&self, data: &Dataset, cells: &mut [FilledCell]) {
+        self.as_students(data, cells, |[_, total, freedom], _, _| (total / freedom, freedom));
+    }
+
+    /// Student's t with what `of` says by the counts of a column, the number of observed cells of the row and tr Σ_OO⁻¹:
+    /// the ratio of the variance to that of the fit, and the degrees of freedom.
+    fn as_students(
+        &self,
+        data: &Dataset,
+        cells: &mut [FilledCell],
+        of: impl Fn([f64; 3], usize, f64) -> (f64, f64),
+    ) {
+        for gaps in cells.chunk_by_mut(|a, b| a.row == b.row) {
+            let row = data.row(gaps[0].row);
+            let observed: Vec<usize> =
+                (0..self.order.len()).filter(|&place| !row[self.order[place]].is_nan()).collect();
+            let k = observed.len();
+            let scaled = |a: usize, b: usize| dot(self.root.row(observed[a]), self.root.row(observed[b]));
+            // A part of a matrix that has a factor.
+            let Some(factor) = Cholesky::new(&Matrix::from_fn(k, k, scaled)) else { continue };
+            let inverse = factor.lower_inverse();
+            let away = |place: &usize| {
+                let j = self.order[*place];
+                (row[j] - self.mean[j]) * self.frame.inverse[j]
+            };
+            let away: Vec<f64> = observed.iter().map(away).collect();
+            let distance: f64 = inverse.rows().map(|row| dot(row, &away).powi(2)).sum();
+            let trace: f64 = inverse.as_slice().iter().map(|v| v * v).sum();
+            for cell in gaps {
+                let place = self.order.iter().position(|&j| j == cell.column).expect("a column of the model");
+                let [n, total, _] = self.counts[place];
+                let (ratio, freedom) = of(self.counts[place], k, trace);
+                cell.student(cell.sd * (ratio * (1.0 + 1.0 / n + distance / total)).sqrt(), freedom);
+            }
+        }
     }
 
     /// How much larger the variance of a cell is over such draws than the one that takes the parameters as known, in a row

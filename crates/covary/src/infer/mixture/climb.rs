@@ -89,8 +89,11 @@ impl<'a> Climb<'a> {
                 // Its noise may differ from column to column before the first step.
                 return Ok(self.frame.parameters(model));
             }
+            // A model may have fewer components than the spec allows, and keeps their number.
+            let n_components = self.spec.n_components.min(model.n_components());
+            let spec = Spec { n_components, ..self.spec.clone() };
             let init = Init::Given(Box::new(model.clone()));
-            em_start::parameters(&init, self.data, self.spec, self.frame, 0)
+            em_start::parameters(&init, self.data, &spec, self.frame, 0)
         };
         let models = mixture.models().iter().map(parameters).collect::<Result<_, _>>()?;
         let weights = mixture.weights().to_vec();
@@ -138,7 +141,7 @@ impl<'a> Climb<'a> {
         for (center, members) in centers.rows().zip(members) {
             let mean = (0..d).map(|j| mean[j] + scale[j] * center[j]).collect();
             let at = Parameters { mean, ..pooled.clone() };
-            let enough = members.len() >= fewest_rows(self.spec);
+            let enough = members.len() >= fewest_rows(self.spec.n_components);
             let mut counted = vec![0.0; self.data.n_rows()];
             for &i in &members {
                 counted[i] = 1.0;
@@ -175,7 +178,7 @@ impl<'a> Climb<'a> {
             let totals: Vec<f64> = weights.iter().map(|weights| weights.iter().sum()).collect();
             let all: f64 = totals.iter().sum();
             for ((at, weights), n) in self.models.iter_mut().zip(&weights).zip(&totals) {
-                if *n >= fewest_rows(self.spec) as f64 {
+                if *n >= fewest_rows(self.spec.n_components) as f64 {
                     *at = self.maximize.step(at, weights)?;
                 }
             }
@@ -294,8 +297,6 @@ impl<'a> Climb<'a> {
             self.step_together(&weights)?;
             return Ok(true);
         }
-        // Rounding alone loses no model: as shares sum to the rows, one at least then has enough.
-        let fewest = fewest_rows(self.spec) as f64 * (1.0 - 1e-9);
         let mut lost = Vec::new();
         for (k, at) in self.models.iter_mut().enumerate() {
             let mut weights = vec![0.0; self.data.n_rows()];
@@ -305,6 +306,8 @@ impl<'a> Climb<'a> {
             }
             let n: f64 = weights.iter().sum();
             self.weights[k] = n / self.rows.len() as f64;
+            // Rounding alone loses no model: as shares sum to the rows, one at least then has enough.
+            let fewest = fewest_rows(at.w.n_columns()) as f64 * (1.0 - 1e-9);
             // One model has all rows, however few.
             if n < fewest && responsibilities.n_columns() > 1 {
                 lost.push(k);
@@ -326,14 +329,15 @@ impl<'a> Climb<'a> {
         let mut unlikely = self.rows.clone();
         unlikely.sort_by(|&a, &b| log_totals[a].total_cmp(&log_totals[b]));
         let mut unlikely = unlikely.into_iter();
-        let pooled = self.pooled(lost)?;
+        let mean_covariance = self.mean_covariance(lost);
         for &k in lost.iter().rev() {
             let row = unlikely.next().filter(|_| self.reseeded < self.method.n_mixtures);
             if let Some(row) = row {
                 self.reseeded += 1;
                 let cells = self.data.row(row).iter().zip(&self.frame.mean);
                 let mean = cells.map(|(t, m)| if t.is_nan() { *m } else { *t }).collect();
-                self.models[k] = Parameters { mean, ..pooled.clone() };
+                let pooled = self.pooled(&mean_covariance, self.models[k].w.n_columns())?;
+                self.models[k] = Parameters { mean, ..pooled };
                 self.weights[k] = 1.0 / self.method.n_mixtures as f64;
                 self.warnings.push(Warning::ModelMoved { iteration });
             } else {
@@ -347,8 +351,8 @@ impl<'a> Climb<'a> {
         Ok(())
     }
 
-    /// Loadings and noise of the mean covariance of the models that have rows.
-    fn pooled(&self, lost: &[usize]) -> Result<Parameters, Error> {
+    /// The mean covariance of the models that have rows.
+    fn mean_covariance(&self, lost: &[usize]) -> Matrix {
         let d = self.data.n_columns();
         let (mut sum, mut total) = (Matrix::zeros(d, d), 0.0);
         for (k, at) in self.models.iter().enumerate().filter(|(k, _)| !lost.contains(k)) {
@@ -358,8 +362,13 @@ impl<'a> Climb<'a> {
             total += self.weights[k];
         }
         sum.as_mut_slice().iter_mut().for_each(|v| *v /= total);
-        let q = self.spec.n_components;
-        let mut at = closed_form(&sum, q, vec![0.0; d], self.maximize.floor)?;
+        sum
+    }
+
+    /// `q` loadings and the noise of a covariance.
+    fn pooled(&self, sum: &Matrix, q: usize) -> Result<Parameters, Error> {
+        let d = sum.n_rows();
+        let mut at = closed_form(sum, q, vec![0.0; d], self.maximize.floor)?;
         if !self.frame.isotropic {
             for j in 0..d {
                 let signal: f64 = at.w.row(j).iter().map(|w| w * w).sum();

@@ -134,7 +134,7 @@ pub enum MixtureInit {
     Centers(Box<Matrix>),
     /// One M-step from these responsibilities, n × K.
     Responsibilities(Box<Matrix>),
-    /// This mixture.
+    /// This mixture. Its models may have fewer components than the spec asks for, each its own number, and keep it.
     Given(Box<Mixture>),
 }
 
@@ -255,12 +255,12 @@ impl MixtureEm {
 
     /// The part of a long table that starts are compared on; `None` where all rows are needed.
     fn rows_of_starts(&self, data: &Dataset, spec: &Spec) -> Result<Option<Dataset>, Error> {
-        let rows = ROWS_OF_STARTS.max(ROWS_PER_AXIS * self.n_mixtures * fewest_rows(spec));
+        let rows = ROWS_OF_STARTS.max(ROWS_PER_AXIS * self.n_mixtures * fewest_rows(spec.n_components));
         if self.n_mixtures == 1 || self.restarts == 0 || self.regularized() || rows >= data.n_rows() {
             return Ok(None);
         }
         let some = data.of_rows(&data.spread_rows(rows))?;
-        let each = fewest_rows(spec) * self.n_mixtures;
+        let each = fewest_rows(spec.n_components) * self.n_mixtures;
         let enough = some.n_informative_rows() >= each && some.n_observed_by_column().iter().all(|n| *n > 0);
         Ok(enough.then_some(some))
     }
@@ -338,7 +338,7 @@ impl MixtureEm {
         if asked == 0 {
             return Err(Error::OutOfRange { name: "n_mixtures", value: 0.0, bound: "at least 1" });
         }
-        let each = if self.ridge.is_some() { 1 } else { fewest_rows(spec) };
+        let each = if self.ridge.is_some() { 1 } else { fewest_rows(spec.n_components) };
         if asked > 1 && asked > rows / each {
             return Err(Error::TooManyMixtures { asked, rows, each, max: (rows / each).max(1) });
         }
@@ -364,6 +364,6 @@ impl MixtureEm {
 }
 
 /// Rows below which a model of a mixture is lost [M 1.9.4]: as many as its axes and mean take, and one.
-fn fewest_rows(spec: &Spec) -> usize {
-    spec.n_components + 2
+fn fewest_rows(n_components: usize) -> usize {
+    n_components + 2
 }

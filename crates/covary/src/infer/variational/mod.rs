@@ -14,7 +14,7 @@ mod structured;
 mod tests;
 
 pub use mean_field::MeanField;
-pub use spike_slab::{SelectedColumns, SpikeSlab};
+pub use spike_slab::SpikeSlab;
 pub use structured::Structured;
 
 use super::em::parameters::Frame;

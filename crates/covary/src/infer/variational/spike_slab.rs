@@ -1,332 +1,451 @@
 //! Bayesian PCA that selects columns: rows of W are 0 or not [M 2.9.3].
 
-use super::state::Gamma;
-use crate::linalg::{Cholesky, Eigen, dot, eigen, inverse, inverse_and_ln_det, thin_svd};
-use crate::{Dataset, Error, Matrix};
+use super::start;
+use super::state::{Gamma, Prior, State, Statistics, trace_product};
+use crate::infer::em::parameters::Frame;
+use crate::infer::em::start::unseen_pairs;
+use crate::infer::options::options;
+use crate::infer::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
+use crate::infer::{Estimator, Method};
+use crate::linalg::{Eigen, dot, eigen, inverse_and_ln_det};
+use crate::model::Uncertainty;
+use crate::parallel;
+use crate::spec::NoiseFamily;
+use crate::{Dataset, Error, LinearGaussian, Matrix, Spec};
 use statrs::function::beta::ln_beta;
 use statrs::function::gamma::digamma;
 
-/// Row-sparse Bayesian PCA of a complete table, by variational inference: whether a column has a part in any component is
-/// inferred with the loadings,
-///
-/// ```text
-/// t = W x + μ + ε      wⱼ = γⱼ N(0, (λ τ)⁻¹ I)      γⱼ ~ Bernoulli(κ)      κ ~ Beta(a₁, a₂)      τ ~ Gamma(a₀, b₀)
-/// ```
-///
-/// μ is the mean of the columns. Parameter expansion takes the place of many sweeps.
-///
-/// ```
-/// use covary::{infer::SpikeSlab, Dataset, Density, LinearGaussian, Matrix, Noise};
-/// use rand::SeedableRng;
-/// let w = Matrix::from_rows(&[[2.0], [1.5], [1.0], [0.0], [0.0], [0.0]]);
-/// let truth = LinearGaussian::new(w, vec![0.0; 6], Noise::Isotropic(1.0))?;
-/// let table = Dataset::new(truth.sample(200, &mut rand_chacha::ChaCha8Rng::seed_from_u64(1)))?;
-/// let found = SpikeSlab { n_components: 1, ..SpikeSlab::default() }.fit(&table, None)?;
-/// assert_eq!(found.selected(), [0, 1, 2]);
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct SpikeSlab {
-    /// Components.
-    pub n_components: usize,
-    /// λ: precision of loadings relative to that of the noise.
-    pub slab: f64,
-    /// a₁ and a₂; if `None`, 1 and the number of columns: few columns are expected.
-    pub inclusion: Option<(f64, f64)>,
-    /// a₀ and b₀.
-    pub noise: (f64, f64),
-    /// Whether factors are rescaled and rotated together with the loadings after each sweep.
-    pub parameter_expansion: bool,
-    /// Most sweeps.
-    pub max_iterations: usize,
-    /// Stop when a sweep raises the bound by less than this many nats.
-    pub tolerance: f64,
-}
-
-impl Default for SpikeSlab {
-    fn default() -> Self {
-        Self {
-            n_components: 1,
-            slab: 1.0,
-            inclusion: None,
-            noise: (1e-3, 1e-3),
-            parameter_expansion: true,
-            max_iterations: 2000,
-            tolerance: 1e-8,
-        }
+options! {
+    /// Row-sparse Bayesian PCA by variational inference: whether a column has a part in any component is inferred with the
+    /// loadings,
+    ///
+    /// ```text
+    /// t = W x + μ + ε      wⱼ = γⱼ N(0, (λ τ)⁻¹ I)      γⱼ ~ Bernoulli(κ)      κ ~ Beta(a₁, a₂)      τ ~ Gamma(a₀, b₀)
+    /// ```
+    ///
+    /// in units of each column's scale. μ is at the maximum of the bound, which is the mean of a complete column. Gaps are integrated
+    /// out exactly; parameter expansion takes the place of many sweeps. The loadings of the model are their posterior means, that of
+    /// a column that has no part being small, not 0: [`inclusion`](LinearGaussian::inclusion) has the probability of each.
+    ///
+    /// ```
+    /// use covary::{data::simulate, infer::SpikeSlab, Dataset, Density, Estimator, LinearGaussian, Matrix, Noise, Spec};
+    /// use rand::SeedableRng;
+    /// let w = Matrix::from_rows(&[[2.0], [1.5], [1.0], [0.0], [0.0], [0.0]]);
+    /// let truth = LinearGaussian::new(w, vec![0.0; 6], Noise::Isotropic(1.0))?;
+    /// let whole = Dataset::new(truth.sample(200, &mut rand_chacha::ChaCha8Rng::seed_from_u64(1)))?;
+    /// let model = SpikeSlab::default().fit(&simulate::hide(&whole, 0.1, /* seed */ 2), &Spec::ppca(1))?.model;
+    /// let selected: Vec<bool> = model.inclusion().unwrap().iter().map(|p| *p > 0.5).collect();
+    /// assert_eq!(selected, [true, true, true, false, false, false]);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct SpikeSlab {
+        /// λ: precision of loadings relative to that of the noise.
+        pub slab: f64 = 1.0,
+        /// a₁.
+        pub inclusion_shape: f64 = 1.0,
+        /// a₂; if `None`, the number of columns: few of them are expected to have a part.
+        pub exclusion_shape: Option<f64> = None,
+        /// a₀.
+        pub noise_shape: f64 = super::BROAD,
+        /// b₀, in units of the observed variance.
+        pub noise_rate: f64 = super::BROAD,
+        /// Whether factors are rescaled and rotated together with the loadings after each sweep.
+        pub parameter_expansion: bool = true,
+        /// Most sweeps.
+        pub max_iterations: usize = 2000,
+        /// Stop when a sweep raises the bound by less than this many nats.
+        pub tolerance: f64 = 1e-8,
     }
 }
 
-/// What [`SpikeSlab`] finds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SelectedColumns {
-    /// Posterior probability that each column has a part.
-    pub inclusion: Vec<f64>,
-    /// Posterior mean of the loadings of each column if it has a part, d × q.
-    pub loadings: Matrix,
-    /// Posterior mean of the noise precision τ.
-    pub noise_precision: f64,
-    /// The lower bound of the evidence after each sweep.
-    pub trace: Vec<f64>,
-}
+const NAME: &str = "spike-slab";
+/// Probability of each column at the start: nearly all are in.
+const IN: f64 = 0.999;
 
-impl SelectedColumns {
-    /// The columns that are likelier in than out.
-    pub fn selected(&self) -> Vec<usize> {
-        (0..self.inclusion.len()).filter(|&j| self.inclusion[j] > 0.5).collect()
+impl Estimator for SpikeSlab {
+    type Model = LinearGaussian;
+
+    fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        let constant = self.check(data, spec)?;
+        if spec.n_components == 0 {
+            return Method::recommended(data, spec).fit_observed(data, spec, observer);
+        }
+        let frame = Frame::new(data, spec);
+        let mut posterior = self.spectral(data, spec, &frame)?;
+        let (trace, termination) = self.climb(data, &frame, &mut posterior, observer)?;
+        let mut warnings = Vec::new();
+        if termination == Termination::IterationLimit {
+            let remaining = trace.windows(2).last().map_or(f64::INFINITY, |pair| pair[1] - pair[0]);
+            warnings.push(Warning::StillRising { iterations: trace.len(), remaining });
+        }
+        if !constant.is_empty() {
+            warnings.push(Warning::ConstantColumns { columns: constant });
+        }
+        warnings.extend(unseen_pairs(data));
+        let state = posterior.state();
+        let uncertainty = Uncertainty { inclusion: posterior.z, ..state.uncertainty() };
+        let model = frame.model(&state.parameters(&frame), spec)?.with_uncertainty(uncertainty)?;
+        let value = trace.last().copied().unwrap_or(f64::NEG_INFINITY);
+        let objective = Objective { kind: ObjectiveKind::LowerBound, value };
+        let (relevance, monitored) = (Vec::new(), Vec::new());
+        let report = FitReport { objective, trace, termination, warnings, relevance, monitored };
+        Ok(Fit { model: model.canonical(), draws: None, report })
     }
 }
 
 impl SpikeSlab {
-    /// Fits, from the principal components, or from these loadings (d × q) with unit noise.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for a table with gaps, [`Error::TooManyComponents`] unless there are fewer than columns and rows,
-    /// [`Error::OutOfRange`] for a parameter of a prior that is not above 0, [`Error::WrongLength`] for a start of another shape.
-    pub fn fit(&self, data: &Dataset, start: Option<&Matrix>) -> Result<SelectedColumns, Error> {
-        self.check(data, start)?;
-        let mean = data.observed_means();
-        let centered = Matrix::from_fn(data.n_rows(), data.n_columns(), |i, j| data.row(i)[j] - mean[j]);
-        let mut at = State::new(self, &centered, start)?;
-        let mut trace: Vec<f64> = Vec::new();
-        for _ in 0..self.max_iterations {
-            at.sweep();
-            if self.parameter_expansion {
-                at.expand()?;
-            }
-            let (bound, last) = (at.bound(), trace.last().copied());
-            trace.push(bound);
-            if last.is_some_and(|last| bound - last < self.tolerance) {
-                break;
-            }
+    /// Refuses what it cannot answer; returns the names of constant columns.
+    fn check(&self, data: &Dataset, spec: &Spec) -> Result<Vec<String>, Error> {
+        // Its own priors are proper, so that the posterior is, however many the loadings that fit equally well.
+        Spec { allow_unidentified: true, ..spec.clone() }.check(data)?;
+        let refused = |what, instead| Err(Error::Unsupported { method: NAME, what, instead });
+        if spec.noise_floor.is_some() {
+            return refused("a noise floor", "`noise_shape` and `noise_rate`, or `em`");
         }
-        Ok(SelectedColumns { inclusion: at.z, loadings: at.m, noise_precision: at.tau, trace })
+        if !spec.prior.is_flat() {
+            return refused("a prior in the request (it has its own)", "`em`");
+        }
+        if spec.noise != NoiseFamily::Isotropic {
+            return refused("diagonal noise", "`sparse-em`");
+        }
+        let above = [
+            ("slab", self.slab),
+            ("inclusion_shape", self.inclusion_shape),
+            ("exclusion_shape", self.exclusion_shape.unwrap_or(1.0)),
+            ("noise_shape", self.noise_shape),
+            ("noise_rate", self.noise_rate),
+        ];
+        if let Some((name, value)) = above.into_iter().find(|(_, v)| !(v.is_finite() && *v > 0.0)) {
+            return Err(Error::OutOfRange { name, value, bound: "finite and above 0" });
+        }
+        if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
+            let value = self.tolerance;
+            return Err(Error::OutOfRange { name: "tolerance", value, bound: "finite and not negative" });
+        }
+        spec.check_variances(data.observed_variances(), data.column_names(), Some(data))
     }
 
-    fn check(&self, data: &Dataset, start: Option<&Matrix>) -> Result<(), Error> {
-        if !data.is_complete() {
-            let instead = "`SparseEm`, which takes them";
-            return Err(Error::Unsupported { method: "spike and slab", what: "gaps", instead });
-        }
-        let (rows, columns, asked) = (data.n_rows(), data.n_columns(), self.n_components);
-        let max = columns.min(rows).saturating_sub(1);
-        if asked == 0 || asked > max {
-            return Err(Error::TooManyComponents { asked, rows, columns, max });
-        }
-        let (a1, a2) = self.beta(columns);
-        let above = |v: f64| v.is_finite() && v > 0.0;
-        for (name, value) in
-            [("slab", self.slab), ("a₁", a1), ("a₂", a2), ("a₀", self.noise.0), ("b₀", self.noise.1)]
-        {
-            if !above(value) {
-                return Err(Error::OutOfRange { name, value, bound: "finite and above 0" });
-            }
-        }
-        let (expected, got) = (columns * asked, start.map_or(columns * asked, |m| m.as_slice().len()));
-        if got != expected {
-            return Err(Error::WrongLength { what: "loadings of the start", expected, got });
-        }
-        Ok(())
-    }
-
-    fn gamma(&self) -> Gamma {
-        Gamma { shape: self.noise.0, rate: self.noise.1 }
+    fn noise(&self) -> Gamma {
+        Gamma { shape: self.noise_shape, rate: self.noise_rate }
     }
 
     fn beta(&self, columns: usize) -> (f64, f64) {
-        self.inclusion.unwrap_or((1.0, columns as f64))
+        (self.inclusion_shape, self.exclusion_shape.unwrap_or(columns as f64))
+    }
+
+    /// The principal components, nearly all columns in, and the noise that these components leave.
+    fn spectral(&self, data: &Dataset, spec: &Spec, frame: &Frame) -> Result<Posterior<'_>, Error> {
+        let (d, q) = (data.n_columns(), spec.n_components);
+        let vague = Gamma { shape: 1.0, rate: 1.0 };
+        let prior = Prior {
+            relevance: vague,
+            noise: self.noise(),
+            mean_precision: 1.0,
+            mean: vec![0.0; d],
+            offset: vec![0.0; q],
+            in_noise_units: true,
+        };
+        let m = start(data, spec, frame, &prior, false)?.v.first_columns(q);
+        let total: f64 = data.observed_variances().iter().zip(&frame.inverse).map(|(v, s)| v * s * s).sum();
+        let left = total - m.as_slice().iter().map(|v| v * v).sum::<f64>();
+        let noise = (left / (d - q) as f64).max(1e-6 * total / d as f64);
+        Ok(Posterior::new(self, m, if noise > 0.0 { 1.0 / noise } else { 1.0 }))
+    }
+
+    /// Sweeps until the bound stands still; the bound after each.
+    fn climb(
+        &self,
+        data: &Dataset,
+        frame: &Frame,
+        posterior: &mut Posterior<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<(Vec<f64>, Termination), Error> {
+        let counts = data.n_observed_by_column();
+        let units: f64 = counts.iter().zip(&frame.scale).map(|(n, s)| *n as f64 * s.ln()).sum();
+        let mut trace: Vec<f64> = Vec::new();
+        for iteration in 1..=self.max_iterations {
+            let objective = posterior.sweep(data, frame)? - units;
+            let last = trace.last().copied();
+            trace.push(objective);
+            if self.tolerance > 0.0 && last.is_some_and(|last| objective - last < self.tolerance) {
+                return Ok((trace, Termination::Converged));
+            }
+            if observer.step(&Step { iteration, objective }).is_break() {
+                return Ok((trace, Termination::Interrupted));
+            }
+        }
+        Ok((trace, Termination::IterationLimit))
     }
 }
 
-/// Probability of each column at the start: nearly all are in.
-const IN: f64 = 0.999;
-
-/// The factors of the posterior, as the sweeps need them.
-struct State<'a> {
+/// q(W, γ) q(κ) q(τ), and μ, in the units of the frame.
+struct Posterior<'a> {
     prior: &'a SpikeSlab,
-    table: &'a Matrix,
-    total: f64,
-    /// Loadings of columns that are in: means, and the covariance that all share.
+    /// Loadings of columns that are in: means, and covariances: one for all columns of a complete table, or one for each.
     m: Matrix,
-    s: Matrix,
-    ln_det_s: f64,
+    s: Vec<Matrix>,
     z: Vec<f64>,
-    /// Scores: means, covariance, and `Σ ⟨x xᵀ⟩`.
-    x: Matrix,
-    ln_det_x: f64,
-    p: Matrix,
+    /// Relative to the mean of the frame.
+    mean: Vec<f64>,
     /// ⟨τ⟩, ⟨ln τ⟩ and its distribution.
     tau: f64,
     ln_tau: f64,
-    gamma: Gamma,
-    /// Beta distribution of κ.
-    beta: (f64, f64),
+    noise: Gamma,
     /// ⟨ln κ⟩ and ⟨ln (1 − κ)⟩.
     ln_kappa: (f64, f64),
 }
 
-impl<'a> State<'a> {
-    fn new(prior: &'a SpikeSlab, table: &'a Matrix, start: Option<&Matrix>) -> Result<Self, Error> {
-        let (n, d, q) = (table.n_rows(), table.n_columns(), prior.n_components);
-        let m = if let Some(m) = start {
-            m.clone()
-        } else {
-            let svd = thin_svd(table)?;
-            Matrix::from_fn(d, q, |j, k| svd.v[(j, k)] * svd.s[k] / (n as f64).sqrt())
-        };
-        let total: f64 = table.as_slice().iter().map(|v| v * v).sum();
-        // What the components leave is a first idea of the noise; a start that is given has unit noise.
-        let left = total / n as f64 - m.as_slice().iter().map(|v| v * v).sum::<f64>();
-        let noise = (left / (d - q) as f64).max(1e-6 * total / (n * d) as f64);
-        let tau = if start.is_some() || noise <= 0.0 { 1.0 } else { 1.0 / noise };
-        let half = 0.5_f64.ln();
-        Ok(Self {
+impl<'a> Posterior<'a> {
+    fn new(prior: &'a SpikeSlab, m: Matrix, tau: f64) -> Self {
+        let (d, q, half) = (m.n_rows(), m.n_columns(), 0.5_f64.ln());
+        Self {
             prior,
-            table,
-            total,
             m,
-            s: Matrix::zeros(q, q),
-            ln_det_s: 0.0,
+            s: vec![Matrix::zeros(q, q)],
             z: vec![IN; d],
-            x: Matrix::zeros(n, q),
-            ln_det_x: 0.0,
-            p: Matrix::zeros(q, q),
+            mean: vec![0.0; d],
             tau,
             ln_tau: tau.ln(),
-            gamma: prior.gamma(),
-            beta: (1.0, 1.0),
+            noise: Gamma { shape: 1.0, rate: 1.0 / tau },
             ln_kappa: (half, half),
-        })
+        }
+    }
+
+    fn covariance(&self, j: usize) -> &Matrix {
+        &self.s[if self.s.len() == 1 { 0 } else { j }]
     }
 
     fn n_in(&self) -> f64 {
         self.z.iter().sum()
     }
 
+    /// What the pass over the rows, and a model, need to know: means and covariances of the loadings, whether columns are in
+    /// being averaged over.
+    ///
+    /// ```text
+    /// ⟨w⟩ = z m      cov(w) = z S + z (1 − z) m mᵀ
+    /// ```
+    fn state(&self) -> State {
+        let (d, q) = (self.m.n_rows(), self.m.n_columns());
+        let of = |j: usize| {
+            let (z, m, s) = (self.z[j], self.m.row(j), self.covariance(j));
+            Matrix::from_fn(q + 1, q + 1, |a, b| {
+                if a < q && b < q { z * s[(a, b)] + z * (1.0 - z) * (m[a] * m[b]) } else { 0.0 }
+            })
+        };
+        State {
+            v: Matrix::from_fn(
+                d,
+                q + 1,
+                |j, i| if i < q { self.z[j] * self.m[(j, i)] } else { self.mean[j] },
+            ),
+            covariance: (0..d).map(of).collect(),
+            noise: vec![self.noise],
+            relevance: vec![Vec::new()],
+            view: vec![0; d],
+            coupled: false,
+        }
+    }
+
     /// `⟨Wᵀ W⟩`
     fn second(&self) -> Matrix {
-        let (mut weighted, n_in) = (self.m.clone(), self.n_in());
-        weighted.scale_rows(&self.z);
-        let mm = self.m.t_dot(&weighted);
-        Matrix::from_fn(mm.n_rows(), mm.n_rows(), |i, k| mm[(i, k)] + n_in * self.s[(i, k)])
+        let q = self.m.n_columns();
+        let mut sum = Matrix::zeros(q, q);
+        for (j, z) in self.z.iter().enumerate() {
+            let (m, s) = (self.m.row(j), self.covariance(j));
+            for a in 0..q {
+                for b in 0..q {
+                    sum[(a, b)] += z * (m[a] * m[b] + s[(a, b)]);
+                }
+            }
+        }
+        sum
     }
 
-    /// `⟨‖T − X Wᵀ‖²⟩`, given `⟨Wᵀ W⟩`.
-    fn error(&self, second: &Matrix) -> f64 {
-        let cross = self.table.t_dot(&self.x);
-        let fitted: f64 = (0..self.z.len()).map(|j| self.z[j] * dot(cross.row(j), self.m.row(j))).sum();
-        self.total - 2.0 * fitted + second.dot(&self.p).trace()
-    }
-
-    /// Scores, loadings with inclusions, κ, τ.
-    fn sweep(&mut self) {
-        let (n, d, q) = (self.table.n_rows() as f64, self.z.len(), self.p.n_rows());
-        let (slab, identity) = (self.prior.slab, Matrix::identity(q));
-        let second = self.second();
-        let precision = Matrix::from_fn(q, q, |i, k| identity[(i, k)] + self.tau * second[(i, k)]);
-        let (sigma, ln_det) = inverse_and_ln_det(&precision);
-        self.ln_det_x = -ln_det;
-        let mut weighted = self.m.clone();
-        weighted.scale_rows(&self.z.iter().map(|z| z * self.tau).collect::<Vec<_>>());
-        self.x = self.table.dot(&weighted).dot(&sigma);
-        let xx = self.x.t_dot(&self.x);
-        self.p = Matrix::from_fn(q, q, |i, k| xx[(i, k)] + n * sigma[(i, k)]);
-
-        let precision = Matrix::from_fn(q, q, |i, k| self.tau * (self.p[(i, k)] + slab * identity[(i, k)]));
-        let (s, ln_det) = inverse_and_ln_det(&precision);
-        (self.s, self.ln_det_s) = (s, -ln_det);
-        let mut cross = self.table.t_dot(&self.x);
-        cross.scale_rows(&vec![self.tau; d]);
-        self.m = cross.dot(&self.s);
-        let common =
-            self.ln_kappa.0 - self.ln_kappa.1 + 0.5 * (q as f64 * (slab.ln() + self.ln_tau) + self.ln_det_s);
-        // mᵀ S⁻¹ m, with S⁻¹ m = τ Σ x t
-        let odds = |j: usize| common + 0.5 * dot(self.m.row(j), cross.row(j));
-        self.z = (0..d).map(|j| 1.0 / (1.0 + (-odds(j)).exp())).collect();
-
-        let (a1, a2) = self.prior.beta(d);
-        let n_in = self.n_in();
-        self.beta = (a1 + n_in, a2 + d as f64 - n_in);
-        let all = digamma(self.beta.0 + self.beta.1);
-        self.ln_kappa = (digamma(self.beta.0) - all, digamma(self.beta.1) - all);
-
-        let second = self.second();
-        let Gamma { shape, rate } = self.prior.gamma();
-        self.gamma = Gamma {
-            shape: shape + 0.5 * (n * d as f64 + q as f64 * n_in),
-            rate: rate + 0.5 * (self.error(&second) + slab * second.trace()),
+    /// Scores, μ, loadings with inclusions, κ, τ, and the expansion; the bound after these.
+    fn sweep(&mut self, data: &Dataset, frame: &Frame) -> Result<f64, Error> {
+        let statistics = Statistics::of(data, frame, &self.state());
+        let mut ln_det_s = self.update_loadings(&statistics);
+        let beta = self.update_inclusion();
+        let state = self.state();
+        let error: f64 = (0..self.z.len())
+            .map(|j| {
+                let spread = trace_product(&state.covariance[j], statistics.normal(j));
+                statistics.error(j, state.v.row(j)) + spread
+            })
+            .sum();
+        let (cells, q) = (data.n_observed() as f64, self.m.n_columns() as f64);
+        let Gamma { shape, rate } = self.prior.noise();
+        self.noise = Gamma {
+            shape: shape + 0.5 * (cells + q * self.n_in()),
+            rate: rate + 0.5 * (error + self.prior.slab * self.second().trace()),
         };
-        (self.tau, self.ln_tau) = (self.gamma.mean(), self.gamma.mean_ln());
+        (self.tau, self.ln_tau) = (self.noise.mean(), self.noise.mean_ln());
+
+        let width = self.m.n_columns();
+        let mut p = Matrix::from_fn(width, width, |a, b| statistics.latent[(a, b)]);
+        // Σ ln |Σ_x|
+        let mut ln_det_x = -statistics.ln_det;
+        if self.prior.parameter_expansion
+            && let Some((turned, ln_det)) = self.expand(&p, statistics.n)?
+        {
+            p = turned;
+            ln_det_x += 2.0 * statistics.n * ln_det;
+            ln_det_s.iter_mut().for_each(|l| *l -= 2.0 * ln_det);
+        }
+        let likelihood =
+            0.5 * cells * (self.ln_tau - (2.0 * std::f64::consts::PI).ln()) - 0.5 * self.tau * error;
+        let scores = 0.5 * (ln_det_x + statistics.n * q - p.trace());
+        Ok(likelihood + scores + self.bound_of_parameters(&ln_det_s, beta))
+    }
+
+    /// μ, then q(W, γ); returns `ln |S|`.
+    fn update_loadings(&mut self, statistics: &Statistics) -> Vec<f64> {
+        let (d, q, slab, tau) = (self.m.n_rows(), self.m.n_columns(), self.prior.slab, self.tau);
+        let own = if statistics.is_shared() { 1 } else { d };
+        let known: Vec<(Matrix, f64)> = parallel::map(own, |j| {
+            let a = statistics.normal(j);
+            let precision = Matrix::from_fn(q, q, |r, c| tau * (a[(r, c)] + if r == c { slab } else { 0.0 }));
+            let (mut s, ln_det) = inverse_and_ln_det(&precision);
+            s.symmetrize();
+            (s, -ln_det)
+        });
+        let odds = self.ln_kappa.0 - self.ln_kappa.1 + 0.5 * q as f64 * (slab.ln() + self.ln_tau);
+        for j in 0..d {
+            let (s, ln_det) = &known[if own == 1 { 0 } else { j }];
+            let (a, b) = (statistics.normal(j), statistics.cross.row(j));
+            let sums: Vec<f64> = (0..q).map(|i| a[(i, q)]).collect();
+            let shift = (b[q] - self.z[j] * dot(self.m.row(j), &sums)) / statistics.counts[j].max(1.0);
+            self.mean[j] += shift;
+            // S⁻¹ m = τ Σ x (t − μ)
+            let cross: Vec<f64> = (0..q).map(|i| tau * (b[i] - sums[i] * shift)).collect();
+            let m: Vec<f64> = s.rows().map(|row| dot(row, &cross)).collect();
+            self.z[j] = 1.0 / (1.0 + (-(odds + 0.5 * (ln_det + dot(&m, &cross)))).exp());
+            self.m.row_mut(j).copy_from_slice(&m);
+        }
+        let ln_det_s = known.iter().map(|k| k.1).collect();
+        self.s = known.into_iter().map(|k| k.0).collect();
+        ln_det_s
+    }
+
+    /// q(κ).
+    fn update_inclusion(&mut self) -> (f64, f64) {
+        let (d, n_in) = (self.z.len(), self.n_in());
+        let (a1, a2) = self.prior.beta(d);
+        let beta = (a1 + n_in, a2 + d as f64 - n_in);
+        let all = digamma(beta.0 + beta.1);
+        self.ln_kappa = (digamma(beta.0) - all, digamma(beta.1) - all);
+        beta
     }
 
     /// `x → R x`, `w → R⁻ᵀ w` by the R that raises the bound most: the slab is isotropic, so that nothing else changes.
-    fn expand(&mut self) -> Result<(), Error> {
-        let (q, second) = (self.p.n_rows(), self.second());
-        let (root, inverse_root) = roots(&self.p)?;
+    /// `Σ ⟨x xᵀ⟩` after it, and `ln |R|`; `None` where R would be singular.
+    fn expand(&mut self, p: &Matrix, n: f64) -> Result<Option<(Matrix, f64)>, Error> {
+        let (q, second) = (p.n_rows(), self.second());
+        let Eigen { values: of_p, vectors: axes } = eigen(p)?;
+        if of_p.iter().any(|v| *v <= 0.0) {
+            return Ok(None);
+        }
+        let power = |power: f64| {
+            let mut scaled = axes.clone();
+            scaled.scale_columns(&of_p.iter().map(|v| v.powf(power)).collect::<Vec<_>>());
+            scaled.dot_t(&axes)
+        };
+        let (root, inverse_root) = (power(0.5), power(-0.5));
         let k = Matrix::from_fn(q, q, |i, j| self.prior.slab * self.tau * second[(i, j)]);
         let mut middle = root.dot(&k).dot(&root);
         middle.symmetrize();
         let Eigen { values, vectors } = eigen(&middle)?;
-        let free = self.table.n_rows() as f64 - self.n_in();
-        let length = |v: &f64| (0.5 * (free + (free * free + 4.0 * v.max(0.0)).sqrt())).sqrt();
+        let free = n - self.n_in();
+        let squared = |v: &f64| {
+            let (v, root) = (v.max(0.0), (free * free + 4.0 * v.max(0.0)).sqrt());
+            // The same number, without cancellation.
+            if free >= 0.0 { 0.5 * (free + root) } else { 2.0 * v / (root - free) }
+        };
+        let lengths: Vec<f64> = values.iter().map(|v| squared(v).sqrt()).collect();
+        if lengths.iter().any(|l| !(l.is_finite() && *l > 1e-100)) {
+            return Ok(None);
+        }
         let mut turn = vectors.transpose().dot(&inverse_root);
-        turn.scale_rows(&values.iter().map(length).collect::<Vec<_>>());
-        let back = inverse_of(&turn);
-        let ln_det = values.iter().map(|v| length(v).ln()).sum::<f64>() + ln_det_of(&inverse_root)?;
-        self.x = self.x.dot_t(&turn);
-        self.p = turn.dot(&self.p).dot_t(&turn);
-        self.p.symmetrize();
+        turn.scale_rows(&lengths);
+        let mut back = root.dot(&vectors);
+        back.scale_columns(&lengths.iter().map(|l| 1.0 / l).collect::<Vec<_>>());
+        let ln_det =
+            lengths.iter().map(|l| l.ln()).sum::<f64>() - 0.5 * of_p.iter().map(|v| v.ln()).sum::<f64>();
+        let mut turned = turn.dot(p).dot_t(&turn);
+        turned.symmetrize();
         self.m = self.m.dot(&back);
-        self.s = back.t_dot(&self.s).dot(&back);
-        self.s.symmetrize();
-        self.ln_det_x += 2.0 * ln_det;
-        self.ln_det_s -= 2.0 * ln_det;
-        Ok(())
+        for s in &mut self.s {
+            *s = back.t_dot(s).dot(&back);
+            s.symmetrize();
+        }
+        Ok(Some((turned, ln_det)))
     }
 
-    /// The lower bound of ln p(T).
-    fn bound(&self) -> f64 {
-        let (n, d, q) = (self.table.n_rows() as f64, self.z.len() as f64, self.p.n_rows() as f64);
-        let (second, n_in) = (self.second(), self.n_in());
-        let likelihood = 0.5 * n * d * (self.ln_tau - (2.0 * std::f64::consts::PI).ln())
-            - 0.5 * self.tau * self.error(&second);
-        let scores = 0.5 * (n * self.ln_det_x + n * q - self.p.trace());
-        let loadings = 0.5 * n_in * (q * (self.prior.slab.ln() + self.ln_tau + 1.0) + self.ln_det_s)
-            - 0.5 * self.prior.slab * self.tau * second.trace();
+    /// The terms of the bound that belong to W, γ, κ and τ.
+    fn bound_of_parameters(&self, ln_det_s: &[f64], beta: (f64, f64)) -> f64 {
+        let (slab, q) = (self.prior.slab, self.m.n_columns() as f64);
+        let own = |j: usize| ln_det_s[if ln_det_s.len() == 1 { 0 } else { j }];
+        let of_slab = q * (slab.ln() + self.ln_tau + 1.0);
+        let loadings = self.z.iter().enumerate().map(|(j, z)| 0.5 * z * (of_slab + own(j))).sum::<f64>()
+            - 0.5 * slab * self.tau * self.second().trace();
         let entropy = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };
         let (of_in, of_out) = self.ln_kappa;
         let included: f64 =
             self.z.iter().map(|&z| z * of_in + (1.0 - z) * of_out + entropy(z) + entropy(1.0 - z)).sum();
         let (a1, a2) = self.prior.beta(self.z.len());
-        let kappa = (a1 - self.beta.0) * of_in + (a2 - self.beta.1) * of_out - ln_beta(a1, a2)
-            + ln_beta(self.beta.0, self.beta.1);
-        likelihood + scores + loadings + included + kappa + self.gamma.gain(&self.prior.gamma())
+        let kappa =
+            (a1 - beta.0) * of_in + (a2 - beta.1) * of_out - ln_beta(a1, a2) + ln_beta(beta.0, beta.1);
+        loadings + included + kappa + self.noise.gain(&self.prior.noise())
     }
 }
 
-/// The symmetric root of a positive definite matrix, and its inverse.
-fn roots(a: &Matrix) -> Result<(Matrix, Matrix), Error> {
-    let Eigen { values, vectors } = eigen(a)?;
-    let with = |power: f64| {
-        let mut scaled = vectors.clone();
-        scaled.scale_columns(&values.iter().map(|v| v.powf(power)).collect::<Vec<_>>());
-        scaled.dot_t(&vectors)
-    };
-    Ok((with(0.5), with(-0.5)))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::infer::golden::{flat, golden, matrix};
 
-/// `R⁻¹ = (RᵀR)⁻¹ Rᵀ`
-fn inverse_of(r: &Matrix) -> Matrix {
-    inverse(&r.t_dot(r)).dot_t(r)
-}
-
-/// `ln |A|` of a positive definite matrix.
-fn ln_det_of(a: &Matrix) -> Result<f64, Error> {
-    match Cholesky::new(a) {
-        Some(chol) => Ok(chol.ln_det()),
-        None => Err(Error::NotCovariance {
-            what: "the moments of the scores",
-            why: "they are singular".to_owned(),
-        }),
+    #[test]
+    fn golden_spike_and_slab() {
+        let case = golden("part2/spike_slab");
+        let (input, start) = (&case["input"], matrix(&case["input"]["start"]["m"]));
+        let data = Dataset::new(matrix(&input["C"])).unwrap();
+        // As given, columns are centered and in one unit.
+        let d = data.n_columns();
+        let frame = Frame::with_scale(data.observed_means().to_vec(), vec![1.0; d], true);
+        let number = |name: &str| input[name].as_f64().unwrap();
+        for (what, parameter_expansion) in [("plain", false), ("px", true)] {
+            let method = SpikeSlab {
+                slab: number("lambda1"),
+                inclusion_shape: number("beta_a1"),
+                exclusion_shape: Some(number("beta_a2")),
+                noise_shape: number("a0"),
+                noise_rate: number("b0"),
+                parameter_expansion,
+                max_iterations: 20,
+                tolerance: 0.0,
+            };
+            let run = |method: &SpikeSlab| {
+                let mut at = Posterior::new(method, start.clone(), 1.0);
+                let (trace, _) = method.climb(&data, &frame, &mut at, &mut ()).unwrap();
+                (trace, at.z.clone(), at.tau)
+            };
+            let ((trace, z, tau), want) = (run(&method), &case["expected"][what]);
+            for (got, want) in trace.iter().zip(flat(&want["elbo_trace"])) {
+                assert!((got / want - 1.0).abs() < 1e-9, "{what}: {got} {want}");
+            }
+            assert_eq!(trace.len(), 20);
+            let close = |got: &[f64], want: &[f64], by: f64| {
+                got.iter().zip(want).for_each(|(a, b)| assert!((a - b).abs() < by, "{what}: {a} {b}"));
+            };
+            close(&z, &flat(&want["z"]), 1e-7);
+            close(&[tau], &[want["E_tau"].as_f64().unwrap()], 1e-7);
+            let (trace, z, _) = run(&SpikeSlab { max_iterations: 5000, tolerance: 1e-13, ..method });
+            let want = &want["converged"];
+            assert!((trace.last().unwrap() / want["elbo"].as_f64().unwrap() - 1.0).abs() < 1e-6);
+            close(&z, &flat(&want["z"]), 1e-6);
+            assert!(trace.windows(2).all(|t| t[1] >= t[0] - 1e-9), "the bound never falls");
+        }
     }
 }

@@ -129,6 +129,7 @@ impl State {
             relative: self.relative(),
             shape: (0..shapes).map(|j| self.noise(j).shape).collect(),
             coupled: self.coupled,
+            inclusion: Vec::new(),
         }
     }
 

@@ -11,12 +11,14 @@ use std::sync::Arc;
 
 /// Its presence says that the others may be there.
 const TRIED: &str = "filling_tried";
+/// Its presence says that cells count the uncertainty of the parameters.
+const ESTIMATED: &str = "estimated";
 /// Pseudo-rows, correction and column means, as numbers.
 const CODES: [f64; 3] = [0.0, 1.0, 2.0];
 
 /// Puts its arrays.
 pub(super) fn put(filling: &Filling, arrays: &mut Arrays) {
-    let Filling { tried, correction, observed, calibration, limits, shift } = filling;
+    let Filling { tried, correction, observed, calibration, estimated, limits, shift } = filling;
     let row = |t: &Tried| {
         let (code, pseudo_rows) = match t.candidate {
             Candidate::PseudoRows(n) => (CODES[0], n),
@@ -33,6 +35,9 @@ pub(super) fn put(filling: &Filling, arrays: &mut Arrays) {
             "calibration_quantiles",
             &Matrix::from_rows(&columns.iter().map(row).collect::<Vec<_>>()),
         );
+    }
+    if *estimated {
+        arrays.put(ESTIMATED, vec![1.0]);
     }
     if !shift.is_empty() {
         arrays.put("shift", shift.clone());
@@ -93,7 +98,8 @@ pub(super) fn take(arrays: &mut Arrays, d: usize) -> Result<Option<Filling>, Err
     if !(shift.is_empty() || shift.len() == d) || shift.iter().any(|v| !v.is_finite()) {
         return Err(broken("shift"));
     }
-    Ok(Some(Filling { tried, correction, observed, calibration, limits, shift }))
+    let estimated = arrays.has(ESTIMATED) && arrays.take(ESTIMATED)? == [1.0];
+    Ok(Some(Filling { tried, correction, observed, calibration, estimated, limits, shift }))
 }
 
 fn broken(what: &'static str) -> Error {

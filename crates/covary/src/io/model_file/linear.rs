@@ -20,6 +20,8 @@ use std::ops::Range;
 pub(super) const KIND: &str = "linear-gaussian";
 /// Of a full covariance.
 const INFORMATIVE_ROWS: &str = "informative_rows";
+/// Of a method that selects columns.
+const INCLUSION: &str = "inclusion";
 
 /// Its header.
 type Header = header::Header<Own, Turned, Views>;
@@ -144,6 +146,9 @@ impl Kept for LinearFit {
         if let Some(u) = self.model.uncertainty() {
             arrays.put_matrix("relative_covariances", &triangles(&u.relative));
             arrays.put("noise_shape", u.shape.clone());
+            if !u.inclusion.is_empty() {
+                arrays.put(INCLUSION, u.inclusion.clone());
+            }
         }
         if !self.informative_rows.is_empty() {
             arrays.put(INFORMATIVE_ROWS, self.informative_rows.clone());
@@ -203,6 +208,7 @@ impl Kept for LinearFit {
             ("signal_variance_ratio", numbers(&model.signal_variance_ratio())),
             ("log_likelihood", at(report, ObjectiveKind::LogLikelihood)),
             ("lower_bound", at(report, ObjectiveKind::LowerBound)),
+            ("inclusion", model.inclusion().map_or(Value::Null, numbers)),
             ("relevance", if report.relevance.is_empty() { Value::Null } else { numbers(&report.relevance) }),
             (
                 "monitored",
@@ -245,7 +251,9 @@ pub(super) fn take(header: &str, mut arrays: Arrays) -> Result<Learned, Error> {
     if let Some(UncertaintyDef { coupled }) = own.uncertainty {
         let relative =
             from_triangles(&arrays.take_matrix("relative_covariances")?, model.n_components() + 1)?;
-        let uncertainty = Uncertainty { relative, shape: arrays.take("noise_shape")?, coupled };
+        let shape = arrays.take("noise_shape")?;
+        let inclusion = if arrays.has(INCLUSION) { arrays.take(INCLUSION)? } else { Vec::new() };
+        let uncertainty = Uncertainty { relative, shape, coupled, inclusion };
         model = model.with_uncertainty(uncertainty).map_err(invalid)?;
     }
     if let Some(nu) = own.tail_degrees_of_freedom {

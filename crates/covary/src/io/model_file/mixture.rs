@@ -7,7 +7,7 @@ use super::{range, take_models, take_scale};
 use crate::learned::{ClassNames, Learned, MixtureFit, Trained};
 use crate::model::Mixture;
 use crate::spec::NoiseFamily;
-use crate::{Density, LinearGaussian, Noise};
+use crate::{Density, LinearGaussian, Matrix, Noise};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -20,6 +20,10 @@ type Header = header::Header<Nothing, Nothing, Own>;
 #[derive(Serialize, Deserialize)]
 struct Own {
     n_mixtures: usize,
+    /// The components of each model where they differ. Its loadings are zero beyond them, so that a reader that does not
+    /// know this field reads the same densities.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    components: Option<Vec<usize>>,
     classes: Option<Classes>,
 }
 
@@ -37,15 +41,16 @@ impl Kept for MixtureFit {
 
     fn check(&self, learned: &Learned) -> Result<usize, crate::Error> {
         let (models, d) = (self.mixture.models(), self.mixture.n_columns());
-        let (q, isotropic) = shape(&models[0]);
+        let is_isotropic = |model: &LinearGaussian| matches!(model.noise(), Noise::Isotropic(_));
         for model in models {
             check_strength(model)?;
             check_scale(model, &self.spec)?;
-            length("components of a model", q, model.n_components())?;
-            length("families of noise", 1, if shape(model).1 == isotropic { 1 } else { 2 })?;
-        }
-        if q > self.spec.n_components {
-            range("the number of components", q as f64, "at most what the spec asks for")?;
+            let kinds = if is_isotropic(model) == is_isotropic(&models[0]) { 1 } else { 2 };
+            length("families of noise", 1, kinds)?;
+            let q = model.n_components();
+            if q > self.spec.n_components {
+                range("the number of components", q as f64, "at most what the spec asks for")?;
+            }
         }
         if let Some(classes) = &self.classes {
             length("names of classes", models.len(), classes.names.len())?;
@@ -56,11 +61,14 @@ impl Kept for MixtureFit {
 
     fn put(&self, learned: &Learned, arrays: &mut Arrays) -> String {
         let models = self.mixture.models();
-        put_models(arrays, "models", models);
+        let (components, widest) = (self.components(), learned.n_components());
+        let differ = components.iter().any(|q| *q != widest);
+        let wide = |model| of_width(model, widest).expect("zeros are loadings");
+        put_models(arrays, "models", &models.iter().map(wide).collect::<Vec<_>>());
         put_scale(arrays, &models[0]);
         arrays.put("weights", self.mixture.weights().to_vec());
         let classes = self.classes.clone().map(|ClassNames { target, names }| Classes { target, names });
-        let own = Own { n_mixtures: models.len(), classes };
+        let own = Own { n_mixtures: models.len(), components: differ.then_some(components), classes };
         let parts = (own, Nothing {}, Nothing {});
         Header::of(learned, Some(models[0].noise()), parts, (&self.report).into()).text()
     }
@@ -72,6 +80,7 @@ impl Kept for MixtureFit {
             json!({
                 "weight": stored(&mixture.weights()[k]),
                 "class": name(k),
+                "n_components": model.n_components(),
                 "mean": numbers(model.mean()),
                 "noise_variance": noise(model.noise()),
                 "loadings": rows(model.loadings()),
@@ -96,18 +105,32 @@ impl Kept for MixtureFit {
     }
 }
 
-/// Components, and whether the noise is isotropic.
-fn shape(model: &LinearGaussian) -> (usize, bool) {
-    (model.n_components(), matches!(model.noise(), Noise::Isotropic(_)))
+/// The model with loadings of this many components, those it does not have being zero, or with its first ones.
+fn of_width(model: &LinearGaussian, n_components: usize) -> Result<LinearGaussian, crate::Error> {
+    let w = model.loadings();
+    let entry = |j: usize, i: usize| if i < w.n_columns() { w[(j, i)] } else { 0.0 };
+    let loadings = Matrix::from_fn(w.n_rows(), n_components, entry);
+    LinearGaussian::new(loadings, model.mean().to_vec(), model.noise().clone())?
+        .with_scale(model.scale().map(<[f64]>::to_vec))
 }
 
 /// Takes its arrays.
 pub(super) fn take(header: &str, mut arrays: Arrays) -> Result<Learned, Error> {
     let header = Header::with_columns(header)?;
-    let Own { n_mixtures, classes } = &header.first;
+    let Own { n_mixtures, components, classes } = &header.first;
     let scale = take_scale(&mut arrays, header.spec()?)?;
     let shape = (header.columns.len(), header.noise()? == NoiseFamily::Isotropic);
-    let models = take_models(&mut arrays, "models", *n_mixtures, shape, scale.as_deref())?;
+    let mut models = take_models(&mut arrays, "models", *n_mixtures, shape, scale.as_deref())?;
+    if let Some(components) = components {
+        length("components of models", models.len(), components.len()).map_err(invalid)?;
+        for (model, &q) in models.iter_mut().zip(components) {
+            let beyond = |row: &[f64]| row.get(q..).is_none_or(|rest| rest.iter().any(|w| *w != 0.0));
+            if model.loadings().rows().any(beyond) {
+                return Err(Error::broken("models", "have other components than the header says"));
+            }
+            *model = of_width(model, q).map_err(invalid)?;
+        }
+    }
     let weights = arrays.take("weights")?;
     // Weights are divided by their sum: what was written must come back to the last bit.
     let mixture = Mixture::of_normalized(models, weights).map_err(invalid)?;

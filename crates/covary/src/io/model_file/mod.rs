@@ -25,6 +25,7 @@ mod container;
 mod describe;
 mod dynamic;
 mod filling;
+mod functional;
 mod header;
 mod linear;
 mod mixture;
@@ -69,6 +70,7 @@ fn kept(model: &Trained) -> &dyn Kept {
         Trained::Mixture(fit) => &**fit,
         Trained::Sources(fit) => &**fit,
         Trained::Dynamic(fit) => &**fit,
+        Trained::Functional(fit) => &**fit,
     }
 }
 
@@ -76,11 +78,12 @@ fn kept(model: &Trained) -> &dyn Kept {
 type Take = fn(&str, Arrays) -> Result<Learned, Error>;
 
 /// The kinds that are read.
-const KINDS: [(&str, Take); 4] = [
+const KINDS: [(&str, Take); 5] = [
     (linear::KIND, linear::take),
     (mixture::KIND, mixture::take),
     (sources::KIND, sources::take),
     (dynamic::KIND, dynamic::take),
+    (functional::KIND, functional::take),
 ];
 
 /// Writes a model file.
