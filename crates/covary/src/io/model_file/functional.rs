@@ -116,7 +116,7 @@ impl Kept for FunctionalFit {
 
 /// Takes its arrays.
 pub(super) fn take(header: &str, mut arrays: Arrays) -> Result<Learned, Error> {
-    let header = Header::parsed(header)?;
+    let header = Header::with_columns(header)?;
     let BasisDef { from, to, size } = header.last.basis;
     let basis = Basis::new(from, to, size).map_err(invalid)?;
     let noise = match arrays.take("noise_variance")?[..] {
