@@ -20,7 +20,7 @@ impl Console {
         Self { quiet }
     }
 
-    /// Whether nobody hears [`say`](Self::say).
+    /// Whether [`say`](Self::say) says nothing.
     pub(crate) fn is_quiet(self) -> bool {
         self.quiet
     }

@@ -83,10 +83,7 @@ fn ask<T: Send>(
 }
 
 /// Values and standard deviations, a row for each function.
-fn functions<'py>(
-    py: Python<'py>,
-    found: Result<Eigenfunctions, Error>,
-) -> PyResult<(Array2<'py>, Array2<'py>)> {
+fn functions(py: Python<'_>, found: Result<Eigenfunctions, Error>) -> PyResult<(Array2<'_>, Array2<'_>)> {
     let Eigenfunctions { values, sds } = found.map_err(of)?;
     Ok((array2(py, values.transpose())?, array2(py, sds.transpose())?))
 }

@@ -79,8 +79,10 @@ fn run() -> Result<(), Failure> {
         let (tried, own) = own_components(&data, &spec, &sizes, &method, &go_on)?;
         seconds += processor_seconds() - start;
         let common = tried.iter().min_by(|a, b| a.bic.total_cmp(&b.bic)).expect("sizes");
-        let mut found =
-            own.as_ref().map_or(vec![common.n_components; common.n_mixtures], |own| own.n_components());
+        let mut found = own.as_ref().map_or(
+            vec![common.n_components; common.n_mixtures],
+            covary::select::OwnComponents::n_components,
+        );
         found.sort_unstable();
         right += usize::from(found == COMPONENTS);
         println!(

@@ -412,7 +412,7 @@ fn curves(fit: &FunctionalFit) -> String {
     let [of_mean, of_components] = model.smoothing();
     match fit.long() {
         Some(columns) => {
-            out.say(&format!("\ncurves by `{}`, `{}` {from} to {to}", columns.curve, columns.time))
+            out.say(&format!("\ncurves by `{}`, `{}` {from} to {to}", columns.curve, columns.time));
         }
         None => out.say(&format!("\nrows are curves, columns times {from} to {to}")),
     }

@@ -16,6 +16,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// New rows drawn from a model: what tables like the one it learned from look like.
+///
 /// Of a functional PCA: new curves, one in each row, whose columns are times.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]

@@ -426,7 +426,9 @@ fn described(found: &Comparison) -> String {
             .map(str::to_owned)
             .collect::<Vec<_>>(),
     ];
-    for (i, a) in at.iter().enumerate() {
+    // Numbers between those that were tried have no row.
+    let tried = |i: &usize| columns.iter().any(|c| c.cells[*i] != "–");
+    for (i, a) in at.iter().enumerate().filter(|(i, _)| tried(i)) {
         let mark = |best: bool| if best { "*" } else { "" };
         let mut row = vec![format!("{}{}", mark(a.n_components == found.recommended), a.n_components)];
         row.extend(columns.iter().map(|c| format!("{}{}", mark(c.best == Some(i)), c.cells[i])));

@@ -112,7 +112,7 @@ fn a_wrong_call_is_exit_2() {
         &["-", "--inference", "magic"],
         SMALL,
         2,
-        "give one of spectral, newton, cm, fixed-point, em, student-t, sparse-em, full-covariance, structured, mean-field, evidence, gibbs",
+        "give one of spectral, newton, cm, fixed-point, em, student-t, sparse-em, full-covariance, structured, mean-field, spike-slab, evidence, gibbs",
     );
     check_fails(&["-", "--delimiter", "ab"], SMALL, 2, "give one character");
     check_fails(&["-", "--format", "docx"], SMALL, 2, "--format: format `docx` is not known");

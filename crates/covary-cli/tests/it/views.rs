@@ -199,7 +199,7 @@ fn views_that_cannot_be_are_named() {
         ("--model pcca --view x=1:3 --view y=4:6 --columns 1:6", "leave out --columns"),
         (
             "--model pcca --view x=1:3 --view y=4:6 --rotation varimax",
-            "--rotation goes with --model pca, ppca, tppca, fa, bpca or gaussian, not with pcca",
+            "--rotation goes with --model pca, ppca, tppca, fa, bpca, bspca or gaussian, not with pcca",
         ),
         ("--model pcca --view x=1:3 --view y=4:6 --components 0.9", "a share of the variance"),
         ("--model pcca --view x=1:3 --view y=4:6 --components 4", "4 components are too many"),

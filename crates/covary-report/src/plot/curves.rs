@@ -67,14 +67,11 @@ pub fn numbers(learned: &Learned, data: &Dataset) -> Result<CurvesNumbers, Error
     let predicted = model.predict(&some, &times)?;
     let observed = |i: usize| -> Vec<(f64, f64)> {
         let seen = |&(_, value): &(f64, f64)| !value.is_nan();
-        let mut points: Vec<(f64, f64)> = match data.points() {
-            Some(points) => {
-                rows[i].iter().map(|&r| (points.times()[r], data.row(r)[0])).filter(seen).collect()
-            }
-            None => {
-                let values = data.row(i).iter().copied();
-                column_times(data.column_names()).into_iter().zip(values).filter(seen).collect()
-            }
+        let mut points: Vec<(f64, f64)> = if let Some(points) = data.points() {
+            rows[i].iter().map(|&r| (points.times()[r], data.row(r)[0])).filter(seen).collect()
+        } else {
+            let values = data.row(i).iter().copied();
+            column_times(data.column_names()).into_iter().zip(values).filter(seen).collect()
         };
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         points

@@ -61,22 +61,10 @@ fn basin(latitude: f64, longitude: f64) -> usize {
     match (latitude, longitude) {
         (60.0.., _) => 3,
         (..-60.0, _) => 4,
-        // The isthmus of America leans to the east.
+        // The isthmus of America lies farther east in the south.
         (lat, -100.0..20.0) if lat > 15.0 || longitude > -68.0 => 0,
-        (_, -80.0..20.0) => {
-            if latitude > 8.0 || longitude > -68.0 {
-                0
-            } else {
-                2
-            }
-        }
-        (lat, 20.0..100.0) => {
-            if lat > 30.0 {
-                0
-            } else {
-                1
-            }
-        }
+        (_, -80.0..20.0) if (latitude > 8.0 || longitude > -68.0) => 0,
+        (lat, 20.0..100.0) => usize::from(lat <= 30.0),
         (lat, 100.0..147.0) if lat < -10.0 => 1,
         _ => 2,
     }

@@ -333,14 +333,13 @@ impl DynamicEm {
         };
         let start = Start { mean: vec![0.0; states], covariance };
         let loadings = rough.loadings().clone();
-        let (memory, noise) = match self.noise_memory {
-            false => (None, noise),
-            true => {
-                let (rho, psi) = remembered(&rough, &scores, &left, timeline, spec);
-                // Loadings of a Bayesian PCA stay, and so does what the noise around them is.
-                let own = self.loadings == Loadings::Bayes && spec.noise == NoiseFamily::Diagonal;
-                (Some(rho), if own { Noise::Diagonal(psi) } else { noise })
-            }
+        let (memory, noise) = if self.noise_memory {
+            let (rho, psi) = remembered(&rough, &scores, &left, timeline, spec);
+            // Loadings of a Bayesian PCA stay, and so does what the noise around them is.
+            let own = self.loadings == Loadings::Bayes && spec.noise == NoiseFamily::Diagonal;
+            (Some(rho), if own { Noise::Diagonal(psi) } else { noise })
+        } else {
+            (None, noise)
         };
         let model =
             DynamicFactor::new(transition, innovation, loadings, coefficients, regressors, noise, start)?

@@ -66,7 +66,7 @@ impl DynamicFactor {
         let mut out = Vec::new();
         let chains = corrected.chains(table, timeline);
         let corrected = match &chains {
-            Some(chains) => corrected.padded(chains.reach() + 1)?,
+            Some(chains) => corrected.padded(chains.reach() + 1),
             None => corrected,
         };
         for sequence in timeline.sequences() {
@@ -337,7 +337,7 @@ mod tests {
             let timeline = Timeline::new(&times, None).unwrap();
             let sequence = &timeline.sequences()[0];
             let chains = model.chains(&table, &timeline);
-            let model = chains.as_ref().map_or(model.clone(), |c| model.padded(c.reach() + 1).unwrap());
+            let model = chains.as_ref().map_or(model.clone(), |c| model.padded(c.reach() + 1));
             let space = unknown_means(&model, sequence.first()).unwrap();
             let pass = space.filter(&table, &space.observed(&table, chains.as_ref()), sequence);
             for cell in model.ahead_of(&pass, (&table, sequence, chains.as_ref()), ahead).cells {

@@ -187,7 +187,7 @@ impl DynamicFactor {
             if expected != got {
                 return Err(Error::WrongLength { what: "memories of noise", expected, got });
             }
-            if let Some(&value) = rho.iter().find(|r| !(r.abs() < 1.0)) {
+            if let Some(&value) = rho.iter().find(|r| r.is_nan() || r.abs() >= 1.0) {
                 return Err(Error::OutOfRange { name: "memory of noise", value, bound: "between -1 and 1" });
             }
         }
@@ -203,21 +203,21 @@ impl DynamicFactor {
     }
 
     /// The same model of a state with the factors of `order` steps.
-    pub(super) fn padded(&self, order: usize) -> Result<Self, Error> {
+    pub(super) fn padded(&self, order: usize) -> Self {
         let (k, states) = (self.n_components(), self.start.mean.len());
         let all = (k * order).max(states);
         let entry =
             |m: &Matrix, i: usize, j: usize| if i < m.n_rows() && j < states { m[(i, j)] } else { 0.0 };
         let mut mean = self.start.mean.clone();
         mean.resize(all, 0.0);
-        Ok(Self {
+        Self {
             transition: Matrix::from_fn(k, all, |i, j| entry(&self.transition, i, j)),
             start: Start {
                 mean,
                 covariance: Matrix::from_fn(all, all, |i, j| entry(&self.start.covariance, i, j)),
             },
             ..self.clone()
-        })
+        }
     }
 
     /// Where cells of a table stand in the noise of their columns, if it remembers.
@@ -436,7 +436,7 @@ impl DynamicFactor {
     ) -> Result<(), Error> {
         self.check_table(table, timeline)?;
         let chains = self.chains(table, timeline);
-        let padded = chains.as_ref().map(|chains| self.padded(chains.reach() + 1)).transpose()?;
+        let padded = chains.as_ref().map(|chains| self.padded(chains.reach() + 1));
         let space = StateSpace::new(padded.as_ref().unwrap_or(self))?;
         let seen = space.observed(table, chains.as_ref());
         for sequence in timeline.sequences() {

@@ -24,9 +24,10 @@ pub(super) const ENTRY: Entry = Entry {
     default_method: |data, _| {
         // The likelihood of loadings follows what few rows happen to show.
         let wide = data.n_rows() < ROWS_FOR_COLUMN * data.n_columns();
-        match wide {
-            true => DynamicEm { loadings: Loadings::Bayes, tolerance: A_NAT, ..DynamicEm::default() }.into(),
-            false => DynamicEm::default().into(),
+        if wide {
+            DynamicEm { loadings: Loadings::Bayes, tolerance: A_NAT, ..DynamicEm::default() }.into()
+        } else {
+            DynamicEm::default().into()
         }
     },
     // What follows in time tells factors from noise, however few columns there are. Season and trend may take nearly all of the

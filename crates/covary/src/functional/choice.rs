@@ -126,7 +126,9 @@ impl CurveSearch {
             let scored: Option<Vec<HeldOutRows>> = try_map(SETS, score)?.into_iter().collect();
             let Some(scored) = scored else { break };
             let mut total = HeldOutRows::new(curves.len());
-            scored.iter().for_each(|rows| total.add(rows));
+            for rows in &scored {
+                total.add(rows);
+            }
             let loss = -total.joint.iter().sum::<f64>();
             without_gain = if loss < best { 0 } else { without_gain + 1 };
             best = best.min(loss);

@@ -186,17 +186,16 @@ impl Information {
 
 /// `A⁻¹` of a matrix that is positive definite except for rounding.
 fn positive(a: &Matrix) -> Result<Matrix, Error> {
-    match Cholesky::new(a) {
-        Some(factor) => Ok(factor.inverse()),
-        None => {
-            let eigen = crate::linalg::eigen(a)?;
-            let least = 1e-12 * eigen.values[0].abs().max(f64::MIN_POSITIVE);
-            let mut scaled = eigen.vectors.clone();
-            scaled.scale_columns(&eigen.values.iter().map(|v| 1.0 / v.max(least)).collect::<Vec<_>>());
-            let mut out = scaled.dot_t(&eigen.vectors);
-            out.symmetrize();
-            Ok(out)
-        }
+    if let Some(factor) = Cholesky::new(a) {
+        Ok(factor.inverse())
+    } else {
+        let eigen = crate::linalg::eigen(a)?;
+        let least = 1e-12 * eigen.values[0].abs().max(f64::MIN_POSITIVE);
+        let mut scaled = eigen.vectors.clone();
+        scaled.scale_columns(&eigen.values.iter().map(|v| 1.0 / v.max(least)).collect::<Vec<_>>());
+        let mut out = scaled.dot_t(&eigen.vectors);
+        out.symmetrize();
+        Ok(out)
     }
 }
 
@@ -216,7 +215,9 @@ fn rotations(parameters: &Parameters, q: usize, size: usize) -> Vec<Vec<f64>> {
             }
             let length = dot(&turn, &turn).sqrt();
             if length > 1e-8 * before {
-                turn.iter_mut().for_each(|v| *v /= length);
+                for v in &mut turn {
+                    *v /= length;
+                }
                 turns.push(turn);
             }
         }

@@ -84,12 +84,11 @@ impl SparseCoding {
         let gaps: Vec<(usize, usize)> = if data.is_complete() { Vec::new() } else { gaps(data) };
         let mut errors: Vec<f64> = Vec::new();
         for _ in 0..self.max_iterations {
-            match self.n_nonzero {
-                Some(n) => at.largest(n),
-                None => {
-                    at.components();
-                    at.scores();
-                }
+            if let Some(n) = self.n_nonzero {
+                at.largest(n);
+            } else {
+                at.components();
+                at.scores();
             }
             let fitted = at.u.dot(&at.v);
             let error = at.objective(&fitted, &gaps);

@@ -85,7 +85,7 @@ fn noise_begins_anew_after_long_gaps() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let seen = |t: usize, j: usize| match j {
         0 => (20..30).contains(&t),
-        1 => t < 10 || t >= 30,
+        1 => !(10..30).contains(&t),
         _ => t % 3 != 1,
     };
     let cells = Matrix::from_fn(50, 3, |t, j| {

@@ -407,7 +407,7 @@ fn intervals_of_a_mixture_larger_than_the_table_supports_cover_too() {
             total += 1;
         }
     }
-    let share = inside as f64 / total as f64;
+    let share = inside as f64 / f64::from(total);
     assert!((0.93..0.99).contains(&share), "{share} of {total}");
 }
 

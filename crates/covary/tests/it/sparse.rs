@@ -475,7 +475,7 @@ fn two_views(rows: usize, columns: [usize; 2], gaps: f64, seed: u64) -> [Dataset
         let noise = normal(rows, columns[v], seed + 1 + v as u64);
         let with = 3 + v;
         let value = |i: usize, j: usize| {
-            let sign = if j % 2 == 0 { 1.0 } else { -1.0 };
+            let sign = if j.is_multiple_of(2) { 1.0 } else { -1.0 };
             5.0 + (j + 1) as f64 * (noise[(i, j)] + if j < with { sign * 1.5 * shared[(i, 0)] } else { 0.0 })
         };
         let whole = Dataset::new(Matrix::from_fn(rows, columns[v], value)).unwrap();

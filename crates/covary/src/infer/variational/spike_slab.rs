@@ -292,7 +292,9 @@ impl<'a> Posterior<'a> {
         {
             p = turned;
             ln_det_x += 2.0 * statistics.n * ln_det;
-            ln_det_s.iter_mut().for_each(|l| *l -= 2.0 * ln_det);
+            for l in &mut ln_det_s {
+                *l -= 2.0 * ln_det;
+            }
         }
         let likelihood =
             0.5 * cells * (self.ln_tau - (2.0 * std::f64::consts::PI).ln()) - 0.5 * self.tau * error;

@@ -119,9 +119,8 @@ pub(super) fn take(header: &str, mut arrays: Arrays) -> Result<Learned, Error> {
     let header = Header::with_columns(header)?;
     let BasisDef { from, to, size } = header.last.basis;
     let basis = Basis::new(from, to, size).map_err(invalid)?;
-    let noise = match arrays.take("noise_variance")?[..] {
-        [variance] => variance,
-        _ => return Err(Error::broken("noise_variance", "is not one number")),
+    let [noise] = arrays.take("noise_variance")?[..] else {
+        return Err(Error::broken("noise_variance", "is not one number"));
     };
     let smoothing = match arrays.take("smoothing")?[..] {
         [mean, components] if mean.is_finite() && components.is_finite() => [mean, components],

@@ -77,17 +77,20 @@ impl Kept for MixtureFit {
         let (mixture, report) = (&self.mixture, &self.report);
         let name = |k: usize| self.classes.as_ref().map(|classes| &classes.names[k]);
         let model = |(k, model): (usize, &LinearGaussian)| {
-            json!({
+            let mut entry = json!({
                 "weight": stored(&mixture.weights()[k]),
                 "class": name(k),
-                "n_components": model.n_components(),
                 "mean": numbers(model.mean()),
                 "noise_variance": noise(model.noise()),
                 "loadings": rows(model.loadings()),
                 "components": rows(&model.components()),
                 "explained_variance": numbers(&model.explained_variance()),
                 "explained_variance_ratio": numbers(&model.explained_variance_ratio()),
-            })
+            });
+            if self.components().iter().any(|q| *q != learned.n_components()) {
+                entry["n_components"] = json!(model.n_components());
+            }
+            entry
         };
         let mut entries = vec![
             ("n_mixtures", json!(mixture.models().len())),

@@ -397,9 +397,8 @@ impl<'a> Kernel<'a> {
             };
             kernel.scored(i).map(of_vector).sum::<f64>()
         };
-        let of_rows = |(q, sd): (usize, &[f64])| match kernel.asked[q] {
-            true => (0..every).map(|i| ln_volume(sd, i)).collect(),
-            false => Vec::new(),
+        let of_rows = |(q, sd): (usize, &[f64])| {
+            if kernel.asked[q] { (0..every).map(|i| ln_volume(sd, i)).collect() } else { Vec::new() }
         };
         kernel.ln_volumes = kernel.sd.rows().enumerate().map(of_rows).collect();
         kernel

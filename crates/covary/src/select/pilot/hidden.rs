@@ -34,6 +34,7 @@ pub(super) struct HiddenSet {
 }
 
 /// What is predicted from what.
+#[allow(clippy::large_enum_variant, reason = "one for each set of a choice")]
 enum Hidden {
     Nothing,
     /// Cells of rows that are visible otherwise: what is visible of these rows, and what they are.
