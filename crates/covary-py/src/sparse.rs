@@ -33,9 +33,9 @@ pub(crate) fn sparse_components<'py>(
 }
 
 /// What [`SparseCca`] finds, as Python has it: weights of both views, correlations, means and scales of both views, penalties,
-/// and what permutations said of each penalty tried (penalty, correlation, z, p-value).
+/// what permutations said of each penalty tried (penalty, correlation, z, p-value), and the iterations of each pair.
 type Canonical<'py> =
-    ((Array2<'py>, Array2<'py>), Vec<f64>, [Vec<f64>; 2], [Vec<f64>; 2], [f64; 2], Vec<[f64; 4]>);
+    ((Array2<'py>, Array2<'py>), Vec<f64>, [Vec<f64>; 2], [Vec<f64>; 2], [f64; 2], Vec<[f64; 4]>, Vec<usize>);
 
 /// Sparse canonical vectors of two views.
 #[pyfunction]
@@ -70,6 +70,7 @@ pub(crate) fn sparse_canonical<'py>(
         found.scales,
         found.penalties,
         tried,
+        found.n_iterations,
     ))
 }
 

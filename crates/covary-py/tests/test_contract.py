@@ -31,7 +31,7 @@ ESTIMATORS = [
     covary.SparsePCA(1, n_nonzero=1),
     covary.SparsePCA(1, method="elastic-net", alpha=0.1),
     covary.BayesianSparsePCA(),
-    covary.BayesianSparsePCA(1, standardize=True),
+    covary.BayesianSparsePCA(1, standardize=False),
     covary.FactorAnalysis(),
     covary.FactorAnalysis(rotation="varimax"),
     covary.BayesianPCA(),

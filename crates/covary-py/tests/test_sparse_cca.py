@@ -60,9 +60,10 @@ def test_permutations_tell_a_correlation_from_chance(views):
     found = covary.SparseCCA().fit(x, y)
     table = found.permutations_
     best = int(np.argmax(table["z"]))
-    assert found.penalties_ == (table["penalty"][best],) * 2 and table["p_value"][best] == 0
-    chance = covary.SparseCCA().fit(x, np.random.default_rng(1).normal(size=y.shape)).permutations_
-    assert chance["p_value"][int(np.argmax(chance["z"]))] > 0.01
+    assert found.penalties_ == (table["penalty"][best],) * 2 and table["p_value"][best] == 1 / 26
+    for seed in range(6):
+        chance = covary.SparseCCA().fit(x, np.random.default_rng(seed).normal(size=y.shape)).permutations_
+        assert chance["z"].max() < table["z"].max() / 3
     with covary.threads(1):
         one = covary.SparseCCA().fit(x, y)
     np.testing.assert_array_equal(one.permutations_["z"], table["z"])

@@ -4,6 +4,8 @@
 //!
 //!     cargo run --release -p covary --example own_components -- mppca 100 20 12 0.2
 
+#![allow(clippy::print_stdout, reason = "an example talks to its user")]
+
 use covary::data::simulate;
 use covary::family::{Family, Request};
 use covary::infer::MixtureEm;

@@ -151,7 +151,7 @@ fn a_wide_table_has_times_for_columns() {
             .enumerate()
             .map(|(j, c)| if j == gap && i % 3 == 0 { String::new() } else { c })
             .collect();
-        text += &format!("r{i},{}\n", cells.join(","));
+        text.extend([format!("r{i},"), cells.join(","), "\n".to_owned()]);
     }
     fs::write(root.join("wide.csv"), &text).unwrap();
     let said = succeed(root, "fit wide.csv --header --model fpca --components 2 -o wide.covary");

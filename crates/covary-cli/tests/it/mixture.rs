@@ -153,7 +153,7 @@ fn every_model_gets_its_own_components() {
     for (table, far) in [(&one, 0.0), (&three, 15.0)] {
         for i in 0..120 {
             let cells: Vec<String> = table.row(i).iter().map(|v| format!("{:.6}", v + far)).collect();
-            text += &format!("{}\n", cells.join(","));
+            text.extend([cells.join(","), "\n".to_owned()]);
         }
     }
     fs::write(root.join("groups.csv"), text).unwrap();

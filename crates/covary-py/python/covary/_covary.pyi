@@ -357,7 +357,7 @@ def sparse_canonical(
     tolerance: float,
     threads: int = 0,
 ) -> tuple[
-    tuple[_F, _F], list[float], list[list[float]], list[list[float]], list[float], list[list[float]]
+    tuple[_F, _F], list[float], list[list[float]], list[list[float]], list[float], list[list[float]], list[int]
 ]: ...
 def compare(
     x: _Table,

@@ -121,9 +121,10 @@ class BayesianSparsePCA(Standardizing):
         First parameter of the beta distribution of the share of columns that have a part.
     exclusion_shape : float or None, default=None
         Second parameter; None is the number of columns: few are expected to have a part.
-    standardize : bool, default=False
+    standardize : bool, default=True
         Give every column unit variance before fitting, so that units do not matter. All columns share one noise
-        variance: standardized, those of noise alone have more of it than the others, and are selected too often.
+        variance: standardized, those of noise alone have more of it than the others, and are selected too often;
+        False is right where all columns are in one unit and about as noisy.
         Results are in the units of the table either way.
     max_iter : int or None, default=None
         Most sweeps; None is 2000.
@@ -169,7 +170,7 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
     slab: float = 1.0
     inclusion_shape: float = 1.0
     exclusion_shape: float | None = None
-    standardize: bool = False
+    standardize: bool = True
     max_iter: int | None = None
     tol: float | None = None
     random_state: Any = None

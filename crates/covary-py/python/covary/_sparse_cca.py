@@ -54,12 +54,14 @@ class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     penalties_ : tuple of two floats
         Those of X and y.
     permutations_ : dict of ndarray
-        For each penalty tried its ``"penalty"``, first ``"correlation"``, ``"z"`` and ``"p_value"`` beside permuted rows;
+        For each penalty tried its ``"penalty"``, first ``"correlation"``, ``"z"`` and ``"p_value"`` beside permuted rows (of that penalty alone);
         empty arrays if the penalty was given.
     x_mean_, y_mean_, x_scale_, y_scale_ : ndarray
         Means and standard deviations of the observed cells of each column.
     n_components_ : int
         How many pairs there are.
+    n_iter_ : list of int
+        Iterations of each.
     n_features_in_, feature_names_in_
         Those of X.
 
@@ -76,7 +78,7 @@ class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     >>> X, Y = rng.normal(size=(200, 8)), rng.normal(size=(200, 9))
     >>> X[:, :2] += 3 * shared
     >>> Y[:, :3] -= 3 * shared
-    >>> cca = SparseCCA(penalty=0.5).fit(X, Y)
+    >>> cca = SparseCCA(penalty=0.45).fit(X, Y)
     >>> np.flatnonzero(cca.x_weights_), np.flatnonzero(cca.y_weights_)
     (array([0, 1]), array([0, 1, 2]))
     """
@@ -124,7 +126,7 @@ class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tol = _options.number(self, "tol")
         if tol is None:
             raise _options.refuse(self, "tol", tol, "a number")
-        weights, correlations, means, scales, penalties, tried = _covary.sparse_canonical(
+        weights, correlations, means, scales, penalties, tried, n_iterations = _covary.sparse_canonical(
             rows,
             second,
             (_table.names(self), None if names is None else [str(name) for name in names]),
@@ -144,6 +146,7 @@ class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         columns = np.asarray(tried).reshape(-1, 4).T
         self.permutations_ = dict(zip(("penalty", "correlation", "z", "p_value"), columns, strict=True))
         self.n_components_ = len(correlations)
+        self.n_iter_ = n_iterations
         return self
 
     def _penalties(self) -> tuple[float, float] | None:

@@ -9,8 +9,6 @@ pub(super) const ENTRY: Entry = Entry {
     words: "row-sparse Bayesian PCA",
     summary: "Bayesian PCA that selects columns (spike and slab): the probability that each has a part in any component.",
     methods: &["spike-slab"],
-    // Columns share their noise: standardized, a column of noise alone would have more of it than the others, and seem to have a part.
-    standardizes: false,
     default_method: |_, _| Method::SpikeSlab(SpikeSlab::default()).into(),
     ..LINEAR
 };

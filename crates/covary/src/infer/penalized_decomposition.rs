@@ -54,6 +54,8 @@ pub struct SparseProduct {
     pub value: f64,
     /// v.
     pub right: Vec<f64>,
+    /// Iterations that it took.
+    pub n_iterations: usize,
 }
 
 impl PenalizedDecomposition {
@@ -90,8 +92,9 @@ impl PenalizedDecomposition {
         backward: &dyn Fn(&[f64]) -> Vec<f64>,
         start: Vec<f64>,
     ) -> SparseProduct {
-        let (mut right, mut left) = (start, Vec::new());
-        for _ in 0..self.max_iterations {
+        let (mut right, mut left, mut n_iterations) = (start, Vec::new(), 0);
+        while n_iterations < self.max_iterations {
+            n_iterations += 1;
             left = bounded(&forward(&right), self.left_bound);
             let next = bounded(&backward(&left), self.right_bound);
             let moved = next.iter().zip(&right).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
@@ -101,7 +104,7 @@ impl PenalizedDecomposition {
             }
         }
         let value = dot(&left, &forward(&right));
-        SparseProduct { left, value, right }
+        SparseProduct { left, value, right, n_iterations }
     }
 
     fn check(&self, x: &Matrix) -> Result<(), Error> {

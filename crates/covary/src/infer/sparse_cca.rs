@@ -81,6 +81,8 @@ pub struct SparseCanonical {
     pub correlations: Vec<f64>,
     /// c_x and c_y.
     pub penalties: [f64; 2],
+    /// Iterations that each pair took.
+    pub n_iterations: Vec<usize>,
     /// What permutations said of each penalty; empty where they were given.
     pub tried: Vec<TriedPenalty>,
 }
@@ -94,7 +96,8 @@ pub struct TriedPenalty {
     pub correlation: f64,
     /// By how many standard deviations of the permuted ones it exceeds their mean, on Fisher's scale.
     pub z: f64,
-    /// Share of the permutations whose correlation is at least as large.
+    /// Share of the permutations whose correlation is at least as large, the table itself being one of them. It is that of one penalty:
+    /// the best of several has a smaller one by chance.
     pub p_value: f64,
 }
 
@@ -154,6 +157,7 @@ impl SparseCca {
             means: [x.observed_means().to_vec(), y.observed_means().to_vec()],
             scales: [scales(x), scales(y)],
             penalties,
+            n_iterations: pairs.iter().map(|pair| pair.n_iterations).collect(),
             tried,
         })
     }
@@ -217,7 +221,7 @@ impl SparseCca {
             let variance = chance.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
             let z = (fisher(actual[k]) - mean) / (variance.sqrt() + 0.05);
             let above = permuted.iter().filter(|r| r[k] >= actual[k]).count();
-            TriedPenalty { penalty, correlation: actual[k], z, p_value: above as f64 / n as f64 }
+            TriedPenalty { penalty, correlation: actual[k], z, p_value: (above + 1) as f64 / (n + 1) as f64 }
         };
         candidates.iter().enumerate().map(of).collect()
     }

@@ -578,7 +578,7 @@ fn permutations_choose_penalties_that_find_planted_columns() {
         assert_eq!((largest(0, 3), largest(1, 4)), (vec![0, 1, 2], vec![0, 1, 2, 3]), "{gaps}");
         assert!(found.correlations[0] > 0.8, "{gaps}: {:?}", found.correlations);
         let chosen = found.tried.iter().find(|t| t.penalty == found.penalties[0]).unwrap();
-        assert!(chosen.p_value == 0.0 && found.tried.iter().all(|t| t.z <= chosen.z));
+        assert!(chosen.p_value < 0.05 && found.tried.iter().all(|t| t.z <= chosen.z));
     }
 }
 

@@ -208,7 +208,6 @@ impl Kept for LinearFit {
             ("signal_variance_ratio", numbers(&model.signal_variance_ratio())),
             ("log_likelihood", at(report, ObjectiveKind::LogLikelihood)),
             ("lower_bound", at(report, ObjectiveKind::LowerBound)),
-            ("inclusion", model.inclusion().map_or(Value::Null, numbers)),
             ("relevance", if report.relevance.is_empty() { Value::Null } else { numbers(&report.relevance) }),
             (
                 "monitored",
@@ -223,6 +222,7 @@ impl Kept for LinearFit {
         entries
             .extend(self.fit_statistics.as_ref().map(|found| ("fit_statistics", statistics(learned, found))));
         entries.extend(self.matrix.map(|kind| ("matrix", json!(kind.name()))));
+        entries.extend(model.inclusion().map(|p| ("inclusion", numbers(p))));
         if learned.weighs_rows() {
             entries.push(("degrees_of_freedom", stored(&model.tail_degrees_of_freedom())));
         }
