@@ -60,8 +60,8 @@ class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Means and standard deviations of the observed cells of each column.
     n_components_ : int
         How many pairs there are.
-    n_iter_ : list of int
-        Iterations of each.
+    n_iter_ : int
+        Iterations of the pair that took most.
     n_features_in_, feature_names_in_
         Those of X.
 
@@ -78,7 +78,7 @@ class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     >>> X, Y = rng.normal(size=(200, 8)), rng.normal(size=(200, 9))
     >>> X[:, :2] += 3 * shared
     >>> Y[:, :3] -= 3 * shared
-    >>> cca = SparseCCA(penalty=0.45).fit(X, Y)
+    >>> cca = SparseCCA(penalty=(0.45, 0.5)).fit(X, Y)
     >>> np.flatnonzero(cca.x_weights_), np.flatnonzero(cca.y_weights_)
     (array([0, 1]), array([0, 1, 2]))
     """
@@ -146,7 +146,7 @@ class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         columns = np.asarray(tried).reshape(-1, 4).T
         self.permutations_ = dict(zip(("penalty", "correlation", "z", "p_value"), columns, strict=True))
         self.n_components_ = len(correlations)
-        self.n_iter_ = n_iterations
+        self.n_iter_ = max(n_iterations)
         return self
 
     def _penalties(self) -> tuple[float, float] | None:
