@@ -393,7 +393,11 @@ impl<'a> Kernel<'a> {
             let of_vector = |start: usize| {
                 let columns = start..(start + LANES).min(d);
                 let n = columns.len() as f64;
-                0.5 * n * (2.0 * PI).ln() + columns.map(|j| sd[j] * kernel.unit[j]).product::<f64>().ln()
+                let sds = columns.map(|j| sd[j] * kernel.unit[j]);
+                let product: f64 = sds.clone().product();
+                // In units so large or small that the product leaves the range of numbers, each has its own.
+                let ln = if product.is_normal() { product.ln() } else { sds.map(f64::ln).sum() };
+                0.5 * n * (2.0 * PI).ln() + ln
             };
             kernel.scored(i).map(of_vector).sum::<f64>()
         };
