@@ -14,7 +14,7 @@ use covary::infer::{
 use covary::io::model_file;
 use covary::learned::{ClassNames, Constant, Learned, MixtureFit, Trained, Training};
 use covary::model::{Discriminants, Mixture};
-use covary::select::{Coverage, MixtureComparison, SelfCheck, information_criteria};
+use covary::select::{Coverage, MixtureComparison, SelfCheck, information_criteria, mixture_sizes};
 use covary::spec::{NoiseFamily, Prior};
 use covary::{Dataset, Density, Error, Estimator, Fit, LinearGaussian, Matrix, Method, Noise, Spec};
 use serde_json::Value;
@@ -966,12 +966,23 @@ fn a_size_without_a_maximum_is_not_recommended() {
     let others = found.0.iter().filter(|at| !at.singular);
     assert_eq!(chosen.bic, others.map(|at| at.bic).fold(f64::INFINITY, f64::min));
     assert!(!chosen.singular && chosen.bic > least.bic, "{chosen:?}");
-    assert!(found.to_string().contains("had a model without noise"), "{found}");
+    assert!(found.to_string().contains("no maximum was found"), "{found}");
 
     // Where every size is singular, BIC is all there is.
     let flat = found.0.iter().copied().filter(|at| at.singular).collect();
     let flat = MixtureComparison(flat);
     assert_eq!(flat.recommended().unwrap().bic, least.bic);
+
+    // A fit that ended on its way: its likelihood is not the maximum that BIC needs.
+    let judged = |max_iterations: usize| {
+        let method = MixtureEm { max_iterations, restarts: 0, ..MixtureEm::default() };
+        let data = unequal(0.1, NoiseFamily::Isotropic);
+        mixture_sizes(&data, &Spec::ppca(1), &[(3, 2)], &method, 0, &|_, _| ControlFlow::Continue(()))
+            .unwrap()[0]
+    };
+    let (early, late) = (judged(3), judged(1000));
+    assert!(late.log_likelihood - early.log_likelihood > 1.0, "{early:?} {late:?}");
+    assert!(early.singular && !late.singular, "{early:?} {late:?}");
 }
 
 /// Two groups that lie apart, with one and with three components.
