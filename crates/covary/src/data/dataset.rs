@@ -25,6 +25,7 @@ pub struct Dataset {
     column_names: Vec<String>,
     row_labels: Option<Vec<String>>,
     timeline: Option<Timeline>,
+    classes: Option<Vec<Option<usize>>>,
     patterns: Patterns,
     observed: Vec<usize>,
     columns: OnceLock<Columns>,
@@ -193,6 +194,7 @@ impl Dataset {
             column_names,
             row_labels: None,
             timeline: None,
+            classes: None,
             patterns,
             observed,
             columns: OnceLock::new(),
@@ -219,6 +221,22 @@ impl Dataset {
         Ok(self)
     }
 
+    /// Says of which class each row is, where that is known: a mixture whose models are these classes imputes the row by its
+    /// own class alone.
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] unless there is one for each row.
+    pub fn of_classes(mut self, classes: Vec<Option<usize>>) -> Result<Self, Error> {
+        check_length("classes of rows", self.n_rows(), classes.len())?;
+        self.classes = Some(classes);
+        Ok(self)
+    }
+
+    /// The class of each row, if that was said.
+    pub fn classes(&self) -> Option<&[Option<usize>]> {
+        self.classes.as_deref()
+    }
+
     /// When its rows happened, if that was said.
     pub fn timeline(&self) -> Option<&Timeline> {
         self.timeline.as_ref()
@@ -232,12 +250,15 @@ impl Dataset {
         }
     }
 
-    /// Other cells of the same rows: columns of these names, times kept, labels left behind.
+    /// Other cells of the same rows: columns of these names, times and classes kept, labels left behind.
     ///
     /// # Errors
     /// As [`with_names`](Self::with_names), and [`Error::WrongLength`] for another number of rows.
     pub(crate) fn with_cells(&self, values: Matrix, column_names: Vec<String>) -> Result<Self, Error> {
-        let other = Self::with_names(values, column_names)?;
+        let mut other = Self::with_names(values, column_names)?;
+        if let Some(classes) = &self.classes {
+            other = other.of_classes(classes.clone())?;
+        }
         match &self.timeline {
             Some(timeline) => other.in_time(timeline.clone()),
             None => Ok(other),
@@ -390,7 +411,8 @@ impl Dataset {
         }
         let values = Matrix::from_vec(rows.len(), self.n_columns(), values)?;
         let timeline = self.timeline.as_ref().and_then(|timeline| timeline.some_rows(rows));
-        Ok(Self { timeline, ..Self::with_names(values, self.column_names.clone())? })
+        let classes = self.classes.as_ref().map(|classes| rows.iter().map(|&i| classes[i]).collect());
+        Ok(Self { timeline, classes, ..Self::with_names(values, self.column_names.clone())? })
     }
 
     /// The table with a row for every step of its times, empty where there was none: sequences one after the other, each in the

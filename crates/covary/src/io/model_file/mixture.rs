@@ -57,6 +57,8 @@ struct Header {
 struct Classes {
     target: String,
     names: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lent: Option<f64>,
 }
 
 /// Whether the parts fit together; returns the number of columns.
@@ -107,7 +109,11 @@ pub(super) fn put(learned: &Learned, fit: &MixtureFit, arrays: &mut Arrays) -> S
         family: learned.family.to_string(),
         n_mixtures: models.len(),
         components: own.then_some(components),
-        classes: fit.classes.as_ref().map(|c| Classes { target: c.target.clone(), names: c.names.clone() }),
+        classes: fit.classes.as_ref().map(|c| Classes {
+            target: c.target.clone(),
+            names: c.names.clone(),
+            lent: c.lent,
+        }),
         columns: learned.columns.clone(),
         constants: constant_names(learned),
         noise: noise_of(&models[0]),
@@ -147,7 +153,7 @@ pub(super) fn take(header: &str, mut arrays: Arrays, created_by: String) -> Resu
     let mixture = Mixture::of_normalized(models, weights).map_err(invalid)?;
     let fit = MixtureFit {
         mixture,
-        classes: header.classes.map(|Classes { target, names }| ClassNames { target, names }),
+        classes: header.classes.map(|Classes { target, names, lent }| ClassNames { target, names, lent }),
         spec: header.spec,
         report: FitReport {
             objective: header.objective,
@@ -198,6 +204,7 @@ pub(super) fn entries(learned: &Learned, fit: &MixtureFit) -> Entries {
         ("n_parameters", json!(learned.n_parameters().ok())),
         ("n_columns", json!(mixture.n_columns())),
         ("columns", json!(learned.columns)),
+        ("lent", json!(fit.classes.as_ref().and_then(|classes| classes.lent))),
         ("target", json!(fit.classes.as_ref().map(|classes| &classes.target))),
         ("models", mixture.models().iter().enumerate().map(model).collect()),
         ("log_likelihood", stored(&report.objective.value)),
