@@ -135,10 +135,10 @@ def circle(
     shown = _model.strongest(data.correlations, max_columns)
     ax = _style.axes(ax, (5.6, 5.2))
     from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import LinearSegmentedColormap, Normalize
+    from matplotlib.colors import Normalize
     from matplotlib.patches import Circle
 
-    colors = LinearSegmentedColormap.from_list("cos2", [_style.mixed(ax, 0.5), _style.hues(ax)[1]])
+    colors = _by_quality(ax)
     ax.add_patch(Circle((0.0, 0.0), 1.0, fill=False, edgecolor=_style.mixed(ax, 0.5), linewidth=1.0))
     ax.axhline(0.0, color=_style.mixed(ax, 0.3), linewidth=0.7, linestyle="--")
     ax.axvline(0.0, color=_style.mixed(ax, 0.3), linewidth=0.7, linestyle="--")
@@ -165,6 +165,14 @@ def circle(
         _style.note(ax, f"{len(shown)} of {_style.counted(len(data.columns))} columns, by cos²")
     _style.despine(ax)
     return ax
+
+
+def _by_quality(ax: Any) -> Any:
+    """Colors from cos² 0 to 1."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    ends: list[Any] = [_style.mixed(ax, 0.5), _style.hues(ax)[1]]
+    return LinearSegmentedColormap.from_list("cos2", ends)
 
 
 def contributions_data(estimator: Any) -> ContributionsData:
@@ -237,10 +245,9 @@ def contributions(estimator: Any, *, component: int = 1, max_columns: int = 12, 
     values = data.contribution[:, component - 1]
     order = np.argsort(-values, kind="stable")[:max_columns]
     ax = _style.axes(ax, (5.6, 0.3 * len(order) + 1.2))
-    from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.ticker import PercentFormatter
 
-    colors = LinearSegmentedColormap.from_list("cos2", [_style.mixed(ax, 0.5), _style.hues(ax)[1]])
+    colors = _by_quality(ax)
     places = np.arange(len(order))
     ax.barh(places, values[order], height=0.7, color=[colors(float(c)) for c in data.quality[order, component - 1]])
     ax.axvline(1.0 / d, color=_style.mixed(ax, 1.0), linewidth=1.0, linestyle="--")
