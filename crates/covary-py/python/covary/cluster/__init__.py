@@ -36,7 +36,7 @@ from ._answers import Impute, ScoreSamples, Transform
 __all__ = ["fit", "impute", "score_samples", "transform"]
 
 #: The module that speaks to an engine, by the package that a table's type is from.
-_ENGINES = {"dask": "_dask", "pyarrow": "_local"}
+_ENGINES = {"dask": "_dask", "pyspark": "_spark", "ray": "_ray", "pyarrow": "_local"}
 
 
 def _engine(source: Any) -> Any:
