@@ -395,7 +395,7 @@ fn not_negative(s: &str) -> Result<f64, String> {
     }
 }
 
-fn thread_count(s: &str) -> Result<usize, String> {
+pub(crate) fn thread_count(s: &str) -> Result<usize, String> {
     match s.parse() {
         Ok(n @ 1..=MOST_THREADS) => Ok(n),
         _ => Err(format!("give a whole number from 1 to {MOST_THREADS}")),

@@ -12,6 +12,7 @@ mod interrupt;
 mod learn;
 mod memory;
 mod output;
+mod server;
 mod views;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -54,6 +55,7 @@ enum Verb {
     Inspect(cmd::inspect::Inspect),
     Plot(cmd::plot::Plot),
     Report(cmd::report::Report),
+    View(cmd::view::View),
     Reproduce(cmd::reproduce::Reproduce),
     Completions(cmd::completions::Completions),
     Man(cmd::man::Man),
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
         Verb::Inspect(inspect) => inspect.run(),
         Verb::Plot(plot) => plot.run(),
         Verb::Report(report) => report.run(),
+        Verb::View(view) => view.run(),
         Verb::Reproduce(reproduce) => reproduce.run(),
         Verb::Completions(completions) => completions.run(&mut Cli::command()),
         Verb::Man(man) => man.run(&Cli::command()),

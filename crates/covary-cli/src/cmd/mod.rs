@@ -14,6 +14,7 @@ pub(crate) mod sample;
 pub(crate) mod score;
 pub(crate) mod select;
 pub(crate) mod transform;
+pub(crate) mod view;
 
 use crate::args::{Reading, Running, Target};
 use crate::console::Console;
