@@ -100,11 +100,10 @@ impl Report {
     pub(super) fn of(
         data: PathBuf,
         (model, rotation): (Option<Family>, RotationName),
-        (color, axes): (Option<String>, (Option<usize>, Option<usize>)),
+        (color, axes): (Option<String>, (usize, usize)),
         fitting: Fitting,
         (reading, selecting, running): (Reading, Selecting, Running),
     ) -> Self {
-        let axes = (axes.0.unwrap_or(1), axes.1.unwrap_or(2));
         Self {
             data,
             output: None,
@@ -229,6 +228,16 @@ impl Report {
         let column_map = ColumnMap::of_observed(wide).map_err(refused)?;
         let narrator = Narrator::new(console, (source, ledger), request, &self.fitting);
         let mut learned = narrator.learn_mapped(&column_map)?;
+        let most = learned.n_components();
+        if self.axes != FIRST && self.axes.0.max(self.axes.1) > most {
+            return Err(Failure::work(
+                &source.name,
+                format!(
+                    "--axes {},{} asks for more than the {most} components there are",
+                    self.axes.0, self.axes.1
+                ),
+            ));
+        }
         let data = column_map.dataset(wide).map_err(refused)?;
         let choice = narrator.choice().expect("told of before the fit");
         let (mut filler, mut cells) = (None, Vec::new());

@@ -261,7 +261,13 @@ impl Session<'_> {
             Some(name) => RotationName::from_str(name, false).map_err(|_| unknown("rotation", name))?,
         };
         let components = whole("components")?.map(Components::Number);
-        let axes = (whole("x")?, whole("y")?);
+        let axes = (whole("x")?.unwrap_or(1), whole("y")?.unwrap_or(2));
+        if axes.0 == axes.1 {
+            return Err(Failure::Call(format!(
+                "both axes are component {}; give two different ones",
+                axes.0
+            )));
+        }
         // As `covary report` without flags, which imputes by the default, until something is asked for.
         let plain = components.is_none() && model == Some(Family::Ppca);
         Ok(Report::of(

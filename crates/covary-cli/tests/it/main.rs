@@ -18,6 +18,7 @@ mod plot;
 mod report;
 mod reproduce;
 mod verbs;
+mod view;
 mod views;
 mod words;
 
