@@ -256,7 +256,10 @@ pub(crate) fn fill(
     };
     let left = output.write(|out| blocks.rows.write_answers(format, out, answer))?;
     facts::left_out(console, &left, "the result");
-    console.say(&format!("filled {}; neither wild cells nor a check were looked at", count(n_filled, "gap")));
+    console.say(&format!(
+        "filled {}; columns leave as 64-bit numbers, and neither wild cells nor the model were checked",
+        count(n_filled, "gap")
+    ));
     Ok(json!({
         "data": { "source": blocks.name, "n_rows": blocks.rows.facts().map_err(failed)?.n_rows() },
         "n_filled": n_filled,

@@ -19,7 +19,7 @@ use crate::error::{of, raise};
 use crate::learned::Learned;
 use crate::place::Place;
 use crate::request::Asked;
-use crate::work::{run, run_or_leave};
+use crate::work::{run_apart, run_or_leave};
 use covary::data::Facts;
 use covary::infer::{Rows, State, Sums, Task};
 use covary::model::ColumnMap;
@@ -40,7 +40,7 @@ pub(crate) fn pass_block<'py>(
     threads: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let values = block.numbers()?;
-    let bytes = run(py, threads, None, |_| {
+    let bytes = run_apart(py, threads, |_| {
         let task = Task::from_bytes(task)?;
         let block: Dataset = grouped(values, task.column_names().map(<[String]>::to_vec))?;
         Ok(State::of_block(&task, index, &block)?.to_bytes())

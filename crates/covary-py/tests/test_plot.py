@@ -596,3 +596,28 @@ def test_maps_are_loadings_at_places(months):
         plot.map_data(model, places, component=3)
     with pytest.raises(DataError, match="shape"):
         plot.map_data(model, [(1.0, 2.0)])
+
+
+def test_the_circle_has_correlations_and_contributions_their_shares(model: PPCA, gaps: np.ndarray) -> None:
+    data = plot.circle_data(model, components=(2, 1))
+    hinton = plot.hinton_data(model).loadings
+    np.testing.assert_allclose(data.correlations, hinton[:, [1, 0]], rtol=1e-12)
+    np.testing.assert_allclose(data.quality, hinton[:, 0] ** 2 + hinton[:, 1] ** 2, rtol=1e-12)
+    # In the covariance of the model, C = W W' + Ψ: the correlation of column j with component k is w_jk / √C_jj.
+    sd = np.sqrt(np.diag(model.get_covariance()))
+    np.testing.assert_allclose(data.correlations[:, 1], model.loadings_[:, 0] / sd, rtol=1e-9)
+    shares = plot.contributions_data(model)
+    np.testing.assert_allclose(shares.contribution, hinton**2 / (hinton**2).sum(axis=0), rtol=1e-12)
+    ax = plot.circle(model)
+    assert len(ax.texts) == 2 * gaps.shape[1]
+    ax = plot.contributions(model, max_columns=5)
+    widths = [bar.get_width() for bar in ax.patches]
+    assert widths == sorted(widths, reverse=True) and len(widths) == 5
+    np.testing.assert_allclose(widths[0], shares.contribution[:, 0].max())
+    with pytest.raises(ValueError, match="from 1 to"):
+        plot.circle_data(model, components=(1, 9))
+    with pytest.raises(ValueError, match="from 1 to"):
+        plot.contributions(model, component=0)
+    with pytest.raises(DataError, match="2 component"):
+        plot.circle(PPCA(n_components=1).fit(gaps))
+    plt.close("all")

@@ -14,7 +14,7 @@ use crate::learn::Narrator;
 use crate::output::Output;
 use clap::Args;
 use covary::data::{Ledger, MatrixKind};
-use covary::family::{Classes, Family, Kind, Request};
+use covary::family::{Family, Kind, Request};
 use covary::io::model_file;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -111,7 +111,12 @@ impl Fit {
         let request = self.fitting.request(self.model, self.rotation)?;
         let mut selecting = self.fitting.selecting(&self.selecting)?.into_owned();
         if let Some(target) = &self.target {
-            self.check_target(&request)?;
+            classes::check(&request)?;
+            if self.check {
+                return Err(Failure::Call(
+                    "--check goes with one model or a mixture, not with --target".to_owned(),
+                ));
+            }
             selecting.id.push(target.clone());
         }
         if self.check && self.model.kind() == Kind::Sources {
@@ -181,18 +186,5 @@ impl Fit {
             let data = json!({ "source": source.name, "matrix": kind.name(), "n_rows": n_rows });
             json!({ "data": data, "model": facts::model_as_json(&learned) })
         }))
-    }
-
-    /// Refuses what does not go with a model for each class.
-    fn check_target(&self, request: &Request) -> Result<(), Failure> {
-        let none = Classes { target: String::new(), names: Vec::new(), of_rows: Vec::new(), priors: None };
-        let asked = Request { classes: Some(none), ..request.clone() };
-        asked.check().map_err(|e| Failure::of_request("", e, &request.views))?;
-        if self.check {
-            return Err(Failure::Call(
-                "--check goes with one model or a mixture, not with --target".to_owned(),
-            ));
-        }
-        Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! `covary report`: one page that says what is in a table, what was learned, and its limitations.
 
+use super::plot::colored;
 use super::said_written;
 use crate::args::{
     Fitting, Reading, RotationName, Running, Selecting, at_least_one, families, probability, with_families,
@@ -17,6 +18,7 @@ use covary::data::{Ledger, MatrixKind};
 use covary::family::{Family, ForFilling, Kind, Request};
 use covary::model::ColumnMap;
 use covary_report::page::{self, Facts, MatrixStudy, Study, Subject};
+use covary_report::plot::scores::Rows;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -65,6 +67,11 @@ pub(crate) struct Report {
     /// How the loadings are rotated for the reader; scores rotate with them.
     #[arg(long, verbatim_doc_comment, value_enum, default_value_t = RotationName::None)]
     rotation: RotationName,
+
+    /// Column that colors the rows of figures, or none; if not given, the one column of text with
+    /// two to eight levels, if there is one.
+    #[arg(long, verbatim_doc_comment, value_name = "COLUMN", conflicts_with = "matrix")]
+    color: Option<String>,
 
     /// Probability that an interval of a filled cell covers the true value.
     #[arg(long, verbatim_doc_comment, value_name = "LEVEL", default_value_t = 0.95, value_parser = probability)]
@@ -175,7 +182,14 @@ impl Report {
             let filled = filler.insert(narrator.learn_mapped(&column_map)?);
             cells.extend(narrator.check(filled, &data)?);
         }
+        let color = match &self.color {
+            Some(name) if name == "none" && !source.table.column_names().contains(name) => None,
+            Some(name) => Some(colored(source, name)?),
+            None => page::groups(&source.table),
+        };
+        let labels = page::row_names(&source.table);
         let study = Study {
+            rows: Rows { color_by: color.as_ref(), labels: labels.as_deref(), ..Rows::default() },
             linear: learned.linear().ok(),
             learned: &learned,
             filler: filler.as_ref().unwrap_or(&learned),

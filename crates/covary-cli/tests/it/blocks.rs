@@ -47,8 +47,7 @@ fn a_table_beyond_memory_leads_to_the_same_bytes() {
     for (name, threads) in
         [("t.npy", 1), ("t.npy", 2), ("t.parquet", 2), ("t.csv", 2), ("t.csv.gz", 1), ("t", 1)]
     {
-        let call =
-            format!("fit {name} {how} --memory 20M --threads {threads} -o disk.covary");
+        let call = format!("fit {name} {how} --memory 20M --threads {threads} -o disk.covary");
         let said = succeed(root, &call);
         assert!(fs::read(root.join("disk.covary")).unwrap() == expected, "{call}");
         let first = said.err.lines().next().unwrap_or_default();

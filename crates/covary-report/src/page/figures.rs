@@ -75,7 +75,7 @@ pub fn figures_of_matrix(study: &MatrixStudy<'_>) -> Vec<Figure> {
 
 /// The figures that this table and model have.
 pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
-    let Study { learned, filler, linear, data, cells, .. } = study;
+    let Study { learned, filler, linear, data, cells, rows, .. } = study;
     let mut made = Drawn::default();
     if !data.is_complete()
         && let Ok(n) = missing::numbers(data, linear.map(|_| *learned))
@@ -101,11 +101,11 @@ pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
     {
         made.add("loadings", Place::Components, |style| loadings::draw(&n, style));
     }
-    if let Ok(n) = scores::numbers(learned, data, (1, 2), None) {
+    if let Ok(n) = scores::numbers(learned, data, (1, 2), rows) {
         made.add("scores", Place::Components, |style| scores::draw(&n, style));
     }
     if linear.is_some_and(|fit| fit.model.n_components() > 1)
-        && let Ok(n) = biplot::numbers(learned, data, (1, 2), None)
+        && let Ok(n) = biplot::numbers(learned, data, (1, 2), rows)
     {
         made.add("biplot", Place::Components, |style| biplot::draw(&n, style));
     }

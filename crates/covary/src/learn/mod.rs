@@ -276,10 +276,15 @@ impl Request {
     fn by_class(&self, &Work { data, choice, watch }: &Work<'_>, method: &Method) -> Result<Learned, Error> {
         let classes = self.classes.as_ref().expect("asked by who has seen them");
         let spec = self.spec_for(data, choice.n_components);
-        let estimator = ClassConditional { method: Some(method.clone()), priors: classes.priors.clone() };
+        let mut estimator =
+            ClassConditional { method: Some(method.clone()), priors: classes.priors.clone(), lent: None };
+        if self.filling.is_some() {
+            estimator.lent =
+                Some(filling::choose_lent(&estimator, (data, classes), &spec, self.seed, watch)?);
+        }
         let labels = (&classes.of_rows[..], &classes.names[..]);
         let fit = estimator.fit_observed(data, labels, &spec, &mut Seen::Fitting(watch))?;
-        Ok(Learned::of_classes(fit, &classes.target, data, &spec, method.into()))
+        Ok(Learned::of_classes(fit, (&classes.target, estimator.lent), data, &spec, method.into()))
     }
 
     fn mixture(

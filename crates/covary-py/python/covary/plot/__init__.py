@@ -11,6 +11,7 @@ axes and returns those. matplotlib is imported when something is drawn, not befo
 """
 
 from ._biplot import BiplotData, biplot, biplot_data
+from ._circle import CircleData, ContributionsData, circle, circle_data, contributions, contributions_data
 from ._factors import FactorsData, factors, factors_data
 from ._forecast import ForecastData, forecast, forecast_data
 from ._hinton import HintonData, hinton, hinton_data
@@ -21,6 +22,8 @@ from ._scree import ScreeData, scree, scree_data
 
 __all__ = [
     "BiplotData",
+    "CircleData",
+    "ContributionsData",
     "FactorsData",
     "ForecastData",
     "HintonData",
@@ -30,6 +33,10 @@ __all__ = [
     "ScreeData",
     "biplot",
     "biplot_data",
+    "circle",
+    "circle_data",
+    "contributions",
+    "contributions_data",
     "factors",
     "factors_data",
     "forecast",
