@@ -1,6 +1,7 @@
 //! The command `covary`: one file per verb in `cmd`; every decision about numbers is the library's.
 
 mod args;
+mod blocks;
 mod checkpoint;
 mod classes;
 mod cmd;

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bayes;
+mod blocks;
 mod curves;
 mod documents;
 mod factors;

@@ -577,12 +577,13 @@ impl Dataset {
             let column = |j: usize| cells[j..].iter().step_by(d).filter(|v| !v.is_gap());
             let first: Vec<f64> = (0..d).map(|j| column(j).next().map_or(f64::NAN, |v| v.wide())).collect();
             let about_first = column_sums(cells, &first);
-            let mean = |j: usize| first[j] + about_first.sum[j] / about_first.count[j];
-            let means: Vec<f64> = (0..d).map(mean).collect();
+            let from_first: Vec<f64> =
+                about_first.sum.iter().zip(&about_first.count).map(|(sum, n)| sum / n).collect();
+            let means: Vec<f64> = first.iter().zip(&from_first).map(|(first, m)| first + m).collect();
             let ColumnSums { count, squares, .. } = column_sums(cells, &means);
             let differs = |j: usize| column(j).any(|v| v.wide() != first[j]);
             let varies = (0..d).map(|j| squares[j] > 0.0 || differs(j)).collect();
-            ColumnFacts::new(count, first, varies, means, squares)
+            ColumnFacts::new(count, first, varies, from_first, squares)
         })
     }
 }
