@@ -319,12 +319,12 @@ impl Report {
     /// The call of `covary report` that makes the same page of the whole table, with what can be chosen there; how it is read follows from the call of
     /// `covary view`.
     fn call(&self) -> String {
-        // What `view` alone knows has no value of its own, or one that follows.
+        // What `view` alone knows, and what does not change the page.
         let mut given = std::env::args_os().skip(2).peekable();
         let mut words: Vec<OsString> = vec!["report".into()];
         while let Some(word) = given.next() {
             match word.to_str() {
-                Some("--no-open") => {}
+                Some("--no-open" | "--quiet" | "-q") => {}
                 Some("--port") => drop(given.next()),
                 Some(one) if one.starts_with("--port=") => {}
                 _ => words.push(word),

@@ -45,10 +45,10 @@ impl Served {
         Self { child, host: host.to_owned(), token: token.trim_end_matches('/').to_owned() }
     }
 
-    /// What a request of this method, path and headers is answered.
+    /// What a request (of the version that is answered in one piece) of this method, path and headers is answered.
     fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
         let mut stream = TcpStream::connect(&self.host).expect("it listens");
-        let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: 0\r\n");
+        let mut text = format!("{method} {path} HTTP/1.0\r\nContent-Length: 0\r\n");
         if !headers.iter().any(|(name, _)| *name == "Host") {
             text += &format!("Host: {}\r\n", self.host);
         }
