@@ -16,7 +16,7 @@ import pytest
 import covary
 from covary import _covary, _rows
 
-N_COLUMNS = 100
+N_COLUMNS = 20
 NAMES = [f"c{j}" for j in range(N_COLUMNS)]
 
 
@@ -36,7 +36,7 @@ def frame() -> pd.DataFrame:
 @pytest.fixture(scope="session")
 def parquet(frame, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("table") / "table.parquet"
-    frame.to_parquet(path, row_group_size=20_011)
+    frame.to_parquet(path, row_group_size=50_021)
     return path
 
 
@@ -62,65 +62,62 @@ def expected(memory, tmp_path_factory) -> bytes:
 
 
 class Notes:
-    """A file for every block that a worker has begun: which pass, which block, which process, which attempt of the engine."""
+    """A file for every block that a worker has begun: which pass, which block, which process."""
 
-    def __init__(self, folder: Path, pause: float, straggler: float) -> None:
-        self.folder, self.pause, self.straggler = folder, pause, straggler
+    def __init__(self, folder: Path, slow: int | None) -> None:
+        self.folder, self.slow = folder, slow
         self.killed: list[int] = []
 
     def states(self):
-        """As `_rows.states`, with a note and a pause for each block; sent to workers by value."""
-        own, folder, pause, straggler = _rows.states, str(self.folder), self.pause, self.straggler
+        """As `_rows.states`, with a note for each block and, in the pass that is slow, time to be killed; sent to workers by value."""
+        own, folder, slow = _rows.states, str(self.folder), self.slow
 
         def states(task, blocks):
             import hashlib
             import os
-            import sys
             import time
             import uuid
 
-            attempt = 0
-            if "pyspark" in sys.modules:
-                from pyspark import TaskContext
-
-                attempt = TaskContext.get().attemptNumber()
             name = hashlib.sha256(task).hexdigest()[:12]
 
             def noted():
                 for block in blocks:
-                    first = block.number == 0 and not any(f.split("-")[1] == "0" for f in os.listdir(folder))
-                    open(f"{folder}/{name}-{block.number}-{os.getpid()}-{attempt}-{uuid.uuid4().hex}", "x").close()
-                    time.sleep(straggler if first and straggler else pause)
+                    open(f"{folder}/{name}-{block.number}-{os.getpid()}-{uuid.uuid4().hex}", "x").close()
+                    begun = os.listdir(folder)
+                    if len({note.split("-")[0] for note in begun}) == slow and not os.path.exists(f"{folder}.killed"):
+                        time.sleep(3)
                     yield block
 
             return own(task, noted())
 
         return states
 
-    def read(self) -> list[tuple[str, int, int, int]]:
+    def read(self) -> list[tuple[str, int, int]]:
         """Notes in the order in which they were made."""
         files = sorted(self.folder.iterdir(), key=lambda file: file.stat().st_mtime_ns)
         parts = [file.name.split("-") for file in files]
-        return [(task, int(block), int(pid), int(attempt)) for task, block, pid, attempt, _ in parts]
+        return [(task, int(block), int(pid)) for task, block, pid, _ in parts]
 
     def passes(self) -> list[str]:
         return list(dict.fromkeys(task for task, *_ in self.read()))
 
     def begun_twice(self) -> list[tuple[str, int]]:
-        counts = Counter((task, block) for task, block, *_ in self.read())
+        counts = Counter((task, block) for task, block, _ in self.read())
         return [key for key, count in counts.items() if count > 1]
 
-    def kill_in_pass(self, number: int, victim=lambda pid: pid) -> threading.Thread:
-        """Kills whoever has begun a block of this pass, while it is at it."""
+    def kill(self, victim=lambda pid: pid) -> threading.Thread:
+        """Kills whoever has begun a block of the pass that is slow, while it is at it."""
 
         def wait_and_kill() -> None:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 200
             while time.monotonic() < deadline:
                 passes = self.passes()
-                if len(passes) >= number:
-                    pid = next(pid for task, _, pid, _ in self.read() if task == passes[number - 1])
-                    self.killed.append(victim(pid))
-                    os.kill(self.killed[0], signal.SIGKILL)
+                if len(passes) == self.slow:
+                    pid = next(pid for task, _, pid in self.read() if task == passes[-1])
+                    found = victim(pid)
+                    os.kill(found, signal.SIGKILL)
+                    self.killed.append(found)
+                    Path(f"{self.folder}.killed").touch()
                     return
                 time.sleep(0.02)
 
@@ -131,12 +128,12 @@ class Notes:
 
 @pytest.fixture
 def notes(tmp_path, monkeypatch):
-    """Workers leave notes and pause at each block; whoever is first to begin block 0 for as long as a straggler."""
+    """Workers leave notes; those of the pass of this number take their time until one of them was killed."""
 
-    def begin(pause: float = 0.0, straggler: float = 0.0) -> Notes:
+    def begin(slow: int) -> Notes:
         folder = tmp_path / "notes"
         folder.mkdir()
-        notes = Notes(folder, pause, straggler)
+        notes = Notes(folder, slow)
         monkeypatch.setattr(_rows, "states", notes.states())
         return notes
 

@@ -36,6 +36,15 @@ def test_arrays_have_no_names_and_otherwise_the_same_model(frame, tmp_path):
     assert saved(cluster.fit(estimator(), paths), tmp_path) == expected
 
 
+def test_factor_analysis_has_the_parameters_of_memory(frame, tmp_path):
+    values = frame[NAMES].to_numpy()
+    np.save(tmp_path / "table.npy", values)
+    ours = cluster.fit(covary.FactorAnalysis(2, rotation="promax"), tmp_path / "table.npy")
+    theirs = covary.FactorAnalysis(2, rotation="promax").fit(values)
+    for name in ("components_", "mean_", "noise_variance_", "factor_correlations_", "trace_"):
+        assert (getattr(ours, name) == getattr(theirs, name)).all(), name
+
+
 def test_threads_leave_no_trace(parquet, expected, tmp_path):
     with covary.threads(1):
         assert saved(cluster.fit(estimator(), parquet, columns=NAMES), tmp_path) == expected
@@ -132,8 +141,8 @@ def test_what_cannot_be_fitted_so_says_so(parquet, frame, tmp_path):
         cluster.fit(estimator(), frame)
     with pytest.raises(DataError, match="column 'text' does not hold numbers; name those that do by columns="):
         cluster.fit(estimator(), parquet)
-    with pytest.raises(DataError, match="there is no column 'c100'"):
-        cluster.fit(estimator(), parquet, columns=["c100"])
+    with pytest.raises(DataError, match="there is no column 'c99'"):
+        cluster.fit(estimator(), parquet, columns=["c99"])
     np.save(tmp_path / "flat.npy", np.zeros(3))
     with pytest.raises(DataError, match=r"flat.npy has shape \(3,\)"):
         cluster.fit(estimator(), tmp_path / "flat.npy")

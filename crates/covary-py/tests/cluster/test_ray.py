@@ -39,8 +39,8 @@ def test_the_model_is_that_of_memory(tables, expected, shuffled, tmp_path, parti
 
 
 def test_a_worker_killed_in_mid_pass_leaves_no_trace(tables, expected, notes, tmp_path):
-    noted = notes(pause=0.3)
-    killer = noted.kill_in_pass(3)
+    noted = notes(slow=3)
+    killer = noted.kill()
     model = cluster.fit(estimator(), tables(7), columns=NAMES)
     killer.join()
     assert noted.killed, "no worker was killed"
