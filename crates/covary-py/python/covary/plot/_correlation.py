@@ -235,7 +235,7 @@ def patterns(X: ArrayLike, *, max_patterns: int = 24, max_columns: int = 20, ax:
     max_columns : int, default=20
         Most columns: those with the most missing values. Patterns that differ in other columns alone are shown apart.
     ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None. The bars are on axes of their own above it.
+        Where to draw; a new figure if None. The bars are on axes of their own inside it.
 
     Returns
     -------
@@ -261,7 +261,7 @@ def patterns(X: ArrayLike, *, max_patterns: int = 24, max_columns: int = 20, ax:
         raise DataError("no value is missing, so there are no patterns to draw")
     shown, d = data.patterns[:max_patterns, :max_columns], min(len(data.columns), max_columns)
     m = len(shown)
-    ax = _style.axes(ax, (1.8 + 0.26 * max(m, 8), 1.9 + 0.24 * d))
+    ax = _style.axes(ax, (1.8 + 0.26 * max(m, 8), 2.2 + 0.24 * d))
     blue, _ = _style.hues(ax)
     for k in range(m):
         own = np.flatnonzero(shown[k])
@@ -270,11 +270,12 @@ def patterns(X: ArrayLike, *, max_patterns: int = 24, max_columns: int = 20, ax:
     ax.set_yticks(
         np.arange(d), [_style.plain(_style.short(name)) for name in data.columns[:d]], fontsize="small"
     )
-    ax.set_ylim(d - 0.5, -0.5)
+    # Bars take the upper third.
+    ax.set_ylim(d - 0.5, -0.5 - 0.55 * d)
     ax.set_xlim(-0.6, m - 0.4)
     ax.set_xticks([])
     ax.tick_params(length=0)
-    above = ax.inset_axes((0.0, 1.02, 1.0, 0.5), sharex=ax)
+    above = ax.inset_axes((0.0, 0.68, 1.0, 0.32), sharex=ax)
     above.set_facecolor("none")
     above.bar(np.arange(m), data.n_rows[:m], width=0.7, color=blue)
     above.set_ylabel("rows")
@@ -284,6 +285,6 @@ def patterns(X: ArrayLike, *, max_patterns: int = 24, max_columns: int = 20, ax:
     some = f"{m} of {_style.counted(len(data.n_rows))} patterns" if m < len(data.n_rows) else ""
     fewer = f"{d} of {_style.counted(len(data.columns))} columns" if d < len(data.columns) else ""
     complete = f"{_style.percent(data.n_complete / n)} of {_style.counted(n)} rows are complete"
-    _style.note(above, complete, ", ".join(part for part in (some, fewer) if part))
+    _style.note(ax, complete, ", ".join(part for part in (some, fewer) if part))
     _style.despine(ax, "top", "right", "bottom", "left")
     return ax

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._threads import n_threads
 from . import _model, _style
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def outliers_data(estimator: Any, X: ArrayLike) -> OutliersData:
     model = _model.fitted(estimator)
     q = _model.some_components(model, 1, "a map of outliers")
     rows = _model.rows_of(estimator, X)
-    found = model.outlyingness(rows)
+    found = model._model.outlyingness(rows, n_threads())
     modeled = _model.deviations(model) > 0.0
     observed = (~np.isnan(rows) & modeled).sum(axis=1)
     far = np.maximum(found["mahalanobis"] - found["t2"], 0.0)
