@@ -20,6 +20,8 @@ const MOST_ARROWS: usize = 24;
 const MOST_NARROW: usize = 8;
 /// Width of the figure and height of its body.
 const USUAL: (f64, f64) = (720.0, 560.0);
+/// Room below which the axes make none for names beyond the tips of arrows: points would be small.
+const TIGHT: f64 = 400.0;
 /// Room for the name of a column.
 const NAME: f64 = 190.0;
 
@@ -164,7 +166,7 @@ pub fn draw(numbers: &BiplotNumbers, style: &Style) -> Svg {
     // Room for the names beyond the tips, as far as it is known before the axes are.
     let per_pixel = 2.2 * reach / outer.w;
     let beyond = tips.iter().zip(&names).map(|(&(x, y), name)| {
-        let wide = if narrow { 0.0 } else { width(name, LABEL, Weight::Regular) + 10.0 };
+        let wide = if outer.w < TIGHT { 0.0 } else { width(name, LABEL, Weight::Regular) + 10.0 };
         (x + x.signum() * wide * per_pixel, y)
     });
     let needed: Vec<(f64, f64)> = tips.iter().copied().chain(beyond).collect();

@@ -101,7 +101,9 @@ pub fn draw(numbers: &DensityNumbers, style: &Style) -> Svg {
         ));
     }
     let panels = n.columns.len().max(1);
-    let across = (room(style, 1000.0) / 130.0).clamp(1.0, panels.min(4) as f64) as usize;
+    // Thirteen and more stand five beside each other.
+    let most = if panels > 12 { 5 } else { 4 };
+    let across = (room(style, 1000.0) / 130.0).clamp(1.0, panels.min(most) as f64) as usize;
     let down = panels.div_ceil(across);
     let each = if across < 4 && panels > 4 { 118.0 } else { 150.0 };
     let words = Words {

@@ -102,7 +102,9 @@ pub fn draw(numbers: &SamplesNumbers, style: &Style) -> Svg {
         ));
     }
     let panels = n.columns.len().max(1);
-    let across = (room(style, 1000.0) / 130.0).clamp(1.0, panels.min(4) as f64) as usize;
+    // Thirteen and more stand five beside each other.
+    let most = if panels > 12 { 5 } else { 4 };
+    let across = (room(style, 1000.0) / 130.0).clamp(1.0, panels.min(most) as f64) as usize;
     let down = panels.div_ceil(across);
     let mut sheet = Sheet::new(
         style,

@@ -1,10 +1,10 @@
 //! Scree plot: the eigenvalue of each component, compared with those of permuted columns (parallel analysis).
 
 use super::{conditions, some_components};
-use crate::layout::{Axis, Entry, Look, NARROW, Panel, Sheet, Words, legend, legend_height, room};
+use crate::layout::{Axis, Entry, LABEL, Look, NARROW, Panel, Sheet, Words, legend, legend_height, room};
 use crate::scale::{Scale, number, percent, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
-use crate::text::Weight;
+use crate::text::{Weight, width};
 use crate::{Error, Style, Svg};
 use covary::learned::Learned;
 use covary::select::{ParallelAnalysis, ParallelSpectrum};
@@ -265,7 +265,9 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
         legend(canvas, (body.x, body.y - above + 9.0), body.w, &entries);
     }
 
-    let y = Axis::new(Scale::Linear { from: 0.0, to: 1.0 }, "cumulative variance explained");
+    let name = "cumulative variance explained";
+    let name = if width(name, LABEL, Weight::Regular) <= right.w { name } else { "cumulative variance" };
+    let y = Axis::new(Scale::Linear { from: 0.0, to: 1.0 }, name);
     let y = Axis { ticks: Some(shares_ticks()), ..y };
     let x = Axis::whole(1, shown.max(1), right.w, "component");
     let panel = Panel::new(canvas, right, &x, &y);

@@ -50,10 +50,10 @@ def test_every_control_recomputes_the_report(browser):  # noqa: F811
         assert "wine_gaps.csv" in page.inner_text("h1")
         assert viewed.report().locator("figure").count() > 8
         page.select_option("[name=model]", "fa")
-        page.wait_for_function("document.getElementById('status').textContent.startsWith('factor analysis')")
+        page.locator("#status", has_text="factor analysis").wait_for()
         page.fill("[name=components]", "3")
         page.keyboard.press("Tab")
-        page.wait_for_function("document.getElementById('status').textContent.startsWith('factor analysis, 3 components')")
+        page.locator("#status", has_text="factor analysis, 3 components").wait_for()
         page.select_option("[name=rotation]", "varimax")
         viewed.report().get_by_text("--rotation varimax").first.wait_for()
         page.fill("[name=y]", "3")

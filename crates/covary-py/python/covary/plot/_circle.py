@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _model, _style
+from ._biplot import name_tips
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,6 +134,7 @@ def circle(
     _style.pyplot()
     data = circle_data(estimator, components=components)
     shown = _model.strongest(data.correlations, max_columns)
+    made = ax is None
     ax = _style.axes(ax, (5.6, 5.2))
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
@@ -146,11 +148,6 @@ def circle(
         x, y = data.correlations[j]
         style = {"arrowstyle": "-|>", "color": colors(float(data.quality[j])), "shrinkA": 0, "shrinkB": 0}
         ax.annotate("", xy=(x, y), xytext=(0.0, 0.0), arrowprops=style)
-        ax.annotate(
-            _style.plain(_style.short(data.columns[j])), xy=(x, y), xytext=(4.0 if x >= 0.0 else -4.0, 3.0 * np.sign(y)),
-            textcoords="offset points", ha="left" if x >= 0.0 else "right",
-            va="bottom" if y >= 0.0 else "top", fontsize="small",
-        )  # fmt: skip
     ax.set_aspect("equal")
     ax.set_xlim(-1.25, 1.25)
     ax.set_ylim(-1.15, 1.15)
@@ -161,6 +158,7 @@ def circle(
     ax.set_xlabel(names[0])
     ax.set_ylabel(names[1])
     ax.figure.colorbar(ScalarMappable(Normalize(0.0, 1.0), colors), ax=ax, label="cos²", shrink=0.6)
+    name_tips(ax, data.correlations[shown], [_style.short(data.columns[j]) for j in shown], made)
     if len(shown) < len(data.columns):
         _style.note(ax, f"{len(shown)} of {_style.counted(len(data.columns))} columns, by cos²")
     _style.despine(ax)
