@@ -13,7 +13,7 @@ const COLUMNS: usize = 64;
 fn table(rows: usize) -> Matrix {
     let unit = |k: usize| (k as f64 * 0.618_033_988_749_894_9).fract() - 0.5;
     Matrix::from_fn(rows, COLUMNS, |i, j| {
-        if (i * 31 + j * 17) % 23 == 0 {
+        if (i * 31 + j * 17).is_multiple_of(23) {
             return f64::NAN;
         }
         let signal = unit(3 * i + 1) * unit(j + 5) + unit(7 * i + 2) * unit(11 * j + 3);

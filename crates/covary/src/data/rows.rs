@@ -4,11 +4,11 @@ use std::ops::Range;
 
 /// Cells of a block: long enough that its sums cost nothing beside its rows …
 const CELLS: usize = 1 << 22;
-/// … which for wide tables takes this many rows, as far as they are not more than so many cells.
+/// … which for wide tables takes this many rows, as far as they are not more cells than this.
 const ROWS: usize = 1 << 14;
 const MOST_CELLS: usize = 1 << 24;
 
-/// Rows of a block of a table with so many columns, but for the last block, which has what is left.
+/// Rows of a block of a table with this many columns; the last block has the rest.
 ///
 /// Sums over rows are taken block by block and joined in one fixed tree, so that a table in memory, on a disk and on the
 /// machines of a cluster leads to the same bits.

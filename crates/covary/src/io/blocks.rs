@@ -22,7 +22,9 @@ pub(super) struct Block<'a> {
     n_columns: usize,
     /// Rows of a whole block.
     size: usize,
+    /// Cells, and how many of them are filled: a buffer that comes back is as long as it was.
     cells: Vec<f64>,
+    filled: usize,
     take: &'a mut dyn FnMut(Vec<f64>) -> Result<Vec<f64>, Error>,
 }
 
@@ -30,19 +32,22 @@ impl Block<'_> {
     /// Room for the next rows, at most `most`, of which all are to be filled; blocks that are full are passed on.
     pub(super) fn room(&mut self, most: usize) -> Result<&mut [f64], Error> {
         let d = self.n_columns;
-        if self.cells.len() == self.size * d {
+        if self.filled == self.size * d {
             self.pass_on()?;
         }
-        let begin = self.cells.len();
-        let rows = most.min(self.size - begin / d);
-        self.cells.resize(begin + rows * d, 0.0);
-        Ok(&mut self.cells[begin..])
+        let begin = self.filled;
+        self.filled += most.min(self.size - begin / d) * d;
+        if self.cells.len() < self.filled {
+            self.cells.resize(self.filled, 0.0);
+        }
+        Ok(&mut self.cells[begin..self.filled])
     }
 
     fn pass_on(&mut self) -> Result<(), Error> {
-        if !self.cells.is_empty() {
+        if self.filled > 0 {
+            self.cells.truncate(self.filled);
             self.cells = (self.take)(std::mem::take(&mut self.cells))?;
-            self.cells.clear();
+            self.filled = 0;
         }
         Ok(())
     }
@@ -183,7 +188,8 @@ impl BlockFile {
             Ok(rest)
         };
         let n_columns = self.all.len();
-        let mut block = Block { n_columns, size: block_rows(d), cells: Vec::new(), take: &mut take };
+        let mut block =
+            Block { n_columns, size: block_rows(d), cells: Vec::new(), filled: 0, take: &mut take };
         for file in &self.files {
             fill(file, self.format, &self.options, &mut block)?;
         }
@@ -290,7 +296,7 @@ struct Text {
     layout: Layout,
     /// For pieces that have no header: columns go by number.
     options: ReadOptions,
-    /// The columns of numbers, of so many.
+    /// The columns of numbers, and how many there are of all kinds.
     names: Vec<String>,
     n_columns: usize,
     /// The cells of the first piece.
@@ -386,7 +392,7 @@ fn next_piece(
 
 /// Where the last line feed outside quotes is.
 fn whole_rows(text: &[u8]) -> Option<usize> {
-    let mut quoted = text.iter().filter(|b| **b == b'"').count() % 2 == 1;
+    let mut quoted = text.iter().fold(false, |quoted, byte| quoted ^ (*byte == b'"'));
     for (i, byte) in text.iter().enumerate().rev() {
         match byte {
             b'"' => quoted = !quoted,
@@ -410,7 +416,7 @@ mod tests {
     fn file(n: usize, word: &str) -> File {
         let format = Format::from_name(word).unwrap();
         let number = |i: usize, j: usize| {
-            if (i * 7 + j * 3) % 11 == 0 { f64::NAN } else { ((i * i + 5 * j) % 97) as f64 / 4.0 }
+            if (i * 7 + j * 3).is_multiple_of(11) { f64::NAN } else { ((i * i + 5 * j) % 97) as f64 / 4.0 }
         };
         let numbers = Matrix::from_fn(n, 5, number);
         let text: Vec<String> = (0..n).map(|i| format!("row \"{i}\",\nof many")).collect();
@@ -447,7 +453,7 @@ mod tests {
                         Ok(cells)
                     };
                     let n_columns = whole.n_columns();
-                    let mut block = Block { n_columns, size, cells: Vec::new(), take: &mut take };
+                    let mut block = Block { n_columns, size, cells: Vec::new(), filled: 0, take: &mut take };
                     fill(&file, format, &options, &mut block).unwrap();
                     block.pass_on().unwrap();
                     assert!(blocks[..blocks.len() - 1].iter().all(|b| b.len() == size * n_columns));
@@ -487,7 +493,8 @@ mod tests {
     fn what_is_wrong_with_a_late_row_is_named_by_its_row_and_column() {
         let check = |row: &str, words: &[&str]| {
             let mut file = tempfile::tempfile().unwrap();
-            let rows: String = (0..100).map(|i| format!("{i},{},a\n", 2 * i)).collect();
+            let rows: Vec<String> = (0..100).map(|i| format!("{i},{},a\n", 2 * i)).collect();
+            let rows = rows.concat();
             write!(file, "first,second,name\n{rows}{row}\n1,2,b\n").unwrap();
             let refused = BlockFile::open(vec![file], Format::CSV, &ReadOptions::default()).unwrap().facts();
             let refused = refused.unwrap_err().to_string();

@@ -79,7 +79,7 @@ pub trait Watch: Sync {
     /// The model that was fitted to `data`, the columns that are in it.
     fn fitted(&self, _learned: &Learned, _choice: &Choice, _data: &Dataset) {}
 
-    /// That the number of components is chosen on so many of all rows, where these are gone through by passes.
+    /// On how many of all rows the number of components is chosen, where these are gone through by passes.
     fn sampled(&self, _sampled: usize, _rows: usize) {}
 
     /// The model that was fitted to rows that are gone through by passes.

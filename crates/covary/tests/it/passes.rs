@@ -43,7 +43,7 @@ impl Rows for Elsewhere {
         while states.len() > 1 {
             states.shuffle(chance);
             let other = states.swap_remove(chance.random_range(1..states.len()));
-            states[0].merge(State::from_bytes(&other.to_bytes())?)?;
+            states[0].merge(&State::from_bytes(&other.to_bytes())?)?;
         }
         states.remove(0).finish(task, Some(self.blocks.len() as u64))
     }
@@ -122,17 +122,17 @@ fn what_is_wrong_with_sums_is_named() {
     let rows = Elsewhere::new(&table, 20, 1);
     let task = Task::facts(&rows.names);
     let mut two = rows.state(&task, 0);
-    assert_eq!(two.merge(rows.state(&task, 0)), Err(Error::DoubledBlock { block: 0 }));
-    two.merge(rows.state(&task, 2)).unwrap();
+    assert_eq!(two.merge(&rows.state(&task, 0)), Err(Error::DoubledBlock { block: 0 }));
+    two.merge(&rows.state(&task, 2)).unwrap();
     assert_eq!(two.clone().finish(&task, Some(3)), Err(Error::LostBlock { block: 1, n_blocks: 3 }));
     assert_eq!(rows.state(&task, 0).finish(&task, Some(2)), Err(Error::LostBlock { block: 1, n_blocks: 2 }));
-    two.merge(rows.state(&task, 1)).unwrap();
+    two.merge(&rows.state(&task, 1)).unwrap();
     assert_eq!(two.clone().finish(&task, Some(2)), Err(Error::UnknownBlock { block: 2 }));
     assert!(two.clone().finish(&task, None).is_ok());
 
     let other_names = vec!["a".to_owned(); 4];
     let other = State::of_block(&Task::facts(&other_names), 3, &rows.blocks[0]).unwrap();
-    let refused = two.merge(other).unwrap_err().to_string();
+    let refused = two.merge(&other).unwrap_err().to_string();
     assert!(
         refused.starts_with("sums of pass `") && refused.ends_with("join sums of one pass only"),
         "{refused}"
@@ -171,7 +171,7 @@ fn damaged_bytes_are_refused() {
     let rows = Elsewhere::new(&table, 20, 1);
     let task = Task::facts(&rows.names);
     let mut state = rows.state(&task, 0);
-    state.merge(rows.state(&task, 1)).unwrap();
+    state.merge(&rows.state(&task, 1)).unwrap();
     let mut chance = ChaCha8Rng::seed_from_u64(1);
     for bytes in [state.to_bytes(), task.to_bytes()] {
         for cut in 0..bytes.len() {
