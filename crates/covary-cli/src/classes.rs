@@ -2,7 +2,8 @@
 
 use crate::failure::Failure;
 use crate::input::Source;
-use covary::family::Classes;
+use covary::family::{Classes, Request};
+use covary::learned::Learned;
 
 /// The classes of the column `target`, by name or number; in order by value where all are numbers.
 pub(crate) fn of_column(source: &Source, target: &str) -> Result<Classes, Failure> {
@@ -24,4 +25,23 @@ pub(crate) fn of_column(source: &Source, target: &str) -> Result<Classes, Failur
     classes.dedup();
     let of_rows = texts.iter().map(|text| classes.iter().position(|c| c == text)).collect();
     Ok(Classes { target: names[column].clone(), names: classes, of_rows, priors: None })
+}
+
+/// Refuses what does not go with a model for each class.
+pub(crate) fn check(request: &Request) -> Result<(), Failure> {
+    let none = Classes { target: String::new(), names: Vec::new(), of_rows: Vec::new(), priors: None };
+    let asked = Request { classes: Some(none), ..request.clone() };
+    asked.check().map_err(|e| Failure::of_request("", e, &request.views))
+}
+
+/// The class of each row by the column that named the classes of a model, if the table has it; of a class that the model
+/// does not know, none.
+pub(crate) fn of_model(source: &Source, learned: &Learned) -> Option<Vec<Option<usize>>> {
+    let classes = learned.mixture().ok()?.classes.as_ref()?;
+    let column = source.table.column_names().iter().position(|name| *name == classes.target)?;
+    let place = |i: usize| {
+        let text = source.table.text(i, column);
+        classes.names.iter().position(|name| name == text.trim())
+    };
+    Some((0..source.table.n_rows()).map(place).collect())
 }

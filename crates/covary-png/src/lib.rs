@@ -1,6 +1,11 @@
-//! Pixels from SVG, by resvg and the shipped font alone: no machine's fonts reach them.
+//! Pixels and pages from SVG, by resvg and the shipped font alone: no machine's fonts reach them.
 //!
 //! A crate of its own, apart from the drawing, so that the fonts' many crates are compiled while the library is.
+
+mod pdf;
+mod sfnt;
+
+pub use pdf::pdf;
 
 use resvg::{tiny_skia, usvg};
 use std::sync::{Arc, OnceLock};
@@ -45,6 +50,12 @@ fn fonts() -> Arc<usvg::fontdb::Database> {
         .clone()
 }
 
+fn parsed(svg: &str) -> Result<usvg::Tree, Error> {
+    let options =
+        usvg::Options { fontdb: fonts(), font_family: "DejaVu Sans".to_owned(), ..usvg::Options::default() };
+    usvg::Tree::from_str(svg, &options).map_err(|error| Error::Svg { reason: error.to_string() })
+}
+
 /// A figure of this many pixels as a PNG file, `scale` pixels for each of its own.
 ///
 /// ```
@@ -60,10 +71,7 @@ pub fn png(svg: &str, (width, height): (f64, f64), scale: f64) -> Result<Vec<u8>
     if !(width >= 1.0 && height >= 1.0 && width <= MOST && height <= MOST) {
         return Err(Error::Size { width, height, most: MOST as usize });
     }
-    let options =
-        usvg::Options { fontdb: fonts(), font_family: "DejaVu Sans".to_owned(), ..usvg::Options::default() };
-    let tree =
-        usvg::Tree::from_str(svg, &options).map_err(|error| Error::Svg { reason: error.to_string() })?;
+    let tree = parsed(svg)?;
     let mut pixels = tiny_skia::Pixmap::new(width.round() as u32, height.round() as u32)
         .expect("the size was just checked");
     let turn = tiny_skia::Transform::from_scale(scale as f32, scale as f32);

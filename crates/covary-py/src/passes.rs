@@ -56,7 +56,7 @@ pub(crate) fn merge<'py>(py: Python<'py>, states: Vec<Bound<'py, PyBytes>>) -> P
         let state = State::from_bytes(state.as_bytes()).map_err(of)?;
         match &mut merged {
             None => merged = Some(state),
-            Some(merged) => merged.merge(state).map_err(of)?,
+            Some(merged) => merged.merge(&state).map_err(of)?,
         }
     }
     let merged =
@@ -64,7 +64,7 @@ pub(crate) fn merge<'py>(py: Python<'py>, states: Vec<Bound<'py, PyBytes>>) -> P
     Ok(PyBytes::new(py, &merged.to_bytes()))
 }
 
-/// Rows of a block of so many columns.
+/// Rows of a block of this many columns.
 #[pyfunction]
 pub(crate) fn block_rows(n_columns: usize) -> usize {
     covary::data::block_rows(n_columns)
@@ -112,6 +112,7 @@ impl Rows for Engine {
 
 /// Learns the model of rows that `engine` goes through, by what is asked for as in `fit`.
 #[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "keywords of Python")]
 #[pyo3(signature = (names, family, asked, engine, *, n_blocks=None, threads=0, progress=None))]
 pub(crate) fn fit_rows(
     py: Python<'_>,

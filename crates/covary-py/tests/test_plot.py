@@ -14,7 +14,7 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from covary import PPCA, DynamicFactor, Imputer, plot  # noqa: E402
+from covary import PPCA, DynamicFactor, Imputer, StudentPPCA, plot  # noqa: E402
 from covary.exceptions import DataError, NotFittedError  # noqa: E402
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -596,3 +596,120 @@ def test_maps_are_loadings_at_places(months):
         plot.map_data(model, places, component=3)
     with pytest.raises(DataError, match="shape"):
         plot.map_data(model, [(1.0, 2.0)])
+
+
+def test_the_circle_has_correlations_and_contributions_their_shares(model: PPCA, gaps: np.ndarray) -> None:
+    data = plot.circle_data(model, components=(2, 1))
+    hinton = plot.hinton_data(model).loadings
+    np.testing.assert_allclose(data.correlations, hinton[:, [1, 0]], rtol=1e-12)
+    np.testing.assert_allclose(data.quality, hinton[:, 0] ** 2 + hinton[:, 1] ** 2, rtol=1e-12)
+    # In the covariance of the model, C = W W' + Ψ: the correlation of column j with component k is w_jk / √C_jj.
+    sd = np.sqrt(np.diag(model.get_covariance()))
+    np.testing.assert_allclose(data.correlations[:, 1], model.loadings_[:, 0] / sd, rtol=1e-9)
+    shares = plot.contributions_data(model)
+    np.testing.assert_allclose(shares.contribution, hinton**2 / (hinton**2).sum(axis=0), rtol=1e-12)
+    ax = plot.circle(model)
+    assert len(ax.texts) == 2 * gaps.shape[1]
+    ax = plot.contributions(model, max_columns=5)
+    widths = [bar.get_width() for bar in ax.patches]
+    assert widths == sorted(widths, reverse=True) and len(widths) == 5
+    np.testing.assert_allclose(widths[0], shares.contribution[:, 0].max())
+    with pytest.raises(ValueError, match="from 1 to"):
+        plot.circle_data(model, components=(1, 9))
+    with pytest.raises(ValueError, match="from 1 to"):
+        plot.contributions(model, component=0)
+    with pytest.raises(DataError, match="2 component"):
+        plot.circle(PPCA(n_components=1).fit(gaps))
+    plt.close("all")
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_outliers_have_the_distances_of_the_dense_formula(gaps: np.ndarray, standardize: bool) -> None:
+    from scipy.stats import chi2
+
+    model = PPCA(n_components=3, standardize=standardize).fit(gaps)
+    data = plot.outliers_data(model, gaps)
+    covariance, mean = model.get_covariance(), model.mean_
+    for i in (0, 5, 60, 121):
+        here = ~np.isnan(gaps[i])
+        y = gaps[i, here] - mean[here]
+        dense = y @ np.linalg.solve(covariance[np.ix_(here, here)], y)
+        assert data.score_distance[i] ** 2 + data.residual_distance[i] ** 2 == pytest.approx(dense, rel=1e-8)
+        assert data.p_value[i] == pytest.approx(chi2.sf(dense, here.sum()), rel=1e-6)
+        assert data.n_observed[i] == here.sum()
+    assert data.cut_offs == pytest.approx((np.sqrt(chi2.ppf(0.975, 3)), np.sqrt(chi2.ppf(0.975, 10))))
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_outliers_are_those_of_the_command(command, gaps: np.ndarray, tmp_path: Path) -> None:
+    import json
+
+    table = str(EXAMPLES / "wine_gaps.csv")
+    for name in ("ppca", "tppca"):
+        kept = str(tmp_path / f"{name}.covary")
+        subprocess.run([command, "fit", "-q", table, "--model", name, "--components", "2", "-o", kept], check=True)
+        call = [command, "plot", "-q", kept, table, "--kind", "outliers", "--json"]
+        rows = json.loads(subprocess.run(call, check=True, capture_output=True, text=True).stdout)["rows"]
+        model = (PPCA if name == "ppca" else StudentPPCA).load(kept)
+        data = plot.outliers_data(model, gaps)
+        for row in rows:
+            i = row["row"] - 1
+            found = (data.score_distance[i], data.residual_distance[i], data.p_value[i])
+            expected = (row["score_distance"], row["residual_distance"], row["p_value"])
+            np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-12)
+
+
+def test_outliers_draw(model: PPCA, gaps: np.ndarray) -> None:
+    ax = plot.outliers(model, gaps, labels=[f"wine {i}" for i in range(len(gaps))])
+    assert ax.texts and all(text.get_text().startswith("wine ") for text in ax.texts)
+    marks = sum(len(collection.get_offsets()) for collection in ax.collections)
+    assert marks == len(gaps)
+    with pytest.raises(ValueError, match="one entry for each of 178 rows"):
+        plot.outliers(model, gaps, labels=["a"])
+
+
+def test_correlations_are_pearsons_over_complete_pairs(gaps: np.ndarray) -> None:
+    data = plot.correlation_data(gaps)
+    order = [int(name[1:]) - 1 for name in data.columns]
+    assert sorted(order) == list(range(13))
+    for a, i in enumerate(order):
+        for b, j in enumerate(order):
+            both = ~np.isnan(gaps[:, i]) & ~np.isnan(gaps[:, j])
+            dense = np.corrcoef(gaps[both, i], gaps[both, j])[0, 1]
+            assert data.correlations[a, b] == pytest.approx(dense, abs=1e-12)
+    # Units do not matter, and a constant column has no correlation.
+    scaled = np.column_stack([gaps * np.geomspace(1e-150, 1e150, 13), np.full(len(gaps), 3.0)])
+    other = plot.correlation_data(scaled)
+    assert np.isnan(other.correlations[other.columns.index("x14")]).all()
+    first, second = other.columns.index("x6"), other.columns.index("x7")
+    at = order.index(5), order.index(6)
+    assert other.correlations[first, second] == pytest.approx(data.correlations[at], abs=1e-12)
+    ax = plot.correlation(gaps)
+    assert len(ax.texts) == 13 * 12 and ax.get_yticklabels()[0].get_text() == data.columns[0]
+
+
+def test_patterns_count_every_row_once(gaps: np.ndarray, whole: np.ndarray) -> None:
+    data = plot.patterns_data(gaps)
+    missing = np.isnan(gaps)
+    assert data.n_complete == (~missing.any(axis=1)).sum() and data.n_rows.sum() + data.n_complete == len(gaps)
+    order = [int(name[1:]) - 1 for name in data.columns]
+    assert data.n_missing.tolist() == missing.sum(axis=0)[order].tolist()
+    for pattern, rows in zip(data.patterns, data.n_rows, strict=True):
+        assert (missing[:, order] == pattern).all(axis=1).sum() == rows
+    ax = plot.patterns(gaps, max_patterns=5)
+    assert [bar.get_height() for bar in ax.child_axes[0].patches] == data.n_rows[:5].tolist()
+    with pytest.raises(DataError, match="no value is missing"):
+        plot.patterns(whole)
+
+
+def test_coverage_by_column_is_counted(model: PPCA, gaps: np.ndarray, whole: np.ndarray) -> None:
+    data = plot.calibration_data(model, gaps, whole, level=0.8)
+    cells = plot.intervals_data(model, gaps, whole, level=0.8)
+    assert data.n_cells.sum() == len(cells.row) and data.level == 0.8
+    assert (data.coverage * data.n_cells).sum() == pytest.approx(cells.inside.sum())
+    z2 = 1.959963984540054**2
+    for share, n, low, high in zip(data.coverage, data.n_cells, data.lower, data.upper, strict=True):
+        for p in (low, high):
+            assert (share - p) ** 2 == pytest.approx(z2 * p * (1 - p) / n, abs=1e-12)
+    ax = plot.calibration(model, gaps, whole, max_columns=4)
+    assert len(ax.get_yticklabels()) == 4

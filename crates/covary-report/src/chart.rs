@@ -1,7 +1,9 @@
 //! Panels of curves, points, bars, squares, shades and pictures: what no kind of [`plot`](crate::plot)
 //! shows, drawn as those are. A [`Chart`] is its numbers; it goes to and from JSON.
 
-use crate::layout::{Axis as Drawn, Entry, LABEL, Look as LegendLook, Panel as Area, Sheet, Words, legend};
+use crate::layout::{
+    Axis as Drawn, Entry, LABEL, Look as LegendLook, Panel as Area, Sheet, Words, legend, legend_height,
+};
 use crate::plot::map::{self, MapNumbers};
 use crate::plot::scores::{self, ScoresNumbers};
 use crate::scale::{Scale, Tick, number};
@@ -335,15 +337,15 @@ impl Chart {
             .map(|line| line.iter().map(|p| p.height(wide)).fold(0.0, f64::max))
             .collect();
         let entries = self.entries(style.theme.palette());
-        let legend_lines = broken(&entries, usual - 36.0);
-        let head = 20.0 * legend_lines.len() as f64;
+        let head = match legend_height(&entries, style.width.unwrap_or(usual) - 36.0) {
+            0.0 => 0.0,
+            lines => lines + 3.0,
+        };
         let tall = head + lines.iter().sum::<f64>() + GAP * lines.len().saturating_sub(1) as f64;
         let words = Words { title: &self.title, subtitle: &self.subtitle, note: &self.note };
         let mut sheet = Sheet::new(style, (usual, tall), &words);
         let body = sheet.body;
-        for (k, line) in legend_lines.iter().enumerate() {
-            legend(&mut sheet.canvas, (body.x, body.y + 11.0 + 20.0 * k as f64), body.w, line);
-        }
+        legend(&mut sheet.canvas, (body.x, body.y + 11.0), body.w, &entries);
         let reach: Vec<(f64, f64)> = self.panels.iter().flat_map(Panel::reach).collect();
         let mut y = body.y + head;
         let share = (body.h - head) / (tall - head);
@@ -378,23 +380,6 @@ impl Chart {
 
 /// Room between panels.
 const GAP: f64 = 22.0;
-
-/// Entries in lines that fit the room.
-fn broken<'a>(entries: &[Entry<'a>], room: f64) -> Vec<Vec<Entry<'a>>> {
-    let mut lines: Vec<Vec<Entry<'a>>> = Vec::new();
-    let mut used = f64::INFINITY;
-    for entry in entries {
-        let wide = 34.0 + width(entry.text, LABEL, Weight::Regular);
-        if used + wide > room {
-            lines.push(Vec::new());
-            used = 0.0;
-        }
-        used += wide;
-        let last = lines.last_mut().expect("a line was just begun");
-        last.push(Entry { text: entry.text, color: entry.color, look: entry.look });
-    }
-    lines
-}
 
 impl Panel {
     /// Places that scores of other panels must have room for.

@@ -3,7 +3,7 @@
 use crate::Style;
 use crate::scale::{Scale, Tick};
 use crate::svg::{Anchor, Canvas, Font, Rect, Stroke, Svg};
-use crate::text::{Weight, shorten, width, wrap};
+use crate::text::{Weight, name_lines, shorten, shortened, width, wrap};
 use crate::theme::Color;
 
 /// Size of labels.
@@ -11,6 +11,20 @@ pub(crate) const LABEL: f64 = 11.0;
 const TITLE: f64 = 15.0;
 const SUBTITLE: f64 = 12.0;
 const MARGIN: f64 = 18.0;
+
+/// Room below which panels stand below each other instead of side by side: figures for one column of a page.
+pub(crate) const NARROW: f64 = 430.0;
+
+/// Room that the words and the panels of a figure have between its margins.
+pub(crate) fn room(style: &Style, usual: f64) -> f64 {
+    style.width.unwrap_or(usual) - 2.0 * MARGIN
+}
+
+/// A usual size whose height follows the width that was asked for, from `least` on.
+pub(crate) fn in_proportion(style: &Style, usual: (f64, f64), least: f64) -> (f64, f64) {
+    let factor = style.width.map_or(1.0, |wide| wide / usual.0);
+    (usual.0, (usual.1 * factor.min(1.3)).max(least.min(usual.1)))
+}
 
 /// What stands around a figure.
 pub(crate) struct Words<'a> {
@@ -35,9 +49,12 @@ impl Sheet {
     pub(crate) fn new(style: &Style, usual: (f64, f64), words: &Words<'_>) -> Self {
         let total_width = style.width.unwrap_or(usual.0);
         let room = total_width - 2.0 * MARGIN;
-        let title = wrap(words.title, TITLE, Weight::Bold, room, 2);
-        let subtitle = wrap(words.subtitle, SUBTITLE, Weight::Regular, room, 3);
-        let note = wrap(words.note, LABEL, Weight::Regular, room, 4);
+        // A narrow figure has more lines, not fewer words; one of a given height must leave room.
+        let (more, title_size) = if room < NARROW { (2, LABEL + 2.0) } else { (1, TITLE) };
+        let more = if style.height.is_some() { 1 } else { more };
+        let title = wrap(words.title, title_size, Weight::Bold, room, 1 + more);
+        let subtitle = wrap(words.subtitle, SUBTITLE, Weight::Regular, room, 3 * more);
+        let note = wrap(words.note, LABEL, Weight::Regular, room, 4 * more);
         let head = MARGIN + 20.0 * title.len() as f64 + 17.0 * subtitle.len() as f64 + 13.0;
         let foot = 15.0 * note.len() as f64 + if note.is_empty() { 12.0 } else { 20.0 };
         let total_height = style.height.unwrap_or(head + usual.1 + foot);
@@ -45,7 +62,11 @@ impl Sheet {
         let p = canvas.palette();
         let mut y = MARGIN + 13.0;
         for line in &title {
-            canvas.text((MARGIN, y), line, Font { size: TITLE, weight: Weight::Bold, ..Font::default() });
+            canvas.text(
+                (MARGIN, y),
+                line,
+                Font { size: title_size, weight: Weight::Bold, ..Font::default() },
+            );
             y += 20.0;
         }
         for line in &subtitle {
@@ -118,9 +139,14 @@ impl Panel {
     /// Draws grid, ticks and names. The name of the upright axis stands level above it: nobody turns
     /// their head.
     pub(crate) fn new(canvas: &mut Canvas, outer: Rect, x: &Axis, y: &Axis) -> Self {
+        Self::with_foot(canvas, outer, x, y, 0.0)
+    }
+
+    /// The same with room for marks between the area and the level axis.
+    pub(crate) fn with_foot(canvas: &mut Canvas, outer: Rect, x: &Axis, y: &Axis, foot: f64) -> Self {
         let p = canvas.palette();
         let top = if y.name.is_empty() { 8.0 } else { 24.0 };
-        let bottom = if x.name.is_empty() { 22.0 } else { 38.0 };
+        let bottom = foot + if x.name.is_empty() { 22.0 } else { 38.0 };
         let y_ticks = y.ticks(outer.h - top - bottom, 34.0);
         let widest = y_ticks.iter().map(|t| width(&t.text, LABEL, Weight::Regular)).fold(0.0, f64::max);
         let area = outer.inside(widest + 8.0, top, 8.0, bottom);
@@ -142,7 +168,8 @@ impl Panel {
             let half = 0.5 * width(&tick.text, LABEL, Weight::Regular);
             // Labels that would touch the one before are left out.
             if at - half > free {
-                canvas.text((at, area.bottom() + 15.0), &tick.text, Font::label(p.muted, Anchor::Middle));
+                let y = area.bottom() + foot + 15.0;
+                canvas.text((at, y), &tick.text, Font::label(p.muted, Anchor::Middle));
                 free = at + half + 4.0;
             }
         }
@@ -150,7 +177,7 @@ impl Panel {
         let name = shorten(&y.name, LABEL, outer.w);
         canvas.text((outer.x, outer.y + 11.0), &name, Font::default());
         let name = shorten(&x.name, LABEL, outer.w);
-        let at = (area.x + 0.5 * area.w, area.bottom() + 32.0);
+        let at = (area.x + 0.5 * area.w, area.bottom() + foot + 32.0);
         canvas.text(at, &name, Font { anchor: Anchor::Middle, ..Font::default() });
         panel
     }
@@ -183,38 +210,98 @@ pub(crate) enum Look {
     Mark { kind: usize, hollow: bool },
 }
 
-/// A row of entries from `at` on; what does not fit the room is left out. Returns where it ends.
-pub(crate) fn legend(canvas: &mut Canvas, at: (f64, f64), room: f64, entries: &[Entry<'_>]) -> f64 {
-    let (mut x, end) = (at.0, at.0 + room);
-    let muted = canvas.palette().muted;
-    for entry in entries {
-        let text = shorten(entry.text, LABEL, 0.6 * room);
-        let wide = 16.0 + width(&text, LABEL, Weight::Regular) + 16.0;
-        if x + wide - 16.0 > end {
-            break;
+/// Height of a line of a legend.
+pub(crate) const LEGEND_LINE: f64 = 17.0;
+/// Room of a mark before its text, and between entries.
+const KEY: f64 = 16.0;
+
+/// Where entries stand, in as many lines as they need: offset, line and text of each.
+fn arranged(entries: &[Entry<'_>], room: f64) -> Vec<(f64, usize, String)> {
+    let names: Vec<String> = entries.iter().map(|e| e.text.to_owned()).collect();
+    let names = shortened(&names, LABEL, room - KEY);
+    let wide: Vec<f64> = names.iter().map(|text| 2.0 * KEY + width(text, LABEL, Weight::Regular)).collect();
+    let in_a_line = wide.iter().sum::<f64>() - KEY <= room;
+    // Many entries stand in columns.
+    let step = match names.len() {
+        5.. if !in_a_line => wide.iter().copied().fold(0.0, f64::max),
+        _ => 0.0,
+    };
+    let (mut x, mut line) = (0.0, 0);
+    let place = |(text, wide): (String, f64)| {
+        if x > 0.0 && x + wide - KEY > room {
+            (x, line) = (0.0, line + 1);
         }
-        let y = at.1;
-        canvas.key(entry.text, |canvas| {
-            match entry.look {
-                Look::Box => canvas.rect(Rect { x, y: y - 9.0, w: 10.0, h: 10.0 }, entry.color),
-                Look::Line { dash } => {
-                    let stroke = Stroke::new(entry.color, 2.0).dashed(dash);
-                    canvas.line((x, y - 4.0), (x + 12.0, y - 4.0), stroke);
-                }
-                Look::Mark { kind, hollow } => {
-                    canvas.mark((x + 5.0, y - 4.0), kind, 4.0, entry.color, hollow);
-                }
-            }
-            canvas.text((x + 16.0, y), &text, Font::label(muted, Anchor::Start));
-        });
-        x += wide;
-    }
-    x
+        let at = (x, line, text);
+        x += wide.max(step);
+        at
+    };
+    names.into_iter().zip(wide).map(place).collect()
 }
 
-/// Width that names need, at most `most`.
+/// Height of a legend in so much room.
+pub(crate) fn legend_height(entries: &[Entry<'_>], room: f64) -> f64 {
+    arranged(entries, room).last().map_or(0.0, |(_, line, _)| LEGEND_LINE * (*line as f64 + 1.0))
+}
+
+/// Entries side by side from `at` on, in as many lines as they need: none is left out.
+pub(crate) fn legend(canvas: &mut Canvas, at: (f64, f64), room: f64, entries: &[Entry<'_>]) {
+    for (entry, (x, line, text)) in entries.iter().zip(arranged(entries, room)) {
+        draw_entry(canvas, (at.0 + x, at.1 + LEGEND_LINE * line as f64), entry, &[text]);
+    }
+}
+
+/// Widest legend that stands beside a figure.
+const LEGEND_BESIDE: f64 = 170.0;
+
+/// Width and height of a legend below its title, one entry below the other.
+pub(crate) fn legend_beside(title: &str, entries: &[Entry<'_>]) -> (f64, f64) {
+    let wide = entries.iter().map(|e| KEY + width(e.text, LABEL, Weight::Regular));
+    let title = width(title, LABEL, Weight::Bold);
+    let wide = wide.chain([title]).fold(0.0, f64::max).min(LEGEND_BESIDE);
+    let lines: usize = beside(entries, wide).iter().map(Vec::len).sum();
+    (wide, LEGEND_LINE * (entries.len() + 1) as f64 + 13.0 * (lines - entries.len().min(lines)) as f64)
+}
+
+fn beside(entries: &[Entry<'_>], wide: f64) -> Vec<Vec<String>> {
+    let names: Vec<String> = entries.iter().map(|e| e.text.to_owned()).collect();
+    name_lines(&names, LABEL, wide - KEY, 2)
+}
+
+/// Draws that legend.
+pub(crate) fn draw_legend_beside(canvas: &mut Canvas, area: Rect, title: &str, entries: &[Entry<'_>]) {
+    let font = Font { weight: Weight::Bold, ..Font::default() };
+    canvas.text((area.x, area.y + 10.0), &shorten(title, LABEL, 0.9 * area.w), font);
+    let mut y = area.y + 10.0 + LEGEND_LINE;
+    for (entry, lines) in entries.iter().zip(beside(entries, area.w)) {
+        draw_entry(canvas, (area.x, y), entry, &lines);
+        y += LEGEND_LINE + 13.0 * (lines.len() - 1) as f64;
+    }
+}
+
+/// An entry with its base line at `y`.
+fn draw_entry(canvas: &mut Canvas, (x, y): (f64, f64), entry: &Entry<'_>, lines: &[String]) {
+    let muted = canvas.palette().muted;
+    canvas.key(entry.text, |canvas| {
+        match entry.look {
+            Look::Box => canvas.rect(Rect { x, y: y - 9.0, w: 10.0, h: 10.0 }, entry.color),
+            Look::Line { dash } => {
+                let stroke = Stroke::new(entry.color, 2.0).dashed(dash);
+                canvas.line((x, y - 4.0), (x + 12.0, y - 4.0), stroke);
+            }
+            Look::Mark { kind, hollow } => {
+                canvas.mark((x + 5.0, y - 4.0), kind, 4.0, entry.color, hollow);
+            }
+        }
+        let middle = y - 4.0 + 6.2 * (lines.len() - 1) as f64;
+        canvas.name((x + KEY, middle), entry.text, lines, Font::label(muted, Anchor::Start));
+    });
+}
+
+/// Width that names need, at most `most`: less, if they are cut where they do not differ.
 pub(crate) fn names_width<'a>(names: impl IntoIterator<Item = &'a String>, most: f64) -> f64 {
-    names.into_iter().map(|n| width(n, LABEL, Weight::Regular)).fold(20.0, f64::max).min(most)
+    let names: Vec<String> = names.into_iter().cloned().collect();
+    let shown = shortened(&names, LABEL, most);
+    shown.iter().map(|n| width(n, LABEL, Weight::Regular)).fold(20.0, f64::max).min(most)
 }
 
 /// An upright bar of colors with its ends named.
@@ -224,11 +311,28 @@ pub(crate) fn color_bar(canvas: &mut Canvas, bar: Rect, of: impl Fn(f64) -> Colo
         let cell = bar.row(STEPS - 1 - k, STEPS, 0.0);
         canvas.cells(&[Rect { h: cell.h + 0.3, ..cell }], of((k as f64 + 0.5) / STEPS as f64));
     }
+    canvas.frame(bar, None, Stroke::new(canvas.palette().axis, 0.6));
     let muted = canvas.palette().muted;
     for (place, text) in ticks {
         let y = bar.bottom() - place * bar.h + 4.0;
         canvas.text((bar.right() + 5.0, y), text, Font::label(muted, Anchor::Start));
     }
+}
+
+/// The same below its title, which may take two lines; the whole stands in `area`.
+pub(crate) fn titled_bar(
+    canvas: &mut Canvas,
+    area: Rect,
+    title: &str,
+    of: impl Fn(f64) -> Color,
+    ticks: &[(f64, String)],
+) {
+    let lines = name_lines(&[title.to_owned()], LABEL, area.w, 2).remove(0);
+    let head = 14.0 * lines.len() as f64;
+    canvas.name((area.x, area.y + 0.5 * head), title, &lines, Font::default());
+    let bar =
+        Rect { x: area.x, y: area.y + head + 8.0, w: 11.0, h: (area.h - head - 14.0).clamp(40.0, 200.0) };
+    color_bar(canvas, bar, of, ticks);
 }
 
 /// Keeps labels one below the other apart: moves them as little as needed, within `from..to`.
@@ -247,4 +351,154 @@ pub(crate) fn spread(places: &[f64], apart: f64, from: f64, to: f64) -> Vec<f64>
         next = out[k];
     }
     out
+}
+
+/// A name to be placed beside what it names.
+pub(crate) struct Label {
+    /// What it names.
+    pub(crate) at: (f64, f64),
+    /// Its text, which fits its room.
+    pub(crate) text: String,
+    /// Where it stands if there is room: a direction.
+    pub(crate) toward: (f64, f64),
+}
+
+/// Height of a placed name.
+const LABEL_HEIGHT: f64 = 12.0;
+
+/// From one point to another.
+pub(crate) type Segment = ((f64, f64), (f64, f64));
+
+/// Places names so that none covers another, one of the points, or leaves the area; the first ones choose first. A
+/// name without such a place has none.
+pub(crate) fn placed(
+    labels: &[Label],
+    points: &[(f64, f64)],
+    lines: &[Segment],
+    area: Rect,
+    furthest: f64,
+) -> Vec<Option<Rect>> {
+    const ANGLES: usize = 16;
+    let mut taken: Vec<Rect> = Vec::new();
+    let mut places = Vec::with_capacity(labels.len());
+    let overlaps =
+        |a: &Rect, b: &Rect| a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom();
+    let covers = |r: &Rect, (x, y): (f64, f64), room: f64| {
+        r.x - room < x && x < r.right() + room && r.y - room < y && y < r.bottom() + room
+    };
+    for label in labels {
+        let wide = width(&label.text, LABEL, Weight::Regular);
+        let turn = label.toward.1.atan2(label.toward.0);
+        let near: Vec<(f64, f64)> = points
+            .iter()
+            .copied()
+            .filter(|q| {
+                (q.0 - label.at.0).abs() < wide + furthest + 8.0 && (q.1 - label.at.1).abs() < furthest + 20.0
+            })
+            .collect();
+        let mut best: Option<(f64, Rect)> = None;
+        let mut radius = 7.0;
+        while radius <= furthest {
+            for k in 0..ANGLES {
+                // Alternately to both sides of the direction asked for.
+                let step = 0.5 * (k as f64 + 1.0);
+                let angle = turn
+                    + step.floor() * if k % 2 == 0 { -1.0 } else { 1.0 } * std::f64::consts::TAU
+                        / ANGLES as f64;
+                let (sin, cos) = angle.sin_cos();
+                // The nearest point of the name lies in this direction.
+                let (x, y) = (label.at.0 + radius * cos, label.at.1 + radius * sin);
+                let room = Rect {
+                    x: x - 0.5 * wide * (1.0 - cos),
+                    y: y - 0.5 * LABEL_HEIGHT * (1.0 - sin),
+                    w: wide,
+                    h: LABEL_HEIGHT,
+                };
+                let inside = room.x >= area.x
+                    && room.right() <= area.right()
+                    && room.y >= area.y
+                    && room.bottom() <= area.bottom();
+                if !inside || taken.iter().any(|t| overlaps(&room, t)) {
+                    continue;
+                }
+                let covered = near.iter().filter(|q| covers(&room, **q, 2.0)).count();
+                let crossed = lines.iter().filter(|(a, b)| crosses(&room, *a, *b)).count();
+                let cost = radius + 1.5 * step + 14.0 * covered as f64 + 24.0 * crossed as f64;
+                if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                    best = Some((cost, room));
+                }
+            }
+            radius += 6.0;
+        }
+        taken.extend(best.as_ref().map(|b| b.1));
+        places.push(best.map(|b| b.1));
+    }
+    places
+}
+
+/// Whether a line enters a rectangle.
+fn crosses(r: &Rect, a: (f64, f64), b: (f64, f64)) -> bool {
+    let (mut from, mut to) = (0.0_f64, 1.0_f64);
+    for (p, d, low, high) in [(a.0, b.0 - a.0, r.x, r.right()), (a.1, b.1 - a.1, r.y, r.bottom())] {
+        if d.abs() < 1e-12 {
+            if p < low || p > high {
+                return false;
+            }
+            continue;
+        }
+        let (s, t) = ((low - p) / d, (high - p) / d);
+        (from, to) = (from.max(s.min(t)), to.min(s.max(t)));
+    }
+    from <= to
+}
+
+/// Draws a placed name, with a line to what it names where that is not beside it.
+pub(crate) fn draw_placed(canvas: &mut Canvas, label: &Label, room: Rect, font: Font) {
+    let nearest = (label.at.0.clamp(room.x, room.right()), label.at.1.clamp(room.y, room.bottom()));
+    if (nearest.0 - label.at.0).hypot(nearest.1 - label.at.1) > 10.0 {
+        let axis = canvas.palette().axis;
+        canvas.line(label.at, nearest, Stroke::new(axis, 0.6));
+    }
+    canvas.text((room.x, room.y + 9.6), &label.text, font);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theme::Theme;
+
+    #[test]
+    fn a_legend_keeps_every_entry_however_narrow() {
+        let names: Vec<String> = (0..12).map(|k| format!("Species {k} of the northern region")).collect();
+        let color = Theme::Light.palette().main;
+        let entries: Vec<Entry<'_>> =
+            names.iter().map(|text| Entry { text, color, look: Look::Box }).collect();
+        for room in [120.0, 266.0, 900.0] {
+            let mut canvas = Canvas::new(room, 400.0, Theme::Light);
+            legend(&mut canvas, (0.0, 10.0), room, &entries);
+            assert_eq!(canvas.finish("", "").as_str().matches("data-key=").count(), 12);
+            let lines = arranged(&entries, room);
+            assert!(
+                lines.iter().all(|(x, _, text)| x + KEY + width(text, LABEL, Weight::Regular) <= room + 1e-9)
+            );
+            let texts: std::collections::BTreeSet<&String> = lines.iter().map(|(.., text)| text).collect();
+            assert_eq!(texts.len(), 12, "names stay apart: {texts:?}");
+        }
+    }
+
+    #[test]
+    fn names_cover_neither_each_other_nor_points() {
+        let at = |k: usize| (100.0 + 9.0 * (k % 5) as f64, 100.0 + 9.0 * (k / 5) as f64);
+        let points: Vec<(f64, f64)> = (0..25).map(at).collect();
+        let label = |k: usize| Label { at: at(k), text: format!("name {k}"), toward: (1.0, 0.0) };
+        let labels: Vec<Label> = (0..25).map(label).collect();
+        let area = Rect { x: 0.0, y: 0.0, w: 240.0, h: 240.0 };
+        let rooms: Vec<Rect> = placed(&labels, &points, &[], area, 90.0).into_iter().flatten().collect();
+        assert!(rooms.len() > 15, "{}", rooms.len());
+        for (k, a) in rooms.iter().enumerate() {
+            for b in &rooms[..k] {
+                assert!(a.right() <= b.x || b.right() <= a.x || a.bottom() <= b.y || b.bottom() <= a.y);
+            }
+        }
+    }
 }

@@ -33,15 +33,37 @@ impl Svg {
         &self.text
     }
 
+    /// Its title, as text.
+    pub fn title(&self) -> String {
+        let marks = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
+        marks.iter().fold(self.title.clone(), |title, (mark, letter)| title.replace(mark, letter))
+    }
+
     /// What is drawn, without the words around it; ends the file.
     pub(crate) fn body(&self) -> &str {
         const WORDS_END: &str = "</desc>\n";
         self.text.split_once(WORDS_END).map_or("", |(_, body)| body)
     }
 
-    /// Width and height in pixels.
+    /// Width and height in pixels, 96 of which make an inch.
     pub fn size(&self) -> (f64, f64) {
         (self.width, self.height)
+    }
+
+    /// The same drawing with all of it, letters and lines, `factor` times as large.
+    ///
+    /// ```
+    /// use covary_report::{Style, svg::Canvas};
+    /// let svg = Canvas::new(80.0, 20.0, Style::default().theme).finish("", "").enlarged(1.5);
+    /// assert_eq!(svg.size(), (120.0, 30.0));
+    /// assert!(svg.as_str().contains(r#"width="120" height="30" viewBox="0 0 80 20""#));
+    /// ```
+    #[must_use]
+    pub fn enlarged(self, factor: f64) -> Self {
+        let sides = |w: f64, h: f64| format!("width=\"{}\" height=\"{}\"", Number(w), Number(h));
+        let (width, height) = (self.width * factor, self.height * factor);
+        let text = self.text.replacen(&sides(self.width, self.height), &sides(width, height), 1);
+        Self { text, width, height, ..self }
     }
 }
 
@@ -180,6 +202,8 @@ impl Font {
 
 /// Shapes of points: with colors, what tells groups apart in gray.
 pub const MARKS: usize = 6;
+/// How much of what is below it a filled point covers.
+pub(crate) const MARK_OPACITY: f64 = 0.9;
 
 /// Draws.
 #[derive(Debug, Clone)]
@@ -307,6 +331,30 @@ impl Canvas {
         put!(self, "\"/>\n");
     }
 
+    /// Hexagons that stand on a corner, of one color, as a single path.
+    pub fn hexagons(&mut self, centers: &[(f64, f64)], side: f64, fill: Color) {
+        if centers.is_empty() {
+            return;
+        }
+        let (half, quarter) = (0.5 * 3f64.sqrt() * side, 0.5 * side);
+        put!(self, "<path fill=\"{fill}\" d=\"");
+        for &(x, y) in centers {
+            let corners = [
+                (0.0, -side),
+                (half, -quarter),
+                (half, quarter),
+                (0.0, side),
+                (-half, quarter),
+                (-half, -quarter),
+            ];
+            for (k, (a, b)) in corners.into_iter().enumerate() {
+                put!(self, "{}{} {}", if k == 0 { 'M' } else { 'L' }, Number(x + a), Number(y + b));
+            }
+            put!(self, "Z");
+        }
+        put!(self, "\"/>\n");
+    }
+
     /// A circle or ellipse: half axes, and the turn of the first one in degrees.
     pub fn ellipse(&mut self, at: (f64, f64), half: (f64, f64), turn: f64, stroke: Stroke) {
         let [x, y, a, b, t] = [at.0, at.1, half.0, half.1, turn].map(Number);
@@ -315,6 +363,13 @@ impl Canvas {
             "<ellipse rx=\"{a}\" ry=\"{b}\" transform=\"translate({x} {y}) rotate({t})\" fill=\"none\""
         );
         self.stroke(stroke);
+    }
+
+    /// An opaque disc with a rim.
+    pub fn disc(&mut self, (x, y): (f64, f64), radius: f64, fill: Color, rim: Stroke) {
+        let [x, y, r] = [x, y, radius].map(Number);
+        put!(self, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"{fill}\"");
+        self.stroke(rim);
     }
 
     /// A point: mark `kind`, filled or hollow.
@@ -355,7 +410,7 @@ impl Canvas {
             put!(self, " fill=\"{}\" fill-opacity=\"0.5\"", self.palette.paper);
             self.stroke(Stroke::new(color, (0.35 * s).max(0.8)));
         } else {
-            put!(self, " fill=\"{color}\" fill-opacity=\"0.8\"/>\n");
+            put!(self, " fill=\"{color}\" fill-opacity=\"{}\"/>\n", Number(MARK_OPACITY));
         }
     }
 
@@ -388,6 +443,18 @@ impl Canvas {
         put!(self, ">{}</text>\n", escape(text));
     }
 
+    /// A name in one or more lines, around the height of `at`; what was cut is whole when pointed at.
+    pub(crate) fn name(&mut self, at: (f64, f64), name: &str, lines: &[String], font: Font) {
+        const LINE: f64 = 1.12;
+        let first = at.1 + 0.36 * font.size - 0.5 * LINE * font.size * (lines.len() as f64 - 1.0);
+        let draw = |canvas: &mut Self| {
+            for (k, line) in lines.iter().enumerate() {
+                canvas.text((at.0, first + LINE * font.size * k as f64), line, font);
+            }
+        };
+        if lines.join(" ") == clean(name) { draw(self) } else { self.labeled("", name, draw) }
+    }
+
     /// Draws what belongs to a `series` of the legend and, pointed at, says `tip`; either may be empty.
     pub fn labeled(&mut self, series: &str, tip: &str, draw: impl FnOnce(&mut Self)) {
         put!(self, "<g");
@@ -396,7 +463,9 @@ impl Canvas {
         }
         put!(self, ">");
         if !tip.is_empty() {
-            put!(self, "<title>{}</title>", escape(tip));
+            const MOST_LETTERS: usize = 300;
+            let cut: String = tip.chars().take(MOST_LETTERS).collect();
+            put!(self, "<title>{}{}</title>", escape(&cut), if cut.len() < tip.len() { "…" } else { "" });
         }
         draw(self);
         put!(self, "</g>\n");
@@ -440,7 +509,7 @@ impl Canvas {
         let (title, description) = (escape(title), escape(description));
         let text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"img\" \
-             font-family=\"system-ui, sans-serif\">\n<title>{title}</title>\n<desc>{description}</desc>\n{}</svg>\n",
+             font-family=\"Helvetica, Arial, sans-serif\">\n<title>{title}</title>\n<desc>{description}</desc>\n{}</svg>\n",
             self.body
         );
         Svg { text, width: self.width, height: self.height, title, description }

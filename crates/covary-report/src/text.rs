@@ -58,14 +58,18 @@ fn letter(c: char, weight: Weight) -> u16 {
 /// assert_eq!(shorten("ash", 11.0, 60.0), "ash");
 /// ```
 pub fn shorten(text: &str, size: f64, room: f64) -> String {
+    cut(text, size, Weight::Regular, room)
+}
+
+fn cut(text: &str, size: f64, weight: Weight, room: f64) -> String {
     let text = clean(text);
-    if width(&text, size, Weight::Regular) <= room {
+    if width(&text, size, weight) <= room {
         return text;
     }
-    let mut left = 1000.0 * room / size - f64::from(letter('…', Weight::Regular));
+    let mut left = 1000.0 * room / size - f64::from(letter('…', weight));
     let mut end = 0;
     for (at, c) in text.char_indices() {
-        left -= f64::from(letter(c, Weight::Regular));
+        left -= f64::from(letter(c, weight));
         if left < 0.0 {
             break;
         }
@@ -75,26 +79,107 @@ pub fn shorten(text: &str, size: f64, room: f64) -> String {
     format!("{}…", text[..end].trim_end_matches(['\u{200d}', '\u{fe0f}', ' ']))
 }
 
-/// Names without the words that all of them begin with, but the last of these, if any is too long for the room: what is left of
-/// them differs.
+/// Names as far as they fit, cut where they do not differ: the words that all of them begin with go first, but the
+/// last of these, then the middle. Names that differ stay different if the room can hold the difference.
 ///
 /// ```
-/// use covary_report::text::without_shared_words;
-/// let names = ["carbon at station 1".to_owned(), "carbon at station 2".to_owned()];
-/// assert_eq!(without_shared_words(&names, 11.0, 60.0), ["…station 1", "…station 2"]);
-/// assert_eq!(without_shared_words(&names, 11.0, 600.0), names);
+/// use covary_report::text::{shortened, width, Weight};
+/// let names = |of: [&str; 2]| of.map(str::to_owned);
+/// let carbon = names(["carbon at station 1", "carbon at station 2"]);
+/// assert_eq!(shortened(&carbon, 11.0, 60.0), ["…station 1", "…station 2"]);
+/// assert_eq!(shortened(&carbon, 11.0, 600.0), carbon);
+/// let cut = shortened(&names(["concentration_of_carbon_1", "phosphate_concentration_2"]), 11.0, 90.0);
+/// assert!(cut[0].starts_with("conc") && cut[0].contains('…') && cut[0].ends_with("_1"), "{cut:?}");
+/// assert!(cut.iter().all(|name| width(name, 11.0, Weight::Regular) <= 90.0));
 /// ```
-pub fn without_shared_words(names: &[String], size: f64, room: f64) -> Vec<String> {
+pub fn shortened(names: &[String], size: f64, room: f64) -> Vec<String> {
     let fits = |name: &String| width(name, size, Weight::Regular) <= room;
-    let Some(first) = names.first().filter(|_| names.len() > 1 && !names.iter().all(fits)) else {
-        return names.to_vec();
-    };
-    let words = |at: &usize| names.iter().all(|name| name.get(..*at) == first.get(..*at) && name.len() > *at);
-    let ends = first.char_indices().filter(|(_, c)| *c == ' ').map(|(at, _)| at + 1);
-    match ends.filter(words).collect::<Vec<_>>()[..] {
-        [.., shared, _] | [shared] => names.iter().map(|name| format!("…{}", &name[shared..])).collect(),
-        [] => names.to_vec(),
+    let names: Vec<String> = names.iter().map(|name| clean(name)).collect();
+    if names.iter().all(fits) {
+        return names;
     }
+    let shared = shared_words(&names);
+    let cut: Vec<String> = names
+        .iter()
+        .map(|name| if shared == 0 { name.clone() } else { format!("…{}", &name[shared..]) })
+        .map(|name| if fits(&name) { name } else { without_middle(&name, size, room) })
+        .collect();
+    // Where two became one, what is shown of both begins where they part.
+    let twins = |k: usize| {
+        (0..cut.len()).filter(move |&j| j != k).find(|&j| names[j] != names[k] && cut[j] == cut[k])
+    };
+    let shown = |k: usize| match twins(k) {
+        None => cut[k].clone(),
+        Some(j) => {
+            let part = names[k].chars().zip(names[j].chars()).take_while(|(a, b)| a == b).count();
+            let rest: String = names[k].chars().skip(part.saturating_sub(2)).collect();
+            shorten(&format!("…{rest}"), size, room)
+        }
+    };
+    (0..cut.len()).map(shown).collect()
+}
+
+/// Bytes of the words that all names begin with, without the last of these words.
+fn shared_words(names: &[String]) -> usize {
+    let Some(first) = names.first().filter(|_| names.len() > 1) else { return 0 };
+    let shared =
+        |at: &usize| names.iter().all(|name| name.get(..*at) == first.get(..*at) && name.len() > *at);
+    let ends = first.char_indices().filter(|(_, c)| *c == ' ').map(|(at, _)| at + 1);
+    match ends.filter(shared).collect::<Vec<_>>()[..] {
+        [.., shared, _] | [shared] => shared,
+        [] => 0,
+    }
+}
+
+/// The beginning and the end of a name: more of the end, where numbers and units stand.
+fn without_middle(name: &str, size: f64, room: f64) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    let mut left = 1000.0 * room / size - f64::from(letter('…', Weight::Regular));
+    let (mut head, mut tail) = (0, letters.len());
+    while head < tail {
+        let from_head = head <= letters.len() - tail;
+        let c = if from_head { letters[head] } else { letters[tail - 1] };
+        left -= f64::from(letter(c, Weight::Regular));
+        if left < 0.0 {
+            break;
+        }
+        if from_head { head += 1 } else { tail -= 1 }
+    }
+    let text = |of: &[char]| of.iter().collect::<String>();
+    let glue = ['\u{200d}', '\u{fe0f}', ' '];
+    let (head, tail) = (text(&letters[..head]), text(&letters[tail..]));
+    format!("{}…{}", head.trim_end_matches(glue), tail.trim_start_matches(glue))
+}
+
+/// Names in one line each, or in up to `most`, where they fit only so; what does not fit is cut as by [`shortened`].
+pub(crate) fn name_lines(names: &[String], size: f64, room: f64, most: usize) -> Vec<Vec<String>> {
+    let fits = |text: &str| width(text, size, Weight::Regular) <= room;
+    if most < 2 || names.iter().all(|name| fits(&clean(name))) {
+        return shortened(names, size, room).into_iter().map(|name| vec![name]).collect();
+    }
+    // Two lines hold a little less than twice the room, since words are not broken.
+    let cut = shortened(names, size, (most as f64 - 0.45) * room);
+    let short = shortened(names, size, room);
+    let lines = |(k, name): (usize, &String)| {
+        let lines = broken_at_words(name, size, room);
+        if lines.len() <= most && lines.iter().all(|line| fits(line)) {
+            lines
+        } else {
+            vec![short[k].clone()]
+        }
+    };
+    cut.iter().enumerate().map(lines).collect()
+}
+
+/// Lines that break after spaces, underscores, hyphens and slashes.
+fn broken_at_words(text: &str, size: f64, room: f64) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for piece in text.split_inclusive([' ', '_', '-', '/', ',']) {
+        let line = lines.last_mut().expect("one was begun");
+        let wide = width(line, size, Weight::Regular) + width(piece.trim_end(), size, Weight::Regular);
+        if wide <= room || line.is_empty() { line.push_str(piece) } else { lines.push(piece.to_owned()) }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
 /// A name as far as what is said when a mark is pointed at has room for it.
@@ -126,12 +211,5 @@ pub(crate) fn wrap(text: &str, size: f64, weight: Weight, room: f64, most: usize
         let rest = lines.split_off(most - 1).join(" ");
         lines.push(rest);
     }
-    // Bold letters are about a tenth wider than those that are measured when text is cut.
-    let room = if weight == Weight::Bold { 0.88 * room } else { room };
-    for line in &mut lines {
-        if width(line, size, weight) > room {
-            *line = shorten(line, size, room);
-        }
-    }
-    lines
+    lines.iter().map(|line| cut(line, size, weight, room)).collect()
 }

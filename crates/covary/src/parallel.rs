@@ -137,7 +137,7 @@ impl<T> Forest<T> {
         mut result: T,
         merge: impl Fn(&mut T, &T),
     ) -> Result<(), BlockError> {
-        if level > MOST_LEVELS || start >> MOST_LEVELS > 0 || start % (1 << level) != 0 {
+        if level > MOST_LEVELS || start >> MOST_LEVELS > 0 || !start.is_multiple_of(1 << level) {
             return Err(BlockError::Unknown(start));
         }
         let before = self.nodes.range(..=start).next_back();

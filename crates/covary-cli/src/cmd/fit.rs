@@ -4,16 +4,17 @@ use super::said_written;
 use crate::args::{
     Fitting, Judging, Reading, RotationName, Running, Selecting, at_least_one, families, with_families,
 };
+use crate::blocks;
 use crate::classes;
 use crate::console::{Console, count};
 use crate::facts;
 use crate::failure::Failure;
-use crate::input::{Select, Source};
+use crate::input::{Found, Select, Source};
 use crate::learn::Narrator;
 use crate::output::Output;
 use clap::Args;
 use covary::data::{Ledger, MatrixKind};
-use covary::family::{Classes, Family, Kind, Request};
+use covary::family::{Family, Kind, Request};
 use covary::io::model_file;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -39,7 +40,8 @@ Examples:
   covary fit examples/months.csv --model dfm --time month --season 12 -o months.covary"))]
 pub(crate) struct Fit {
     /// Table to learn from: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard
-    /// input.
+    /// input. A table beyond --max-memory is gone through block by block (ppca and fa, from CSV,
+    /// TSV, Parquet or .npy), and so is a folder of Parquet files.
     #[arg(verbatim_doc_comment)]
     data: PathBuf,
 
@@ -109,7 +111,12 @@ impl Fit {
         let request = self.fitting.request(self.model, self.rotation)?;
         let mut selecting = self.fitting.selecting(&self.selecting)?.into_owned();
         if let Some(target) = &self.target {
-            self.check_target(&request)?;
+            classes::check(&request)?;
+            if self.check {
+                return Err(Failure::Call(
+                    "--check goes with one model or a mixture, not with --target".to_owned(),
+                ));
+            }
             selecting.id.push(target.clone());
         }
         if self.check && self.model.kind() == Kind::Sources {
@@ -118,7 +125,20 @@ impl Fit {
                     .to_owned(),
             ));
         }
-        let source = self.reading.read(&self.data, Select::By(&selecting))?;
+        let source = if request.method_by_passes().is_ok() && self.matrix.is_none() && self.target.is_none() {
+            match self.reading.read_or_go_through(&self.data, Select::By(&selecting))? {
+                Found::Table(source) => *source,
+                Found::Blocks(blocks) => {
+                    let (learned, found) =
+                        blocks::learn(console, &blocks, &request, &self.fitting, self.check)?;
+                    output.write(|out| model_file::write(&learned, out))?;
+                    let model = || json!({ "data": found, "model": facts::model_as_json(&learned) });
+                    return Ok(self.running.findings(model));
+                }
+            }
+        } else {
+            self.reading.read(&self.data, Select::By(&selecting))?
+        };
         if let Some(kind) = self.matrix.as_deref().and_then(MatrixKind::from_name) {
             return self.fit_matrix(console, output, (&request, &source), kind);
         }
@@ -166,18 +186,5 @@ impl Fit {
             let data = json!({ "source": source.name, "matrix": kind.name(), "n_rows": n_rows });
             json!({ "data": data, "model": facts::model_as_json(&learned) })
         }))
-    }
-
-    /// Refuses what does not go with a model for each class.
-    fn check_target(&self, request: &Request) -> Result<(), Failure> {
-        let none = Classes { target: String::new(), names: Vec::new(), of_rows: Vec::new(), priors: None };
-        let asked = Request { classes: Some(none), ..request.clone() };
-        asked.check().map_err(|e| Failure::of_request("", e, &request.views))?;
-        if self.check {
-            return Err(Failure::Call(
-                "--check goes with one model or a mixture, not with --target".to_owned(),
-            ));
-        }
-        Ok(())
     }
 }

@@ -1,10 +1,12 @@
 //! `covary impute`: fill the gaps and say how certain each number is.
 
-use super::{Asked, ask, said_written};
+use super::{Asked, Pending, ask_or_go_through, said_written};
 use crate::args::{
     Fitting, Judging, Reading, RotationName, Running, Selecting, Target, at_least_one, probability, shift,
     with_families,
 };
+use crate::blocks;
+use crate::classes;
 use crate::console::{Console, aligned, count, names};
 use crate::facts;
 use crate::failure::Failure;
@@ -22,6 +24,7 @@ use covary::{Dataset, Error};
 use covary_report::scale::rounded;
 use covary_report::words::described;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// The model that hidden cells choose.
@@ -73,6 +76,13 @@ pub(crate) struct Impute {
     /// gaps and nothing is fitted. With --time, the default is dfm, with --curve fpca.
     #[arg(long, verbatim_doc_comment, value_name = "auto|NAME|MODEL")]
     model: Option<String>,
+
+    /// Column of classes, by name or number: each row is imputed by the model of its class, and a row
+    /// without a class by all of them, as probable as its observed cells make each. Rows of other
+    /// classes count in a class's model as much as predicts hidden cells best, so that small classes
+    /// borrow from the others. For pca, ppca (the default then), fa and gaussian.
+    #[arg(long = "target", verbatim_doc_comment, value_name = "COLUMN")]
+    classes: Option<String>,
 
     /// Probability that an interval covers the true value. Intervals are calibrated: the model is
     /// fitted again without some cells, hidden as the gaps lie, and intervals reach as far as
@@ -182,7 +192,8 @@ impl Impute {
 
     /// What was asked for: options of a fit are those of components, unless a model is named.
     fn model(&self) -> &str {
-        let default = || self.fitting.implied(&self.reading).map_or(AUTO, Family::name);
+        let by_default = if self.classes.is_some() { Family::Ppca.name() } else { AUTO };
+        let default = || self.fitting.implied(&self.reading).map_or(by_default, Family::name);
         self.model.as_deref().unwrap_or_else(default)
     }
 
@@ -198,18 +209,39 @@ impl Impute {
         let filling =
             ForFilling { choose, calibrate: !self.no_calibrate, limits: self.bounds == Bounds::Auto };
         let request = Request { filling: Some(filling), ..self.fitting.request(family, RotationName::None)? };
+        let mut selecting = self.fitting.selecting(&self.selecting)?.into_owned();
+        if let Some(target) = &self.classes {
+            if choose {
+                return Err(Failure::Call(format!(
+                    "--target fits a model to each class; name which: --model {}",
+                    Family::names(Family::has_classes)
+                )));
+            }
+            classes::check(&request)?;
+            selecting.id.push(target.clone());
+        }
         let outputs = Outputs::open(self, draws)?;
-        let source = self.reading.read(&self.data, Select::By(&*self.fitting.selecting(&self.selecting)?))?;
+        let source = self.reading.read(&self.data, Select::By(&selecting))?;
         // A complete table has nothing to fill: any model leaves it as it is.
         if source.table.dataset().is_complete() {
             return self.pass_through(console, &source, &outputs);
         }
         let ledger = facts::tell(console, &source);
-        let request = Request { views: self.fitting.views(&source)?, ..request };
-        let (far, without) = facts::judge(console, &source, &ledger, self.judging.wild)?;
+        let classes =
+            self.classes.as_deref().map(|target| classes::of_column(&source, target)).transpose()?;
+        let request = Request { views: self.fitting.views(&source)?, classes, ..request };
+        let (far, mut without) = facts::judge(console, &source, &ledger, self.judging.wild)?;
+        if let Some(classes) = &request.classes {
+            let table = without.unwrap_or_else(|| source.table.dataset().clone());
+            let known = table.of_classes(classes.of_rows.clone());
+            without = Some(known.map_err(|e| Failure::of_table(&source.name, e))?);
+        }
         let narrator = Narrator::new(console, (&source, &ledger), &request, &self.fitting)
             .learning_from(without.as_ref());
         let (mut learned, column_map) = narrator.learn()?;
+        if let Some(lent) = learned.mixture().ok().and_then(|fit| fit.classes.as_ref()?.lent) {
+            console.say(&format!("hidden cells chose that a row counts {lent} in the classes it is not of"));
+        }
         learned.fill(Rows::Training).map_err(|e| Failure::of_model(&source.name, e))?;
         if !self.no_check {
             let failed = |e| Failure::of_table(&source.name, e);
@@ -236,6 +268,11 @@ impl Impute {
                 "the model says which columns take part; leave out --columns, --exclude and --id".to_owned(),
             ));
         }
+        if self.classes.is_some() {
+            return Err(Failure::Call(
+                "a model file knows which column names its classes; leave out --target".to_owned(),
+            ));
+        }
         if !self.fitting.is_default() {
             return Err(Failure::Call(
                 "a model file is not fitted again; leave out --components, --mixtures, --view, --inference, --standardize, --option, --checkpoint, --max-iter and --tol"
@@ -243,11 +280,24 @@ impl Impute {
             ));
         }
         let outputs = Outputs::open(self, draws)?;
-        let asked = ask(model, &self.data, &self.reading)?;
+        let plain = draws.is_empty() && outputs.cells.is_none() && self.shift.is_empty();
+        let asked = match ask_or_go_through(model, &self.data, &self.reading, plain)? {
+            Pending::Table(asked) => *asked,
+            Pending::Blocks(learned, blocks) => {
+                let format = self.target.format(blocks.format)?;
+                return blocks::fill(console, &learned, &blocks, (format, &outputs.table));
+            }
+        };
         let ledger = facts::tell(console, &asked.source);
-        let (far, without) = facts::judge(console, &asked.source, &ledger, self.judging.wild)?;
+        let (far, mut without) = facts::judge(console, &asked.source, &ledger, self.judging.wild)?;
         asked.warn_of_constants(console);
-        let (data, learned) = (asked.data()?, &asked.learned);
+        let mut data = asked.data()?;
+        let learned = &asked.learned;
+        if let Some(known) = classes::of_model(&asked.source, learned) {
+            let table = without.unwrap_or_else(|| asked.source.table.dataset().clone());
+            without = Some(table.of_classes(known.clone()).map_err(|e| asked.refused(e))?);
+            data = Cow::Owned(data.into_owned().of_classes(known).map_err(|e| asked.refused(e))?);
+        }
         learned.fill(Rows::New).map_err(|e| asked.refused(e))?;
         console.say(&format!(
             "filling by {}, learned from {}",

@@ -16,16 +16,17 @@ use covary::Dataset;
 use covary::family::Request;
 use covary::learned::Learned;
 use covary::select::{CheckedCell, Compare, SelfCheckOptions};
-use covary_report::plot::scores::ColorBy;
+use covary_report::plot::scores::{ColorBy, Ellipses, Rows};
 use covary_report::plot::{
-    Kind, biplot, covariance, curves, eigenfunctions, factors, forecast, hinton, images, intervals, loadings,
-    map, missing, mixture, path, relevance, samples, scores, scree, select, sources, trace, views,
+    Kind, biplot, calibration, circle, contributions, correlation, covariance, curves, density,
+    eigenfunctions, factors, forecast, hinton, images, intervals, loadings, map, missing, mixture, outliers,
+    pairs, path, patterns, relevance, samples, scores, scree, select, sources, trace, views,
 };
 use covary_report::{Style, Svg, Theme};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A figure of a model or a table, as SVG or PNG, or the numbers behind it.
+/// A figure of a model or a table, as SVG, PDF or PNG, or the numbers behind it.
 ///
 /// Kinds, and the files they take:
 ///   scree       MODEL [DATA]   variance per component; with DATA beside permuted columns
@@ -33,7 +34,7 @@ use std::path::{Path, PathBuf};
 ///   loadings    MODEL          loadings as bars, with intervals if the model has them
 ///   relevance   MODEL          which components a prior kept (--model bpca)
 ///   trace       MODEL ...      the objective step by step, several fits together
-///   scores      MODEL DATA     rows along two components, ellipses for rows with gaps
+///   scores      MODEL DATA     rows along two components, with ellipses of groups (--color)
 ///   biplot      MODEL DATA     rows and columns along two components
 ///   covariance  MODEL DATA     of the table, of the model, and their difference
 ///   samples     MODEL DATA     rows drawn from the model beside real ones
@@ -50,14 +51,23 @@ use std::path::{Path, PathBuf};
 ///   path        MODEL DATA     sparse loadings along the penalty, those kept with names (--model spca)
 ///   eigenfunctions MODEL       mean and eigenfunctions of curves, with 95 % bands (--model fpca)
 ///   curves      MODEL DATA     curves through their points, with 95 % bands (--model fpca)
+///   circle      MODEL          correlations of the columns with two components, in a circle
+///   contributions MODEL        what each column contributes to each component, and cos²
+///   correlation DATA           correlations of the columns, similar ones together
+///   pairs       MODEL DATA     scores on several components, in pairs
+///   density     MODEL DATA     densities of imputed and observed values
+///   patterns    DATA           which values are missing together (UpSet)
+///   calibration MODEL DATA     coverage of intervals by column; fits again without hidden cells
+///   outliers    MODEL DATA     score distance and residual distance of the rows, with cut-offs
 ///
-/// Large tables are sampled or counted in squares, and the figure says so.
+/// Large tables are sampled or counted, and the figure says so.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\
 Examples:
   covary plot wine.covary examples/wine_gaps.csv --kind scores --color cultivar -o scores.svg
   covary plot wine.covary examples/wine_gaps.csv --kind scree --json -o scree.png
+  covary plot wine.covary --kind circle --width 8cm -o circle.pdf
   covary plot examples/wine_gaps.csv --kind missing --theme dark -o gaps.svg
   covary fit examples/months.csv --model dfm --time month --season 12 --components 2 -o months.covary
   covary plot months.covary examples/months.csv --kind forecast --steps 24 -o ahead.svg")]
@@ -69,11 +79,12 @@ pub(crate) struct Plot {
 
     /// What to draw: scree, hinton, loadings, relevance, trace, scores, biplot, covariance,
     /// samples, intervals, missing, select, map, images, views, sources, mixture, forecast, factors,
-    /// path, eigenfunctions or curves.
+    /// path, eigenfunctions, curves, circle, contributions, correlation, pairs, density, patterns,
+    /// calibration or outliers.
     #[arg(long, verbatim_doc_comment, value_parser = kind)]
     kind: Kind,
 
-    /// Where the figure goes, as its name ends: .svg or .png. SVG to standard output if not
+    /// Where the figure goes, as its name ends: .svg, .pdf or .png. SVG to standard output if not
     /// given; with --json, no figure then.
     #[arg(short, long, verbatim_doc_comment, value_name = "FIGURE")]
     output: Option<PathBuf>,
@@ -82,11 +93,12 @@ pub(crate) struct Plot {
     #[arg(long, verbatim_doc_comment, value_name = "light|dark", default_value = "light", value_parser = theme)]
     theme: Theme,
 
-    /// Which components, from 1: two for scores and biplot, any number for loadings, one for map.
+    /// Which components, from 1: two for scores, biplot and circle, any number for loadings,
+    /// contributions and pairs, one for map.
     #[arg(long, verbatim_doc_comment, value_name = "LIST", value_delimiter = ',', value_parser = at_least_one)]
     components: Vec<usize>,
 
-    /// Column that colors the rows (scores, biplot), or is shown (map): text makes groups,
+    /// Column that colors the rows (scores, biplot, pairs), or is shown (map): text makes groups,
     /// numbers a scale. It need not be in the model.
     #[arg(long, verbatim_doc_comment, value_name = "COLUMN", alias = "colour")]
     color: Option<String>,
@@ -124,13 +136,28 @@ pub(crate) struct Plot {
     #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
     max_components: Option<usize>,
 
-    /// Width of the figure in pixels; a PNG has two for each.
-    #[arg(long, verbatim_doc_comment, value_name = "PX", value_parser = pixels)]
+    /// Whose ellipses are drawn (scores, biplot): groups of --color, which is the default, the rows
+    /// whose scores are least certain, or none.
+    #[arg(long, verbatim_doc_comment, value_name = "groups|rows|none", value_parser = ellipses)]
+    ellipses: Option<Ellipses>,
+
+    /// Column that names the rows (scores, biplot, outliers), beside their points and where these are pointed at;
+    /// the first of --id if not given. It need not be in the model.
+    #[arg(long, verbatim_doc_comment, value_name = "COLUMN")]
+    label: Option<String>,
+
+    /// Width of the figure in pixels, or with a unit, such as 8cm, 80mm, 3.2in or 302px; the height
+    /// follows it. An inch has 96 pixels; a PNG has two for each.
+    #[arg(long, verbatim_doc_comment, value_name = "LENGTH", value_parser = length)]
     width: Option<f64>,
 
-    /// Height of the figure in pixels.
-    #[arg(long, verbatim_doc_comment, value_name = "PX", value_parser = pixels)]
+    /// Height of the figure, written as its width.
+    #[arg(long, verbatim_doc_comment, value_name = "LENGTH", value_parser = length)]
     height: Option<f64>,
+
+    /// Size of labels in points, from 7 to 24; 8.25 if not given. All else grows with them.
+    #[arg(long, verbatim_doc_comment, value_name = "POINTS", value_parser = points)]
+    font_size: Option<f64>,
 
     /// Seed of hidden cells and drawn rows.
     #[arg(long, verbatim_doc_comment, default_value_t = 0)]
@@ -154,6 +181,25 @@ enum Files<'a> {
     Both(&'a Path, &'a Path),
 }
 
+/// What a figure is written as.
+#[derive(Clone, Copy)]
+enum Picture {
+    Svg,
+    Png,
+    Pdf,
+}
+
+impl Picture {
+    /// What no terminal shows.
+    fn binary(self) -> Option<&'static str> {
+        match self {
+            Self::Svg => None,
+            Self::Png => Some("a PNG"),
+            Self::Pdf => Some("a PDF"),
+        }
+    }
+}
+
 /// The numbers as JSON, and the figure of them.
 type Drawn = (Value, Svg);
 
@@ -175,36 +221,48 @@ macro_rules! figure {
 /// Pixels of a PNG for each of the figure's own: sharp on today's screens and in print.
 const PNG_SCALE: f64 = 2.0;
 
+/// Points of the labels of a figure as it is drawn: 11 pixels.
+const LABEL_POINTS: f64 = 8.25;
+
 impl Plot {
     pub(crate) fn run(&self) -> Result<(), Failure> {
+        use Kind::{Biplot, Map, Outliers, Pairs, Scores};
         let outputs: Vec<&Path> = self.output.as_deref().into_iter().collect();
         let inputs: Vec<&Path> = self.files.iter().map(PathBuf::as_path).collect();
         check_places(&inputs, &outputs)?;
         if self.files.iter().filter(|p| input::is_pipe(p)).count() > 1 {
             return Err(Failure::Call("only one file can be standard input".to_owned()));
         }
-        if self.color.is_some() && !matches!(self.kind, Kind::Scores | Kind::Biplot | Kind::Map) {
-            let kind = self.kind.name();
-            return Err(Failure::Call(format!("--color goes with --kind scores, biplot or map, not {kind}")));
+        let shared: [(bool, &str, &[Kind]); 3] = [
+            (self.color.is_some(), "--color", &[Scores, Biplot, Pairs, Map]),
+            (self.ellipses.is_some(), "--ellipses", &[Scores, Biplot]),
+            (self.label.is_some(), "--label", &[Scores, Biplot, Outliers]),
+        ];
+        for (given, flag, kinds) in shared {
+            if given && !kinds.contains(&self.kind) {
+                let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+                let (kinds, kind) = (kinds.join(", "), self.kind.name());
+                return Err(Failure::Call(format!("{flag} goes with --kind {kinds}, not {kind}")));
+            }
         }
         if let Some((flag, kind)) = self.misplaced() {
             let given = self.kind.name();
             return Err(Failure::Call(format!("{flag} goes with --kind {kind}, not {given}")));
         }
-        let png = self.is_png()?;
+        let format = self.format()?;
         let files = self.files()?;
         self.running.run(|console| {
             let output = Output::open(self.output.as_deref())?;
-            if png {
-                output.refuse_terminal("a PNG")?;
+            if let Some(word) = format.binary() {
+                output.refuse_terminal(word)?;
             }
             let (found, svg) = self.drawn(console, &files)?;
-            let bytes = if png {
-                covary_png::png(svg.as_str(), svg.size(), PNG_SCALE)
-                    .map_err(|e| Failure::work("the figure", e))?
-            } else {
-                svg.as_str().as_bytes().to_vec()
+            let bytes = match format {
+                Picture::Svg => Ok(svg.as_str().as_bytes().to_vec()),
+                Picture::Png => covary_png::png(svg.as_str(), svg.size(), PNG_SCALE),
+                Picture::Pdf => covary_png::pdf(svg.as_str(), &svg.title()),
             };
+            let bytes = bytes.map_err(|e| Failure::work("the figure", e))?;
             if self.output.is_some() || !self.running.json {
                 output.write(|out| out.write_all(&bytes).map_err(covary::io::Error::Write))?;
             }
@@ -225,23 +283,30 @@ impl Plot {
         .map(|(_, flag, kind)| (flag, kind.name()))
     }
 
-    fn is_png(&self) -> Result<bool, Failure> {
-        let Some(path) = self.output.as_deref().filter(|p| !input::is_pipe(p)) else { return Ok(false) };
+    fn format(&self) -> Result<Picture, Failure> {
+        let Some(path) = self.output.as_deref().filter(|p| !input::is_pipe(p)) else {
+            return Ok(Picture::Svg);
+        };
         let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase());
         match ending.as_deref() {
-            Some("svg") => Ok(false),
-            Some("png") => Ok(true),
+            Some("svg") => Ok(Picture::Svg),
+            Some("png") => Ok(Picture::Png),
+            Some("pdf") => Ok(Picture::Pdf),
             // A device has no name to go by.
-            None if path.starts_with("/dev") => Ok(false),
-            _ => Err(Failure::Call(format!("{}: a figure is .svg or .png; end its name so", path.display()))),
+            None if path.starts_with("/dev") => Ok(Picture::Svg),
+            _ => Err(Failure::Call(format!(
+                "{}: a figure is .svg, .pdf or .png; end its name so",
+                path.display()
+            ))),
         }
     }
 
     /// Which file is what, by the kind.
     fn files(&self) -> Result<Files<'_>, Failure> {
         use Kind::{
-            Biplot, Covariance, Curves, Eigenfunctions, Factors, Forecast, Hinton, Images, Intervals,
-            Loadings, Map, Missing, Mixture, Relevance, Samples, Scores, Scree, Sources, Trace, Views,
+            Biplot, Calibration, Circle, Contributions, Correlation, Covariance, Curves, Density,
+            Eigenfunctions, Factors, Forecast, Hinton, Images, Intervals, Loadings, Map, Missing, Mixture,
+            Outliers, Pairs, Patterns, Relevance, Samples, Scores, Scree, Sources, Trace, Views,
         };
         let kind = self.kind.name();
         let wrong = |takes: &str| {
@@ -249,11 +314,13 @@ impl Plot {
         };
         match (self.kind, &self.files[..]) {
             (Trace, models) => Ok(Files::Models(models)),
-            (Hinton | Loadings | Relevance | Scree | Images | Views | Eigenfunctions, [model]) => {
-                Ok(Files::Model(model))
-            }
+            (
+                Hinton | Loadings | Relevance | Scree | Images | Views | Eigenfunctions | Circle
+                | Contributions,
+                [model],
+            ) => Ok(Files::Model(model)),
             (Map, [model]) if self.lat.is_none() => Ok(Files::Model(model)),
-            (Map | Missing | Kind::Select, [data]) => Ok(Files::Data(data)),
+            (Map | Missing | Kind::Select | Correlation | Patterns, [data]) => Ok(Files::Data(data)),
             (
                 Scree
                 | Images
@@ -269,11 +336,17 @@ impl Plot {
                 | Forecast
                 | Factors
                 | Curves
-                | Kind::Path,
+                | Kind::Path
+                | Pairs
+                | Density
+                | Calibration
+                | Outliers,
                 [model, data],
             ) => Ok(Files::Both(model, data)),
-            (Hinton | Loadings | Relevance | Views | Eigenfunctions, _) => wrong("MODEL"),
-            (Kind::Select, _) => wrong("DATA"),
+            (Hinton | Loadings | Relevance | Views | Eigenfunctions | Circle | Contributions, _) => {
+                wrong("MODEL")
+            }
+            (Kind::Select | Correlation | Patterns, _) => wrong("DATA"),
             (Scree | Images | Map, _) => wrong("MODEL [DATA]"),
             (Missing, _) => wrong("[MODEL] DATA"),
             (
@@ -287,14 +360,26 @@ impl Plot {
                 | Forecast
                 | Factors
                 | Curves
-                | Kind::Path,
+                | Kind::Path
+                | Pairs
+                | Density
+                | Calibration
+                | Outliers,
                 _,
             ) => wrong("MODEL DATA"),
         }
     }
 
     fn drawn(&self, console: Console, files: &Files<'_>) -> Result<Drawn, Failure> {
-        let style = Style { theme: self.theme, width: self.width, height: self.height };
+        // Drawn smaller by what letters are to be larger, and enlarged at the end.
+        let larger = self.font_size.map_or(1.0, |points| points / LABEL_POINTS);
+        let of = |length: Option<f64>| length.map(|pixels| pixels / larger);
+        let style = Style { theme: self.theme, width: of(self.width), height: of(self.height) };
+        let (found, svg) = self.drawn_as(console, files, style)?;
+        Ok((found, svg.enlarged(larger)))
+    }
+
+    fn drawn_as(&self, console: Console, files: &Files<'_>, style: Style) -> Result<Drawn, Failure> {
         match *files {
             Files::Models(paths) => {
                 let models = paths.iter().map(|p| input::model(p)).collect::<Result<Vec<_>, _>>()?;
@@ -322,6 +407,11 @@ impl Plot {
                 let asked = Some(&self.components[..]).filter(|c| !c.is_empty());
                 figure!(loadings(learned, asked), style, failed)
             }
+            Kind::Circle => figure!(circle(learned, self.pair()?), style, failed),
+            Kind::Contributions => {
+                let asked = Some(&self.components[..]).filter(|c| !c.is_empty());
+                figure!(contributions(learned, asked), style, failed)
+            }
             Kind::Relevance => figure!(relevance(learned), style, failed),
             Kind::Eigenfunctions => figure!(eigenfunctions(learned), style, failed),
             Kind::Views => figure!(views(learned), style, failed),
@@ -346,6 +436,8 @@ impl Plot {
         let failed = |e: covary_report::Error| Failure::of_figure(&source.name, &e);
         match self.kind {
             Kind::Missing => Ok(figure!(missing(source.table.dataset(), None), style, failed)),
+            Kind::Correlation => Ok(drawn!(correlation, correlation::numbers(source.table.dataset()), style)),
+            Kind::Patterns => Ok(drawn!(patterns, patterns::numbers(source.table.dataset()), style)),
             Kind::Map => {
                 let Some(color) = &self.color else {
                     return Err(Failure::Call(
@@ -379,12 +471,19 @@ impl Plot {
             covary_report::Error::Numbers(e) => asked.refused(e),
             e => Failure::of_figure(&asked.source.name, &e),
         };
-        let (learned, color) = (&asked.learned, self.color_by(&asked.source)?);
+        let learned = &asked.learned;
+        let color = self.color.as_deref().map(|color| colored(&asked.source, color)).transpose()?;
+        let labels = self.labels(&asked.source)?;
+        let rows = Rows {
+            color_by: color.as_ref(),
+            labels: labels.as_deref(),
+            ellipses: self.ellipses.unwrap_or_default(),
+        };
         Ok(match self.kind {
             Kind::Sources => figure!(sources(learned, &data), style, failed),
             Kind::Mixture => figure!(mixture(learned, &data), style, failed),
-            Kind::Scores => figure!(scores(learned, &data, self.pair()?, color.as_ref()), style, failed),
-            Kind::Biplot => figure!(biplot(learned, &data, self.pair()?, color.as_ref()), style, failed),
+            Kind::Scores => figure!(scores(learned, &data, self.pair()?, &rows), style, failed),
+            Kind::Biplot => figure!(biplot(learned, &data, self.pair()?, &rows), style, failed),
             Kind::Covariance => figure!(covariance(learned, &data), style, failed),
             Kind::Samples => figure!(samples(learned, &data, self.seed), style, failed),
             Kind::Missing => figure!(missing(&data, Some(learned)), style, failed),
@@ -399,6 +498,16 @@ impl Plot {
                 let cells = self.hidden(console, asked, &data)?;
                 figure!(intervals(learned, &data, &cells), style, failed)
             }
+            Kind::Calibration => {
+                if learned.dynamic().is_err() {
+                    asked.linear()?;
+                }
+                let cells = self.hidden(console, asked, &data)?;
+                figure!(calibration(learned, &data, &cells), style, failed)
+            }
+            Kind::Pairs => figure!(pairs(learned, &data, &self.components, color.as_ref()), style, failed),
+            Kind::Density => figure!(density(learned, &data), style, failed),
+            Kind::Outliers => figure!(outliers(learned, &data, labels.as_deref()), style, failed),
             Kind::Map => drawn!(map, self.map_of_both(console, asked, &data)?, style),
             Kind::Factors => figure!(factors(learned, &data), style, failed),
             Kind::Path => figure!(path(learned, &data), style, failed),
@@ -461,22 +570,30 @@ impl Plot {
         self.shape.ok_or_else(|| Failure::work(&input::name_of(path), missing))
     }
 
-    /// The column that colors: numbers if there are more of them than colors, groups otherwise.
-    fn color_by(&self, source: &Source) -> Result<Option<ColorBy>, Failure> {
-        const MOST_GROUPS: usize = 7;
-        let Some(color) = &self.color else { return Ok(None) };
-        if let Ok(values) = numbers_of(source, color) {
-            let mut distinct: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
-            distinct.sort_by(f64::total_cmp);
-            distinct.dedup();
-            if distinct.len() > MOST_GROUPS {
-                return Ok(Some(ColorBy::Values { name: color.clone(), values }));
-            }
-        }
-        let column = column_of(source, color)?;
-        let labels = (0..source.table.n_rows()).map(|i| source.table.text(i, column)).collect();
-        Ok(Some(ColorBy::Groups { name: color.clone(), labels }))
+    /// The names of the rows.
+    fn labels(&self, source: &Source) -> Result<Option<Vec<String>>, Failure> {
+        let Some(name) = self.label.as_ref().or(self.selecting.id.first()) else { return Ok(None) };
+        let column = column_of(source, name)?;
+        Ok(Some((0..source.table.n_rows()).map(|i| source.table.text(i, column)).collect()))
     }
+}
+
+/// What a column colors rows by: numbers if there are more of them than colors, groups otherwise.
+pub(super) fn colored(source: &Source, color: &str) -> Result<ColorBy, Failure> {
+    const MOST_GROUPS: usize = 7;
+    if let Ok(values) = numbers_of(source, color) {
+        let mut distinct: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
+        distinct.sort_by(f64::total_cmp);
+        distinct.dedup();
+        if distinct.len() > MOST_GROUPS {
+            return Ok(ColorBy::Values { name: color.to_owned(), values });
+        }
+    }
+    let column = column_of(source, color)?;
+    let text = |i: usize| source.table.text(i, column);
+    // Whatever means a missing value makes no group.
+    let label = |i: usize| Some(text(i)).filter(|t| !source.gaps.is_gap(t.trim())).unwrap_or_default();
+    Ok(ColorBy::Groups { name: color.to_owned(), labels: (0..source.table.n_rows()).map(label).collect() })
 }
 
 /// A kind of figure that is made of other files than there are.
@@ -550,9 +667,30 @@ fn shape(s: &str) -> Result<(usize, usize), String> {
     }
 }
 
-fn pixels(s: &str) -> Result<f64, String> {
-    match s.parse::<f64>() {
+/// A length in pixels.
+fn length(s: &str) -> Result<f64, String> {
+    const INCH: f64 = 96.0;
+    let units = [("px", 1.0), ("cm", INCH / 2.54), ("mm", INCH / 25.4), ("in", INCH), ("pt", INCH / 72.0)];
+    let (number, pixels) =
+        units.iter().find_map(|(unit, pixels)| Some((s.strip_suffix(unit)?, *pixels))).unwrap_or((s, 1.0));
+    match number.trim().parse::<f64>().map(|v| v * pixels) {
         Ok(v) if (200.0..=8000.0).contains(&v) => Ok(v),
-        _ => Err("give a number of pixels from 200 to 8000".to_owned()),
+        _ => Err("give a length of 200 to 8000 pixels, such as 8cm, 80mm, 3.2in or 302 (pixels)".to_owned()),
+    }
+}
+
+fn points(s: &str) -> Result<f64, String> {
+    match s.strip_suffix("pt").unwrap_or(s).trim().parse::<f64>() {
+        Ok(v) if (7.0..=24.0).contains(&v) => Ok(v),
+        _ => Err("give a number of points from 7 to 24".to_owned()),
+    }
+}
+
+fn ellipses(s: &str) -> Result<Ellipses, String> {
+    match s {
+        "groups" => Ok(Ellipses::Groups),
+        "rows" => Ok(Ellipses::Rows),
+        "none" => Ok(Ellipses::None),
+        _ => Err("give groups, rows or none".to_owned()),
     }
 }

@@ -176,6 +176,36 @@ fn every_model_gets_its_own_components() {
 }
 
 #[test]
+fn a_known_class_imputes_by_its_own_model() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    let impute = "impute examples/wine_gaps.csv --model ppca --components 3";
+    let said = succeed(root, &format!("{impute} --target cultivar --threads 1 --cells a.csv -o one.csv"));
+    assert!(said.err.contains("hidden cells chose that a row counts"), "{}", said.err);
+    assert!(said.err.contains("checked on"), "{}", said.err);
+    succeed(root, &format!("{impute} --target cultivar --threads 2 -q -o two.csv"));
+    assert_eq!(fs::read(root.join("one.csv")).unwrap(), fs::read(root.join("two.csv")).unwrap());
+    // A model of classes imputes a row by the class that the table names.
+    succeed(root, "fit -q examples/wine_gaps.csv --target cultivar --components 3 -o classes.covary");
+    succeed(root, "impute -q examples/wine_gaps.csv --model classes.covary --cells known.csv -o filled.csv");
+    let text = fs::read_to_string(root.join("examples/wine_gaps.csv")).unwrap();
+    let line = |line: &str| line.rsplit_once(',').map_or(String::new(), |(rest, _)| rest.to_owned() + "\n");
+    fs::write(root.join("unnamed.csv"), text.lines().map(line).collect::<String>()).unwrap();
+    succeed(root, "impute -q unnamed.csv --model classes.covary --cells unknown.csv -o filled.csv");
+    assert_ne!(fs::read(root.join("known.csv")).unwrap(), fs::read(root.join("unknown.csv")).unwrap());
+
+    let refused = |call: &str, why: &str| {
+        let said = run_in(root, &call.split_whitespace().collect::<Vec<_>>(), b"");
+        assert_eq!(said.code, Some(2), "{call}: {}", said.err);
+        assert!(said.err.contains(why), "{call}: {}", said.err);
+    };
+    let data = "impute examples/wine_gaps.csv --target cultivar -o filled.csv";
+    refused(&format!("{data} --model auto"), "name which: --model pca, ppca, fa or gaussian");
+    refused(&format!("{data} --model mppca"), "--target goes with --model pca, ppca, fa or gaussian");
+    refused(&format!("{data} --model classes.covary"), "leave out --target");
+}
+
+#[test]
 fn classes_are_learned_and_predicted() {
     let folder = folder_with_examples();
     let root = folder.path();

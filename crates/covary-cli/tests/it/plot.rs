@@ -28,7 +28,7 @@ fn folder_with_models() -> tempfile::TempDir {
 /// What each kind is asked for.
 fn arguments(kind: Kind) -> &'static str {
     match kind {
-        Kind::Hinton => "wine.covary",
+        Kind::Hinton | Kind::Circle | Kind::Contributions => "wine.covary",
         Kind::Loadings | Kind::Relevance => "bayes.covary",
         Kind::Trace => "wine.covary bayes.covary",
         Kind::Select => "examples/wine_gaps.csv --max-components 3",
@@ -42,9 +42,16 @@ fn arguments(kind: Kind) -> &'static str {
         Kind::Eigenfunctions => "growth.covary",
         Kind::Curves => "growth.covary examples/growth.csv",
         Kind::Scores | Kind::Biplot => "wine.covary examples/wine_gaps.csv --color cultivar --components 1,3",
-        Kind::Scree | Kind::Covariance | Kind::Missing | Kind::Intervals | Kind::Samples => {
-            "wine.covary examples/wine_gaps.csv"
-        }
+        Kind::Correlation | Kind::Patterns => "examples/wine_gaps.csv",
+        Kind::Pairs => "wine.covary examples/wine_gaps.csv --color cultivar",
+        Kind::Outliers => "wine.covary examples/wine_gaps.csv --label cultivar",
+        Kind::Scree
+        | Kind::Covariance
+        | Kind::Missing
+        | Kind::Intervals
+        | Kind::Samples
+        | Kind::Density
+        | Kind::Calibration => "wine.covary examples/wine_gaps.csv",
     }
 }
 
@@ -89,7 +96,15 @@ fn calls_that_cannot_be_meant_say_what_would_be() {
         "covary plot DATA --kind select",
     );
     refused(root, "plot wine.covary --kind pie -o a.svg", 2, "scree, hinton");
-    refused(root, "plot wine.covary --kind hinton -o a.jpg", 2, ".svg or .png");
+    refused(root, "plot wine.covary --kind hinton -o a.jpg", 2, ".svg, .pdf or .png");
+    refused(
+        root,
+        "plot wine.covary --kind hinton --ellipses rows -o a.svg",
+        2,
+        "--ellipses goes with --kind scores, biplot",
+    );
+    refused(root, "plot wine.covary --kind hinton --font-size 3 -o a.svg", 2, "points from 7 to 24");
+    refused(root, "plot wine.covary --kind hinton --width 8m -o a.svg", 2, "such as 8cm");
     refused(root, "plot wine.covary --kind relevance -o a.svg", 1, "(--model bpca)");
     refused(root, "plot wine.covary --kind views -o a.svg", 1, "(--model pcca or gfa)");
     refused(root, "plot wine.covary --kind images -o a.svg", 1, "--shape");
@@ -135,6 +150,54 @@ fn calls_that_cannot_be_meant_say_what_would_be() {
 }
 
 #[test]
+fn a_figure_for_print_has_the_width_asked_for_and_its_letters() {
+    let folder = folder_with_models();
+    let root = folder.path();
+    let scores = "plot -q wine.covary examples/wine_gaps.csv --kind scores --color cultivar";
+    let read = |name: &str| fs::read(root.join(name)).expect("written");
+    for width in ["8cm", "80mm", "3.149606in"] {
+        succeed(root, &format!("{scores} --width {width} -o a.pdf"));
+        let pdf = read("a.pdf");
+        let text = String::from_utf8_lossy(&pdf);
+        assert!(text.starts_with("%PDF-1.7") && text.contains("/MediaBox [0 0 226.77 "), "{width}");
+        assert!(text.contains("COVARY+DejaVuSans ") && text.contains("/FontFile2"), "fonts are in the file");
+    }
+    succeed(root, &format!("{scores} --width 8cm -o again.pdf"));
+    succeed(root, &format!("{scores} --width 80mm -o a.pdf"));
+    assert_eq!(read("a.pdf"), read("again.pdf"), "the same bytes");
+    // Twice the letters in twice the width: the same drawing, enlarged.
+    let small = succeed(root, &format!("{scores} --width 302")).out;
+    let large = succeed(root, &format!("{scores} --width 604 --font-size 16.5")).out;
+    let body = |svg: &str| svg.split_once('\n').expect("lines").1.to_owned();
+    assert_eq!(body(&small), body(&large));
+    assert!(
+        large.starts_with("<svg") && large.contains("width=\"604\"") && large.contains("viewBox=\"0 0 302 ")
+    );
+}
+
+#[test]
+fn rows_have_the_names_and_ellipses_asked_for() {
+    let folder = folder_with_models();
+    let root = folder.path();
+    let scores = "plot -q wine.covary examples/wine_gaps.csv --kind scores";
+    let numbers = |more: &str| -> Value {
+        serde_json::from_str(&succeed(root, &format!("{scores} {more} --json")).out).expect("JSON")
+    };
+    let count = |n: &Value, what: &str| n[what].as_array().expect("a list").len();
+    let groups = numbers("--color cultivar");
+    assert_eq!((count(&groups, "group_ellipses"), count(&groups, "ellipses")), (3, 0));
+    let rows = numbers("--color cultivar --ellipses rows");
+    assert_eq!((count(&rows, "group_ellipses"), count(&rows, "ellipses")), (0, 20));
+    let none = numbers("--color cultivar --ellipses none");
+    assert_eq!((count(&none, "group_ellipses"), count(&none, "ellipses")), (0, 0));
+    let named = numbers("--label cultivar");
+    assert_eq!(named["points"][0]["label"], "c1");
+    let said = succeed(root, &format!("{scores} --label cultivar"));
+    assert!(said.out.contains("<title>c1, row 1: "));
+    refused(root, &format!("{scores} --label moon -o a.svg"), 1, "there is no column `moon`");
+}
+
+#[test]
 fn names_of_columns_stay_text() {
     let folder = folder_with_examples();
     let root = folder.path();
@@ -150,7 +213,15 @@ fn names_of_columns_stay_text() {
         let said = succeed(root, &format!("plot -q odd.covary --kind {kind}"));
         assert!(said.out.contains("&lt;b&gt;x&lt;/b&gt;") && !said.out.contains("<b>"), "{kind}");
     }
-    for kind in ["biplot", "covariance", "missing", "samples"] {
+    for kind in ["circle", "contributions"] {
+        let said = succeed(root, &format!("plot -q odd.covary --kind {kind}"));
+        assert!(said.out.contains("עמודה") && !said.out.contains("<b>"), "{kind}");
+    }
+    for kind in ["correlation", "patterns"] {
+        let said = succeed(root, &format!("plot -q odd.csv --kind {kind}"));
+        assert!(said.out.contains("עמודה") && !said.out.contains("<b>"), "{kind}");
+    }
+    for kind in ["biplot", "covariance", "missing", "samples", "density", "calibration"] {
         let said = succeed(root, &format!("plot -q odd.covary odd.csv --kind {kind}"));
         assert!(said.out.contains("עמודה") && !said.out.contains("<b>"), "{kind}");
     }

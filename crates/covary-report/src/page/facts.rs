@@ -5,6 +5,7 @@ use super::factors::{FitFacts, MatrixFacts, MatrixStudy, fit_facts};
 use super::time::{self, TimeFacts};
 use super::tipping::{TippingFacts, tipping};
 use crate::Error;
+use crate::plot::scores::{self, ColorBy};
 use crate::words::{chosen_filling, described};
 use covary::Dataset;
 use covary::data::Ledger;
@@ -14,6 +15,7 @@ use covary::learned::{Learned, LinearFit, ParameterUncertainty, Rows};
 use covary::model::{ColumnMap, FilledCell, Imputed, Reconstruction};
 use covary::select::{CheckedCell, GapTests, Score, SelfCheck, gap_tests};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// Filled cells listed: the least certain ones.
 const MOST_CELLS: usize = 1000;
@@ -46,6 +48,8 @@ pub struct Subject<'a> {
 /// A model and the table it was learned from.
 #[derive(Clone, Copy)]
 pub struct Study<'a> {
+    /// The components along the axes of figures of rows.
+    pub axes: (usize, usize),
     /// The model of the components.
     pub learned: &'a Learned,
     /// What imputes missing values, with the check on hidden cells if there was one: as `covary impute` has it, or the
@@ -61,6 +65,27 @@ pub struct Study<'a> {
     pub cells: &'a [CheckedCell],
     /// How many components there are, and why.
     pub choice: &'a Choice,
+    /// Names and colors of the rows in figures.
+    pub rows: scores::Rows<'a>,
+}
+
+/// The groups that a table itself says: its one column of text with two to eight levels, where there are at least twice as
+/// many rows.
+pub fn groups(table: &Table) -> Option<ColorBy> {
+    const MOST_LEVELS: usize = 8;
+    let texts = |j: usize| (0..table.n_rows()).map(|i| table.text(i, j)).collect::<Vec<_>>();
+    let few = |labels: &Vec<String>| {
+        let levels: BTreeSet<&str> = labels.iter().map(|l| l.trim()).filter(|l| !l.is_empty()).collect();
+        (2..=MOST_LEVELS).contains(&levels.len()) && table.n_rows() >= 2 * levels.len()
+    };
+    let found = table.columns_aside().into_iter().map(|j| (j, texts(j))).filter(|(_, labels)| few(labels));
+    match found.collect::<Vec<_>>() {
+        mut one if one.len() == 1 => {
+            let (j, labels) = one.remove(0);
+            Some(ColorBy::Groups { name: table.column_names()[j].clone(), labels })
+        }
+        _ => None,
+    }
 }
 
 /// Everything a report says.
@@ -643,7 +668,7 @@ fn odd_rows(study: &Study<'_>, linear: &LinearFit, names: Option<&[String]>) -> 
 }
 
 /// What the rows are called: the first column set aside whose entries are all different.
-fn row_names(table: &Table) -> Option<Vec<String>> {
+pub fn row_names(table: &Table) -> Option<Vec<String>> {
     let texts = |j: usize| (0..table.n_rows()).map(|i| table.text(i, j)).collect::<Vec<_>>();
     table.columns_aside().into_iter().map(texts).find(|names| {
         let mut sorted: Vec<&String> = names.iter().collect();

@@ -3,9 +3,11 @@
 use super::factors::MatrixStudy;
 use super::facts::{Facts, Study};
 use crate::plot::{
-    biplot, covariance, factors, forecast, hinton, intervals, loadings, missing, relevance, samples, scores,
-    scree, select, trace,
+    biplot, contributions, covariance, density, factors, forecast, hinton, intervals, loadings, missing,
+    outliers, relevance, samples, scores, scree, select, trace,
 };
+use crate::plot::largest;
+use crate::plot::scores::ScoresNumbers;
 use crate::{Style, Svg, Theme};
 use std::collections::BTreeMap;
 
@@ -21,9 +23,16 @@ pub(crate) enum Place {
 }
 
 /// Width of figures that stand beside each other, and of those that take the whole page: text is of one size
-/// in all of them.
-const HALF: f64 = 570.0;
-const WHOLE: f64 = 1150.0;
+/// in all of them, and on paper, where two have 19 cm, not below 6 points.
+const HALF: f64 = 480.0;
+const WHOLE: f64 = 960.0;
+/// How much larger the page shows them.
+const LARGER: f64 = 1.2;
+/// Rows in the map of outliers, the least probable ones; points of a figure; columns of densities: a page stays small enough
+/// to be sent around.
+const MOST_FAR: usize = 400;
+const MOST_POINTS: usize = 900;
+const MOST_DENSITIES: usize = 10;
 
 /// A figure by its name, drawn for both themes.
 pub struct Figure {
@@ -38,7 +47,8 @@ pub struct Figure {
 const SEED: u64 = 0;
 
 /// Figures of many columns or panels.
-const WIDE: [&str; 7] = ["missing", "loadings", "covariance", "samples", "intervals", "forecast", "factors"];
+const WIDE: [&str; 8] =
+    ["missing", "loadings", "covariance", "samples", "intervals", "density", "forecast", "factors"];
 
 /// Figures one behind the other.
 #[derive(Default)]
@@ -75,7 +85,7 @@ pub fn figures_of_matrix(study: &MatrixStudy<'_>) -> Vec<Figure> {
 
 /// The figures that this table and model have.
 pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
-    let Study { learned, filler, linear, data, cells, .. } = study;
+    let Study { learned, filler, linear, data, cells, rows, axes, .. } = study;
     let mut made = Drawn::default();
     if !data.is_complete()
         && let Ok(n) = missing::numbers(data, linear.map(|_| *learned))
@@ -101,13 +111,18 @@ pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
     {
         made.add("loadings", Place::Components, |style| loadings::draw(&n, style));
     }
-    if let Ok(n) = scores::numbers(learned, data, (1, 2), None) {
+    if let Ok(mut n) = scores::numbers(learned, data, *axes, rows) {
+        thin(&mut n);
         made.add("scores", Place::Components, |style| scores::draw(&n, style));
     }
     if linear.is_some_and(|fit| fit.model.n_components() > 1)
-        && let Ok(n) = biplot::numbers(learned, data, (1, 2), None)
+        && let Ok(mut n) = biplot::numbers(learned, data, *axes, rows)
     {
+        thin(&mut n.scores);
         made.add("biplot", Place::Components, |style| biplot::draw(&n, style));
+        if let Ok(n) = contributions::numbers(learned, Some(&[axes.0, axes.1])) {
+            made.add("contributions", Place::Components, |style| contributions::draw(&n, style));
+        }
     }
     if let Ok(n) = forecast::numbers(learned, data, None, None) {
         made.add("forecast", Place::Time, |style| forecast::draw(&n, style));
@@ -117,6 +132,10 @@ pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
     }
     if let Ok(n) = trace::numbers(&[(learned.method.name.clone(), learned)]) {
         made.add("trace", Place::Fit, |style| trace::draw(&n, style));
+    }
+    if let Ok(mut n) = outliers::numbers(learned, data, rows.labels) {
+        n.rows.truncate(MOST_FAR);
+        made.add("outliers", Place::Fit, |style| outliers::draw(&n, style));
     }
     if data.n_columns() > 1
         && let Ok(n) = covariance::numbers(learned, data)
@@ -131,7 +150,23 @@ pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
     {
         made.add("intervals", Place::Filled, |style| intervals::draw(&n, style));
     }
+    if let Ok(mut n) = density::numbers(filler, data) {
+        let gaps: Vec<f64> = n.columns.iter().map(|c| c.n_values.1 as f64).collect();
+        let kept = largest(&gaps, MOST_DENSITIES);
+        n.columns = kept.into_iter().map(|k| n.columns[k].clone()).collect();
+        made.add("density", Place::Filled, |style| density::draw(&n, style));
+    }
     made.0
+}
+
+/// Leaves so many points, evenly spread over the rows.
+fn thin(numbers: &mut ScoresNumbers) {
+    let n = numbers.points.len();
+    if n > MOST_POINTS {
+        // The k-th of them is the first whose share of the table reaches k.
+        let mut at = 0..n;
+        numbers.points.retain(|_| at.next().is_some_and(|i| i * MOST_POINTS / n != (i + 1) * MOST_POINTS / n));
+    }
 }
 
 /// Colors that differ between light and dark, each pair a variable of the page.
@@ -190,8 +225,9 @@ impl Colors {
 fn inline(svg: &Svg) -> String {
     let (title, description, body) = (&svg.title, &svg.description, svg.body());
     let (w, h) = svg.size();
+    let most = LARGER * w;
     format!(
-        "<svg viewBox=\"0 0 {w} {h}\" style=\"max-width:{w}px\" role=\"img\" aria-label=\"{title}. {description}\" \
+        "<svg viewBox=\"0 0 {w} {h}\" style=\"max-width:{most}px\" role=\"img\" aria-label=\"{title}. {description}\" \
          font-family=\"system-ui, sans-serif\">\n{body}"
     )
 }

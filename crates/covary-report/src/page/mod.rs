@@ -21,7 +21,7 @@ mod tipping;
 pub use factors::{FitFacts, LoadingFacts, MatrixFacts, MatrixStudy};
 pub use facts::{
     CellFacts, CheckFacts, ChoiceAt, ColumnFacts, CoverageFacts, Facts, FilledFacts, ModelFacts, NoiseFacts,
-    OddRow, OddRows, SetAside, Study, Subject, TableFacts, Why,
+    OddRow, OddRows, SetAside, Study, Subject, TableFacts, Why, groups, row_names,
 };
 pub use figures::{Figure, figures, figures_of_matrix};
 pub use template::html;

@@ -56,6 +56,54 @@
     }
   }
 
+  // Files of what is shown: made here, asked of nobody.
+  const save = (text, type, name) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  };
+  const source = document.querySelector("h1").textContent.replace(/[^\p{L}\p{N}_-]+/gu, "-").slice(0, 60);
+  for (const button of all(document, ".save")) {
+    button.addEventListener("click", () => {
+      const figure = button.closest("figure");
+      const shown = all(figure, "svg").find((s) => s.getBoundingClientRect().width > 0);
+      const copy = shown.cloneNode(true);
+      const [, , width, height] = copy.getAttribute("viewBox").split(" ");
+      copy.removeAttribute("style");
+      copy.setAttribute("width", width);
+      copy.setAttribute("height", height);
+      for (const g of all(copy, ".off")) g.remove();
+      // Colors of the page become those of the file.
+      const colors = getComputedStyle(document.documentElement);
+      const text = new XMLSerializer().serializeToString(copy);
+      save(text.replace(/var\((--c\d+)\)/g, (_, name) => colors.getPropertyValue(name).trim()), "image/svg+xml", `${source}-${figure.dataset.figure}.svg`);
+    });
+  }
+  // Numbers as programs read them; what a spreadsheet would take for a formula stays text.
+  const field = (cell) => {
+    const plain = cell.textContent.trim().replace(/\u2212/g, "-");
+    const digits = plain.replace(/[\u202f\u2009]/g, "");
+    if (digits !== "" && !Number.isNaN(Number(digits))) return digits;
+    const text = /^[=+@-]/.test(plain) ? `'${plain}` : plain;
+    return /[",\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+  };
+  for (const table of all(document, "table.sortable")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "csv";
+    button.textContent = "CSV";
+    const region = table.closest("[role=region]");
+    const what = region?.getAttribute("aria-label") ?? "table";
+    button.setAttribute("aria-label", `Download as CSV: ${what}`);
+    button.addEventListener("click", () => {
+      const lines = [...table.rows].map((row) => [...row.cells].map(field).join(","));
+      save(lines.join("\n") + "\n", "text/csv", `${source}-${what.toLowerCase().replace(/\s+/g, "-")}.csv`);
+    });
+    (region ?? table).after(button);
+  }
+
   // Sorting: numbers by value, whatever stands around them; empty ones last.
   const value = (text) => {
     const plain = text.replace(/\u2212/g, "-").replace(/[\u202f\s,]/g, "").replace("%", "");
@@ -172,11 +220,21 @@
     if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
   });
 
-  // Paper shows what is folded.
+  // Paper shows what is folded, and repeats headings on every page, which browsers do for headings without buttons.
   let folded = [];
+  let bare = [];
   addEventListener("beforeprint", () => {
+    bare = all(document, "th > button").map((button) => [button.parentNode, button]);
+    for (const [head, button] of bare) head.replaceChildren(...button.childNodes);
     folded = all(document, "details:not([open])");
     for (const d of folded) d.open = true;
   });
-  addEventListener("afterprint", () => { for (const d of folded) d.open = false; });
+  addEventListener("afterprint", () => {
+    for (const d of folded) d.open = false;
+    for (const [head, button] of bare) {
+      button.append(...head.childNodes);
+      head.append(button);
+    }
+    bare = [];
+  });
 })();

@@ -148,8 +148,10 @@ fn card(figure: &Figure, svg: &str) -> Markup {
     markup! {
         figure #{ "fig-" (figure.name) } .wide[figure.is_wide] data-figure=(figure.name) {
             (PreEscaped(svg))
+            p.swipe.quiet { "Swipe to see all of the figure." }
             div.controls {
                 div.keys {}
+                button.save type="button" aria-label={ "Download as SVG: " (PreEscaped(figure.title())) } { "SVG" }
                 button.enlarge type="button" aria-label={ "Enlarge: " (PreEscaped(figure.title())) } { "enlarge" }
             }
         }

@@ -1,10 +1,10 @@
 //! Covariance of the table, of the model, and what the model leaves out.
 
 use super::{communalities, conditions, largest, standardized_loadings};
-use crate::layout::{LABEL, Sheet, Words, color_bar, names_width};
+use crate::layout::{LABEL, NARROW, Sheet, Words, color_bar, names_width, room};
 use crate::scale::{count, minus, number};
 use crate::svg::{Anchor, Font, Rect};
-use crate::text::{Weight, shorten, width};
+use crate::text::{Weight, shortened, width};
 use crate::{Error, Style, Svg};
 use covary::learned::Learned;
 use covary::{CentralMoments, Dataset, LinearGaussian, Matrix, Noise};
@@ -100,6 +100,9 @@ fn beside_model(
     })
 }
 
+/// Names are never smaller than 6 points.
+pub(crate) const SMALLEST: f64 = 8.5;
+
 /// Draws them.
 pub fn draw(numbers: &CovarianceNumbers, style: &Style) -> Svg {
     let n = numbers;
@@ -114,20 +117,29 @@ pub fn draw(numbers: &CovarianceNumbers, style: &Style) -> Svg {
     }
     let names = names_width(&n.columns, 170.0);
     let side = 250.0;
-    let upright = if m > 40 { 0.0 } else { names.min(120.0) };
-    let wide = 3.0 * side + names + 220.0;
+    let wide = (3.0 * side + names + 220.0).clamp(760.0, 1160.0);
+    let (bar_room, room) = (52.0, room(style, wide));
+    // Where three do not fit side by side they stand below each other.
+    let stacked = room < NARROW + 120.0;
+    let names = names.min(if stacked { 0.34 } else { 0.2 } * room);
+    let upright = names.min(if stacked { 80.0 } else { 120.0 });
+    let side = if stacked { (room - names - 8.0 - bar_room).min(300.0) } else { side };
+    let step = side + 40.0;
+    let tall = if stacked { 3.0 * step + upright } else { step + upright };
     let mut sheet = Sheet::new(
         style,
-        (wide.clamp(760.0, 1160.0), side + 40.0 + upright),
+        (wide, tall),
         &Words { title: &title, subtitle: &n.subject, note: &note.join(" ") },
     );
     let (body, p) = (sheet.body, sheet.canvas.palette());
     let canvas = &mut sheet.canvas;
-    let named = m <= 40;
-    let names = if named { names.min(0.2 * body.w) } else { 0.0 };
-    let bar_room = 52.0;
     let rest = body.w - names - 8.0 - 2.0 * bar_room - 24.0;
-    let side = (rest / 3.0).min(body.h - 30.0 - upright);
+    let side = if stacked {
+        side.min((body.h - upright) / 3.0 - 40.0)
+    } else {
+        (rest / 3.0).min(body.h - 30.0 - upright)
+    }
+    .max(12.0);
     let cell = side / m.max(1) as f64;
     let top = body.y + 26.0;
     let left = body.x + names + 8.0;
@@ -140,13 +152,17 @@ pub fn draw(numbers: &CovarianceNumbers, style: &Style) -> Svg {
     let whole = size(&[&n.data, &n.fitted]).max(1e-12);
     let rest_size = size(&[&difference]).max(1e-12);
     let rest_size = if rest_size < 1e-9 { whole } else { rest_size };
-    let places = [left, left + side + 24.0, left + 2.0 * side + 24.0 + bar_room];
-    let given = if n.of_matrix { "matrix" } else { "table" };
+    let places: [(f64, f64); 3] = if stacked {
+        [0.0, 1.0, 2.0].map(|k| (left, top + k * (side + 40.0)))
+    } else {
+        [left, left + side + 24.0, left + 2.0 * side + 24.0 + bar_room].map(|x| (x, top))
+    };
+    let given = if n.of_matrix { "matrix" } else { "observed" };
     let rest = format!("{given} − model");
     let maps =
         [(given, &n.data, whole), ("model", &n.fitted, whole), (rest.as_str(), &difference, rest_size)];
     for (k, (name, map, largest)) in maps.iter().enumerate() {
-        let x = places[k];
+        let (x, top) = places[k];
         canvas.text((x, top - 9.0), name, Font::default());
         paint(canvas, Rect { x, y: top, w: side, h: side }, map, |v| p.diverging(v / largest));
         for (i, row) in map.iter().enumerate().filter(|_| m <= MOST_PRINTED) {
@@ -160,22 +176,27 @@ pub fn draw(numbers: &CovarianceNumbers, style: &Style) -> Svg {
             }
         }
     }
-    let size = (0.86 * cell).clamp(6.5, LABEL);
-    for (i, name) in n.columns.iter().enumerate().filter(|_| named) {
-        let y = top + (i as f64 + 0.5) * cell + 0.35 * size;
-        canvas.text(
-            (left - 6.0, y),
-            &shorten(name, size, names),
-            Font { size, ..Font::label(p.ink, Anchor::End) },
-        );
-        for x in places {
-            let at = (x + (i as f64 + 0.5) * cell + 0.35 * size, top + side + 6.0);
-            let text = shorten(name, size, upright);
-            canvas.text(at, &text, Font { size, turn: -90.0, ..Font::label(p.muted, Anchor::End) });
+    // Of many columns every second or third has a name.
+    let size = (0.86 * cell).clamp(SMALLEST, LABEL);
+    let every = (SMALLEST / cell).ceil().max(1.0) as usize;
+    let (beside, below) = (shortened(&n.columns, size, names), shortened(&n.columns, size, upright));
+    let font = Font { size, ..Font::label(p.ink, Anchor::End) };
+    for (i, name) in n.columns.iter().enumerate().step_by(every) {
+        let middle = (i as f64 + 0.5) * cell;
+        for (k, (x, top)) in places.into_iter().enumerate() {
+            if stacked || k == 0 {
+                canvas.name((x - 6.0, top + middle), name, &beside[i..=i], font);
+            }
+            if !stacked || k == 2 {
+                let at = (x + middle + 0.35 * size, top + side + 6.0);
+                let font = Font { turn: -90.0, color: Some(p.muted), ..font };
+                canvas.labeled("", name, |canvas| canvas.text(at, &below[i], font));
+            }
         }
     }
-    for (x, largest) in [(places[1] + side + 8.0, whole), (places[2] + side + 8.0, rest_size)] {
-        let bar = Rect { x, y: top, w: 9.0, h: side.min(160.0) };
+    let bars = [(places[usize::from(!stacked)], whole), (places[2], rest_size)];
+    for ((x, top), largest) in bars {
+        let bar = Rect { x: x + side + 8.0, y: top, w: 9.0, h: side.min(160.0) };
         let ticks = [(0.0, number(-largest, 2)), (0.5, "0".to_owned()), (1.0, number(largest, 2))];
         debug_assert!(width(&ticks[0].1, LABEL, Weight::Regular) < bar_room);
         color_bar(canvas, bar, |share| p.diverging(2.0 * share - 1.0), &ticks);

@@ -2,7 +2,7 @@
 
 use super::conditions;
 use super::eigenfunctions::time_name;
-use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, legend};
+use crate::layout::{Axis, Entry, LABEL, Look, NARROW, Panel, Sheet, Words, legend, legend_height, room};
 use crate::scale::{Scale, several};
 use crate::svg::{Rect, Stroke};
 use crate::text::{in_tip, shorten};
@@ -111,20 +111,22 @@ pub fn draw(numbers: &CurvesNumbers, style: &Style) -> Svg {
         2..=4 => 2,
         _ => 3,
     };
-    let across = across.min((style.width.unwrap_or(860.0) / 240.0).max(1.0) as usize);
+    let wide = room(style, 860.0);
+    let across = across.min((wide / if wide < NARROW { 130.0 } else { 240.0 }).max(1.0) as usize);
     let down = n.curves.len().div_ceil(across).max(1);
-    let words = Words { title: &title, subtitle: &n.subject, note: &note.join(" ") };
-    let mut sheet = Sheet::new(style, (860.0, 22.0 + 158.0 * down as f64), &words);
-    let (body, canvas) = (sheet.body, &mut sheet.canvas);
-    let p = canvas.palette();
+    let p = style.theme.palette();
     let entries = [
         Entry { text: "observed", color: p.ink, look: Look::Mark { kind: 1, hollow: false } },
         Entry { text: "curve", color: p.main, look: Look::Line { dash: 0.0 } },
         Entry { text: "95 % interval", color: p.paper.towards(p.main, 0.22), look: Look::Box },
         Entry { text: "mean of all curves", color: p.muted, look: Look::Line { dash: 3.0 } },
     ];
+    let head = legend_height(&entries, wide) + 5.0;
+    let words = Words { title: &title, subtitle: &n.subject, note: &note.join(" ") };
+    let mut sheet = Sheet::new(style, (860.0, head + 158.0 * down as f64), &words);
+    let (body, canvas) = (sheet.body, &mut sheet.canvas);
     legend(canvas, (body.x, body.y + 8.0), body.w, &entries);
-    let grid = body.inside(0.0, 22.0, 0.0, 0.0);
+    let grid = body.inside(0.0, head, 0.0, 0.0);
     let ends = |curve: &Curve, i: usize| {
         let reach = WITHIN * curve.sds[i];
         (curve.means[i] - reach, curve.means[i] + reach)
@@ -134,13 +136,13 @@ pub fn draw(numbers: &CurvesNumbers, style: &Style) -> Svg {
         bands.chain(curve.points.iter().map(|point| point.1))
     });
     let (low, high) = Scale::over(values.chain(n.mean.iter().copied()), false).ends();
-    let room = 0.04 * (high - low);
+    let around = 0.04 * (high - low);
     let (from, to) = (n.times[0], n.times[n.times.len() - 1]);
     for (k, curve) in n.curves.iter().enumerate() {
         let cell = grid.row(k / across, down, 4.0).column(k % across, across, 14.0);
         let name = shorten(&curve.name, LABEL, cell.w - 14.0);
         let last = k + across >= n.curves.len();
-        let y = Axis::new(Scale::Linear { from: low - room, to: high + room }, name);
+        let y = Axis::new(Scale::Linear { from: low - around, to: high + around }, name);
         let x = Axis::new(Scale::Linear { from, to }, if last { n.time.clone() } else { String::new() });
         let panel = Panel::new(canvas, cell, &x, &y);
         let line = |values: &[f64]| -> Vec<(f64, f64)> {

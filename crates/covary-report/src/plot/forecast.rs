@@ -2,10 +2,11 @@
 
 use super::{communalities, conditions, largest, standardized_loadings};
 use crate::dates::{Instant, Times};
-use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, legend};
+use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, legend, legend_height, room};
 use crate::scale::{Scale, count, several};
 use crate::svg::{Canvas, Rect, Stroke};
-use crate::text::{in_tip, without_shared_words};
+use crate::text::{in_tip, shortened};
+use crate::theme::{Color, Palette};
 use crate::{Error, Style, Svg};
 use covary::Dataset;
 use covary::learned::{Course, Learned};
@@ -161,17 +162,18 @@ pub fn draw(numbers: &ForecastNumbers, style: &Style) -> Svg {
     let down = shown.div_ceil(across).max(1);
     let each = if shown == 1 { 260.0 } else { 158.0 };
     let words = Words { title: &title, subtitle: &n.subject, note: &note.join(" ") };
-    let mut sheet = Sheet::new(style, (860.0, 22.0 + NAME + each * down as f64), &words);
-    let (body, canvas) = (sheet.body, &mut sheet.canvas);
-    let p = canvas.palette();
+    let p = style.theme.palette();
     let entries = [
         Entry { text: "observed", color: p.ink, look: Look::Mark { kind: 1, hollow: false } },
         Entry { text: "mean", color: p.main, look: Look::Line { dash: 0.0 } },
-        Entry { text: "50 % interval", color: band_color(canvas, 0), look: Look::Box },
-        Entry { text: "95 % interval", color: band_color(canvas, 1), look: Look::Box },
+        Entry { text: "50 % interval", color: band_color(p, 0), look: Look::Box },
+        Entry { text: "95 % interval", color: band_color(p, 1), look: Look::Box },
     ];
+    let head = legend_height(&entries, room(style, 860.0)) + 5.0;
+    let mut sheet = Sheet::new(style, (860.0, head + NAME + each * down as f64), &words);
+    let (body, canvas) = (sheet.body, &mut sheet.canvas);
     legend(canvas, (body.x, body.y + 8.0), body.w, &entries);
-    let grid = body.inside(0.0, 22.0, 0.0, 0.0);
+    let grid = body.inside(0.0, head, 0.0, 0.0);
     let ends = n.series.iter().flat_map(|s| s.past.iter().chain(&s.ahead)).map(|step| step.when.at);
     let (from, to) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), at| (a.min(at), b.max(at)));
     let edge = 0.5 * n.series.iter().map(step_length).fold(f64::INFINITY, f64::min);
@@ -181,7 +183,7 @@ pub fn draw(numbers: &ForecastNumbers, style: &Style) -> Svg {
         Some(sequence) => format!("{} · {sequence}", series.column),
     };
     let names: Vec<String> = n.series.iter().map(name).collect();
-    let names = without_shared_words(&names, LABEL, grid.w / across as f64 - 14.0);
+    let names = shortened(&names, LABEL, grid.w / across as f64 - 14.0);
     for (k, series) in n.series.iter().enumerate() {
         // The name of the times stands below the last panel of each column of them.
         let last = k + across >= shown;
@@ -204,8 +206,7 @@ fn step_length(series: &Series) -> f64 {
     if shortest.is_finite() { shortest } else { 1.0 }
 }
 
-fn band_color(canvas: &Canvas, level: usize) -> crate::theme::Color {
-    let p = canvas.palette();
+fn band_color(p: &Palette, level: usize) -> Color {
     p.paper.towards(p.main, if level == 0 { 0.42 } else { 0.2 })
 }
 
@@ -236,7 +237,7 @@ fn panel(canvas: &mut Canvas, cell: Rect, (series, name): (&Series, &str), x: &A
                 let upper = widened.iter().map(|(at, ends)| panel.at((*at, ends.1)));
                 let lower = widened.iter().rev().map(|(at, ends)| panel.at((*at, ends.0)));
                 let corners: Vec<(f64, f64)> = upper.chain(lower).collect();
-                canvas.polygon(&corners, band_color(canvas, level), 1.0);
+                canvas.polygon(&corners, band_color(p, level), 1.0);
             }
         }
         canvas.polyline(steps().map(|s| panel.at((s.when.at, s.mean))), Stroke::new(p.main, 1.3));

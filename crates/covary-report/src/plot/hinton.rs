@@ -2,9 +2,9 @@
 
 use super::{communalities, component_word, conditions, largest, some_components, standardized_loadings};
 use crate::layout::{Entry, LABEL, Look, Sheet, Words, legend, names_width};
-use crate::scale::{count, number};
+use crate::scale::{count, number, percent};
 use crate::svg::{Anchor, Font, Rect, Stroke};
-use crate::text::{in_tip, shorten};
+use crate::text::{Weight, in_tip, name_lines, width};
 use crate::{Error, Style, Svg};
 use covary::learned::Learned;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,9 @@ pub struct HintonNumbers {
     pub columns: Vec<String>,
     /// All columns of the model.
     pub n_columns: usize,
+    /// Share of the variance that each component explains; none for factors and rotated components.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shares: Option<Vec<f64>>,
     /// All components of the model.
     pub n_components: usize,
     /// Loadings in standard deviations of each column: a row for each of `columns`.
@@ -47,6 +50,11 @@ pub fn numbers(learned: &Learned) -> Result<HintonNumbers, Error> {
         columns: drawn.iter().map(|&j| learned.columns[j].clone()).collect(),
         n_columns: learned.columns.len(),
         n_components: q,
+        shares: learned
+            .linear()
+            .ok()
+            .filter(|fit| fit.rotation.is_none() && component_word(learned) == "component")
+            .map(|fit| fit.model.explained_variance_ratio()),
         loadings: drawn.iter().map(|&j| loadings.row(j)[..q.min(MOST_COMPONENTS)].to_vec()).collect(),
     })
 }
@@ -98,16 +106,22 @@ pub fn draw(numbers: &HintonNumbers, style: &Style) -> Svg {
     let (step, line) = (area.w / shown as f64, area.h / n.columns.len().max(1) as f64);
     let side = step.min(line) * 0.94;
     let every = ((24.0 / step).ceil() as usize).max(1);
+    let heading = |k: usize| match n.shares.as_ref().and_then(|s| s.get(k)) {
+        Some(share) => format!("PC{} ({})", k + 1, percent(*share)),
+        None => format!("{word} {}", k + 1),
+    };
+    // All headings whole, or all of them numbers.
+    let whole = every == 1 && (0..shown).all(|k| width(&heading(k), LABEL, Weight::Regular) < step - 4.0);
     for k in (0..shown).step_by(every) {
         let at = (area.x + (k as f64 + 0.5) * step, area.y - 8.0);
-        let text = if k == 0 && step > 70.0 { format!("{word} 1") } else { (k + 1).to_string() };
+        let text = if whole { heading(k) } else { (k + 1).to_string() };
         canvas.text(at, &text, Font::label(p.muted, Anchor::Middle));
     }
+    let shown_names = name_lines(&n.columns, LABEL, names, if line >= 25.0 { 2 } else { 1 });
     for (j, (name, row)) in n.columns.iter().zip(&n.loadings).enumerate() {
         let y = area.y + (j as f64 + 0.5) * line;
         canvas.line((area.x, y), (area.right(), y), Stroke::new(p.grid, 1.0));
-        let short = shorten(name, LABEL, names);
-        canvas.text((area.x - 8.0, y + 4.0), &short, Font::label(p.ink, Anchor::End));
+        canvas.name((area.x - 8.0, y), name, &shown_names[j], Font::label(p.ink, Anchor::End));
         for (k, &value) in row.iter().enumerate() {
             let s = side * (value.abs() / largest).sqrt();
             let x = area.x + (k as f64 + 0.5) * step;

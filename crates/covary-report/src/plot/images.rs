@@ -1,7 +1,7 @@
 //! Rows as images: digits, faces, fields.
 
 use super::conditions;
-use crate::layout::{LABEL, Sheet, Words};
+use crate::layout::{LABEL, NARROW, Sheet, Words, room};
 use crate::scale::{percent, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::shorten;
@@ -150,35 +150,53 @@ pub fn draw(numbers: &ImagesNumbers, style: &Style) -> Svg {
         note.push("Orange: missing values.".to_owned());
     }
     note.push(
-        "Dark is low and light is high; for loadings, orange is negative and blue is positive.".to_owned(),
+        "Dark is low and light is high, on one scale; for loadings, orange is negative and blue is positive."
+            .to_owned(),
     );
     let side = 92.0;
     let tall = side * rows / columns.max(1.0);
     let tall = tall.clamp(30.0, 180.0);
     let wide = tall * columns / rows.max(1.0);
+    let usual = (wide + 12.0) * most.max(5) as f64 + 36.0;
+    let usual = usual.clamp(480.0, 1100.0);
+    let room = room(style, usual);
+    // A picture is never wider than the figure; what does not fit beside stands below, four in a line of a narrow figure.
+    let widest = if room < NARROW && most > 2 { (room + 12.0) / most.min(4) as f64 - 12.0 } else { room };
+    let shrink = (widest / wide).min(1.0);
+    let (wide, tall) = (wide * shrink, tall * shrink);
     let line = tall + 44.0;
-    let body_wide = (wide + 12.0) * most.max(5) as f64;
-    let mut sheet = Sheet::new(
-        style,
-        (body_wide + 36.0, line * n.strips.len() as f64),
-        &Words { title, subtitle: &n.subject, note: &note.join(" ") },
-    );
+    let across = ((room + 12.0) / (wide + 12.0)).floor().clamp(1.0, most as f64) as usize;
+    let more: usize = n.strips.iter().map(|s| s.tiles.len().div_ceil(across).max(1) - 1).sum();
+    let height = line * n.strips.len() as f64 + (tall + 18.0) * more as f64;
+    let lines = (height / line).max(1.0);
+    let mut sheet =
+        Sheet::new(style, (usual, height), &Words { title, subtitle: &n.subject, note: &note.join(" ") });
     let (body, p) = (sheet.body, sheet.canvas.palette());
     let canvas = &mut sheet.canvas;
-    let fit = (body.h / (line * n.strips.len().max(1) as f64)).min(body.w / body_wide).min(1.0);
-    let (wide, tall) = (wide * fit, tall * fit);
-    for (s, strip) in n.strips.iter().enumerate() {
-        let top = body.y + s as f64 * body.h / n.strips.len() as f64;
-        canvas.text((body.x, top + 11.0), &strip.name, Font::default());
-        let values = strip.tiles.iter().flat_map(|t| t.cells.iter().flatten().copied());
-        let (low, high) = crate::scale::Scale::over(values.clone(), false).ends();
+    let fit = (body.h / (line * lines)).min(1.0);
+    let (wide, tall, line) = (wide * fit, tall * fit, line * fit);
+    // One scale of gray for all that is not signed: what the table holds, so that rows and their reconstructions compare.
+    let of_table = n.strips.iter().filter(|s| !s.signed).take(1);
+    let values = of_table.flat_map(|s| s.tiles.iter().flat_map(|t| t.cells.iter().flatten().copied()));
+    let (low, high) = crate::scale::Scale::over(values, false).ends();
+    let mut top = body.y;
+    for strip in &n.strips {
+        let heading = shorten(&strip.name, LABEL, body.w);
+        canvas.text((body.x, top + 11.0), &heading, Font::default());
         for (k, tile) in strip.tiles.iter().enumerate() {
-            let area = Rect { x: body.x + k as f64 * (wide + 12.0), y: top + 19.0, w: wide, h: tall };
+            let (across, down) = ((k % across) as f64, (k / across) as f64);
+            let area = Rect {
+                x: body.x + across * (wide + 12.0),
+                y: top + 19.0 + down * (tall + 18.0),
+                w: wide,
+                h: tall,
+            };
             // A component has a size of its own: pale ones would all look alike otherwise.
             let largest = tile.cells.iter().flatten().fold(1e-300_f64, |m, v| m.max(v.abs()));
             let quantized = |v: &Option<f64>| {
                 v.map_or(f64::NAN, |v| {
-                    let share = if strip.signed { v / largest } else { (v - low) / (high - low) };
+                    let share =
+                        if strip.signed { v / largest } else { ((v - low) / (high - low)).clamp(0.0, 1.0) };
                     (share * LEVELS).round() / LEVELS
                 })
             };
@@ -199,6 +217,7 @@ pub fn draw(numbers: &ImagesNumbers, style: &Style) -> Svg {
             let font = Font { size: LABEL - 1.0, ..Font::label(p.muted, Anchor::Start) };
             canvas.text((area.x, area.bottom() + 12.0), &caption, font);
         }
+        top += line + (tall + 18.0) * (strip.tiles.len().div_ceil(across).max(1) - 1) as f64;
     }
     sheet.finish()
 }

@@ -2,7 +2,7 @@
 
 use super::conditions;
 use super::scree::shares_ticks;
-use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, legend};
+use crate::layout::{Axis, Entry, LABEL, Look, NARROW, Panel, Sheet, Words, legend, room};
 use crate::scale::{Scale, Tick, count, number, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, in_tip};
@@ -104,7 +104,8 @@ pub fn draw(numbers: &IntervalsNumbers, style: &Style) -> Svg {
         count(n.n_hidden)
     );
     let note = format!(
-        "Observed cells were hidden, the model was fitted again without them, and its predictions were compared. Left: {} of them in standard deviations of their column, with 90 % intervals. Bands: 95 % of what chance produces with {}.",
+        "Observed cells were hidden, the model was fitted again without them, and its predictions were compared. {}: {} of them in standard deviations of their column, with 90 % intervals. Bands: 95 % of what chance produces with {}.",
+        if room(style, 940.0) < NARROW + 120.0 { "Above" } else { "Left" },
         if n.cells.len() < n.n_hidden {
             format!("{} of {}", n.cells.len(), count(n.n_hidden))
         } else {
@@ -112,13 +113,20 @@ pub fn draw(numbers: &IntervalsNumbers, style: &Style) -> Svg {
         },
         several(n.n_hidden, "cell"),
     );
-    let mut sheet =
-        Sheet::new(style, (940.0, 320.0), &Words { title: &title, subtitle: &n.subject, note: &note });
+    let stacked = room(style, 940.0) < NARROW + 120.0;
+    let usual = (940.0, if stacked { 690.0 } else { 320.0 });
+    let mut sheet = Sheet::new(style, usual, &Words { title: &title, subtitle: &n.subject, note: &note });
     let (body, p) = (sheet.body, sheet.canvas.palette());
     let canvas = &mut sheet.canvas;
-    let left = Rect { w: 0.46 * body.w - 16.0, ..body };
-    let middle = Rect { x: body.x + 0.46 * body.w + 6.0, w: 0.27 * body.w - 18.0, ..body };
-    let right = Rect { x: body.x + 0.73 * body.w + 10.0, w: 0.27 * body.w - 10.0, ..body };
+    let [left, middle, right] = if stacked {
+        [0, 1, 2].map(|k| body.row(k, 3, 14.0))
+    } else {
+        [(0.0, 0.46, -16.0), (0.46, 0.27, -24.0), (0.73, 0.27, -20.0)].map(|(from, share, less)| Rect {
+            x: body.x + from * body.w + if from > 0.0 { 16.0 } else { 0.0 },
+            w: share * body.w + less,
+            ..body
+        })
+    };
 
     let ends = n.cells.iter().flat_map(|c| [c.truth, c.interval.0, c.interval.1]);
     let y = Axis::new(Scale::over(ends, true), "hidden value (sd)");
@@ -154,7 +162,7 @@ pub fn draw(numbers: &IntervalsNumbers, style: &Style) -> Svg {
         Entry { text: "covered", color: p.main, look: Look::Mark { kind: 0, hollow: false } },
         Entry { text: "not covered", color: p.second, look: Look::Mark { kind: 3, hollow: false } },
     ];
-    legend(canvas, (left.right() - 180.0, left.y + 11.0), 180.0, &entries);
+    legend(canvas, (left.right() - 158.0, left.y + 11.0), 158.0, &entries);
 
     let whole = Scale::Linear { from: 0.0, to: 1.0 };
     let ticks = Some(shares_ticks());

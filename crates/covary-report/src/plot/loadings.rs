@@ -1,10 +1,10 @@
 //! Loadings as bars, with intervals where the fit knows them.
 
 use super::{communalities, component_word, conditions, largest, some_components, standardized_loadings};
-use crate::layout::{LABEL, Sheet, Words, names_width};
+use crate::layout::{LABEL, NARROW, Sheet, Words, names_width, room};
 use crate::scale::{Scale, count, number, percent};
 use crate::svg::{Anchor, Font, Rect, Stroke};
-use crate::text::{Weight, in_tip, shorten};
+use crate::text::{Weight, in_tip, name_lines, shorten};
 use crate::{Error, Style, Svg};
 use covary::learned::Learned;
 use covary::model::FilledCell;
@@ -105,14 +105,21 @@ pub fn draw(numbers: &LoadingsNumbers, style: &Style) -> Svg {
             count(n.n_columns)
         ));
     }
-    if n.n_components > n.components.len() {
-        note.push(format!("{} of {} {word}s are shown.", n.components.len(), n.n_components));
+    // A narrow figure shows four of many.
+    let narrow = room(style, 1000.0) < NARROW;
+    let shown_components = if narrow { n.components.len().min(4) } else { n.components.len() };
+    let panels = shown_components.max(1);
+    if n.n_components > shown_components {
+        note.push(format!("{shown_components} of {} {word}s are shown.", n.n_components));
     }
-    let panels = n.components.len().max(1);
     let line = (640.0 / n.columns.len().max(1) as f64).clamp(15.0, 22.0);
     let names = names_width(&n.columns, 220.0);
     let wide = (names + 60.0 + 170.0 * panels as f64).clamp(460.0, 1080.0);
-    let tall = line * n.columns.len() as f64 + 66.0;
+    // Panels that would be too narrow stand below each other.
+    let beside = room(style, wide) - names.min(0.4 * room(style, wide)) - 18.0;
+    let across = ((beside + 18.0) / 80.0).floor().clamp(1.0, panels as f64) as usize;
+    let down = panels.div_ceil(across);
+    let tall = (line * n.columns.len() as f64 + 66.0) * down as f64 - 18.0 * (down as f64 - 1.0);
     let mut sheet = Sheet::new(
         style,
         (wide, tall.max(150.0)),
@@ -124,19 +131,27 @@ pub fn draw(numbers: &LoadingsNumbers, style: &Style) -> Svg {
     let all = n.loadings.iter().flatten();
     let ends = all.flat_map(|l| [l.value, l.interval.map_or(0.0, |i| i.0), l.interval.map_or(0.0, |i| i.1)]);
     let scale = Scale::over(ends.chain([0.0]), true);
-    let area = body.inside(names + 12.0, 26.0, 6.0, 38.0);
-    let line = area.h / n.columns.len().max(1) as f64;
-    for (j, name) in n.columns.iter().enumerate() {
-        let y = area.y + (j as f64 + 0.5) * line + 4.0;
-        canvas.text((area.x - 8.0, y), &shorten(name, LABEL, names), Font::label(p.ink, Anchor::End));
+    let area = body.inside(names + 12.0, 0.0, 6.0, 20.0);
+    let strip = |k: usize| area.row(k, down, 6.0).inside(0.0, 26.0, 0.0, 18.0);
+    let line = strip(0).h / n.columns.len().max(1) as f64;
+    let shown = name_lines(&n.columns, LABEL, names, if line >= 25.0 { 2 } else { 1 });
+    for k in 0..down {
+        for (j, name) in n.columns.iter().enumerate() {
+            let y = strip(k).y + (j as f64 + 0.5) * line;
+            canvas.name((area.x - 8.0, y), name, &shown[j], Font::label(p.ink, Anchor::End));
+        }
     }
-    for k in 0..n.components.len() {
-        let panel = area.column(k, panels, 30.0);
+    for k in 0..shown_components {
+        let panel = strip(k / across).column(k % across, across, if narrow { 18.0 } else { 30.0 });
         let place = |v: f64| panel.x + panel.w * scale.place(v);
-        let share = n.shares.as_ref().map_or(String::new(), |s| format!(", {}", percent(s[k])));
-        let text = shorten(&format!("{word} {}{share}", n.components[k]), LABEL, panel.w + 16.0);
+        let text = match &n.shares {
+            Some(s) if word == "component" => format!("PC{} ({})", n.components[k], percent(s[k])),
+            Some(s) => format!("{word} {} ({})", n.components[k], percent(s[k])),
+            None => format!("{word} {}", n.components[k]),
+        };
+        let text = shorten(&text, LABEL, panel.w + if narrow { 14.0 } else { 26.0 });
         canvas.text((panel.x, panel.y - 10.0), &text, Font { weight: Weight::Regular, ..Font::default() });
-        for tick in scale.ticks((panel.w / 46.0).clamp(2.0, 5.0) as usize) {
+        for tick in scale.ticks((panel.w / 46.0).clamp(1.0, 5.0) as usize) {
             let x = place(tick.value);
             canvas.line((x, panel.y), (x, panel.bottom()), Stroke::new(p.grid, 1.0));
             canvas.text((x, panel.bottom() + 15.0), &tick.text, Font::label(p.muted, Anchor::Middle));
@@ -158,7 +173,11 @@ pub fn draw(numbers: &LoadingsNumbers, style: &Style) -> Svg {
             );
             canvas.labeled("", &tip, |canvas| {
                 let bar = Rect { x: from.min(to), y: y - 0.5 * thick, w: (to - from).abs(), h: thick };
-                canvas.rect(bar, color);
+                if unsure {
+                    canvas.frame(bar, Some(color), Stroke::new(full, 0.8));
+                } else {
+                    canvas.rect(bar, color);
+                }
                 if let Some((a, b)) = interval {
                     canvas.line((place(*a), y), (place(*b), y), Stroke::new(p.ink, 1.2));
                 }
@@ -168,6 +187,8 @@ pub fn draw(numbers: &LoadingsNumbers, style: &Style) -> Svg {
     }
     let font = Font { anchor: Anchor::Middle, ..Font::default() };
     let text = shorten("loading, in standard deviations of the column", LABEL, body.w);
-    canvas.text((area.x + 0.5 * area.w, area.bottom() + 32.0), &text, font);
+    let middle =
+        (area.x + 0.5 * area.w).min(body.right() - 0.5 * crate::text::width(&text, LABEL, Weight::Regular));
+    canvas.text((middle, body.bottom() - 6.0), &text, font);
     sheet.finish()
 }

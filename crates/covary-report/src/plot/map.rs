@@ -1,6 +1,6 @@
 //! Values on the globe.
 
-use crate::layout::{Axis, Panel, Sheet, Words, color_bar};
+use crate::layout::{Axis, Panel, Sheet, Words, color_bar, room};
 use crate::scale::{Scale, Tick, count, number, several};
 use crate::svg::{Canvas, Rect, Stroke};
 use crate::{Error, Style, Svg};
@@ -246,12 +246,25 @@ pub fn draw(numbers: &MapNumbers, style: &Style) -> Svg {
     let wide = map_wide + BESIDE;
     let mut sheet = Sheet::new(
         style,
-        (wide + 36.0, panel_height(n, wide)),
+        (wide + 36.0, panel_height(n, room(style, wide + 36.0))),
         &Words { title: &n.name, subtitle: &n.subject, note: &note.join(" ") },
     );
     let body = sheet.body;
     panel(&mut sheet.canvas, body, n, None);
     sheet.finish()
+}
+
+/// Both ends, and zero if it is between them and not close to one; else the middle.
+fn bar_ticks(low: f64, high: f64, tall: f64) -> Vec<(f64, String)> {
+    let zero = -low / (high - low);
+    let apart = 14.0 / tall;
+    let mut ticks = vec![(0.0, number(low, 2)), (1.0, number(high, 2))];
+    if zero <= 0.0 || zero >= 1.0 {
+        ticks.push((0.5, number(0.5 * (low + high), 2)));
+    } else if zero > apart && zero < 1.0 - apart {
+        ticks.push((zero, "0".to_owned()));
+    }
+    ticks
 }
 
 /// Draws a map with its axes and the bar of its colors, which end at `full`, or at the largest value.
@@ -291,12 +304,17 @@ pub(crate) fn panel(canvas: &mut Canvas, body: Rect, n: &MapNumbers, full: Optio
     let panel = Panel::new(canvas, Rect { w: body.w - 64.0, ..body }, &x, &y);
     let values = || n.places.iter().map(|q| q.value);
     let (low, high) = Scale::over(values(), false).ends();
+    // Warm is red and cold is blue; the bar ends where the data do, unless panels share their ends.
     let signed = low < 0.0 && high > 0.0;
-    let largest = full.unwrap_or(low.abs().max(high.abs()));
-    let (low, high) = full.map_or((low, high), |full| (0.0, full));
-    let share = |v: f64| if signed { 0.5 + 0.5 * v / largest } else { (v - low) / (high - low) };
-    // Warm is red: the other way round than where signs are only told apart.
-    let color = |s: f64| if signed { p.diverging(1.0 - 2.0 * s) } else { p.sequential(s) };
+    let (low, high) = match full {
+        Some(full) => (if signed { -full } else { 0.0 }, full),
+        None => (low, high),
+    };
+    let largest = low.abs().max(high.abs());
+    let share = |v: f64| (v - low) / (high - low);
+    let color = |s: f64| {
+        if signed { p.thermal((low + s * (high - low)) / largest) } else { p.sequential(0.12 + 0.88 * s) }
+    };
     // Land, or whatever was not measured on a grid, is the color of a gap.
     match n.cell {
         Some(_) => canvas.rect(panel.area, p.gap),
@@ -321,12 +339,13 @@ pub(crate) fn panel(canvas: &mut Canvas, body: Rect, n: &MapNumbers, full: Optio
                 _ => 2.0,
             };
             for q in &n.places {
-                canvas.mark(panel.at((q.longitude, q.latitude)), 0, size + 0.6, p.ink, false);
-                // Marks let what is below them through: paper, so that colors are those of the bar.
-                canvas.mark(panel.at((q.longitude, q.latitude)), 0, size, p.paper, false);
-                canvas.mark(panel.at((q.longitude, q.latitude)), 0, size, p.paper, false);
-                canvas.mark(panel.at((q.longitude, q.latitude)), 0, size, color(share(q.value)), false);
-                canvas.mark(panel.at((q.longitude, q.latitude)), 0, size, color(share(q.value)), false);
+                // Opaque, so that colors are those of the bar, with a rim, so that pale ones are seen.
+                let place =
+                    format!("{}, {}: {}", number(q.latitude, 4), number(q.longitude, 5), number(q.value, 3));
+                canvas.labeled("", &place, |canvas| {
+                    let stroke = Stroke::new(p.ink, 0.8);
+                    canvas.disc(panel.at((q.longitude, q.latitude)), size, color(share(q.value)), stroke);
+                });
             }
         }
     });
@@ -338,7 +357,5 @@ pub(crate) fn panel(canvas: &mut Canvas, body: Rect, n: &MapNumbers, full: Optio
         canvas.line((panel.area.x, panel.py(tick.value)), (panel.area.right(), panel.py(tick.value)), faint);
     }
     let bar = Rect { x: panel.area.right() + 14.0, y: panel.area.y, w: 11.0, h: panel.area.h.min(260.0) };
-    let (from, to) = if signed { (-largest, largest) } else { (low, high) };
-    let ticks = [0.0, 0.5, 1.0].map(|s| (s, number(from + s * (to - from), 2)));
-    color_bar(canvas, bar, color, &ticks);
+    color_bar(canvas, bar, color, &bar_ticks(low, high, bar.h));
 }

@@ -1,9 +1,9 @@
 //! Where the gaps are, and whether they follow the scores.
 
-use crate::layout::{LABEL, Sheet, Words, names_width};
+use crate::layout::{LABEL, NARROW, Sheet, Words, names_width, room};
 use crate::scale::{Scale, count, number, percent, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
-use crate::text::{Weight, in_tip, shorten, width};
+use crate::text::{Weight, in_tip, name_lines, shorten, width};
 use crate::{Error, Style, Svg};
 use covary::Dataset;
 use covary::learned::Learned;
@@ -124,12 +124,14 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
         (_, true, k) => format!("{all} of the cells are missing; those of {k} columns depend on component 1"),
         _ => format!("{all} of the cells are missing"),
     };
+    // Complete rows are a pattern of the table, not of missing values.
+    let patterns = n.n_patterns.saturating_sub(usize::from(n.n_rows_with_gaps < n.n_rows));
     let subtitle = format!(
         "{} of {}; missing values in {}, {}",
         several(n.n_rows, "row"),
         several(n.n_columns, "column"),
         several(n.n_rows_with_gaps, "row"),
-        several(n.n_patterns, "pattern") + " of missing values",
+        several(patterns, "pattern") + " of missing values",
     );
     let mut note: Vec<String> = Vec::new();
     if n.rows_per_run > 1 {
@@ -156,7 +158,11 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
         );
     }
     let line = (620.0 / n.columns.len().max(1) as f64).clamp(15.0, 24.0);
-    let tall = (line * n.columns.len() as f64 + 66.0).max(130.0);
+    let tested = n.columns.iter().any(|c| c.follows.is_some());
+    // Correlations stand below the map where there is no room beside it.
+    let stacked = tested && room(style, 820.0) < NARROW;
+    let block = (line * n.columns.len() as f64 + 66.0).max(130.0);
+    let tall = if stacked { 2.0 * block } else { block };
     let mut sheet = Sheet::new(
         style,
         (820.0, tall),
@@ -165,27 +171,40 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
     let (body, p) = (sheet.body, sheet.canvas.palette());
     let canvas = &mut sheet.canvas;
     let names = names_width(n.columns.iter().map(|c| &c.name), 220.0).min(0.3 * body.w);
-    let tested = n.columns.iter().any(|c| c.follows.is_some());
-    let side = if tested { 0.17 * body.w } else { 0.0 };
-    let bars = 0.15 * body.w;
-    let map = body.inside(names + 12.0, 26.0, bars + side + if tested { 52.0 } else { 26.0 }, 36.0);
+    let beside = tested && !stacked;
+    let side = if beside { 0.17 * body.w } else { 0.0 };
+    let bars = if body.w < NARROW { 70.0 } else { (0.15 * body.w).max(100.0) };
+    let upper = if stacked { body.row(0, 2, 0.0) } else { body };
+    let map = upper.inside(names + 12.0, 26.0, bars + side + if beside { 52.0 } else { 26.0 }, 36.0);
     let line = map.h / n.columns.len().max(1) as f64;
     let share_area = Rect { x: map.right() + 20.0, w: bars, ..map };
-    let follow_area = Rect { x: share_area.right() + 26.0, w: side, ..map };
+    let follow_area = if stacked {
+        body.row(1, 2, 0.0).inside(names + 12.0, 26.0, 6.0, 36.0)
+    } else {
+        Rect { x: share_area.right() + 26.0, w: side, ..map }
+    };
+    let columns: Vec<String> = n.columns.iter().map(|c| c.name.clone()).collect();
+    let shown = name_lines(&columns, LABEL, names, if line >= 25.0 { 2 } else { 1 });
 
-    canvas.text((map.x, map.y - 10.0), "missing values, row by row", Font::default());
-    canvas.text((share_area.x, map.y - 10.0), "proportion missing", Font::default());
+    let heading = |whole: &str, short: &str, room: f64| {
+        if width(whole, LABEL, Weight::Regular) <= room { whole.to_owned() } else { short.to_owned() }
+    };
+    let text = heading("missing values, row by row", "missing, by row", map.w + 12.0);
+    canvas.text((map.x, map.y - 10.0), &text, Font::default());
+    let text = heading("proportion missing", "missing", bars + 20.0);
+    canvas.text((share_area.x, map.y - 10.0), &text, Font::default());
     let runs = n.columns.first().map_or(0, |c| c.runs.len()).max(1) as f64;
     let mut shades: Vec<Vec<Rect>> = vec![Vec::new(); SHADES + 1];
     for (j, column) in n.columns.iter().enumerate() {
         let y = map.y + j as f64 * line;
         let cell = Rect { x: map.x, y: y + 1.0, w: map.w, h: line - 2.0 };
         canvas.rect(cell, p.paper.towards(p.grid, 0.75));
-        canvas.text(
-            (map.x - 8.0, y + 0.5 * line + 4.0),
-            &shorten(&column.name, LABEL, names),
-            Font::label(p.ink, Anchor::End),
-        );
+        let middle = y + 0.5 * line;
+        canvas.name((map.x - 8.0, middle), &column.name, &shown[j], Font::label(p.ink, Anchor::End));
+        if stacked {
+            let at = (follow_area.x - 8.0, middle - map.y + follow_area.y);
+            canvas.name(at, &column.name, &shown[j], Font::label(p.ink, Anchor::End));
+        }
         let mut k = 0;
         while k < column.runs.len() {
             // Neighbors of one shade are one rectangle.
@@ -206,7 +225,7 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
         canvas.cells(cells, p.soft.towards(p.main, (shade as f64 - 1.0) / (SHADES as f64 - 1.0)));
     }
     let rows_scale = Scale::Linear { from: 0.0, to: n.n_rows as f64 };
-    for tick in rows_scale.ticks(5) {
+    for tick in rows_scale.ticks((map.w / 60.0).clamp(1.0, 5.0) as usize) {
         let x = map.x + map.w * rows_scale.place(tick.value);
         let text = if tick.value == 0.0 { "1".to_owned() } else { tick.text.clone() };
         canvas.text((x, map.bottom() + 15.0), &text, Font::label(p.muted, Anchor::Middle));
@@ -220,25 +239,18 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
     let most = n.columns.iter().map(|c| c.share).fold(0.0, f64::max).max(1e-9);
     for (j, column) in n.columns.iter().enumerate() {
         let y = map.y + (j as f64 + 0.5) * line;
-        let long = (bars - 44.0) * column.share / most;
+        let long = (bars - 46.0).max(8.0) * column.share / most;
         let tip = format!("{}: {} missing", in_tip(&column.name), percent(column.share));
         canvas.labeled("", &tip, |canvas| {
             canvas.rect(Rect { x: share_area.x, y: y - 0.3 * line, w: long, h: 0.6 * line }, p.main);
         });
-        let text = format!(
-            "{} %",
-            if column.share > 0.0 {
-                number(100.0 * column.share, if column.share < 0.1 { 2 } else { 3 })
-            } else {
-                "0".to_owned()
-            }
-        );
+        let text = percent(column.share);
         canvas.text((share_area.x + long + 5.0, y + 4.0), &text, Font::label(p.muted, Anchor::Start));
     }
     if tested {
         let text = shorten("correlation with component 1", LABEL, body.right() - follow_area.x + 30.0);
         let wide = width(&text, LABEL, Weight::Regular);
-        canvas.text((follow_area.x.min(body.right() - wide), map.y - 10.0), &text, Font::default());
+        canvas.text((follow_area.x.min(body.right() - wide), follow_area.y - 10.0), &text, Font::default());
         let reach = n
             .columns
             .iter()

@@ -3,10 +3,10 @@
 
 use super::fitted_to;
 use super::scores::{Ellipse, MOST_POINTS, corners, ellipse_of, one_scale, roomy};
-use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, legend};
+use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, in_proportion, legend, legend_height};
 use crate::scale::{Scale, count, number, percent, several};
 use crate::svg::{Anchor, Canvas, Font, MARKS, Rect, Stroke};
-use crate::text::{Weight, in_tip, shorten, width};
+use crate::text::{Weight, in_tip, shorten};
 use crate::theme::{Color, Palette};
 use crate::words::components_of_each;
 use crate::{Error, Style, Svg};
@@ -156,7 +156,7 @@ pub fn draw(numbers: &MixtureNumbers, style: &Style) -> Svg {
         None => "Rows by the model that they most probably belong to".to_owned(),
     };
     let words = Words { title: &title, subtitle: &n.subject, note: &notes(n) };
-    let mut sheet = Sheet::new(style, (660.0, 520.0), &words);
+    let mut sheet = Sheet::new(style, in_proportion(style, (660.0, 520.0), 240.0), &words);
     let (body, canvas) = (sheet.body, &mut sheet.canvas);
     let below = key(canvas, body, n);
     scatter(canvas, Rect { y: below, h: body.bottom() - below, ..body }, n);
@@ -190,32 +190,21 @@ fn look(p: &Palette, k: usize) -> (usize, Color) {
 
 /// The legend, in as many lines as it takes; returns where it ends.
 fn key(canvas: &mut Canvas, body: Rect, n: &MixtureNumbers) -> f64 {
-    const LINE: f64 = 17.0;
-    const MOST_LINES: usize = 3;
     let p = canvas.palette();
     let texts: Vec<String> = n
         .models
         .iter()
         .map(|m| format!("{}, {}", shorten(&m.name, LABEL, 150.0), percent(m.weight)))
         .collect();
-    let mut lines: Vec<Vec<Entry<'_>>> = vec![Vec::new()];
-    let mut used = 0.0;
-    for (k, text) in texts.iter().enumerate() {
-        let wide = 32.0 + width(text, LABEL, Weight::Regular);
-        if used + wide - 16.0 > body.w && used > 0.0 {
-            lines.push(Vec::new());
-            used = 0.0;
-        }
-        used += wide;
+    let entry = |(k, text): (usize, &'_ String)| {
         let (kind, color) = look(p, k);
-        let entry = Entry { text, color, look: Look::Mark { kind, hollow: false } };
-        lines.last_mut().expect("one was begun").push(entry);
-    }
-    lines.truncate(MOST_LINES);
-    for (k, entries) in lines.iter().enumerate() {
-        legend(canvas, (body.x, body.y + 9.0 + LINE * k as f64), body.w, entries);
-    }
-    body.y + LINE * lines.len() as f64 + 4.0
+        (text.clone(), color, Look::Mark { kind, hollow: false })
+    };
+    let looks: Vec<(String, Color, Look)> = texts.iter().enumerate().map(entry).collect();
+    let entries: Vec<Entry<'_>> =
+        looks.iter().map(|(text, color, look)| Entry { text, color: *color, look: *look }).collect();
+    legend(canvas, (body.x, body.y + 9.0), body.w, &entries);
+    body.y + legend_height(&entries, body.w) + 4.0
 }
 
 fn scatter(canvas: &mut Canvas, outer: Rect, n: &MixtureNumbers) {

@@ -2,8 +2,13 @@
 //! that draws them.
 
 pub mod biplot;
+pub mod calibration;
+pub mod circle;
+pub mod contributions;
+pub mod correlation;
 pub mod covariance;
 pub mod curves;
+pub mod density;
 pub mod eigenfunctions;
 pub mod factors;
 pub mod forecast;
@@ -14,7 +19,10 @@ pub mod loadings;
 pub mod map;
 pub mod missing;
 pub mod mixture;
+pub mod outliers;
+pub mod pairs;
 pub mod path;
+pub mod patterns;
 pub mod relevance;
 pub mod samples;
 pub mod scores;
@@ -77,11 +85,27 @@ pub enum Kind {
     Eigenfunctions,
     /// Curves through their points.
     Curves,
+    /// Correlations of the columns with two components.
+    Circle,
+    /// What each column contributes to each component.
+    Contributions,
+    /// Correlations of the columns, similar ones together.
+    Correlation,
+    /// Scores on several components, in pairs.
+    Pairs,
+    /// Densities of imputed and observed values.
+    Density,
+    /// Which values are missing together.
+    Patterns,
+    /// Coverage of intervals, column by column.
+    Calibration,
+    /// Distances of the rows in the plane of the components and from it.
+    Outliers,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 30] = [
         Self::Scree,
         Self::Hinton,
         Self::Scores,
@@ -104,6 +128,14 @@ impl Kind {
         Self::Path,
         Self::Eigenfunctions,
         Self::Curves,
+        Self::Circle,
+        Self::Contributions,
+        Self::Correlation,
+        Self::Pairs,
+        Self::Density,
+        Self::Patterns,
+        Self::Calibration,
+        Self::Outliers,
     ];
 
     /// As users type it.
@@ -136,6 +168,14 @@ impl Kind {
             Self::Path => "path",
             Self::Eigenfunctions => "eigenfunctions",
             Self::Curves => "curves",
+            Self::Circle => "circle",
+            Self::Contributions => "contributions",
+            Self::Correlation => "correlation",
+            Self::Pairs => "pairs",
+            Self::Density => "density",
+            Self::Patterns => "patterns",
+            Self::Calibration => "calibration",
+            Self::Outliers => "outliers",
         }
     }
 

@@ -1,7 +1,7 @@
 //! Sparse loadings along the path of penalties, and which of them the model keeps.
 
 use super::conditions;
-use crate::layout::{Axis, LABEL, Panel, Sheet, Words, names_width, spread};
+use crate::layout::{Axis, LABEL, NARROW, Panel, Sheet, Words, names_width, room, spread};
 use crate::scale::{Scale, Tick, number, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::shorten;
@@ -107,9 +107,12 @@ pub fn draw(numbers: &PathNumbers, style: &Style) -> Svg {
     let names = names_width(&named, 130.0);
     let panels = shown.max(1);
     let wide = ((230.0 + names) * panels as f64 + 40.0).clamp(460.0, 1280.0);
+    // Panels stand below each other where there is no room for them side by side.
+    let stacked = room(style, wide) < NARROW;
+    let tall = if stacked { 230.0 * panels as f64 } else { 330.0 };
     let mut sheet = Sheet::new(
         style,
-        (wide, 330.0),
+        (wide, tall),
         &Words { title: &title, subtitle: &n.subject, note: &note.join(" ") },
     );
     let (body, p) = (sheet.body, sheet.canvas.palette());
@@ -120,7 +123,7 @@ pub fn draw(numbers: &PathNumbers, style: &Style) -> Svg {
     let scale = Scale::over(all.chain([0.0]), true);
     let ticks = ticks(&n.penalties);
     for (k, trails) in n.components.iter().enumerate() {
-        let outer = body.column(k, panels, 18.0);
+        let outer = if stacked { body.row(k, panels, 6.0) } else { body.column(k, panels, 18.0) };
         let names = names.min(0.35 * outer.w);
         let mut x = Axis::new(Scale::Linear { from: last.max(1) as f64, to: 0.0 }, "penalty λ (log scale)");
         x.ticks = Some(ticks.clone());

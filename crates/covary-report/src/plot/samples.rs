@@ -1,9 +1,10 @@
 //! Rows simulated from the model and the observed ones: the marginal distribution of each column.
 
 use super::{communalities, conditions, largest, standardized_loadings};
-use crate::layout::{Axis, Entry, Look, Panel, Sheet, Words, legend};
+use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, legend, room};
 use crate::scale::{Scale, count, several};
 use crate::svg::{Rect, Stroke};
+use crate::text::shortened;
 use crate::{Error, Style, Svg};
 use covary::Dataset;
 use covary::learned::Learned;
@@ -12,7 +13,7 @@ use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
 /// Columns drawn at most, rows drawn from the model, bars of a histogram.
-const MOST_COLUMNS: usize = 12;
+const MOST_COLUMNS: usize = 16;
 const DRAWS: usize = 4000;
 const BARS: usize = 24;
 
@@ -101,11 +102,16 @@ pub fn draw(numbers: &SamplesNumbers, style: &Style) -> Svg {
         ));
     }
     let panels = n.columns.len().max(1);
-    let across = panels.min(4);
+    // Thirteen and more stand five beside each other.
+    let most = if panels > 12 { 5 } else { 4 };
+    let across = (room(style, 1000.0) / 130.0).clamp(1.0, panels.min(most) as f64) as usize;
     let down = panels.div_ceil(across);
     let mut sheet = Sheet::new(
         style,
-        (240.0 * across as f64 + 40.0, 150.0 * down as f64 + 26.0),
+        (
+            240.0 * across as f64 + 40.0,
+            if across < 4 && panels > 4 { 112.0 } else { 150.0 } * down as f64 + 26.0,
+        ),
         &Words { title, subtitle: &n.subject, note: &note.join(" ") },
     );
     let (body, p) = (sheet.body, sheet.canvas.palette());
@@ -120,6 +126,8 @@ pub fn draw(numbers: &SamplesNumbers, style: &Style) -> Svg {
         ],
     );
     let body = body.inside(0.0, 22.0, 0.0, 0.0);
+    let names: Vec<String> = n.columns.iter().map(|c| c.column.clone()).collect();
+    let names = shortened(&names, LABEL, (body.w + 16.0) / across as f64 - 18.0);
     for (k, column) in n.columns.iter().enumerate() {
         let outer = body.row(k / across, down, 8.0).column(k % across, across, 16.0);
         let highest = column.real.iter().chain(&column.drawn).copied().fold(0.0, f64::max) * 1.05;
@@ -127,15 +135,16 @@ pub fn draw(numbers: &SamplesNumbers, style: &Style) -> Svg {
             Axis { grid: false, ..Axis::new(Scale::Linear { from: column.range.0, to: column.range.1 }, "") };
         let y = Axis {
             ticks: Some(Vec::new()),
-            ..Axis::new(Scale::Linear { from: 0.0, to: highest.max(1e-9) }, column.column.clone())
+            ..Axis::new(Scale::Linear { from: 0.0, to: highest.max(1e-9) }, names[k].clone())
         };
         let panel = Panel::new(canvas, outer, &x, &y);
         let edge = |b: usize| column.range.0 + (column.range.1 - column.range.0) * b as f64 / BARS as f64;
         for (b, &share) in column.real.iter().enumerate().filter(|(_, s)| **s > 0.0) {
             let (x0, y0) = panel.at((edge(b), share));
-            canvas.rect(
+            canvas.frame(
                 Rect { x: x0 + 0.4, y: y0, w: panel.px(edge(b + 1)) - x0 - 0.8, h: panel.py(0.0) - y0 },
-                p.soft,
+                Some(p.soft),
+                Stroke::new(p.axis, 0.5),
             );
         }
         let steps = column

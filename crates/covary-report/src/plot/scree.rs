@@ -1,7 +1,7 @@
 //! Scree plot: the eigenvalue of each component, compared with those of permuted columns (parallel analysis).
 
 use super::{conditions, some_components};
-use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, legend};
+use crate::layout::{Axis, Entry, LABEL, Look, NARROW, Panel, Sheet, Words, legend, legend_height, room};
 use crate::scale::{Scale, number, percent, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, width};
@@ -195,9 +195,10 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
     if n.n_all > n.variances.len() {
         note.push(format!("The first {} of {} are shown.", n.variances.len(), several(n.n_all, "component")));
     }
+    let stacked = room(style, 760.0) < NARROW;
     let mut sheet = Sheet::new(
         style,
-        (760.0, 300.0),
+        (760.0, if stacked { 440.0 } else { 300.0 }),
         &Words { title: &title, subtitle: &n.subject, note: &note.join(" ") },
     );
     let (body, p) = (sheet.body, sheet.canvas.palette());
@@ -211,12 +212,14 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
     if n.thresholds.is_some() {
         entries.push(Entry { text: apart, color: p.second, look: Look::Line { dash: 4.0 } });
     }
-    let texts: f64 = entries.iter().map(|e| width(e.text, LABEL, Weight::Regular) + 32.0).sum();
-    // Beside the name of the axis, or on a line of its own.
-    let above = n.of_table && texts > 0.36 * body.w;
-    let body = body.inside(0.0, if above { 22.0 } else { 0.0 }, 0.0, 0.0);
-    let left = Rect { w: 0.6 * body.w - 12.0, ..body };
-    let right = Rect { x: body.x + 0.6 * body.w + 12.0, w: 0.4 * body.w - 12.0, ..body };
+    let above = if n.of_table { legend_height(&entries, body.w) + 5.0 } else { 0.0 };
+    let body = body.inside(0.0, above, 0.0, 0.0);
+    let (left, right) = if stacked {
+        (body.row(0, 2, 12.0), body.row(1, 2, 12.0))
+    } else {
+        let right = Rect { x: body.x + 0.6 * body.w + 12.0, w: 0.4 * body.w - 12.0, ..body };
+        (Rect { w: 0.6 * body.w - 12.0, ..body }, right)
+    };
 
     let unit = if n.standardized { "eigenvalue" } else { "eigenvalue, in squared units of the table" };
     let highest = n.intervals.iter().flatten().map(|i| i.1).chain(n.variances.iter().copied()).chain([0.0]);
@@ -237,7 +240,8 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
         );
         let series = if k < q { in_model } else { "not in it" };
         canvas.labeled(series, &tip, |canvas| {
-            canvas.rect(Rect { x: at - 0.5 * bar, y: top.min(zero), w: bar, h: (zero - top).abs() }, color);
+            let bar = Rect { x: at - 0.5 * bar, y: top.min(zero), w: bar, h: (zero - top).abs() };
+            canvas.frame(bar, Some(color), Stroke::new(p.main, 0.8));
         });
     }
     for (k, &(low, high)) in n.intervals.iter().flatten().enumerate() {
@@ -257,14 +261,13 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
             canvas.polyline(points, Stroke::new(p.second, 1.8).dashed(5.0));
         });
     }
-    if above {
-        legend(canvas, (body.x, body.y - 11.0), body.w, &entries);
-    } else if n.of_table {
-        let from = (panel.area.right() - texts + 16.0).max(panel.area.x + 0.3 * panel.area.w);
-        legend(canvas, (from, left.y + 11.0), texts, &entries);
+    if n.of_table {
+        legend(canvas, (body.x, body.y - above + 9.0), body.w, &entries);
     }
 
-    let y = Axis::new(Scale::Linear { from: 0.0, to: 1.0 }, "cumulative variance explained");
+    let name = "cumulative variance explained";
+    let name = if width(name, LABEL, Weight::Regular) <= right.w { name } else { "cumulative variance" };
+    let y = Axis::new(Scale::Linear { from: 0.0, to: 1.0 }, name);
     let y = Axis { ticks: Some(shares_ticks()), ..y };
     let x = Axis::whole(1, shown.max(1), right.w, "component");
     let panel = Panel::new(canvas, right, &x, &y);

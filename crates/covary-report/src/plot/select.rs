@@ -1,6 +1,6 @@
 //! Every criterion over the number of components.
 
-use crate::layout::{Axis, LABEL, Panel, Sheet, Words, spread};
+use crate::layout::{Axis, LABEL, NARROW, Panel, Sheet, Words, room, spread};
 use crate::scale::{Scale, number, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
 use crate::text::{Weight, shorten, width};
@@ -147,6 +147,31 @@ fn unit(score: Score) -> &'static str {
     }
 }
 
+/// The points of a curve that lie below its panel, and the least of them.
+fn below_panel(curve: &Curve, floor: f64) -> String {
+    let cut: Vec<(usize, f64)> = curve
+        .below_best
+        .iter()
+        .enumerate()
+        .filter_map(|(q, v)| Some((q, (*v)?)))
+        .filter(|(_, v)| *v < floor)
+        .collect();
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for &(q, _) in &cut {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == q => *last = q,
+            _ => runs.push((q, q)),
+        }
+    }
+    let word = |(a, b): &(usize, usize)| if a == b { a.to_string() } else { format!("{a} to {b}") };
+    let places = runs.iter().map(word).collect::<Vec<_>>().join(", ");
+    match cut.iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
+        Some((q, v)) if cut.len() > 1 => format!("below: {places} ({} at {q})", number(*v, 3)),
+        Some((q, v)) => format!("below: {} at {q}", number(*v, 3)),
+        None => String::new(),
+    }
+}
+
 /// Draws them: a panel per criterion, and below what each would take.
 pub fn draw(numbers: &SelectNumbers, style: &Style) -> Svg {
     let n = numbers;
@@ -169,7 +194,11 @@ pub fn draw(numbers: &SelectNumbers, style: &Style) -> Svg {
         if in_nats { "nats" } else { "its own units" }
     );
     let n_panels = n.curves.len().max(1);
-    let across = if n_panels == 4 { 2 } else { n_panels.min(3) };
+    let across = match room(style, 860.0) {
+        narrow if narrow < NARROW => 1,
+        _ if n_panels == 4 => 2,
+        _ => n_panels.min(3),
+    };
     let down = n_panels.div_ceil(across);
     let strip = 24.0 * n.choices.len() as f64 + 62.0;
     let tall = 190.0 * down as f64 + strip;
@@ -222,10 +251,27 @@ pub fn draw(numbers: &SelectNumbers, style: &Style) -> Svg {
             }
         });
         if cut {
-            let first = curve.below_best.iter().flatten().next().copied().unwrap_or(0.0);
-            let text = format!("not shown: {} at 0", number(first, 3));
-            let at = (panel.area.right() - 4.0, panel.area.bottom() - 6.0);
-            canvas.text(at, &text, Font { halo: true, ..Font::label(p.muted, Anchor::End) });
+            let text = below_panel(curve, panel.y.ends().0);
+            let text = shorten(&text, LABEL, panel.area.w - 8.0);
+            let middle = 0.5 * n.most as f64;
+            // Where the curve is not: under the half whose values are higher.
+            let mean = |of: &dyn Fn(usize) -> bool| {
+                let own: Vec<f64> = curve
+                    .below_best
+                    .iter()
+                    .enumerate()
+                    .filter(|(q, _)| of(*q))
+                    .filter_map(|(_, v)| *v)
+                    .collect();
+                own.iter().sum::<f64>() / own.len().max(1) as f64
+            };
+            let right = mean(&|q| q as f64 > middle) >= mean(&|q| (q as f64) < middle);
+            let (x, anchor) = if right {
+                (panel.area.right() - 4.0, Anchor::End)
+            } else {
+                (panel.area.x + 4.0, Anchor::Start)
+            };
+            canvas.text((x, panel.area.bottom() - 6.0), &text, Font::label(p.muted, anchor));
         }
     }
 

@@ -4,7 +4,7 @@ use super::{conditions, some_components};
 use crate::layout::{Entry, LABEL, Look, Sheet, Words, legend, names_width};
 use crate::scale::{percent, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
-use crate::text::{in_tip, shorten};
+use crate::text::{in_tip, name_lines};
 use crate::{Error, Style, Svg};
 use covary::family::Family;
 use covary::learned::Learned;
@@ -127,10 +127,11 @@ pub fn draw(numbers: &ViewsNumbers, style: &Style) -> Svg {
             canvas.text((x, area.y - 8.0), &text, Font::label(p.ink, Anchor::Middle));
         }
     }
+    let shown_names = name_lines(&labels, LABEL, names, 2);
     for (v, label) in labels.iter().enumerate() {
         let (top, middle) = (area.y + v as f64 * line, area.y + (v as f64 + 0.5) * line);
         canvas.line((area.x, top), (area.right(), top), Stroke::new(p.grid, 1.0));
-        canvas.text((area.x - 8.0, middle), &shorten(label, LABEL, names), Font::label(p.ink, Anchor::End));
+        canvas.name((area.x - 8.0, middle), label, &shown_names[v], Font::label(p.ink, Anchor::End));
         for (i, (&share, &active)) in n.shares[v].iter().zip(&n.active[v]).enumerate() {
             let x = area.x + (i as f64 + 0.5) * step;
             if !active {

@@ -195,6 +195,40 @@ def test_a_figure_enlarges_and_zooms(browser, made):
         assert not dialog.is_visible()
 
 
+def test_figures_stand_in_pairs(browser, made):
+    _, path, _ = made
+    with Watched(browser, path) as page:
+        box = lambda name: page.locator(f"#fig-{name}").bounding_box()
+        for left, right in [("select", "scree"), ("hinton", "scores"), ("biplot", "contributions"), ("trace", "outliers")]:
+            a, b = box(left), box(right)
+            assert a["y"] == b["y"] and a["x"] + a["width"] <= b["x"], (left, right)
+        for width in (390, 768, 1280):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), width
+            assert page.locator(".swipe").first.is_visible() == (width == 390)
+
+
+def test_figures_and_tables_can_be_downloaded(browser, made, tmp_path):
+    _, path, facts = made
+    watched = Watched(browser, path)
+    with watched as page:
+        with page.expect_download() as waiting:
+            page.locator("#fig-scree .save").click()
+        waiting.value.save_as(tmp_path / "a.svg")
+        assert waiting.value.suggested_filename.endswith("-scree.svg")
+        import xml.etree.ElementTree as xml
+
+        text = (tmp_path / "a.svg").read_text(encoding="utf-8")
+        assert xml.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg" and "var(--c" not in text
+        button = page.get_by_role("button", name="Download as CSV: Imputed values")
+        with page.expect_download() as waiting:
+            button.click()
+        waiting.value.save_as(tmp_path / "a.csv")
+        lines = (tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()
+        assert len(lines) == 1 + len(facts["filled"]["cells"])
+        assert watched.said == []
+
+
 def test_everything_has_an_accessible_name(browser, made):
     _, path, _ = made
     with Watched(browser, path) as page:
@@ -219,6 +253,8 @@ def test_it_prints(browser, made, tmp_path):
     name, path, _ = made
     with Watched(browser, path) as page:
         pdf = page.pdf(format="A4")
+        # Headings become buttons again.
+        assert page.evaluate("[...document.querySelectorAll('table.sortable thead th')].every(h => h.querySelector('button'))")
         assert pdf.startswith(b"%PDF") and pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page>") >= 2
         if folder := os.environ.get("COVARY_SCREENSHOTS"):
             Path(folder, f"{name}.pdf").write_bytes(pdf)

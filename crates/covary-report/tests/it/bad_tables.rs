@@ -5,7 +5,10 @@ use covary::data::{Shape, simulate};
 use covary::learned::Learned;
 use covary::{Dataset, Matrix, Spec};
 use covary_report::plot::scores::ColorBy;
-use covary_report::plot::{biplot, covariance, hinton, loadings, missing, samples, scores, scree, trace};
+use covary_report::plot::{
+    biplot, circle, contributions, correlation, covariance, density, hinton, loadings, missing, outliers,
+    pairs, patterns, samples, scores, scree, trace,
+};
 use covary_report::{Style, Svg};
 
 /// Every figure that a model and a table make without another fit.
@@ -16,16 +19,30 @@ fn figures(learned: &Learned, table: &Dataset, color: Option<&ColorBy>) -> Vec<S
         scree::draw(&scree::numbers(learned, None).expect("scree"), &style),
         hinton::draw(&hinton::numbers(learned).expect("hinton"), &style),
         loadings::draw(&loadings::numbers(learned, None).expect("loadings"), &style),
-        scores::draw(&scores::numbers(learned, table, (1, 2), color).expect("scores"), &style),
+        scores::draw(
+            &scores::numbers(learned, table, (1, 2), &scores::Rows::by(color)).expect("scores"),
+            &style,
+        ),
         covariance::draw(&covariance::numbers(learned, table).expect("covariance"), &style),
         samples::draw(&samples::numbers(learned, table, 0).expect("samples"), &style),
         missing::draw(&missing::numbers(table, Some(learned)).expect("missing"), &style),
         missing::draw(&missing::numbers(table, None).expect("missing"), &style),
+        contributions::draw(&contributions::numbers(learned, None).expect("contributions"), &style),
+        correlation::draw(&correlation::numbers(table), &style),
+        patterns::draw(&patterns::numbers(table), &style),
+        outliers::draw(&outliers::numbers(learned, table, None).expect("outliers"), &style),
     ];
+    all.extend(circle::numbers(learned, (1, 2)).ok().map(|n| circle::draw(&n, &style)));
+    all.extend(pairs::numbers(learned, table, &[], color).ok().map(|n| pairs::draw(&n, &style)));
+    all.extend(density::numbers(learned, table).ok().map(|n| density::draw(&n, &style)));
     all.extend(
         trace::numbers(&[(learned.columns[0].clone(), learned)]).ok().map(|n| trace::draw(&n, &style)),
     );
-    all.extend(biplot::numbers(learned, table, (1, 2), color).ok().map(|n| biplot::draw(&n, &style)));
+    all.extend(
+        biplot::numbers(learned, table, (1, 2), &scores::Rows::by(color))
+            .ok()
+            .map(|n| biplot::draw(&n, &style)),
+    );
     all
 }
 
@@ -98,7 +115,10 @@ fn one_column_is_enough() {
     check(&scree::draw(&scree::numbers(&none, Some(&single)).expect("a table"), &Style::default()));
     check(&covariance::draw(&covariance::numbers(&none, &single).expect("a table"), &Style::default()));
     check(&samples::draw(&samples::numbers(&none, &single, 0).expect("a table"), &Style::default()));
-    assert!(hinton::numbers(&none).is_err() && scores::numbers(&none, &single, (1, 2), None).is_err());
+    assert!(
+        hinton::numbers(&none).is_err()
+            && scores::numbers(&none, &single, (1, 2), &scores::Rows::by(None)).is_err()
+    );
 }
 
 #[test]
@@ -115,7 +135,7 @@ fn no_gaps_or_all_of_them_in_one_column() {
         .expect("a table");
     let svg = missing::draw(&missing::numbers(&empty, None).expect("a table"), &Style::default());
     check(&svg);
-    assert!(svg.as_str().contains("100 %"));
+    assert!(svg.as_str().contains("100.0 %"));
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn ticks(chart: &Chart) -> BTreeMap<String, usize> {
 #[test]
 fn scores_of_two_panels_have_one_range() {
     let (table, learned) = small();
-    let near = scores::numbers(&learned, &table, (1, 2), None).expect("components");
+    let near = scores::numbers(&learned, &table, (1, 2), &scores::Rows::by(None)).expect("components");
     let mut far = near.clone();
     far.points.iter_mut().for_each(|p| (p.x, p.y) = (10.0 * p.x, 10.0 * p.y));
     let panels = vec![Panel::scores("near", near), Panel::scores("far", far)];

@@ -9,8 +9,9 @@ use covary::family::{Components, Family, Request};
 use covary::infer::MixtureEm;
 use covary::learned::Learned;
 use covary_report::plot::{
-    Kind, biplot, covariance, curves, eigenfunctions, factors, forecast, hinton, images, intervals, loadings,
-    map, missing, mixture, path, relevance, samples, scores, scree, select, sources, trace, views,
+    Kind, biplot, calibration, circle, contributions, correlation, covariance, curves, density,
+    eigenfunctions, factors, forecast, hinton, images, intervals, loadings, map, missing, mixture, outliers,
+    pairs, path, patterns, relevance, samples, scores, scree, select, sources, trace, views,
 };
 use covary_report::{Style, Svg, Theme};
 use serde::de::DeserializeOwned;
@@ -53,6 +54,14 @@ pub(crate) fn drawn(kind: Kind, style: &Style) -> Svg {
         Kind::Path => path::draw(&kept(name), style),
         Kind::Eigenfunctions => eigenfunctions::draw(&kept(name), style),
         Kind::Curves => curves::draw(&kept(name), style),
+        Kind::Circle => circle::draw(&kept(name), style),
+        Kind::Contributions => contributions::draw(&kept(name), style),
+        Kind::Correlation => correlation::draw(&kept(name), style),
+        Kind::Pairs => pairs::draw(&kept(name), style),
+        Kind::Density => density::draw(&kept(name), style),
+        Kind::Patterns => patterns::draw(&kept(name), style),
+        Kind::Calibration => calibration::draw(&kept(name), style),
+        Kind::Outliers => outliers::draw(&kept(name), style),
     }
 }
 
@@ -99,6 +108,31 @@ fn every_kind_becomes_pixels_in_both_themes_and_any_size() {
 }
 
 #[test]
+fn every_kind_fits_a_column_of_a_page() {
+    let wide = 8.0 / 2.54 * 96.0;
+    let folder = std::env::var_os("COVARY_FIGURES").map(PathBuf::from);
+    for kind in Kind::ALL {
+        let svg = drawn(kind, &Style { width: Some(wide), ..Style::default() });
+        let (name, text) = (kind.name(), svg.as_str());
+        assert!((svg.size().0 - wide).abs() < 0.01 && svg.size().1 < 6.0 * wide, "{name}: {:?}", svg.size());
+        // 6 points are 8 pixels.
+        let sizes =
+            text.split("font-size=\"").skip(1).filter_map(|t| t.split('"').next()?.parse::<f64>().ok());
+        assert!(sizes.fold(99.0, f64::min) >= 8.0, "{name}");
+        let pdf = covary_png::pdf(text, &svg.title()).expect("a figure");
+        assert!(
+            pdf.starts_with(b"%PDF-1.7") && String::from_utf8_lossy(&pdf).contains("/MediaBox [0 0 226.77"),
+            "{name}"
+        );
+        if let Some(folder) = &folder {
+            let png = covary_png::png(text, svg.size(), 2.0).expect("of an ordinary size");
+            fs::write(folder.join(format!("{name}-8cm.png")), png).expect("writable");
+            fs::write(folder.join(format!("{name}-8cm.pdf")), pdf).expect("writable");
+        }
+    }
+}
+
+#[test]
 fn figures_tell_those_who_cannot_see_them() {
     for kind in Kind::ALL {
         let svg = drawn(kind, &Style::default());
@@ -140,25 +174,57 @@ fn the_kept_numbers_are_those_of_the_wine() {
     );
     let fit = method.fit(data, &spec).expect("three models");
     let models = Learned::of_mixture(fit, data, &spec, (&method).into());
+    let options = covary::select::SelfCheckOptions::default();
+    let hidden = learned
+        .check_by_refit(&Request::new(Family::Ppca), data, &options, &mut ())
+        .expect("its own table")
+        .cells;
     let now = [
         (Kind::Mixture, serde_json::to_value(mixture::numbers(&models, data).expect("its own table"))),
         (Kind::Scree, serde_json::to_value(scree::numbers(&learned, Some(data)).expect("its own table"))),
         (Kind::Hinton, serde_json::to_value(hinton::numbers(&learned).expect("components"))),
         (
             Kind::Scores,
-            serde_json::to_value(scores::numbers(&learned, data, (1, 2), Some(&color)).expect("two")),
+            serde_json::to_value(
+                scores::numbers(&learned, data, (1, 2), &scores::Rows::by(Some(&color))).expect("two"),
+            ),
         ),
-        (Kind::Biplot, serde_json::to_value(biplot::numbers(&learned, data, (1, 2), None).expect("two"))),
+        (
+            Kind::Biplot,
+            serde_json::to_value(
+                biplot::numbers(&learned, data, (1, 2), &scores::Rows::by(None)).expect("two"),
+            ),
+        ),
         (Kind::Covariance, serde_json::to_value(covariance::numbers(&learned, data).expect("its own table"))),
         (Kind::Missing, serde_json::to_value(missing::numbers(data, Some(&learned)).expect("its own table"))),
+        (Kind::Circle, serde_json::to_value(circle::numbers(&learned, (1, 2)).expect("two"))),
+        (
+            Kind::Contributions,
+            serde_json::to_value(contributions::numbers(&learned, None).expect("components")),
+        ),
+        (Kind::Correlation, serde_json::to_value(correlation::numbers(data))),
+        (
+            Kind::Pairs,
+            serde_json::to_value(pairs::numbers(&learned, data, &[], Some(&color)).expect("three")),
+        ),
+        (Kind::Density, serde_json::to_value(density::numbers(&learned, data).expect("missing values"))),
+        (Kind::Patterns, serde_json::to_value(patterns::numbers(data))),
+        (
+            Kind::Outliers,
+            serde_json::to_value(outliers::numbers(&learned, data, None).expect("its own table")),
+        ),
+        (
+            Kind::Calibration,
+            serde_json::to_value(calibration::numbers(&learned, data, &hidden).expect("cells")),
+        ),
     ];
     for (kind, numbers) in now {
         let numbers = numbers.expect("JSON");
+        let path = folder().join(format!("{}.json", kind.name()));
         if std::env::var_os("COVARY_REWRITE_GOLDEN").is_some()
-            && !agree(&numbers, &kept::<Value>(kind.name()))
+            && !(path.exists() && agree(&numbers, &kept::<Value>(kind.name())))
         {
-            let text = serde_json::to_string_pretty(&numbers).expect("JSON");
-            fs::write(folder().join(format!("{}.json", kind.name())), text + "\n").expect("writable");
+            fs::write(&path, serde_json::to_string(&numbers).expect("JSON") + "\n").expect("writable");
         }
         assert!(agree(&numbers, &kept::<Value>(kind.name())), "{}: {numbers:#}", kind.name());
     }

@@ -3,6 +3,7 @@
 mod bad_tables;
 mod chart;
 mod golden;
+mod kinds;
 mod numbers;
 mod time;
 

@@ -10,7 +10,7 @@ use covary_report::plot::{
     biplot, covariance, hinton, images, intervals, loadings, map, missing, relevance, samples, scores, scree,
     select, trace,
 };
-use covary_report::{Error, Remedy};
+use covary_report::{Error, Remedy, Style};
 
 #[test]
 fn eigenvalues_of_correlations_sum_to_the_columns() {
@@ -82,11 +82,18 @@ fn points_are_posterior_scores_and_ellipses_their_spread() {
     let (table, learned) = small();
     let labels = (0..60).map(|i| if i < 40 { "b" } else { "a" }.to_owned()).collect();
     let color = ColorBy::Groups { name: "side".to_owned(), labels };
-    let n = scores::numbers(&learned, &table, (2, 1), Some(&color)).expect("two components");
+    let n =
+        scores::numbers(&learned, &table, (2, 1), &scores::Rows::by(Some(&color))).expect("two components");
     let x = learned.linear().unwrap().model.transform(&table, Coordinates::Posterior).expect("its own table");
     assert_eq!((n.points[7].x, n.points[7].y), (x[(7, 1)], x[(7, 0)]));
     assert_eq!((n.groups.clone(), n.points[0].group), (vec!["a".to_owned(), "b".to_owned()], Some(1)));
     // The area of an ellipse is that of the determinant: π r² √|V|, r² the 95 % quantile of χ² with 2 degrees.
+    assert!(n.ellipses.is_empty() && n.group_ellipses.len() == 2);
+    let rows = scores::Rows { color_by: Some(&color), ellipses: scores::Ellipses::Rows, labels: None };
+    let n = scores::numbers(&learned, &table, (2, 1), &rows).expect("two components");
+    assert!(n.group_ellipses.is_empty() && n.ellipses.len() == 20);
+    let area = |e: &scores::Ellipse| e.half.0 * e.half.1;
+    assert!(n.ellipses.windows(2).all(|w| area(&w[0]) >= area(&w[1])), "the least certain first");
     let e = &n.ellipses[0];
     let v = learned
         .linear()
@@ -98,20 +105,100 @@ fn points_are_posterior_scores_and_ellipses_their_spread() {
         .clone();
     let det = v[(0, 0)] * v[(1, 1)] - v[(0, 1)].powi(2);
     assert!((e.half.0 * e.half.1 / (-2.0 * 0.05_f64.ln() * det.sqrt()) - 1.0).abs() < 1e-9);
-    let arrows = biplot::numbers(&learned, &table, (1, 2), None).expect("two components").arrows;
+    let arrows =
+        biplot::numbers(&learned, &table, (1, 2), &scores::Rows::by(None)).expect("two components").arrows;
     assert_eq!(arrows[3].y, hinton::numbers(&learned).expect("components").loadings[3][1]);
+}
+
+#[test]
+fn the_ellipse_of_a_group_has_its_mean_and_covariance() {
+    let (table, learned) = small();
+    let labels = (0..60).map(|i| if i < 40 { "b" } else { "a" }.to_owned()).collect();
+    let color = ColorBy::Groups { name: "side".to_owned(), labels };
+    let n =
+        scores::numbers(&learned, &table, (1, 2), &scores::Rows::by(Some(&color))).expect("two components");
+    let x = learned.linear().unwrap().model.transform(&table, Coordinates::Posterior).expect("its own table");
+    for (e, rows) in n.group_ellipses.iter().zip([40..60, 0..40]) {
+        let m = rows.len() as f64;
+        assert_eq!(e.n_rows, rows.len());
+        let mean = |k: usize| rows.clone().map(|i| x[(i, k)]).sum::<f64>() / m;
+        assert!((e.center.0 - mean(0)).abs() + (e.center.1 - mean(1)).abs() < 1e-12);
+        let s = |a: usize, b: usize| {
+            rows.clone().map(|i| (x[(i, a)] - mean(a)) * (x[(i, b)] - mean(b))).sum::<f64>() / (m - 1.0)
+        };
+        // A point of the ellipse at any angle t: z' S⁻¹ z = −2 ln 0.05.
+        let det = s(0, 0) * s(1, 1) - s(0, 1).powi(2);
+        for t in [0.0, 0.7, 2.1] {
+            let (sin, cos) = e.angle.to_radians().sin_cos();
+            let (u, v) = (e.half.0 * f64::cos(t), e.half.1 * f64::sin(t));
+            let z = (u * cos - v * sin, u * sin + v * cos);
+            let d = (s(1, 1) * z.0 * z.0 - 2.0 * s(0, 1) * z.0 * z.1 + s(0, 0) * z.1 * z.1) / det;
+            assert!((d + 2.0 * 0.05_f64.ln()).abs() < 1e-9, "{d}");
+        }
+    }
+}
+
+#[test]
+fn one_component_has_a_density_that_is_the_mean_of_its_kernels() {
+    let (table, _) = simulate::ppca(Shape { rows: 90, columns: 4, n_components: 1 }, 3);
+    let learned = fitted(&table, &Spec::ppca(1), "spectral");
+    let n = scores::numbers(&learned, &table, (1, 2), &scores::Rows::default()).expect("a component");
+    let d = &n.densities[0];
+    let mut x: Vec<f64> = n.points.iter().map(|p| p.x).collect();
+    x.sort_by(f64::total_cmp);
+    let mean = x.iter().sum::<f64>() / 90.0;
+    let sd = (x.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 89.0).sqrt();
+    // Quantiles of 90 numbers, by interpolation: places 22.25 and 66.75 from 0.
+    let iqr = (x[66] + 0.75 * (x[67] - x[66])) - (x[22] + 0.25 * (x[23] - x[22]));
+    assert!((d.bandwidth - 0.9 * sd.min(iqr / 1.34) * 90f64.powf(-0.2)).abs() < 1e-12);
+    for &(at, density) in &d.curve {
+        let normal = |z: f64| (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
+        let dense = x.iter().map(|v| normal((at - v) / d.bandwidth)).sum::<f64>() / (90.0 * d.bandwidth);
+        assert!((density - dense).abs() < 1e-12);
+    }
+    let step = d.curve[1].0 - d.curve[0].0;
+    assert!((d.curve.iter().map(|c| c.1).sum::<f64>() * step - 1.0).abs() < 1e-3);
+}
+
+#[test]
+fn twelve_groups_have_names_and_rows_without_one_are_apart() {
+    let (table, learned) = small();
+    let labels: Vec<String> =
+        (0..60).map(|i| if i % 10 == 9 { String::new() } else { format!("g{:02}", i % 16) }).collect();
+    let color = ColorBy::Groups { name: "kind".to_owned(), labels: labels.clone() };
+    let n =
+        scores::numbers(&learned, &table, (1, 2), &scores::Rows::by(Some(&color))).expect("two components");
+    assert_eq!((n.n_named, n.groups.len()), (12, 14));
+    assert_eq!(n.groups[12..], ["4 others".to_owned(), "(missing)".to_owned()]);
+    for (point, label) in n.points.iter().zip(&labels) {
+        let group = &n.groups[point.group.expect("a group")];
+        assert!(group == label || group == "4 others" || (label.is_empty() && group == "(missing)"));
+    }
+    let svg = scores::draw(&n, &Style { width: Some(302.0), ..Style::default() });
+    assert_eq!(svg.as_str().matches("data-key=").count(), 14, "no entry is dropped");
 }
 
 #[test]
 fn many_rows_are_counted_and_none_is_lost() {
     let (table, _) = simulate::ppca(Shape { rows: 6000, columns: 4, n_components: 2 }, 1);
     let learned = fitted(&table, &Spec::ppca(2), "spectral");
-    let n = scores::numbers(&learned, &table, (1, 2), None).expect("two components");
-    let counted: usize = n.bins.expect("too many to draw").counts.iter().flatten().sum();
-    assert_eq!((counted, n.points.len()), (6000, 0));
+    let n = scores::numbers(&learned, &table, (1, 2), &scores::Rows::by(None)).expect("two components");
+    let hexagons = n.hexagons.expect("too many to draw");
+    assert_eq!((hexagons.cells.iter().map(|c| c.2).sum::<usize>(), n.points.len()), (6000, 0));
+    // Every row is counted at the center nearest to it.
+    let x = learned.linear().unwrap().model.transform(&table, Coordinates::Posterior).expect("its own table");
+    let mut counts = vec![0; hexagons.cells.len()];
+    for i in 0..6000 {
+        let far = |c: &(f64, f64, usize)| (c.0 - x[(i, 0)]).hypot(c.1 - x[(i, 1)]);
+        let nearest =
+            (0..counts.len()).min_by(|&a, &b| far(&hexagons.cells[a]).total_cmp(&far(&hexagons.cells[b])));
+        counts[nearest.expect("some")] += 1;
+    }
+    assert_eq!(counts, hexagons.cells.iter().map(|c| c.2).collect::<Vec<_>>());
     let values = (0..6000).map(f64::from).collect();
     let color = ColorBy::Values { name: "time".to_owned(), values };
-    let n = scores::numbers(&learned, &table, (1, 2), Some(&color)).expect("two components");
+    let n =
+        scores::numbers(&learned, &table, (1, 2), &scores::Rows::by(Some(&color))).expect("two components");
     assert_eq!((n.points.len(), n.n_rows), (4000, 6000));
     assert!(n.points.iter().all(|p| p.value == Some(p.row as f64 - 1.0)));
 }

@@ -226,7 +226,7 @@ fn scores_chart(run: &Run, whole: &Dataset, case: &Case) -> Result<(Chart, Compa
     let turn = angles(&plane_of(&complete.model), &plane_of(&fit.model)).0;
     let panel = |title: &str, fit: Fit, table: &Dataset| -> Result<Panel, Error> {
         let learned = Learned::of_fit(fit, table, &case.spec, &case.method);
-        Ok(Panel::scores(title, scores::numbers(&learned, table, (1, 2), None)?))
+        Ok(Panel::scores(title, scores::numbers(&learned, table, (1, 2), &scores::Rows::default())?))
     };
     let chart = Chart {
         title: "Scores of 38 viruses keep their picture without a fifth of the cells".to_owned(),

@@ -27,6 +27,7 @@ pub struct Dataset {
     row_labels: Option<Vec<String>>,
     timeline: Option<Timeline>,
     points: Option<Points>,
+    classes: Option<Vec<Option<usize>>>,
     patterns: Patterns,
     observed: Vec<usize>,
     columns: OnceLock<Columns>,
@@ -208,6 +209,7 @@ impl Dataset {
             row_labels: None,
             timeline: None,
             points: None,
+            classes: None,
             patterns,
             observed,
             columns: OnceLock::new(),
@@ -233,6 +235,22 @@ impl Dataset {
         timeline.check(self.n_rows())?;
         self.timeline = Some(timeline);
         Ok(self)
+    }
+
+    /// Says of which class each row is, where that is known: a mixture whose models are these classes imputes the row by its
+    /// own class alone.
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] unless there is one for each row.
+    pub fn of_classes(mut self, classes: Vec<Option<usize>>) -> Result<Self, Error> {
+        check_length("classes of rows", self.n_rows(), classes.len())?;
+        self.classes = Some(classes);
+        Ok(self)
+    }
+
+    /// The class of each row, if that was said.
+    pub fn classes(&self) -> Option<&[Option<usize>]> {
+        self.classes.as_deref()
     }
 
     /// When its rows happened, if that was said.
@@ -263,7 +281,7 @@ impl Dataset {
         self.points.as_ref()
     }
 
-    /// Other cells of the same rows: columns of these names, times kept, labels left behind.
+    /// Other cells of the same rows: columns of these names, times and classes kept, labels left behind.
     ///
     /// # Errors
     /// As [`with_names`](Self::with_names), and [`Error::WrongLength`] for another number of rows.
@@ -271,7 +289,9 @@ impl Dataset {
         let other = Self::with_names(values, column_names)?;
         self.timeline.iter().try_for_each(|timeline| timeline.check(other.n_rows()))?;
         self.points.iter().try_for_each(|points| points.check(other.n_rows()))?;
-        Ok(Self { timeline: self.timeline.clone(), points: self.points.clone(), ..other })
+        self.classes.iter().try_for_each(|c| check_length("classes of rows", other.n_rows(), c.len()))?;
+        let (timeline, points, classes) = (self.timeline.clone(), self.points.clone(), self.classes.clone());
+        Ok(Self { timeline, points, classes, ..other })
     }
 
     /// Number of rows.
@@ -408,7 +428,9 @@ impl Dataset {
         let values = Matrix::from_vec(rows.len(), self.n_columns(), values)?;
         let timeline = self.timeline.as_ref().and_then(|timeline| timeline.some_rows(rows));
         let points = self.points.as_ref().and_then(|points| points.some_rows(rows));
-        Ok(Self { timeline, points, ..Self::with_names(values, self.column_names.clone())? })
+        let classes = self.classes.as_ref().map(|classes| rows.iter().map(|&i| classes[i]).collect());
+        let other = Self::with_names(values, self.column_names.clone())?;
+        Ok(Self { timeline, points, classes, ..other })
     }
 
     /// The table with a row for every step of its times, empty where there was none: sequences one after the other, each in the
@@ -555,12 +577,13 @@ impl Dataset {
             let column = |j: usize| cells[j..].iter().step_by(d).filter(|v| !v.is_gap());
             let first: Vec<f64> = (0..d).map(|j| column(j).next().map_or(f64::NAN, |v| v.wide())).collect();
             let about_first = column_sums(cells, &first);
-            let mean = |j: usize| first[j] + about_first.sum[j] / about_first.count[j];
-            let means: Vec<f64> = (0..d).map(mean).collect();
+            let from_first: Vec<f64> =
+                about_first.sum.iter().zip(&about_first.count).map(|(sum, n)| sum / n).collect();
+            let means: Vec<f64> = first.iter().zip(&from_first).map(|(first, m)| first + m).collect();
             let ColumnSums { count, squares, .. } = column_sums(cells, &means);
             let differs = |j: usize| column(j).any(|v| v.wide() != first[j]);
             let varies = (0..d).map(|j| squares[j] > 0.0 || differs(j)).collect();
-            ColumnFacts::new(count, first, varies, means, squares)
+            ColumnFacts::new(count, first, varies, from_first, squares)
         })
     }
 }

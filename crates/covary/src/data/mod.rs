@@ -25,7 +25,7 @@ pub use moments::{CentralMoments, MatrixKind};
 pub use pattern::Pattern;
 pub(crate) use pattern::Patterns;
 pub use points::{PointColumns, Points};
-pub(crate) use rows::{COLUMN_FACTS, ColumnFacts, spread_rows};
+pub(crate) use rows::{COLUMN_FACTS, ColumnFacts};
 pub use rows::{Facts, block_rows};
 pub use simulate::Shape;
 pub use sparse::Sparse;

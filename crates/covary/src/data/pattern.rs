@@ -2,10 +2,44 @@ use crate::linalg::Cell;
 use crate::linalg::rows::{Seen, mark_gaps};
 use rayon::prelude::*;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 /// Rows whose masks one task builds.
 const MASK_ROWS: usize = 1024;
+
+/// Patterns that room is made for before they are seen.
+const MOST_RESERVED: usize = 1 << 17;
+
+/// A hash of words by multiplication, as Firefox and rustc have it: masks of gaps are short, and every block of rows that
+/// is read has its own.
+#[derive(Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        for word in words {
+            self.write_u64(u64::from_le_bytes(*word));
+        }
+        for byte in rest {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
+    fn write_usize(&mut self, length: usize) {
+        self.write_u64(length as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        // Products mix upward: the table looks at the lowest bits first.
+        self.0.rotate_left(26)
+    }
+}
 
 /// Rows that have the same gaps.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +113,9 @@ impl Patterns {
             }
             Seen::Gaps => {}
         }
-        let mut ids: HashMap<&[u64], usize> = HashMap::new();
+        let mut ids: HashMap<&[u64], usize, BuildHasherDefault<Mixed>> = HashMap::default();
+        // A table with gaps at random has nearly as many patterns as rows.
+        ids.reserve(n_rows.min(MOST_RESERVED));
         let mut pattern_of = Vec::with_capacity(n_rows);
         let mut counts: Vec<usize> = Vec::new();
         let (mut gaps, mut gap_end) = (Vec::new(), Vec::new());

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 /// Cells of a block: long enough that its sums cost nothing beside its rows …
 const CELLS: usize = 1 << 22;
-/// … which for wide tables takes this many rows, as far as they are not more than so many cells.
+/// … which for wide tables takes this many rows, as far as they are not more cells than this.
 const ROWS: usize = 1 << 14;
 const MOST_CELLS: usize = 1 << 24;
 
-/// Rows of a block of a table with so many columns, but for the last block, which has what is left.
+/// Rows of a block of a table with this many columns; the last block has the rest.
 ///
 /// Sums over rows are taken block by block and joined in one fixed tree, so that a table in memory, on a disk and on the
 /// machines of a cluster leads to the same bits.
@@ -95,6 +95,11 @@ impl Facts {
         &self.variances
     }
 
+    /// At most `most` rows, as [`Dataset::spread_rows`](crate::Dataset::spread_rows).
+    pub fn spread_rows(&self, most: usize) -> Vec<usize> {
+        spread_rows(self.n_rows, most)
+    }
+
     /// The one value of column `j`, if all its observed cells have it.
     pub fn constant(&self, j: usize) -> Option<f64> {
         let constant = self.observed[j] > 0 && self.columns.part(VARIES)[j] == 0.0;
@@ -107,11 +112,12 @@ impl Facts {
     }
 }
 
-/// Per column: observed cells, the first of them, whether another differs from it, their mean, and the sum of squares
-/// about it. Those of two runs of rows, one after the other, merge into those of both (Chan, Golub & LeVeque 1983):
+/// Per column: observed cells, the first of them, whether another differs from it, how far their mean is from the first,
+/// and the sum of squares about the mean. Those of two runs of rows, one after the other, merge into those of both (Chan, Golub &
+/// LeVeque 1983), where a large common offset costs no digits:
 ///
 /// ```text
-/// δ = m_b − m_a     n = n_a + n_b     m = m_a + δ n_b/n     s = s_a + s_b + δ² n_a n_b / n
+/// δ = (f_b − f_a) + (m_b − m_a)     n = n_a + n_b     m = m_a + δ n_b/n     s = s_a + s_b + δ² n_a n_b / n
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ColumnFacts(Vec<f64>);
@@ -130,11 +136,11 @@ impl ColumnFacts {
         count: Vec<f64>,
         first: Vec<f64>,
         varies: Vec<bool>,
-        means: Vec<f64>,
+        from_first: Vec<f64>,
         squares: Vec<f64>,
     ) -> Self {
         let varies = varies.into_iter().map(|v| f64::from(u8::from(v))).collect();
-        let mut numbers = [count, first, varies, means, squares].concat();
+        let mut numbers = [count, first, varies, from_first, squares].concat();
         numbers.iter_mut().filter(|v| v.is_nan()).for_each(|v| *v = 0.0);
         Self(numbers)
     }
@@ -158,8 +164,8 @@ impl ColumnFacts {
     }
 
     pub(crate) fn means(&self) -> Vec<f64> {
-        let mean = |(mean, n): (&f64, &f64)| if *n > 0.0 { *mean } else { f64::NAN };
-        self.part(MEAN).iter().zip(self.part(COUNT)).map(mean).collect()
+        let (count, first, mean) = (self.part(COUNT), self.part(FIRST), self.part(MEAN));
+        (0..count.len()).map(|j| if count[j] > 0.0 { first[j] + mean[j] } else { f64::NAN }).collect()
     }
 
     pub(crate) fn variances(&self) -> Vec<f64> {
@@ -176,7 +182,7 @@ impl ColumnFacts {
                 (_, [0.0, ..]) => a,
                 ([0.0, ..], _) => b,
                 ([n_a, first, varies, mean, squares], [n_b, other, varied, other_mean, other_squares]) => {
-                    let (n, apart) = (n_a + n_b, other_mean - mean);
+                    let (n, apart) = (n_a + n_b, (other - first) + (other_mean - mean));
                     let varies = varies.max(varied).max(f64::from(u8::from(first != other)));
                     let squares = squares + other_squares + apart * apart * (n_a * n_b / n);
                     [n, first, varies, mean + apart * (n_b / n), squares]

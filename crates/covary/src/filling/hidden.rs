@@ -120,7 +120,7 @@ pub fn hide_as_gaps_lie(data: &Dataset, hiding: &Hiding) -> Result<HiddenSet, Er
     if rows.is_empty() {
         return Err(Error::TooFewToHide { cells: 0, folds: 1 });
     }
-    let visible = Dataset::with_names(Matrix::from_vec(n, d, cells)?, data.column_names().to_vec())?;
+    let visible = data.with_cells(Matrix::from_vec(n, d, cells)?, data.column_names().to_vec())?;
     Ok(HiddenSet { visible, rows, transplanted: !donors.is_empty() })
 }
 

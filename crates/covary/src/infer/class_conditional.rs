@@ -1,9 +1,10 @@
 //! One model for each class of rows [M 1.9.6].
 
+use super::mixture::known::of_classes;
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination};
 use super::{Estimator, Method};
 use crate::model::{Classifier, LinearGaussian, Mixture, Noise};
-use crate::{Dataset, Error, Spec};
+use crate::{Dataset, Density, Error, Spec};
 
 /// Fits the rows of each class by themselves: their density, and how frequent they are.
 ///
@@ -24,6 +25,9 @@ pub struct ClassConditional {
     pub method: Option<Method>,
     /// How probable the classes are, in their order; if `None`, as frequent as they were.
     pub priors: Option<Vec<f64>>,
+    /// λ: how much a row counts for the classes it is not of, from 0 to 1, by EM whatever the method; if `None`, not at all.
+    /// A class of few rows is then held to what all rows say; with 1 every class has the model of all of them.
+    pub lent: Option<f64>,
 }
 
 /// Smallest noise variance as a share of a class's variance, unless the spec says otherwise: a class of
@@ -77,6 +81,9 @@ impl ClassConditional {
         if classes.len() < 2 {
             return Err(Error::OneClass { class: classes.first().cloned() });
         }
+        if let Some(lent) = self.lent {
+            return self.fit_lent(data, (labels, classes), spec, lent, observer);
+        }
         let units = Units::of(data, spec)?;
         let table = units.scaled.as_ref().unwrap_or(data);
         let own = Spec { standardize: false, noise_floor: spec.noise_floor.or(Some(FLOOR)), ..spec.clone() };
@@ -101,6 +108,45 @@ impl ClassConditional {
         let mixture = Mixture::new(models, self.priors.clone().unwrap_or_else(|| counts.clone()))?;
         let of_classes: f64 = counts.iter().zip(mixture.weights()).map(|(n, w)| n * w.ln()).sum();
         let report = together(reports, of_classes - units.log_volume(data, labels));
+        Ok(Fit { model: Classifier::new(classes.to_vec(), mixture)?, draws: None, report })
+    }
+}
+
+impl ClassConditional {
+    /// With rows lent to other classes; the objective is the log-likelihood of the rows under their own classes.
+    fn fit_lent(
+        &self,
+        data: &Dataset,
+        (labels, classes): (&[Option<usize>], &[String]),
+        spec: &Spec,
+        lent: f64,
+        observer: &mut dyn Observer,
+    ) -> Result<Fit<Classifier>, Error> {
+        if !(0.0..=1.0).contains(&lent) {
+            return Err(Error::OutOfRange { name: "lent", value: lent, bound: "from 0 to 1" });
+        }
+        let counts: Vec<f64> = (0..classes.len())
+            .map(|c| labels.iter().filter(|label| **label == Some(c)).count() as f64)
+            .collect();
+        if let Some(c) = counts.iter().position(|n| *n == 0.0) {
+            let error = Box::new(Error::TooFewRows { rows: 0 });
+            return Err(Error::InClass { class: classes[c].clone(), error });
+        }
+        let spec = Spec { noise_floor: spec.noise_floor.or(Some(FLOOR)), ..spec.clone() };
+        let found = of_classes(data, (labels, classes.len()), &spec, lent, observer)?;
+        let (models, reports): (Vec<LinearGaussian>, Vec<FitReport>) = found.into_iter().unzip();
+        let mixture = Mixture::new(models, self.priors.clone().unwrap_or(counts))?;
+        let mut value = 0.0;
+        for (c, (model, weight)) in mixture.models().iter().zip(mixture.weights()).enumerate() {
+            let logs = model.log_density(data)?;
+            let own = logs.iter().zip(labels).filter(|(_, label)| **label == Some(c));
+            value += own.map(|(l, _)| weight.ln() + l).sum::<f64>();
+        }
+        let report = FitReport {
+            objective: Objective { kind: ObjectiveKind::LogLikelihood, value },
+            trace: vec![value],
+            ..together(reports, 0.0)
+        };
         Ok(Fit { model: Classifier::new(classes.to_vec(), mixture)?, draws: None, report })
     }
 }

@@ -20,7 +20,7 @@
 //! let part = |rows: std::ops::Range<usize>| table.of_rows(&rows.collect::<Vec<_>>());
 //! let task = Task::facts(table.column_names());
 //! let mut later = State::of_block(&task, 1, &part(20..30)?)?;
-//! later.merge(State::of_block(&task, 0, &part(0..20)?)?)?;
+//! later.merge(&State::of_block(&task, 0, &part(0..20)?)?)?;
 //! let sums = State::from_bytes(&later.to_bytes())?.finish(&task, Some(2))?;
 //! assert_eq!(task.facts_of(&sums)?.n_rows(), 30);
 //! # Ok::<(), covary::Error>(())
@@ -253,7 +253,9 @@ impl<'a> Task<'a> {
         match &self.0 {
             Kind::Facts { names } => {
                 to.counts(&[0, names.len(), 0, 0]);
-                names.iter().for_each(|name| to.text(name));
+                for name in names.iter() {
+                    to.text(name);
+                }
             }
             Kind::Counts { d } => to.counts(&[1, *d, 0, 0]),
             Kind::Pairs { frame } => {
@@ -263,7 +265,9 @@ impl<'a> Task<'a> {
             Kind::Latent { frame, at } => {
                 to.counts(&[3, frame.mean.len(), at.w.n_columns(), frame.isotropic.into()]);
                 frame_to(&mut to, frame);
-                [at.w.as_slice(), &at.mean, &at.psi].iter().for_each(|numbers| to.numbers(numbers));
+                for numbers in [at.w.as_slice(), &at.mean, &at.psi] {
+                    to.numbers(numbers);
+                }
             }
         }
         to.0
@@ -316,7 +320,7 @@ enum Rule {
 }
 
 impl Rule {
-    fn merge(self, a: &mut Vec<f64>, b: &Vec<f64>) {
+    fn merge(self, a: &mut [f64], b: &[f64]) {
         match self {
             Self::Add => add(a, b),
             Self::Facts => {
@@ -353,7 +357,9 @@ impl State {
         }
         // A block that is larger than others are is one all the same.
         let mut blocks = Blocks::new(task);
-        (0..block.n_blocks()).for_each(|b| blocks.add(task.leaf(block, b)));
+        for b in 0..block.n_blocks() {
+            blocks.add(task.leaf(block, b));
+        }
         let mut state = Self {
             version: VERSION.to_owned(),
             instructions: instructions(),
@@ -377,7 +383,7 @@ impl State {
     /// # Errors
     /// [`Error::ForeignState`] of another pass, version or instruction set, [`Error::DoubledBlock`] of blocks that are
     /// already there.
-    pub fn merge(&mut self, other: Self) -> Result<(), Error> {
+    pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
         same("version", &other.version, &self.version)?;
         same("instruction set", &other.instructions, &self.instructions)?;
         same("pass", &digits(other.digest), &digits(self.digest))?;
@@ -489,11 +495,15 @@ struct Writer(Vec<u8>);
 
 impl Writer {
     fn counts(&mut self, counts: &[usize]) {
-        counts.iter().for_each(|&c| self.0.extend((c as u64).to_le_bytes()));
+        for &c in counts {
+            self.0.extend((c as u64).to_le_bytes());
+        }
     }
 
     fn numbers(&mut self, numbers: &[f64]) {
-        numbers.iter().for_each(|v| self.0.extend(v.to_le_bytes()));
+        for v in numbers {
+            self.0.extend(v.to_le_bytes());
+        }
     }
 
     fn text(&mut self, text: &str) {

@@ -1,13 +1,13 @@
 //! A model learned to fill gaps: chosen, corrected and calibrated by hidden cells of its own table [M 4.0].
 
 use super::{Seen, Watch};
-use crate::family::{Components, Family, ForFilling, Request};
+use crate::family::{Classes, Components, Family, ForFilling, Request};
 use crate::filling::{
     Calibration, Candidate, Correction, Filling, Gain, HiddenSet, Hiding, MANY_ROWS, Odds, Tried, Widths,
     calibrate, crps, hide_as_gaps_lie, hide_one_by_one, limits_of, most_gaps, observed_of, sets_of,
     weights_by_gaps,
 };
-use crate::infer::FullCovariance;
+use crate::infer::{ClassConditional, FullCovariance};
 use crate::learned::Learned;
 use crate::model::{ColumnMap, FilledCell};
 use crate::{Dataset, Error, Estimator, LinearGaussian, Method, Spec, parallel};
@@ -140,6 +140,14 @@ impl Request {
         data: &Dataset,
         watch: &dyn Watch,
     ) -> Result<Learned, Error> {
+        let with_classes;
+        let data = match &self.classes {
+            Some(classes) => {
+                with_classes = data.clone().of_classes(classes.of_rows.clone())?;
+                &with_classes
+            }
+            None => data,
+        };
         let mut tried = Vec::new();
         let mut request = self.clone();
         if how.choose {
@@ -379,6 +387,56 @@ fn choose_pseudo_rows(data: &Dataset, seed: u64, watch: &dyn Watch) -> Result<(f
         Tried { candidate: Candidate::PseudoRows(*lambda), crps, gain, taken: k == 0 || k == taken }
     });
     Ok((found[taken].0, tried.collect()))
+}
+
+/// How much rows count for the classes they are not of: all, less, or not at all.
+const LENT: [f64; 6] = [1.0, 0.3, 0.1, 0.03, 0.01, 0.0];
+/// The same where too few cells can be hidden to choose by.
+const LENT_UNCHOSEN: f64 = 0.3;
+
+/// How much rows are lent to other classes, by hidden cells: the most that predicts them as well as the best, so that the
+/// class counts as far as it helps [M 4.13].
+pub(super) fn choose_lent(
+    estimator: &ClassConditional,
+    (data, classes): (&Dataset, &Classes),
+    spec: &Spec,
+    seed: u64,
+    watch: &dyn Watch,
+) -> Result<f64, Error> {
+    let most = if data.is_complete() { 0 } else { sets_of(data).0.min(FEW_SETS) };
+    let sets = sets(data, (most, usize::MAX), spec.n_components + 1, seed)?;
+    if distinct(data, &sets) < TO_CHOOSE {
+        return Ok(LENT_UNCHOSEN);
+    }
+    let n_fits = sets.len() * LENT.len();
+    let predicted = parallel::try_map(n_fits, |at| -> Result<Option<Vec<Hidden>>, Error> {
+        if watch.choosing(at, n_fits) == ControlFlow::Break(()) {
+            return Err(Error::Interrupted);
+        }
+        let (set, lent) = (&sets[at / LENT.len()], Some(LENT[at % LENT.len()]));
+        let asked = ClassConditional { lent, ..estimator.clone() };
+        match asked.fit(&set.visible, &classes.of_rows, &classes.names, spec) {
+            Ok(fit) => {
+                let cells = crate::Density::gap_cells(fit.model.mixture(), &set.visible_rows()?)?;
+                Ok(Some(hidden_of(data, set, &cells)))
+            }
+            Err(Error::Interrupted) => Err(Error::Interrupted),
+            // Where a class has too few rows by itself.
+            Err(_) => Ok(None),
+        }
+    })?;
+    let of_candidate = |k: usize| -> Option<Vec<Hidden>> {
+        let sets = predicted.iter().skip(k).step_by(LENT.len());
+        let all: Option<Vec<Vec<Hidden>>> = sets.cloned().collect();
+        all.map(|cells| cells.concat())
+            .filter(|cells| !cells.is_empty() && cells.iter().all(|c| c.mean.is_finite() && c.sd.is_finite()))
+    };
+    let Some(all) = of_candidate(0) else { return Ok(LENT_UNCHOSEN) };
+    let columns: Vec<usize> = all.iter().map(|cell| cell.column).collect();
+    let (weights, rows) = (weights_by_gaps(&columns, &gaps(data)), rows_of(&all));
+    let found: Vec<(f64, Vec<f64>)> =
+        LENT.iter().enumerate().filter_map(|(k, &lent)| Some((lent, scores(&of_candidate(k)?)))).collect();
+    Ok(found[nearest_as_good(&found, &weights, &rows)].0)
 }
 
 /// The candidate nearest to the first, by ratio, than which the best is not better by more than one standard error [M 4.2.3].

@@ -79,7 +79,7 @@ pub trait Watch: Sync {
     /// The model that was fitted to `data`, the columns that are in it.
     fn fitted(&self, _learned: &Learned, _choice: &Choice, _data: &Dataset) {}
 
-    /// That the number of components is chosen on so many of all rows, where these are gone through by passes.
+    /// On how many of all rows the number of components is chosen, where these are gone through by passes.
     fn sampled(&self, _sampled: usize, _rows: usize) {}
 
     /// The model that was fitted to rows that are gone through by passes.
@@ -276,10 +276,15 @@ impl Request {
     fn by_class(&self, &Work { data, choice, watch }: &Work<'_>, method: &Method) -> Result<Learned, Error> {
         let classes = self.classes.as_ref().expect("asked by who has seen them");
         let spec = self.spec_for(data, choice.n_components);
-        let estimator = ClassConditional { method: Some(method.clone()), priors: classes.priors.clone() };
+        let mut estimator =
+            ClassConditional { method: Some(method.clone()), priors: classes.priors.clone(), lent: None };
+        if self.filling.is_some() {
+            estimator.lent =
+                Some(filling::choose_lent(&estimator, (data, classes), &spec, self.seed, watch)?);
+        }
         let labels = (&classes.of_rows[..], &classes.names[..]);
         let fit = estimator.fit_observed(data, labels, &spec, &mut Seen::Fitting(watch))?;
-        Ok(Learned::of_classes(fit, &classes.target, data, &spec, method.into()))
+        Ok(Learned::of_classes(fit, (&classes.target, estimator.lent), data, &spec, method.into()))
     }
 
     fn mixture(

@@ -1,7 +1,6 @@
 //! From rows that are gone through by passes to a learned model.
 
 use super::{Seen, Watch};
-use crate::data::spread_rows;
 use crate::family::{AnyMethod, Choice, Components, Grounds, Request};
 use crate::infer::Rows;
 use crate::learned::{Constant, Learned, Training};
@@ -83,7 +82,7 @@ impl Request {
             return Ok(Choice::new(n, Grounds::Asked));
         }
         let facts = rows.facts()?;
-        let sample = spread_rows(facts.n_rows(), (SAMPLE_CELLS / facts.n_columns()).max(1));
+        let sample = facts.spread_rows((SAMPLE_CELLS / facts.n_columns()).max(1));
         let sample = rows.some_rows(&sample)?;
         watch.sampled(sample.n_rows(), facts.n_rows());
         self.choose(&sample, method, &|done, total| watch.choosing(done, total))

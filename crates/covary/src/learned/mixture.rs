@@ -3,7 +3,9 @@
 use super::check::{Refitted, TOLERANCE};
 use super::{Answers, Ending, Learned, Membership, Rows, Scores, Trained, Training};
 use crate::family::{Family, Request};
-use crate::infer::{FitReport, MethodRecord, MixtureEm, Observer, Stop, Termination, stop_flag};
+use crate::infer::{
+    ClassConditional, FitReport, MethodRecord, MixtureEm, Observer, Stop, Termination, stop_flag,
+};
 use crate::model::{Classifier, Mixture, Predictive};
 use crate::select::own_components;
 use crate::spec::NoiseFamily;
@@ -26,12 +28,14 @@ pub struct MixtureFit {
 }
 
 /// Classes that rows were known to be of.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ClassNames {
     /// The column that named them.
     pub target: String,
     /// Their names, one for each model.
     pub names: Vec<String>,
+    /// How much a row counted for the classes it is not of, if it did ([`ClassConditional::lent`]).
+    pub lent: Option<f64>,
 }
 
 impl MixtureFit {
@@ -118,12 +122,21 @@ impl Answers for MixtureFit {
         visible: &Dataset,
         observer: &mut dyn Observer,
     ) -> Result<Option<Refitted>, Error> {
-        if self.classes.is_some() {
-            return Err(Error::Unsupported {
-                method: "a model for each class",
-                what: "a check on hidden cells",
-                instead: "one model or a mixture",
-            });
+        if let Some(classes) = &self.classes {
+            let (Some(labels), Some(_)) = (visible.classes(), classes.lent) else {
+                return Err(Error::Unsupported {
+                    method: "a model for each class",
+                    what: "a check on hidden cells",
+                    instead: "one model or a mixture",
+                });
+            };
+            let priors = Some(self.mixture.weights().to_vec());
+            let estimator = ClassConditional { method: None, priors, lent: classes.lent };
+            let fit = estimator.fit_observed(visible, (labels, &classes.names), &self.spec, observer)?;
+            return match fit.report.termination {
+                Termination::Interrupted => Err(Error::Interrupted),
+                _ => Ok(Some(Refitted::Mixture(fit.model.mixture().clone()))),
+            };
         }
         // Not from the mixture as it is: which of its models has a row was decided with the hidden cells, and steps from
         // there end at the maximum that knows them.
@@ -168,16 +181,20 @@ impl Learned {
         Self::new(family, Training::with_names(data), method, Trained::Mixture(Box::new(mixture)))
     }
 
-    /// Classes that the column `target` named, fitted to `data`.
+    /// Classes that the column `target` named, fitted to `data`, rows `lent` to the classes they are not of.
     pub fn of_classes(
         fit: Fit<Classifier>,
-        target: &str,
+        (target, lent): (&str, Option<f64>),
         data: &Dataset,
         spec: &Spec,
         method: MethodRecord,
     ) -> Self {
         let mixture = MixtureFit {
-            classes: Some(ClassNames { target: target.to_owned(), names: fit.model.classes().to_vec() }),
+            classes: Some(ClassNames {
+                target: target.to_owned(),
+                names: fit.model.classes().to_vec(),
+                lent,
+            }),
             mixture: fit.model.mixture().clone(),
             spec: spec.clone(),
             report: fit.report,

@@ -245,13 +245,18 @@ impl Mixture {
     }
 
     /// Calls `visit` with every component and its weights for the rows: those of the mixture for rows the
-    /// draws were learned from, and where every component finds a row impossible.
+    /// draws were learned from, and where every component finds a row impossible. A row whose class is known is of that
+    /// component alone.
     fn by_component(
         &self,
         data: &Dataset,
         mut visit: impl FnMut(usize, &LinearGaussian, &[f64]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         check_columns(self.n_columns(), data)?;
+        let (known, got) = (data.classes(), self.components.len());
+        if let Some(beyond) = known.and_then(|known| known.iter().flatten().find(|c| **c >= got)) {
+            return Err(Error::WrongLength { what: "classes", expected: beyond + 1, got });
+        }
         let totals = if self.reweighted { self.log_totals(data)? } else { Vec::new() };
         for (c, (component, &weight)) in self.components.iter().zip(self.weights.iter()).enumerate() {
             let mut weights = vec![weight; data.n_rows()];
@@ -260,6 +265,11 @@ impl Mixture {
                 for ((w, l), total) in weights.iter_mut().zip(densities).zip(&totals) {
                     let share = (weight.ln() + l - total).exp();
                     *w = if share.is_finite() { share } else { weight };
+                }
+            }
+            for (w, class) in weights.iter_mut().zip(known.unwrap_or_default()) {
+                if let Some(class) = class {
+                    *w = if *class == c { 1.0 } else { 0.0 };
                 }
             }
             visit(c, component, &weights)?;

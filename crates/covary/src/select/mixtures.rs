@@ -1,6 +1,6 @@
 use super::information_criteria;
 use super::own_components::{OwnComponents, Search};
-use crate::infer::{MixtureEm, Step, Termination, Warning};
+use crate::infer::{FitReport, MixtureEm, Step, Termination, Warning};
 use crate::model::Mixture;
 use crate::{Dataset, Density, Error, Estimator, Fit, Spec};
 use rand::SeedableRng;
@@ -22,8 +22,9 @@ pub struct MixtureSize {
     pub n_parameters: usize,
     /// `−2ℓ + p ln N`; smaller is better.
     pub bic: f64,
-    /// Whether the noise of a model reached its floor. The likelihood would go on rising without bound as it shrinks, so
-    /// that its value, and BIC, say where the floor is.
+    /// Whether no maximum of its likelihood was found: the noise of a model reached its floor, or the limit of steps came long before.
+    /// Where a model shrinks to a few rows the likelihood increases without bound, so that its value, and BIC, say where the
+    /// floor or the limit is.
     pub singular: bool,
     /// How well rows were predicted that a fit had not seen. `None` where rows were not held out.
     pub held_out: Option<UnseenRows>,
@@ -38,6 +39,15 @@ pub struct UnseenRows {
     pub shortfall: f64,
     /// Standard error of the shortfall, over rows.
     pub shortfall_error: f64,
+}
+
+/// Whether a fit ended without a maximum of the likelihood: with noise at its floor, or at the limit of steps where the second
+/// half of them still gained more than a nat. A slow fit that nears its maximum does not; one that shrinks a model to a few
+/// rows gains as much in each step.
+pub(super) fn without_maximum(report: &FitReport) -> bool {
+    let gained = || report.objective.value - report.trace[report.trace.len() / 2];
+    !report.converged() && gained() > 1.0
+        || report.warnings.iter().any(|w| matches!(w, Warning::NoiseAtFloor { .. }))
 }
 
 /// Sizes side by side; printing them explains the recommendation.
@@ -70,7 +80,8 @@ impl std::fmt::Display for MixtureComparison {
         if let passed @ 1.. = self.0.iter().filter(|at| at.bic < recommended.bic).count() {
             write!(
                 f,
-                " {passed} of less BIC had a model without noise, where the likelihood has no maximum."
+                " {passed} of less BIC had a likelihood that was still increasing, or a model without noise: no maximum was \
+                 found."
             )?;
         }
         let (Some(held), Some(best)) = (recommended.held_out, self.best_held_out()) else { return Ok(()) };
@@ -211,14 +222,13 @@ fn fitted_sizes(
         let (log_likelihood, left) = (fit.report.objective.value, fit.model.models().len());
         let n_parameters = left * spec.n_parameters(data.n_columns()) + left - 1;
         let bic = information_criteria(log_likelihood, n_parameters, data.n_informative_rows()).bic;
-        let singular = fit.report.warnings.iter().any(|w| matches!(w, Warning::NoiseAtFloor { .. }));
         let size = MixtureSize {
             n_mixtures,
             n_components,
             log_likelihood,
             n_parameters,
             bic,
-            singular,
+            singular: without_maximum(&fit.report),
             held_out: None,
         };
         Ok((size, fit, seen))

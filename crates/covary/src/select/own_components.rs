@@ -1,8 +1,8 @@
 //! How many components each model of a mixture has [M 1.9.7].
 
-use super::MixtureSize;
 use super::information_criteria;
-use crate::infer::{FitReport, MixtureEm, MixtureInit, Step, Termination, Warning};
+use super::mixtures::{MixtureSize, without_maximum};
+use crate::infer::{FitReport, MixtureEm, MixtureInit, Step, Termination};
 use crate::linalg::normal;
 use crate::model::{Mixture, Noise};
 use crate::{Dataset, Error, Estimator, Fit, LinearGaussian, Matrix, Spec};
@@ -142,8 +142,7 @@ impl Search<'_> {
             // Where the table has too few rows for it, there is no such mixture.
             Err(_) => return Ok(None),
         };
-        let singular = fit.report.warnings.iter().any(|w| matches!(w, Warning::NoiseAtFloor { .. }));
-        if singular || fit.model.models().len() < n_mixtures {
+        if without_maximum(&fit.report) || fit.model.models().len() < n_mixtures {
             return Ok(None);
         }
         let of = |&n_components: &usize| Spec { n_components, ..spec.clone() }.n_parameters(d);

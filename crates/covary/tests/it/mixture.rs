@@ -6,15 +6,15 @@ use crate::damage::sealed;
 use crate::dense::Gaussian;
 use crate::model_file::bytes;
 use covary::data::{Shape, simulate};
-use covary::family::{Components, Family, Request};
+use covary::family::{Classes, Components, Family, ForFilling, Request};
 use covary::infer::{
     Acceleration, ClassConditional, Em, FitReport, FullCovariance, LatentMoments, MethodRecord, MixtureEm,
     MixtureInit, Objective, ObjectiveKind, Observer, Spectral, Step, Termination, Update, Warning,
 };
 use covary::io::model_file;
-use covary::learned::{ClassNames, Constant, Learned, MixtureFit, Trained, Training};
+use covary::learned::{ClassNames, Constant, Learned, MixtureFit, Rows, Trained, Training};
 use covary::model::{Discriminants, Mixture};
-use covary::select::{Coverage, MixtureComparison, SelfCheck, information_criteria};
+use covary::select::{Coverage, MixtureComparison, SelfCheck, information_criteria, mixture_sizes};
 use covary::spec::{NoiseFamily, Prior};
 use covary::{Dataset, Density, Error, Estimator, Fit, LinearGaussian, Matrix, Method, Noise, Spec};
 use serde_json::Value;
@@ -720,7 +720,7 @@ fn kept() -> [Learned; 2] {
     let spec = Spec { standardize: true, ..Spec::ppca(2) };
     let fit = ClassConditional::default().fit(&data, &labels(&of), &names(3), &spec).unwrap();
     let em = Method::from_name("em").unwrap();
-    let classes = Learned::of_classes(fit, "größe", &data, &spec, (&em).into());
+    let classes = Learned::of_classes(fit, ("größe", None), &data, &spec, (&em).into());
     [Learned { constants, ..mixture }, classes]
 }
 
@@ -787,6 +787,7 @@ pub(crate) fn everything_mixed() -> Learned {
         classes: Some(ClassNames {
             target: "größe".to_owned(),
             names: vec!["klein".to_owned(), "groß".to_owned()],
+            lent: None,
         }),
         spec: Spec { standardize: true, ..Spec::factor_analysis(1) },
         report: FitReport {
@@ -966,12 +967,115 @@ fn a_size_without_a_maximum_is_not_recommended() {
     let others = found.0.iter().filter(|at| !at.singular);
     assert_eq!(chosen.bic, others.map(|at| at.bic).fold(f64::INFINITY, f64::min));
     assert!(!chosen.singular && chosen.bic > least.bic, "{chosen:?}");
-    assert!(found.to_string().contains("had a model without noise"), "{found}");
+    assert!(found.to_string().contains("no maximum was found"), "{found}");
 
     // Where every size is singular, BIC is all there is.
     let flat = found.0.iter().copied().filter(|at| at.singular).collect();
     let flat = MixtureComparison(flat);
     assert_eq!(flat.recommended().unwrap().bic, least.bic);
+
+    // A fit that ended on its way: its likelihood is not the maximum that BIC needs.
+    let judged = |max_iterations: usize| {
+        let method = MixtureEm { max_iterations, restarts: 0, ..MixtureEm::default() };
+        let data = unequal(0.1, NoiseFamily::Isotropic);
+        mixture_sizes(&data, &Spec::ppca(1), &[(3, 2)], &method, 0, &|_, _| ControlFlow::Continue(()))
+            .unwrap()[0]
+    };
+    let (early, late) = (judged(3), judged(1000));
+    assert!(late.log_likelihood - early.log_likelihood > 1.0, "{early:?} {late:?}");
+    assert!(early.singular && !late.singular, "{early:?} {late:?}");
+}
+
+/// Rows of three classes, some without one, by their labels.
+fn classed(gaps: f64) -> (Dataset, Vec<Option<usize>>) {
+    let (whole, _, of) = simulate::mixture(shape(120, 5, 2), 3, 4.0, 51);
+    let labels = of.iter().enumerate().map(|(i, &c)| (i % 10 != 0).then_some(c)).collect();
+    (if gaps > 0.0 { simulate::hide(&whole, gaps, 52) } else { whole }, labels)
+}
+
+/// Of a complete table everything has a closed form: weighted moments, and at the ends the single models.
+#[test]
+fn rows_lent_to_other_classes_are_counted_by_their_share() {
+    let (data, labels) = classed(0.0);
+    let fit = |lent: Option<f64>| {
+        let estimator = ClassConditional { lent, ..ClassConditional::default() };
+        estimator.fit(&data, &labels, &names(3), &Spec::ppca(2)).unwrap()
+    };
+    let own = fit(None);
+    let labeled: Vec<usize> = (0..120).filter(|&i| labels[i].is_some()).collect();
+    let all = Spectral::default().fit(&data.of_rows(&labeled).unwrap(), &Spec::ppca(2)).unwrap().model;
+    let (none, every, some) = (fit(Some(0.0)), fit(Some(1.0)), fit(Some(0.2)));
+    assert_close("own rows", &[none.report.objective.value], &[own.report.objective.value], 1e-9);
+    for c in 0..3 {
+        let covariance = |fit: &Fit<covary::model::Classifier>| fit.model.mixture().models()[c].covariance();
+        assert_close("λ = 0", covariance(&none).as_slice(), covariance(&own).as_slice(), 1e-9);
+        assert_close("λ = 1", covariance(&every).as_slice(), all.covariance().as_slice(), 1e-9);
+        let weight = |i: usize| labels[i].map_or(0.0, |k| if k == c { 1.0 } else { 0.2 });
+        let total: f64 = (0..120).map(weight).sum();
+        let mean: Vec<f64> =
+            (0..5).map(|j| (0..120).map(|i| weight(i) * data.row(i)[j]).sum::<f64>() / total).collect();
+        let model = &some.model.mixture().models()[c];
+        assert_close("mean", model.mean(), &mean, 1e-9);
+        let variance = |i: usize| (0..5).map(|j| (data.row(i)[j] - mean[j]).powi(2)).sum::<f64>();
+        let trace = (0..120).map(|i| weight(i) * variance(i)).sum::<f64>() / total;
+        // Maximum likelihood keeps the total variance.
+        assert_close("variance", &[model.covariance().trace()], &[trace], 1e-9);
+    }
+    assert_eq!(none.model.mixture().weights(), own.model.mixture().weights());
+    let beyond = ClassConditional { lent: Some(1.5), ..ClassConditional::default() };
+    let refused = beyond.fit(&data, &labels, &names(3), &Spec::ppca(2)).unwrap_err();
+    assert_eq!(refused, Error::OutOfRange { name: "lent", value: 1.5, bound: "from 0 to 1" });
+}
+
+#[test]
+fn a_row_of_a_known_class_is_filled_by_its_class() {
+    let (data, labels) = classed(0.15);
+    for (family, standardize) in [(Family::Ppca, true), (Family::Ppca, false), (Family::Fa, true)] {
+        let classes =
+            Classes { target: "kind".to_owned(), names: names(3), of_rows: labels.clone(), priors: None };
+        let filling = ForFilling { choose: false, calibrate: false, limits: false };
+        let request = Request {
+            n_components: Some(Components::Number(2)),
+            classes: Some(classes),
+            standardize: Some(standardize),
+            filling: Some(filling),
+            ..Request::new(family)
+        };
+        let what = format!("{family}, standardized {standardize}");
+        let mut learned = on_threads(2, || request.learn(&data).unwrap());
+        assert_eq!(bytes(&on_threads(1, || request.learn(&data).unwrap())), bytes(&learned), "{what}");
+        assert_eq!(model_file::read(bytes(&learned).as_slice()).expect("a file"), learned, "{what}");
+        let known = data.clone().of_classes(labels.clone()).unwrap();
+        let fit = learned.mixture().unwrap();
+        assert!(fit.classes.as_ref().unwrap().lent.is_some_and(|lent| (0.0..=1.0).contains(&lent)));
+        let dense: Vec<Gaussian> = fit.mixture.models().iter().map(Gaussian::of).collect();
+        let (filled, blind) = (
+            learned.fill(Rows::Training).unwrap().fill(&known).unwrap(),
+            learned.fill(Rows::Training).unwrap().fill(&data).unwrap(),
+        );
+        assert_eq!(filled.cells().len(), data.n_gaps());
+        for (cell, blind) in filled.cells().iter().zip(blind.cells()) {
+            let (mean, sd) = match labels[cell.row] {
+                None => (blind.mean, blind.sd),
+                Some(c) => {
+                    let gaps = dense[c].gaps(data.row(cell.row));
+                    let k = gaps.columns.iter().position(|j| *j == cell.column).unwrap();
+                    (gaps.mean[k], gaps.covariance[(k, k)].sqrt())
+                }
+            };
+            assert_close(&what, &[cell.mean, cell.sd], &[mean, sd], 1e-8);
+        }
+        let drawn = learned.gap_draws(Rows::Training, &known).unwrap().draw(0, 1).unwrap();
+        assert!(drawn.as_slice().iter().all(|v| v.is_finite()), "{what}");
+        request.check_observed(&mut learned, &known, &()).unwrap();
+        assert!(learned.check.as_ref().is_some_and(|check| check.n_hidden > 20), "{what}");
+    }
+    let beyond = data.clone().of_classes(vec![Some(3); 120]).unwrap();
+    let mixture = simulate::mixture(shape(10, 5, 2), 3, 4.0, 51).1;
+    assert_eq!(
+        mixture.impute(&beyond).unwrap_err(),
+        Error::WrongLength { what: "classes", expected: 4, got: 3 }
+    );
 }
 
 /// Two groups that lie apart, with one and with three components.

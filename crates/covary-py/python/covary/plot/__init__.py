@@ -11,25 +11,50 @@ axes and returns those. matplotlib is imported when something is drawn, not befo
 """
 
 from ._biplot import BiplotData, biplot, biplot_data
+from ._calibration import CalibrationData, calibration, calibration_data
+from ._circle import CircleData, ContributionsData, circle, circle_data, contributions, contributions_data
+from ._correlation import (
+    CorrelationData,
+    PatternsData,
+    correlation,
+    correlation_data,
+    patterns,
+    patterns_data,
+)
 from ._factors import FactorsData, factors, factors_data
 from ._forecast import ForecastData, forecast, forecast_data
 from ._hinton import HintonData, hinton, hinton_data
 from ._intervals import IntervalsData, intervals, intervals_data
 from ._map import MapData, map, map_data
 from ._missing_map import MissingMapData, missing_map, missing_map_data
+from ._outliers import OutliersData, outliers, outliers_data
 from ._scree import ScreeData, scree, scree_data
 
 __all__ = [
     "BiplotData",
+    "CalibrationData",
+    "CircleData",
+    "ContributionsData",
+    "CorrelationData",
     "FactorsData",
     "ForecastData",
     "HintonData",
     "IntervalsData",
     "MapData",
     "MissingMapData",
+    "OutliersData",
+    "PatternsData",
     "ScreeData",
     "biplot",
     "biplot_data",
+    "calibration",
+    "calibration_data",
+    "circle",
+    "circle_data",
+    "contributions",
+    "contributions_data",
+    "correlation",
+    "correlation_data",
     "factors",
     "factors_data",
     "forecast",
@@ -42,6 +67,10 @@ __all__ = [
     "map_data",
     "missing_map",
     "missing_map_data",
+    "outliers",
+    "outliers_data",
+    "patterns",
+    "patterns_data",
     "scree",
     "scree_data",
 ]

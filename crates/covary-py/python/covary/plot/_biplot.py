@@ -194,7 +194,7 @@ def biplot(
         ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     _style.despine(ax)
     _arrows(ax, tips)
-    _names(ax, tips, [_style.short(data.names[j]) for j in arrows], made)
+    name_tips(ax, tips, [_style.short(data.names[j]) for j in arrows], made)
     return ax
 
 
@@ -280,7 +280,7 @@ def _arrows(ax: Any, tips: Floats) -> None:
         )  # fmt: skip
 
 
-def _names(ax: Any, tips: Floats, names: list[str], made: bool) -> None:
+def name_tips(ax: Any, tips: Floats, names: list[str], made: bool) -> None:
     """Names at the tips, the longest arrows first; each takes the nearest place that is free."""
     from matplotlib.patheffects import withStroke
 

@@ -5,6 +5,7 @@
 //! `full_covariance::Moments`). A classifier fits each class by itself and keeps the result as a `Mixture`.
 
 mod climb;
+pub(super) mod known;
 mod maximize;
 mod regularized;
 mod start;

@@ -32,6 +32,8 @@ struct Own {
 struct Classes {
     target: String,
     names: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lent: Option<f64>,
 }
 
 impl Kept for MixtureFit {
@@ -67,7 +69,8 @@ impl Kept for MixtureFit {
         put_models(arrays, "models", &models.iter().map(wide).collect::<Vec<_>>());
         put_scale(arrays, &models[0]);
         arrays.put("weights", self.mixture.weights().to_vec());
-        let classes = self.classes.clone().map(|ClassNames { target, names }| Classes { target, names });
+        let classes =
+            self.classes.clone().map(|ClassNames { target, names, lent }| Classes { target, names, lent });
         let own = Own { n_mixtures: models.len(), components: differ.then_some(components), classes };
         let parts = (own, Nothing {}, Nothing {});
         Header::of(learned, Some(models[0].noise()), parts, (&self.report).into()).text()
@@ -102,6 +105,9 @@ impl Kept for MixtureFit {
             ("models", mixture.models().iter().enumerate().map(model).collect()),
             ("log_likelihood", stored(&report.objective.value)),
         ];
+        if let Some(lent) = self.classes.as_ref().and_then(|classes| classes.lent) {
+            entries.push(("lent", json!(lent)));
+        }
         entries.extend(learned.asked_and_ended(&self.spec, report));
         entries.extend(learned.check_and_constants());
         entries
@@ -139,7 +145,7 @@ pub(super) fn take(header: &str, mut arrays: Arrays) -> Result<Learned, Error> {
     let mixture = Mixture::of_normalized(models, weights).map_err(invalid)?;
     let fit = MixtureFit {
         mixture,
-        classes: classes.clone().map(|Classes { target, names }| ClassNames { target, names }),
+        classes: classes.clone().map(|Classes { target, names, lent }| ClassNames { target, names, lent }),
         spec: header.spec()?.clone(),
         report: header.ended.taken(&mut arrays)?,
     };
