@@ -69,9 +69,18 @@ def states(task: bytes, blocks: Iterable[Block]) -> bytes | None:
 
     The library joins them along one fixed tree, so that neither the order of blocks nor who has summed which leaves a trace.
     """
-    # What arrived in a message may lie at any address.
-    found = [_covary.pass_block(task, block.number, np.require(unchanged(block), np.float64, ["C", "A"])) for block in blocks]
+    found = [_summed(task, block) for block in blocks]
     return merged(found) if found else None
+
+
+def _summed(task: bytes, block: Block) -> bytes:
+    # What arrived in a message may lie at any address.
+    rows = np.require(unchanged(block), np.float64, ["C", "A"])
+    try:
+        return _covary.pass_block(task, block.number, rows)
+    except DataError as error:
+        first = block.number * _covary.block_rows(rows.shape[1]) + 1
+        raise DataError(f"in block {block.number}, whose row 1 is row {first} of the table: {error}") from None
 
 
 def merged(found: Sequence[bytes]) -> bytes:

@@ -134,6 +134,26 @@ def test_blocks_are_those_of_the_table_however_it_is_partitioned(counts, size):
             assert (found == expected[index][place : place + len(found)]).all()
 
 
+def test_an_infinite_cell_is_named(tmp_path):
+    values = np.random.default_rng(0).normal(size=(100, 4))
+    values[2, 1] = np.inf
+    np.save(tmp_path / "table.npy", values)
+    with pytest.raises(DataError, match="in block 0, whose row 1 is row 1 of the table: .*row 3, column `x2`"):
+        cluster.fit(estimator(), tmp_path / "table.npy")
+
+
+def test_what_needs_the_table_is_refused_with_a_remedy(tmp_path):
+    values = np.random.default_rng(0).normal(size=(100, 4))
+    values[5, 1] = np.nan
+    np.save(tmp_path / "table.npy", values)
+    with pytest.raises(OptionError, match="choice of a number of components needs the table in memory; use a number"):
+        cluster.fit(covary.PPCA(), tmp_path / "table.npy")
+    values[:, 2] = 7.0
+    np.save(tmp_path / "table.npy", values)
+    with pytest.raises(OptionError, match="column `x3` does not vary .* the table without that column"):
+        cluster.fit(covary.PPCA(1), tmp_path / "table.npy")
+
+
 def test_what_cannot_be_fitted_so_says_so(parquet, frame, tmp_path):
     with pytest.raises(OptionError, match="GaussianMixture is not fitted in passes over the rows"):
         cluster.fit(covary.GaussianMixture(2), parquet)

@@ -40,7 +40,7 @@ def spark():
 
 @pytest.fixture(scope="module")
 def table(spark, parquet):
-    """In the order of its key, in so many partitions."""
+    """In the order of its key, in this many partitions."""
 
     def sorted_table(partitions: int):
         read = spark.read.parquet(str(parquet))

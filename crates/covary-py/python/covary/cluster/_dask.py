@@ -66,7 +66,7 @@ class DaskRows(Rows):
         cut = _rows.pieces(counts, self.size)
         joined = delayed(_rows.joined, pure=False)
         blocks = [joined([(parts[p], start, stop, counts[p]) for p, start, stop in block]) for block in cut]
-        # Persisted on the cluster if there is one; a block that is lost is made again by its graph.
+        # Persisted on the cluster if there is one; a block that is lost is computed anew by its graph.
         self._blocks = dask.persist(*blocks)
         self._seen = dask.compute(*[delayed(_rows.checksum)(block) for block in self._blocks])
 

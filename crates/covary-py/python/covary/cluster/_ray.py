@@ -1,4 +1,4 @@
-"""Ray: blocks are objects of its store, made again by their lineage if they are lost."""
+"""Ray: blocks are objects of its store, computed anew by their lineage if they are lost."""
 
 from __future__ import annotations
 

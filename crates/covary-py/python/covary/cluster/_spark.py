@@ -60,8 +60,9 @@ class SparkRows(Rows):
             self._pieces = self._kept(
                 floats.mapInArrow(partial(_pieces, names), "part int, count int, raw binary")
             )
-            lengths = self._pieces.groupBy("part").agg(sql.sum("count").alias("count")).collect()
-            counts = {row["part"]: row["count"] for row in lengths}
+            counts: dict[int, int] = {}
+            for row in self._pieces.select("part", "count").collect():
+                counts[row["part"]] = counts.get(row["part"], 0) + row["count"]
             total = _rows.counted(list(counts.values()))
             self.shape = (total, d)
             first, at = {}, 0
@@ -71,9 +72,11 @@ class SparkRows(Rows):
             lie = [len(parts) for parts in _rows.pieces([counts[part] for part in sorted(counts)], self.size)]
             self._has_whole, self._edges = 1 in lie, None
             if max(lie) > 1:
-                # Blocks that lie in several partitions are put together once.
+                # Blocks that lie in several partitions are put together once, into no more partitions than there are of them: the
+                # 200 of a shuffle would be 200 tasks at every pass.
                 edges = self._pieces.mapInArrow(partial(_edges, self._cut), "block int, start int, raw binary")
-                self._edges = self._kept(edges.groupBy("block").applyInArrow(_join, "block int, raw binary"))
+                edges = edges.repartition(sum(n > 1 for n in lie), "block").groupBy("block")
+                self._edges = self._kept(edges.applyInArrow(_join, "block int, raw binary"))
             seen = self._mapped(_seen, "block int, seen long")
             self._checks = {row["block"]: row["seen"] for row in seen.collect()}
         except BaseException:
