@@ -1,5 +1,5 @@
 //! `cargo xtask test`: everything a contribution must pass, in the order that fails fastest. `cargo xtask release
-//! --dry-run`: everything that a release publishes, made and tried.
+//! --dry-run`: everything that a release publishes, made and tried. `cargo xtask cluster`: the engines.
 
 #![allow(clippy::print_stderr, reason = "headings for the person at the terminal")]
 
@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+mod cluster;
 mod release;
 
 /// A check: its heading and the commands that must succeed one after the other.
@@ -25,16 +26,20 @@ struct Step {
 /// Oldest Python the package is for.
 const OLDEST: (u32, u32) = (3, 10);
 
+const NO_PYTHON: &str =
+    "the Python package needs CPython 3.10 or later with `venv`: install it, or name one by COVARY_PYTHON";
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["test"] => test(),
+        ["cluster"] => code(cluster::test()),
         ["release", "--dry-run"] => released(release::Part::All),
         ["release", "--dry-run", "crates"] => released(release::Part::Crates),
         ["release", "--dry-run", "python"] => released(release::Part::Python),
         _ => {
             eprintln!(
-                "usage: cargo xtask test                                 format, lints, documentation and tests; stops at the first failure\n       cargo xtask release --dry-run [crates|python]    packages, wheel and sdist: made, installed and tried; nothing is uploaded"
+                "usage: cargo xtask test                                 format, lints, documentation and tests; stops at the first failure\n       cargo xtask cluster                              the Python package on Dask, Ray and Spark, in an environment of its own\n       cargo xtask release --dry-run [crates|python]    packages, wheel and sdist: made, installed and tried; nothing is uploaded"
             );
             ExitCode::from(2)
         }
@@ -42,15 +47,16 @@ fn main() -> ExitCode {
 }
 
 fn released(part: release::Part) -> ExitCode {
-    if release::dry_run(part) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    code(release::dry_run(part))
+}
+
+fn code(passed: bool) -> ExitCode {
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn test() -> ExitCode {
     let Some(python) = python() else {
-        eprintln!(
-            "the Python package needs CPython {}.{} or later with `venv`: install it, or name one by COVARY_PYTHON",
-            OLDEST.0, OLDEST.1
-        );
+        eprintln!("{NO_PYTHON}");
         return ExitCode::FAILURE;
     };
     let browser = browser();

@@ -148,9 +148,10 @@ pub(crate) struct Reading {
     #[arg(long, verbatim_doc_comment, value_name = "COLUMN")]
     pub(crate) group: Option<String>,
 
-    /// The most memory a table may take to be read, such as 500M or 4G; a larger one is refused
-    /// before it fills the machine. Three quarters of the machine's memory if not given.
-    #[arg(long, verbatim_doc_comment, value_name = "SIZE", value_parser = crate::memory::size)]
+    /// The most memory a table may take to be read, such as 500M or 4G; a larger one is gone
+    /// through block by block where a verb can, or refused before it fills the machine. Three
+    /// quarters of the machine's memory if not given.
+    #[arg(long, visible_alias = "memory", verbatim_doc_comment, value_name = "SIZE", value_parser = crate::memory::size)]
     pub(crate) max_memory: Option<u64>,
 }
 
@@ -395,7 +396,7 @@ fn not_negative(s: &str) -> Result<f64, String> {
     }
 }
 
-fn thread_count(s: &str) -> Result<usize, String> {
+pub(crate) fn thread_count(s: &str) -> Result<usize, String> {
     match s.parse() {
         Ok(n @ 1..=MOST_THREADS) => Ok(n),
         _ => Err(format!("give a whole number from 1 to {MOST_THREADS}")),

@@ -159,14 +159,20 @@ impl Failure {
         Self::Call(format!("{flag}: {error}"))
     }
 
+    /// What is wrong, and what about.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Call(why) => why.clone(),
+            Self::Work { about, why } | Self::Unfit { about, why } => format!("{about}: {why}"),
+            Self::Interrupted => "interrupted; nothing was written".to_owned(),
+        }
+    }
+
     /// Says it on standard error; a closed standard error changes nothing.
     pub(crate) fn report(&self) -> ExitCode {
         let mut err = std::io::stderr().lock();
-        let words = match self {
-            Self::Call(why) => format!("{why}\n\nFor more information, try '--help'."),
-            Self::Work { about, why } | Self::Unfit { about, why } => format!("{about}: {why}"),
-            Self::Interrupted => "interrupted; nothing was written".to_owned(),
-        };
+        let help = if matches!(self, Self::Call(_)) { "\n\nFor more information, try '--help'." } else { "" };
+        let words = self.words() + help;
         let _ = writeln!(err, "covary: {}", crate::console::harmless(&words));
         ExitCode::from(match self {
             Self::Call(_) => 2,

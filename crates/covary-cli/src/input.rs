@@ -6,10 +6,12 @@ use crate::memory;
 use covary::data::{PointColumns, TimeAxis};
 use covary::family::{Family, Kind};
 use covary::io::model_file;
-use covary::io::{self, ColumnChoice, Columns, Error, Format, Gaps, Input, ReadOptions, Table, TimeColumns};
+use covary::io::{
+    self, BlockFile, ColumnChoice, Columns, Error, Format, Gaps, Input, ReadOptions, Table, TimeColumns,
+};
 use covary::learned::Learned;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A table that was read, and where it came from.
 pub(crate) struct Source {
@@ -21,6 +23,46 @@ pub(crate) struct Source {
     pub(crate) transposed: bool,
     /// What means a gap, in columns of every kind.
     pub(crate) gaps: Gaps,
+}
+
+/// A table, in memory if it fits.
+pub(crate) enum Found {
+    Table(Box<Source>),
+    Blocks(Blocks),
+}
+
+/// A table that is gone through block by block.
+pub(crate) struct Blocks {
+    pub(crate) name: String,
+    pub(crate) n_files: usize,
+    pub(crate) format: Format,
+    pub(crate) rows: BlockFile,
+    /// The memory that it would not fit into.
+    pub(crate) limit: u64,
+}
+
+/// The Parquet files of a folder and of the folders in it, in the order of their names.
+fn folder(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    fn add(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+        let mut entries: Vec<PathBuf> =
+            std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+        entries.sort();
+        for entry in entries {
+            if entry.is_dir() {
+                add(&entry, files)?;
+            } else if entry.extension().is_some_and(|extension| extension == "parquet") {
+                files.push(entry);
+            }
+        }
+        Ok(())
+    }
+    let mut files = Vec::new();
+    add(path, &mut files).map_err(|e| Failure::of_file(&name_of(path), &Error::Read(e)))?;
+    if files.is_empty() {
+        let why = "the folder has no file *.parquet; give a file, or a folder of Parquet files";
+        return Err(Failure::work(&name_of(path), why));
+    }
+    Ok(files)
 }
 
 /// Standard input or output.
@@ -117,11 +159,66 @@ impl Reading {
 
     /// The table at `path`.
     pub(crate) fn read(&self, path: &Path, select: Select<'_>) -> Result<Source, Failure> {
+        self.attempt(path, select)?.map_err(|e| Failure::of_file(&name_of(path), &e))
+    }
+
+    /// The table at `path`, or that it takes more memory than it may.
+    pub(crate) fn read_or_go_through(&self, path: &Path, select: Select<'_>) -> Result<Found, Failure> {
+        if path.is_dir() {
+            return self.go_through(path, select, folder(path)?).map(Found::Blocks);
+        }
+        let may = !is_pipe(path) && !self.transpose && self.in_blocks(path)?;
+        match self.attempt(path, select)? {
+            Ok(source) => return Ok(Found::Table(Box::new(source))),
+            Err(Error::OverMemory { .. }) if may => {}
+            Err(e) => return Err(Failure::of_file(&name_of(path), &e)),
+        }
+        self.go_through(path, select, vec![path.to_owned()]).map(Found::Blocks)
+    }
+
+    fn in_blocks(&self, path: &Path) -> Result<bool, Failure> {
+        use covary::io::Layout::{Csv, Npy, Parquet, Tsv};
+        let format = self.format_of(path)?;
+        Ok(matches!(format.layout, Csv | Tsv) || (matches!(format.layout, Npy | Parquet) && !format.gzip))
+    }
+
+    fn go_through(&self, path: &Path, select: Select<'_>, files: Vec<PathBuf>) -> Result<Blocks, Failure> {
+        let failed = |path: &Path, e: Error| Failure::of_file(&name_of(path), &e);
+        let open = |path: &PathBuf| File::open(path).map_err(|e| failed(path, Error::Read(e)));
+        let format = self.format_of(&files[0])?;
+        let opened = files.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let options = self.options(select.choice());
+        let limit = options.max_memory.unwrap_or(u64::MAX);
+        let rows = BlockFile::open(opened, format, &options).map_err(|e| failed(path, e))?;
+        Ok(Blocks { name: name_of(path), n_files: files.len(), format, rows, limit })
+    }
+
+    fn format_of(&self, path: &Path) -> Result<Format, Failure> {
+        match &self.format {
+            Some(word) => Format::from_name(word).map_err(|e| Failure::of_format("--format", &e)),
+            None => Ok(Format::of_file(&path.to_string_lossy()).unwrap_or(Format::CSV)),
+        }
+    }
+
+    fn options(&self, choice: ColumnChoice) -> ReadOptions {
+        ReadOptions {
+            choice,
+            gaps: self.gaps.clone(),
+            delimiter: self.delimiter,
+            decimal_comma: self.decimal_comma,
+            header: if self.header { Some(true) } else { self.no_header.then_some(false) },
+            skip: self.skip,
+            encoding: self.encoding.clone(),
+            sheet: self.sheet.clone(),
+            transpose: self.transpose,
+            array: self.array.clone(),
+            max_memory: Some(self.max_memory.unwrap_or_else(memory::default_limit)),
+        }
+    }
+
+    fn attempt(&self, path: &Path, select: Select<'_>) -> Result<Result<Source, Error>, Failure> {
         let name = name_of(path);
-        let format = match &self.format {
-            Some(word) => Format::from_name(word).map_err(|e| Failure::of_format("--format", &e))?,
-            None => Format::of_file(&path.to_string_lossy()).unwrap_or(Format::CSV),
-        };
+        let format = self.format_of(path)?;
         let failed = |e: Error| Failure::of_file(&name, &e);
         let input = if is_pipe(path) {
             Input::Stream(std::io::stdin().lock())
@@ -143,20 +240,11 @@ impl Reading {
         if let (Some(value), Select::By(_)) = (&self.value, select) {
             choice.columns = Columns::Listed(vec![value.clone()]);
         }
-        let options = ReadOptions {
-            choice,
-            gaps: self.gaps.clone(),
-            delimiter: self.delimiter,
-            decimal_comma: self.decimal_comma,
-            header: if self.header { Some(true) } else { self.no_header.then_some(false) },
-            skip: self.skip,
-            encoding: self.encoding.clone(),
-            sheet: self.sheet.clone(),
-            transpose: self.transpose,
-            array: self.array.clone(),
-            max_memory: Some(self.max_memory.unwrap_or_else(memory::default_limit)),
+        let gaps = Gaps::new(&self.gaps);
+        let mut table = match io::read(input, format, &self.options(choice)) {
+            Ok(table) => table,
+            Err(error) => return Ok(Err(error)),
         };
-        let (mut table, gaps) = (io::read(input, format, &options).map_err(failed)?, Gaps::new(&self.gaps));
         if let Some(time) = time {
             let sequences = sequences.map(String::as_str);
             let columns = TimeColumns { time, sequences, steps: axis.as_ref().map(|axis| axis.steps) };
@@ -173,7 +261,7 @@ impl Reading {
             }
             table = table.of_points(&points, &gaps).map_err(failed)?;
         }
-        Ok(Source { name, format: format.written(), table, transposed: self.transpose, gaps })
+        Ok(Ok(Source { name, format: format.written(), table, transposed: self.transpose, gaps }))
     }
 }
 

@@ -375,7 +375,7 @@ pub(crate) fn mapped(console: Console, source: &Source, ledger: &Ledger) -> Resu
 }
 
 /// Says how the number of components was chosen, where it was.
-fn tell_choice(console: Console, choice: &Choice) {
+pub(crate) fn tell_choice(console: Console, choice: &Choice) {
     let chosen = count(choice.n_components, "component");
     match &choice.grounds {
         Grounds::HiddenCells(None) => console
@@ -475,7 +475,7 @@ fn prediction_words(chosen: usize, scores: &HeldOut) -> String {
 }
 
 /// Says what was fitted, how that ended, and its warnings.
-fn tell_fitted(console: Console, learned: &Learned) {
+pub(crate) fn tell_fitted(console: Console, learned: &Learned) {
     let end = learned.ending();
     let standardized = if learned.standardized() { ", columns standardized" } else { "" };
     let reached =
@@ -577,7 +577,7 @@ pub(crate) fn check_as_it_is(
     Ok(checked.found().cloned())
 }
 
-fn tell_checked(console: Console, checked: &Checked) {
+pub(crate) fn tell_checked(console: Console, checked: &Checked) {
     match &checked.outcome {
         CheckOutcome::NoneToHide => {}
         CheckOutcome::Interrupted => console.say("not checked: interrupted"),

@@ -1,6 +1,7 @@
 //! The command `covary`: one file per verb in `cmd`; every decision about numbers is the library's.
 
 mod args;
+mod blocks;
 mod checkpoint;
 mod classes;
 mod cmd;
@@ -12,6 +13,7 @@ mod interrupt;
 mod learn;
 mod memory;
 mod output;
+mod server;
 mod views;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -54,6 +56,7 @@ enum Verb {
     Inspect(cmd::inspect::Inspect),
     Plot(cmd::plot::Plot),
     Report(cmd::report::Report),
+    View(cmd::view::View),
     Reproduce(cmd::reproduce::Reproduce),
     Completions(cmd::completions::Completions),
     Man(cmd::man::Man),
@@ -94,6 +97,7 @@ fn main() -> ExitCode {
         Verb::Inspect(inspect) => inspect.run(),
         Verb::Plot(plot) => plot.run(),
         Verb::Report(report) => report.run(),
+        Verb::View(view) => view.run(),
         Verb::Reproduce(reproduce) => reproduce.run(),
         Verb::Completions(completions) => completions.run(&mut Cli::command()),
         Verb::Man(man) => man.run(&Cli::command()),

@@ -38,6 +38,11 @@ fn class(error: &Error) -> &'static str {
         | Error::OnePointPerCurve { .. }
         | Error::OneTime { .. }
         | Error::OutsideInterval { .. }
+        | Error::LostBlock { .. }
+        | Error::DoubledBlock { .. }
+        | Error::UnknownBlock { .. }
+        | Error::ForeignState { .. }
+        | Error::Unreadable { .. }
         | Error::NotCovariance { .. } => "DataError",
         Error::TooManyComponents { .. }
         | Error::TooManyEigenfunctions { .. }

@@ -6,7 +6,7 @@
 //! `request.rs` makes a `covary::family::Request` of keywords and learns it; `learned.rs` wraps the `Learned` with the place
 //! of its columns in the user's table (`place.rs`), so that `save` writes the command's bytes; `linear.rs`, `mixture.rs` and
 //! `sources.rs` add what only models of their kind have. `principal.rs` wraps `model::Principal` and `infer::Incremental`, whose
-//! conventions are scikit-learn's. `error.rs` says which exception stands for which variant of `Error`.
+//! conventions are scikit-learn's. `passes.rs` fits to rows that an engine goes through, by bytes. `error.rs` says which exception stands for which variant of `Error`.
 
 mod array;
 mod choose;
@@ -16,6 +16,7 @@ mod functional;
 mod learned;
 mod linear;
 mod mixture;
+mod passes;
 mod place;
 mod principal;
 mod request;
@@ -38,6 +39,8 @@ mod _covary {
     use super::linear::Model;
     #[pymodule_export]
     use super::mixture::Mixture;
+    #[pymodule_export]
+    use super::passes::{block_rows, fit_rows, merge, pass_block};
     #[pymodule_export]
     use super::principal::{Principal, Stream, principal, principal_sparse};
     #[pymodule_export]

@@ -24,12 +24,12 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What was asked for: the request, and what only Python asks.
-struct Asked {
-    request: Request,
+pub(crate) struct Asked {
+    pub(crate) request: Request,
     /// Views by the places of their columns.
     views: Vec<(String, Vec<usize>)>,
     /// Whether every column is fitted, as scikit-learn has it.
-    as_is: bool,
+    pub(crate) as_is: bool,
     /// Whether the rotation is made by the steps of scikit-learn.
     in_steps: bool,
     start: Option<Start>,
@@ -57,7 +57,28 @@ enum Start {
 }
 
 impl Asked {
-    fn new(family: &str, asked: &Bound<'_, PyDict>) -> PyResult<Self> {
+    /// Refuses what needs the table itself.
+    pub(crate) fn by_passes(&self) -> PyResult<()> {
+        let needed = [
+            (!self.views.is_empty(), "views"),
+            (self.request.classes.is_some(), "classes"),
+            (self.in_steps && self.request.rotation.is_some(), "a rotation by the steps of scikit-learn"),
+            (self.start.is_some(), "a start"),
+            (self.matrix.is_some(), "a matrix of covariances"),
+            (self.times.is_some() || self.points.is_some(), "times of rows"),
+        ];
+        match needed.iter().find(|(asked, _)| *asked) {
+            Some((_, what)) => Err(raise(
+                "OptionError",
+                &format!(
+                    "{what} cannot be had for rows that are gone through by passes; fit the table in memory"
+                ),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn new(family: &str, asked: &Bound<'_, PyDict>) -> PyResult<Self> {
         let request = Request::new(family.parse().map_err(of)?);
         let (views, as_is, in_steps) = (Vec::new(), false, false);
         let (start, matrix, contrast, times, points) = (None, None, None, None, None);

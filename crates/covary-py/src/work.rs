@@ -89,7 +89,26 @@ pub(crate) fn run<T: Send>(
     progress: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(&Watched) -> Result<T, covary::Error> + Send,
 ) -> PyResult<T> {
-    let (pool, shared) = (pool(threads)?, Shared::default());
+    run_in(py, &*pool(threads)?, progress, work)
+}
+
+/// As [`run`], on threads that end with the work. Whoever calls for a part of some other work must not wait for threads that
+/// wait for that part, and the parts that several callers ask for at once must not wait for each other.
+pub(crate) fn run_apart<T: Send>(
+    py: Python<'_>,
+    threads: usize,
+    work: impl FnOnce(&Watched) -> Result<T, covary::Error> + Send,
+) -> PyResult<T> {
+    run_in(py, &made(threads)?, None, work)
+}
+
+fn run_in<T: Send>(
+    py: Python<'_>,
+    pool: &ThreadPool,
+    progress: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&Watched) -> Result<T, covary::Error> + Send,
+) -> PyResult<T> {
+    let shared = Shared::default();
     let progress = progress.map(|p| p.clone().unbind());
     let stopped = py.detach(|| {
         pool.in_place_scope(|scope| {
@@ -220,12 +239,15 @@ fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
     if let Some((_, _, pool)) = pools.iter().find(|(p, n, _)| (*p, *n) == (process, threads)) {
         return Ok(pool.clone());
     }
-    let made = ThreadPoolBuilder::new()
+    let pool = Arc::new(made(threads)?);
+    pools.push((process, threads, pool.clone()));
+    Ok(pool)
+}
+
+fn made(threads: usize) -> PyResult<ThreadPool> {
+    ThreadPoolBuilder::new()
         .num_threads(threads)
         .thread_name(|i| format!("covary-{i}"))
         .build()
-        .map_err(|e| PyRuntimeError::new_err(format!("threads cannot be started: {e}")))?;
-    let pool = Arc::new(made);
-    pools.push((process, threads, pool.clone()));
-    Ok(pool)
+        .map_err(|e| PyRuntimeError::new_err(format!("threads cannot be started: {e}")))
 }

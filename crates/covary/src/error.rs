@@ -603,7 +603,58 @@ pub enum Error {
         /// What can be done.
         instead: &'static str,
     },
-    /// Bytes that are not what an [`Incremental`](crate::infer::Incremental) wrote.
+    /// Sums of a block that never came back.
+    #[error(
+        "block {block} of {n_blocks} (counted from 0) is missing from the sums of this pass; let the engine sum it again"
+    )]
+    LostBlock {
+        /// The first that is missing.
+        block: u64,
+        /// How many there are.
+        n_blocks: u64,
+    },
+    /// Sums of a block that came twice.
+    #[error("block {block} (counted from 0) is in the sums of this pass twice; take each block once")]
+    DoubledBlock {
+        /// Which one.
+        block: u64,
+    },
+    /// Sums of a block that the table does not have.
+    #[error(
+        "block {block} (counted from 0) is beyond the blocks of the table, or not one that blocks are joined by; number blocks from 0 on without a gap"
+    )]
+    UnknownBlock {
+        /// Which one.
+        block: u64,
+    },
+    /// Sums that cannot be added to others.
+    #[error(
+        "sums of {what} `{found}` cannot be joined with those of `{expected}`; {}",
+        same_everywhere(what)
+    )]
+    ForeignState {
+        /// What differs: pass, version or instruction set.
+        what: &'static str,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
+    /// Something that needs the table in memory.
+    #[error("{what} needs the table in memory; use {instead}, or allow more memory")]
+    NotInMemory {
+        /// What needs it.
+        what: String,
+        /// What does not.
+        instead: &'static str,
+    },
+    /// Rows that could not be gone through again.
+    #[error("the rows could not be read: {why}")]
+    Unreadable {
+        /// What was said.
+        why: String,
+    },
+    /// Bytes that are not what an [`Incremental`](crate::infer::Incremental) or a pass over blocks of rows wrote.
     #[error("the saved state is damaged: {why}; save it again, or start again")]
     DamagedState {
         /// What is wrong with it.
@@ -752,5 +803,14 @@ impl std::fmt::Display for Argument {
             Self::Share => "a share of the variance",
             Self::Matrix => "a correlation or covariance matrix",
         })
+    }
+}
+
+/// What to do about sums that differ in this.
+fn same_everywhere(what: &str) -> &'static str {
+    match what {
+        "pass" => "join sums of one pass only",
+        "version" => "install one version of covary on all machines",
+        _ => "use machines of one kind, whose sums have the same bits",
     }
 }

@@ -1,5 +1,6 @@
 //! What to fit: [`Spec`].
 
+use crate::data::Facts;
 use crate::{Dataset, Error};
 use std::ops::Range;
 
@@ -221,6 +222,14 @@ impl Spec {
         self.check_views(data)
     }
 
+    /// [`check`](Self::check) of rows that are gone through.
+    pub(crate) fn check_facts(&self, facts: &Facts) -> Result<(), Error> {
+        self.check_one_view()?;
+        let (rows, observed) = (facts.n_informative_rows(), facts.n_observed_by_column());
+        Self::check_observed(rows, observed, facts.column_names())?;
+        self.check_shape(rows, facts.n_columns())
+    }
+
     /// Refuses views, for a method of one table.
     fn check_one_view(&self) -> Result<(), Error> {
         if !self.views.is_empty() {
@@ -249,14 +258,18 @@ impl Spec {
     /// Rows with a value, of which every method needs two, and one in each column.
     fn check_rows(data: &Dataset) -> Result<usize, Error> {
         let rows = data.n_informative_rows();
+        Self::check_observed(rows, data.n_observed_by_column(), data.column_names())?;
+        Ok(rows)
+    }
+
+    fn check_observed(rows: usize, observed: &[usize], names: &[String]) -> Result<(), Error> {
         if rows < 2 {
             return Err(Error::TooFewRows { rows });
         }
-        let observed = data.n_observed_by_column();
-        if let Some(j) = observed.iter().position(|&n| n == 0) {
-            return Err(Error::EmptyColumn { column: data.column_names()[j].clone() });
+        match observed.iter().position(|&n| n == 0) {
+            Some(j) => Err(Error::EmptyColumn { column: names[j].clone() }),
+            None => Ok(()),
         }
-        Ok(rows)
     }
 
     /// Checks the variances of the columns, once they are known; returns the constant columns.
@@ -267,7 +280,17 @@ impl Spec {
         names: &[String],
         data: Option<&Dataset>,
     ) -> Result<Vec<String>, Error> {
-        let vanished = |j: usize| variances[j] == 0.0 && data.is_some_and(|d| !d.is_constant(j));
+        self.check_variances_of(variances, names, &|j| data.is_some_and(|d| !d.is_constant(j)))
+    }
+
+    /// The same of columns that are known to vary.
+    pub(crate) fn check_variances_of(
+        &self,
+        variances: &[f64],
+        names: &[String],
+        varies: &dyn Fn(usize) -> bool,
+    ) -> Result<Vec<String>, Error> {
+        let vanished = |j: usize| variances[j] == 0.0 && varies(j);
         let out_of_scale =
             |j: usize| Err(Error::OutOfScale { column: names[j].clone(), variance: variances[j] });
         // Where columns share one scale only the largest variance must be in range.

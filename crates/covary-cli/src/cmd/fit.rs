@@ -4,11 +4,12 @@ use super::said_written;
 use crate::args::{
     Fitting, Judging, Reading, RotationName, Running, Selecting, at_least_one, families, with_families,
 };
+use crate::blocks;
 use crate::classes;
 use crate::console::{Console, count};
 use crate::facts;
 use crate::failure::Failure;
-use crate::input::{Select, Source};
+use crate::input::{Found, Select, Source};
 use crate::learn::Narrator;
 use crate::output::Output;
 use clap::Args;
@@ -39,7 +40,8 @@ Examples:
   covary fit examples/months.csv --model dfm --time month --season 12 -o months.covary"))]
 pub(crate) struct Fit {
     /// Table to learn from: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard
-    /// input.
+    /// input. A table beyond --max-memory is gone through block by block (ppca and fa, from CSV,
+    /// TSV, Parquet or .npy), and so is a folder of Parquet files.
     #[arg(verbatim_doc_comment)]
     data: PathBuf,
 
@@ -123,7 +125,20 @@ impl Fit {
                     .to_owned(),
             ));
         }
-        let source = self.reading.read(&self.data, Select::By(&selecting))?;
+        let source = if request.method_by_passes().is_ok() && self.matrix.is_none() && self.target.is_none() {
+            match self.reading.read_or_go_through(&self.data, Select::By(&selecting))? {
+                Found::Table(source) => *source,
+                Found::Blocks(blocks) => {
+                    let (learned, found) =
+                        blocks::learn(console, &blocks, &request, &self.fitting, self.check)?;
+                    output.write(|out| model_file::write(&learned, out))?;
+                    let model = || json!({ "data": found, "model": facts::model_as_json(&learned) });
+                    return Ok(self.running.findings(model));
+                }
+            }
+        } else {
+            self.reading.read(&self.data, Select::By(&selecting))?
+        };
         if let Some(kind) = self.matrix.as_deref().and_then(MatrixKind::from_name) {
             return self.fit_matrix(console, output, (&request, &source), kind);
         }

@@ -54,7 +54,7 @@ struct Ahead<'a> {
 impl Forecast {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let taken = "which the table has already; rename that of the table";
-        self.asking.answer(&About::Rows, (true, taken), |console, asked, write| {
+        self.asking.answer(&About::Rows, (true, taken), None, |console, asked, write| {
             let refused = |e| asked.refused(e);
             let fit = asked.learned.dynamic().map_err(refused)?;
             if let Some(unstable) = fit.unstable() {

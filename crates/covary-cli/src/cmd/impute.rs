@@ -1,10 +1,11 @@
 //! `covary impute`: fill the gaps and say how certain each number is.
 
-use super::{Asked, ask, said_written};
+use super::{Asked, Pending, ask_or_go_through, said_written};
 use crate::args::{
     Fitting, Judging, Reading, RotationName, Running, Selecting, Target, at_least_one, probability, shift,
     with_families,
 };
+use crate::blocks;
 use crate::classes;
 use crate::console::{Console, aligned, count, names};
 use crate::facts;
@@ -279,7 +280,14 @@ impl Impute {
             ));
         }
         let outputs = Outputs::open(self, draws)?;
-        let asked = ask(model, &self.data, &self.reading)?;
+        let plain = draws.is_empty() && outputs.cells.is_none() && self.shift.is_empty();
+        let asked = match ask_or_go_through(model, &self.data, &self.reading, plain)? {
+            Pending::Table(asked) => *asked,
+            Pending::Blocks(learned, blocks) => {
+                let format = self.target.format(blocks.format)?;
+                return blocks::fill(console, &learned, &blocks, (format, &outputs.table));
+            }
+        };
         let ledger = facts::tell(console, &asked.source);
         let (far, mut without) = facts::judge(console, &asked.source, &ledger, self.judging.wild)?;
         asked.warn_of_constants(console);

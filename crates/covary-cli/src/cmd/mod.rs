@@ -14,12 +14,14 @@ pub(crate) mod sample;
 pub(crate) mod score;
 pub(crate) mod select;
 pub(crate) mod transform;
+pub(crate) mod view;
 
 use crate::args::{Reading, Running, Target};
+use crate::blocks::Answer;
 use crate::console::Console;
 use crate::facts;
 use crate::failure::Failure;
-use crate::input::{self, Select, Source};
+use crate::input::{self, Blocks, Found, Select, Source};
 use crate::interrupt;
 use crate::output::check_places;
 use crate::views;
@@ -211,8 +213,18 @@ impl Question {
         about: &About<'_>,
         answer: impl FnOnce(Console, &Asked, &mut WriteSheet<'_>) -> Result<Value, Failure> + Send,
     ) -> Result<(), Failure> {
+        self.answer_by_blocks(about, None, answer)
+    }
+
+    /// The same, of a table beyond memory block by block if `by_blocks` knows how.
+    fn answer_by_blocks(
+        &self,
+        about: &About<'_>,
+        by_blocks: Option<&Answer<'_>>,
+        answer: impl FnOnce(Console, &Asked, &mut WriteSheet<'_>) -> Result<Value, Failure> + Send,
+    ) -> Result<(), Failure> {
         let taken = "and so has the table; rename it, or say --bare to leave out what is passed through";
-        self.asking.answer(about, (self.bare, taken), answer)
+        self.asking.answer(about, (self.bare, taken), by_blocks, answer)
     }
 }
 
@@ -223,6 +235,7 @@ impl Asking {
         &self,
         about: &About<'_>,
         (bare, taken): (bool, &str),
+        by_blocks: Option<&Answer<'_>>,
         answer: impl FnOnce(Console, &Asked, &mut WriteSheet<'_>) -> Result<Value, Failure> + Send,
     ) -> Result<(), Failure> {
         let outputs: Vec<&Path> = self.target.output.as_deref().into_iter().collect();
@@ -234,7 +247,18 @@ impl Asking {
             let format = self.target.format(Format::CSV)?;
             let output = self.target.open(format, self.running.json)?;
             let asked = match about {
-                About::Rows => ask(&self.model, &self.data, &self.reading)?,
+                About::Rows => match by_blocks {
+                    None => ask(&self.model, &self.data, &self.reading)?,
+                    Some(answer) => match ask_or_go_through(&self.model, &self.data, &self.reading, true)? {
+                        Pending::Table(asked) => *asked,
+                        Pending::Blocks(learned, blocks) => {
+                            let to = (format, &output, bare);
+                            let found = answer.write(console, &learned, &blocks, to)?;
+                            said_written(console, &outputs);
+                            return self.running.report(&found);
+                        }
+                    },
+                },
                 About::Without(view) => ask_without(view, &self.model, &self.data, &self.reading)?,
                 About::Scores => ask_scores(&self.model, &self.data, &self.reading)?,
             };
@@ -263,9 +287,41 @@ impl Asking {
 
 /// The model and the table at these paths, columns matched by name.
 pub(crate) fn ask(model: &Path, data: &Path, reading: &Reading) -> Result<Asked, Failure> {
+    asked_of(input::model(model)?, model, |select| reading.read(data, select))
+}
+
+/// A model, and the table it is asked about or blocks of it.
+pub(crate) enum Pending {
+    Table(Box<Asked>),
+    Blocks(Box<Learned>, Blocks),
+}
+
+/// As [`ask`], of a table beyond memory its blocks if they `may` do.
+pub(crate) fn ask_or_go_through(
+    model: &Path,
+    data: &Path,
+    reading: &Reading,
+    may: bool,
+) -> Result<Pending, Failure> {
     let learned = input::model(model)?;
+    if !may || learned.linear().is_err() {
+        let asked = asked_of(learned, model, |select| reading.read(data, select))?;
+        return Ok(Pending::Table(Box::new(asked)));
+    }
     learned.check_rows().map_err(|e| Failure::of_model(&input::name_of(model), e))?;
-    let source = reading.read(data, Select::Model(&learned))?;
+    match reading.read_or_go_through(data, Select::Model(&learned))? {
+        Found::Table(source) => Ok(Pending::Table(Box::new(asked_of(learned, model, |_| Ok(*source))?))),
+        Found::Blocks(blocks) => Ok(Pending::Blocks(Box::new(learned), blocks)),
+    }
+}
+
+fn asked_of(
+    learned: Learned,
+    model: &Path,
+    read: impl FnOnce(Select<'_>) -> Result<Source, Failure>,
+) -> Result<Asked, Failure> {
+    learned.check_rows().map_err(|e| Failure::of_model(&input::name_of(model), e))?;
+    let source = read(Select::Model(&learned))?;
     let map = learned.column_map(source.table.dataset().column_names());
     let column_map = map.map_err(|e| Failure::of_table(&source.name, e))?;
     Ok(Asked { model: input::name_of(model), learned, source, column_map, bare: false })

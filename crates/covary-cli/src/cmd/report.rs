@@ -15,11 +15,12 @@ use crate::output::Output;
 use clap::Args;
 use covary::CentralMoments;
 use covary::data::{Ledger, MatrixKind};
-use covary::family::{Family, ForFilling, Kind, Request};
+use covary::family::{Components, Family, ForFilling, Kind, Request};
 use covary::model::ColumnMap;
 use covary_report::page::{self, Facts, MatrixStudy, Study, Subject};
 use covary_report::plot::scores::Rows;
 use serde_json::Value;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// One page that explains a table: what came in, what was learned, filled and found odd.
@@ -73,6 +74,10 @@ pub(crate) struct Report {
     #[arg(long, verbatim_doc_comment, value_name = "COLUMN", conflicts_with = "matrix")]
     color: Option<String>,
 
+    /// The components along the axes of the figures of scores and the biplot.
+    #[arg(long, verbatim_doc_comment, value_name = "X,Y", default_value = "1,2", value_parser = axes, conflicts_with = "matrix")]
+    axes: (usize, usize),
+
     /// Probability that an interval of a filled cell covers the true value.
     #[arg(long, verbatim_doc_comment, value_name = "LEVEL", default_value_t = 0.95, value_parser = probability)]
     interval: f64,
@@ -91,24 +96,63 @@ pub(crate) struct Report {
 }
 
 impl Report {
+    /// What `covary view` asks for.
+    pub(super) fn of(
+        data: PathBuf,
+        (model, rotation): (Option<Family>, RotationName),
+        (color, axes): (Option<String>, (usize, usize)),
+        fitting: Fitting,
+        (reading, selecting, running): (Reading, Selecting, Running),
+    ) -> Self {
+        Self {
+            data,
+            output: None,
+            model,
+            matrix: None,
+            rows: None,
+            rotation,
+            color,
+            interval: 0.95,
+            axes,
+            fitting,
+            reading,
+            selecting,
+            running,
+        }
+    }
+
+    /// Whether a page can be made of a model of this family.
+    pub(super) fn suits(family: Family) -> bool {
+        matches!(family.kind(), Kind::Linear | Kind::Dynamic) && !family.has_views()
+    }
+
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let output = self.output.as_deref();
         self.running.check_one_output("page", &self.data, output, self.fitting.checkpoint.as_deref())?;
+        let requests = self.requests()?;
+        self.running.run(|console| {
+            let target = Output::open(output)?;
+            let (found, refused) = self.report(console, &target, &requests)?;
+            said_written(console, output.as_slice());
+            self.running.report(&found)?;
+            refused.map_or(Ok(()), Err)
+        })
+    }
+
+    /// What is fitted, and what imputes: as `covary impute` with the same options.
+    fn requests(&self) -> Result<(Request, Request), Failure> {
         let default = if self.matrix.is_some() { Family::Fa } else { Family::Ppca };
         let named =
             self.model.or_else(|| self.fitting.implied(&self.reading).filter(|_| self.matrix.is_none()));
         let model = named.unwrap_or(default);
-        let suits =
-            |family: Family| matches!(family.kind(), Kind::Linear | Kind::Dynamic) && !family.has_views();
-        if !suits(model) {
+        if !Self::suits(model) {
             return Err(Failure::Call(format!(
                 "a report is about one model; give --model {}",
-                Family::names(suits)
+                Family::names(Self::suits)
             )));
         }
         self.reading.check_time(model)?;
         let request = self.fitting.request(model, self.rotation)?;
-        // As `covary impute` with the same options.
         let filling = match named {
             Some(_) => Request {
                 filling: Some(ForFilling { choose: false, ..ForFilling::default() }),
@@ -116,13 +160,34 @@ impl Report {
             },
             None => Request { seed: self.fitting.seed, ..Request::for_filling() },
         };
-        self.running.run(|console| {
-            let target = Output::open(output)?;
-            let (found, refused) = self.report(console, &target, (&request, &filling))?;
-            said_written(console, output.as_slice());
-            self.running.report(&found)?;
-            refused.map_or(Ok(()), Err)
-        })
+        Ok((request, filling))
+    }
+
+    /// The page of a table that was read, and the facts on it.
+    pub(super) fn page(
+        &self,
+        console: Console,
+        (source, ledger): (&Source, &Ledger),
+    ) -> Result<(String, Facts), Failure> {
+        let command = self.call();
+        let subject =
+            Subject { table: Some((&source.table, ledger)), ..self.subject(&source.name, &command) };
+        match self.study(console, &self.requests()?, (subject, source, ledger)) {
+            Err(Failure::Unfit { why, .. }) => Self::drawn(&Subject { refusal: Some(&why), ..subject }),
+            drawn => drawn,
+        }
+    }
+
+    fn subject<'a>(&self, source: &'a str, command: &'a str) -> Subject<'a> {
+        Subject {
+            source,
+            table: None,
+            study: None,
+            matrix: None,
+            refusal: None,
+            command,
+            level: self.interval,
+        }
     }
 
     /// Writes the page; returns the facts, and why there is no model if there is none.
@@ -130,30 +195,23 @@ impl Report {
         &self,
         console: Console,
         output: &Output,
-        (request, filling): (&Request, &Request),
+        requests: &(Request, Request),
     ) -> Result<(Value, Option<Failure>), Failure> {
-        let command = command_line();
-        let subject = Subject {
-            source: &crate::input::name_of(&self.data),
-            table: None,
-            study: None,
-            matrix: None,
-            refusal: None,
-            command: &command,
-            level: self.interval,
-        };
+        let (name, command) = (crate::input::name_of(&self.data), command_line(std::env::args_os().skip(1)));
+        let subject = self.subject(&name, &command);
         let source = match self.reading.read(&self.data, Select::By(&self.selecting)) {
             Ok(source) => source,
             Err(unfit @ Failure::Unfit { .. }) => return self.refused(output, subject, unfit),
             Err(other) => return Err(other),
         };
         if let Some(kind) = self.matrix.as_deref().and_then(MatrixKind::from_name) {
-            return Ok((self.study_matrix(console, output, request, (subject, &source, kind))?, None));
+            let drawn = self.study_matrix(console, &requests.0, (subject, &source, kind))?;
+            return Ok((self.write(output, drawn)?, None));
         }
         let ledger = facts::tell(console, &source);
         let subject = Subject { table: Some((&source.table, &ledger)), ..subject };
-        match self.study(console, output, (request, filling), (subject, &source, &ledger)) {
-            Ok(found) => Ok((found, None)),
+        match self.study(console, requests, (subject, &source, &ledger)) {
+            Ok(drawn) => Ok((self.write(output, drawn)?, None)),
             Err(unfit @ Failure::Unfit { .. }) => self.refused(output, subject, unfit),
             Err(other) => Err(other),
         }
@@ -162,15 +220,24 @@ impl Report {
     fn study(
         &self,
         console: Console,
-        output: &Output,
-        (request, filling): (&Request, &Request),
+        (request, filling): &(Request, Request),
         (subject, source, ledger): (Subject<'_>, &Source, &Ledger),
-    ) -> Result<Value, Failure> {
+    ) -> Result<(String, Facts), Failure> {
         let wide = source.table.dataset();
         let refused = |e| Failure::of_table(&source.name, e);
         let column_map = ColumnMap::of_observed(wide).map_err(refused)?;
         let narrator = Narrator::new(console, (source, ledger), request, &self.fitting);
         let mut learned = narrator.learn_mapped(&column_map)?;
+        let most = learned.n_components();
+        if self.axes != FIRST && self.axes.0.max(self.axes.1) > most {
+            return Err(Failure::work(
+                &source.name,
+                format!(
+                    "--axes {},{} asks for more than the {most} components there are",
+                    self.axes.0, self.axes.1
+                ),
+            ));
+        }
         let data = column_map.dataset(wide).map_err(refused)?;
         let choice = narrator.choice().expect("told of before the fit");
         let (mut filler, mut cells) = (None, Vec::new());
@@ -189,6 +256,7 @@ impl Report {
         };
         let labels = page::row_names(&source.table);
         let study = Study {
+            axes: self.axes,
             rows: Rows { color_by: color.as_ref(), labels: labels.as_deref(), ..Rows::default() },
             linear: learned.linear().ok(),
             learned: &learned,
@@ -198,16 +266,15 @@ impl Report {
             cells: &cells,
             choice: &choice,
         };
-        self.write(output, &Subject { study: Some(study), ..subject })
+        Self::drawn(&Subject { study: Some(study), ..subject })
     }
 
     fn study_matrix(
         &self,
         console: Console,
-        output: &Output,
         request: &Request,
         (subject, source, kind): (Subject<'_>, &Source, MatrixKind),
-    ) -> Result<Value, Failure> {
+    ) -> Result<(String, Facts), Failure> {
         let n_rows = self.rows.unwrap_or(0);
         let refused = |e| Failure::of_table(&source.name, e);
         let ledger = Ledger::of(source.table.dataset());
@@ -217,7 +284,7 @@ impl Report {
         let choice = narrator.choice().expect("told of before the fit");
         let linear = learned.linear().map_err(refused)?;
         let study = MatrixStudy { learned: &learned, linear, kind, moments: &moments, choice: &choice };
-        self.write(output, &Subject { matrix: Some(study), ..subject })
+        Self::drawn(&Subject { matrix: Some(study), ..subject })
     }
 
     fn refused(
@@ -227,11 +294,12 @@ impl Report {
         unfit: Failure,
     ) -> Result<(Value, Option<Failure>), Failure> {
         let Failure::Unfit { why, .. } = &unfit else { return Err(unfit) };
-        let found = self.write(output, &Subject { refusal: Some(why), ..subject })?;
+        let found = self.write(output, Self::drawn(&Subject { refusal: Some(why), ..subject })?)?;
         Ok((found, Some(unfit)))
     }
 
-    fn write(&self, output: &Output, subject: &Subject<'_>) -> Result<Value, Failure> {
+    /// The page as text, and the facts on it.
+    fn drawn(subject: &Subject<'_>) -> Result<(String, Facts), Failure> {
         let failed = |e: covary_report::Error| Failure::of_figure(subject.source, &e);
         let _part = interrupt::begin("drawing the report", interrupt::Ends::ToEnd, None);
         let facts = Facts::of(subject).map_err(failed)?;
@@ -240,15 +308,61 @@ impl Report {
             (None, Some(study)) => page::figures_of_matrix(&study),
             (None, None) => Vec::new(),
         };
-        let html = page::html(&facts, &figures);
+        Ok((page::html(&facts, &figures), facts))
+    }
+
+    fn write(&self, output: &Output, (html, facts): (String, Facts)) -> Result<Value, Failure> {
         output.write(|out| out.write_all(html.as_bytes()).map_err(covary::io::Error::Write))?;
         Ok(self.running.findings(|| serde_json::to_value(&facts).expect("numbers and text are JSON")))
+    }
+
+    /// The call of `covary report` that makes the same page of the whole table, with what can be chosen there; how it is read follows from the call of
+    /// `covary view`.
+    fn call(&self) -> String {
+        // What `view` alone knows, and what does not change the page.
+        let mut given = std::env::args_os().skip(2).peekable();
+        let mut words: Vec<OsString> = vec!["report".into()];
+        while let Some(word) = given.next() {
+            match word.to_str() {
+                Some("--no-open" | "--quiet" | "-q") => {}
+                Some("--port") => drop(given.next()),
+                Some(one) if one.starts_with("--port=") => {}
+                _ => words.push(word),
+            }
+        }
+        let mut add = |flag: &str, value: Option<String>| {
+            words.extend(value.into_iter().flat_map(|value| [OsString::from(flag), value.into()]));
+        };
+        add("--model", self.model.map(|family| family.name().to_owned()));
+        add(
+            "--components",
+            match self.fitting.components {
+                Some(Components::Number(n)) => Some(n.to_string()),
+                _ => None,
+            },
+        );
+        add("--rotation", (self.rotation != RotationName::None).then(|| self.rotation.name()));
+        add("--color", self.color.clone());
+        add("--axes", (self.axes != FIRST).then(|| format!("{},{}", self.axes.0, self.axes.1)));
+        add("-o", Some("report.html".to_owned()));
+        command_line(words.into_iter())
+    }
+}
+
+/// The components that figures of scores have as axes.
+const FIRST: (usize, usize) = (1, 2);
+
+fn axes(s: &str) -> Result<(usize, usize), String> {
+    let pair = s.split_once(',').map(|(x, y)| (x.trim().parse(), y.trim().parse()));
+    match pair {
+        Some((Ok(x @ 1..), Ok(y @ 1..))) if x != y => Ok((x, y)),
+        _ => Err("give two different components, such as 1,3".to_owned()),
     }
 }
 
 /// The call, as it can be typed again.
-fn command_line() -> String {
-    let word = |word: std::ffi::OsString| {
+fn command_line(words: impl Iterator<Item = OsString>) -> String {
+    let word = |word: OsString| {
         let word = word.to_string_lossy().into_owned();
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
         if !word.is_empty() && word.chars().all(plain) {
@@ -257,6 +371,6 @@ fn command_line() -> String {
             format!("'{}'", word.replace('\'', r"'\''"))
         }
     };
-    let words = std::iter::once("covary".to_owned()).chain(std::env::args_os().skip(1).map(word));
+    let words = std::iter::once("covary".to_owned()).chain(words.map(word));
     words.collect::<Vec<_>>().join(" ")
 }

@@ -1,14 +1,17 @@
 //! `covary score`: how likely, and how odd, each row is.
 
 use super::{About, Question, asked_json, push_membership};
-use crate::console::count;
+use crate::blocks::Answer;
+use crate::console::{Console, count};
 use crate::failure::Failure;
 use clap::Args;
-use covary::Error;
-use covary::io::Cells;
-use covary::learned::Surprise;
+use covary::data::Facts;
+use covary::io::{Cells, Sheet};
+use covary::learned::{Learned, Membership, Surprise};
 use covary::model::Outlyingness;
+use covary::{Dataset, Error};
 use serde_json::{Value, json};
+use std::sync::{Mutex, PoisonError};
 
 /// How likely each row is under a model: low values are anomalies.
 ///
@@ -68,7 +71,26 @@ fn draws(s: &str) -> Result<usize, String> {
 
 impl Score {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        self.question.answer(&About::Rows, |console, asked, write| {
+        let total = Mutex::new(0.0);
+        let sum = || total.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_block = |learned: &Learned, data: &Dataset| {
+            let found = learned.row_scores(data)?;
+            found.log_density.iter().for_each(|value| *sum() += value);
+            let observed = |i: usize| data.row(i).iter().filter(|v| !v.is_nan()).count() as i64;
+            let mut sheet = Sheet::default();
+            sheet.push("log_likelihood", Cells::Numbers(found.log_density));
+            let observed = (0..data.n_rows()).map(observed).collect();
+            push_rows(&mut sheet, observed, None, found.outlyingness.as_deref(), learned);
+            Ok(sheet)
+        };
+        let of_all = |console: Console, facts: &Facts| {
+            let observed: usize = facts.n_observed_by_column().iter().sum();
+            let (total, n_rows) = (*sum(), facts.n_rows());
+            told(console, total, total / observed.max(1) as f64, &count(n_rows, "row"))
+        };
+        let by_blocks = Answer { of_block: &of_block, of_all: &of_all };
+        let plain = self.predictive.is_none();
+        self.question.answer_by_blocks(&About::Rows, plain.then_some(&by_blocks), |console, asked, write| {
             let data = asked.data()?;
             let refused = |e| match e {
                 Error::Unsupported { .. } => Failure::Call(
@@ -95,19 +117,13 @@ impl Score {
             if let Some(errors) = errors {
                 sheet.push("standard_error", Cells::Numbers(errors));
             }
-            if let Some(rows) = found.outlyingness.iter().find(|_| asked.learned.weighs_rows()) {
-                sheet.push("weight", Cells::Numbers(rows.iter().map(Outlyingness::weight).collect()));
-            }
-            sheet.push("n_observed", Cells::Integers(observed));
-            if let Some(membership) = &found.membership {
-                push_membership(&mut sheet, membership);
-            }
-            if let Some(rows) = &found.outlyingness {
-                let column = |of: fn(&Outlyingness) -> f64| Cells::Numbers(rows.iter().map(of).collect());
-                sheet.push("mahalanobis", column(|row| row.mahalanobis));
-                sheet.push("t_squared", column(|row| row.t_squared));
-                sheet.push("squared_prediction_error", column(|row| row.squared_prediction_error));
-            }
+            push_rows(
+                &mut sheet,
+                observed,
+                found.membership.as_ref(),
+                found.outlyingness.as_deref(),
+                &asked.learned,
+            );
             if let Some(rows) = &found.surprises {
                 let column = |of: fn(&Surprise) -> f64| Cells::Numbers(rows.iter().map(of).collect());
                 sheet.push("mahalanobis", column(|row| row.mahalanobis));
@@ -116,14 +132,40 @@ impl Score {
             write(&sheet)?;
 
             let per_cell = total / data.n_observed().max(1) as f64;
-            console.say(&format!(
-                "log-likelihood {total:.4} over {}, {per_cell:.4} per observed cell",
-                count(n_rows, if asked.learned.functional().is_ok() { "curve" } else { "row" })
-            ));
+            let rows = count(n_rows, if asked.learned.functional().is_ok() { "curve" } else { "row" });
             let mut found = asked_json(asked, &data);
-            found.insert("log_likelihood".to_owned(), json!(total));
-            found.insert("log_likelihood_per_cell".to_owned(), json!(per_cell));
+            found.extend(told(console, total, per_cell, &rows));
             Ok(Value::Object(found))
         })
+    }
+}
+
+/// Says how likely all rows are together, and returns it.
+fn told(console: Console, total: f64, per_cell: f64, rows: &str) -> serde_json::Map<String, Value> {
+    console.say(&format!("log-likelihood {total:.4} over {rows}, {per_cell:.4} per observed cell"));
+    let found = [("log_likelihood", json!(total)), ("log_likelihood_per_cell", json!(per_cell))];
+    found.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+}
+
+/// Puts what is known of each row besides its likelihood on a sheet.
+fn push_rows(
+    sheet: &mut Sheet<'_>,
+    observed: Vec<i64>,
+    membership: Option<&Membership>,
+    rows: Option<&[Outlyingness]>,
+    learned: &Learned,
+) {
+    if let Some(rows) = rows.filter(|_| learned.weighs_rows()) {
+        sheet.push("weight", Cells::Numbers(rows.iter().map(Outlyingness::weight).collect()));
+    }
+    sheet.push("n_observed", Cells::Integers(observed));
+    if let Some(membership) = membership {
+        push_membership(sheet, membership);
+    }
+    if let Some(rows) = rows {
+        let column = |of: fn(&Outlyingness) -> f64| Cells::Numbers(rows.iter().map(of).collect());
+        sheet.push("mahalanobis", column(|row| row.mahalanobis));
+        sheet.push("t_squared", column(|row| row.t_squared));
+        sheet.push("squared_prediction_error", column(|row| row.squared_prediction_error));
     }
 }

@@ -1,6 +1,7 @@
 //! `covary transform`: where the rows stand along the components.
 
 use super::{About, Asked, Question, WriteSheet, asked_json, push_membership};
+use crate::blocks::Answer;
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use covary::family::Family;
@@ -70,7 +71,18 @@ pub(super) enum CoordinatesName {
 
 impl Transform {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        self.question.answer(&About::Rows, |console, asked, write| {
+        let plain = !(self.draw || self.covariance || self.filtered)
+            && self.coordinates != Some(CoordinatesName::Variates);
+        let of_block = |learned: &Learned, data: &Dataset| {
+            let scores = learned.scores(data, self.coordinates.and_then(CoordinatesName::coordinates))?;
+            let mut sheet = Sheet::default();
+            for (k, name) in scores.names.into_iter().enumerate() {
+                sheet.push(name, Cells::Numbers(scores.values.column(k)));
+            }
+            Ok(sheet)
+        };
+        let by_blocks = Answer { of_block: &of_block, of_all: &|_, _| serde_json::Map::new() };
+        self.question.answer_by_blocks(&About::Rows, plain.then_some(&by_blocks), |console, asked, write| {
             let (data, learned) = (asked.data()?, &asked.learned);
             let refused = |e| asked.refused(e);
             let covariances;

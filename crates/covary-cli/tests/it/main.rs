@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bayes;
+mod blocks;
 mod curves;
 mod documents;
 mod factors;
@@ -18,6 +19,7 @@ mod plot;
 mod report;
 mod reproduce;
 mod verbs;
+mod view;
 mod views;
 mod words;
 

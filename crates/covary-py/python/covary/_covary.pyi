@@ -300,6 +300,19 @@ def fit(
     threads: int = 0,
     progress: _Progress | None = None,
 ) -> Any: ...
+def pass_block(task: bytes, index: int, block: _Table, *, threads: int = 1) -> bytes: ...
+def merge(states: list[bytes]) -> bytes: ...
+def block_rows(n_columns: int) -> int: ...
+def fit_rows(
+    names: list[str],
+    family: str,
+    asked: Request,
+    engine: Callable[[bytes], bytes],
+    *,
+    n_blocks: int | None = None,
+    threads: int = 0,
+    progress: _Progress | None = None,
+) -> Any: ...
 def principal(
     x: _Table,
     names: list[str] | None,

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _covary, _options, _table
 from ._linear import LinearGaussian
+from ._rows import Rows
 from .exceptions import ComponentsError, DataError, OptionError
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ n_features_in_, feature_names_in_
     """
 
     _family = "fa"
+    _by_passes = True
     _when_asked = LinearGaussian._when_asked | {"fit_statistics_", "communalities_", "uniquenesses_"}
 
     n_components: int | None = None
@@ -189,7 +191,8 @@ n_features_in_, feature_names_in_
         theirs = _options.word(self, "inference", ("newton", "fixed_point")) == "fixed_point"
         asked, d = _options.whole(self, "n_components"), rows.shape[1]
         request, tol = self._request(rows), _options.number(self, "tol")
-        if np.isnan(rows).any():
+        # Passes give sums for EM, and the method must be known before the first of them.
+        if isinstance(rows, Rows) or np.isnan(rows).any():
             request |= {"inference": "em", "tolerance": tol}
         elif theirs:
             request |= {

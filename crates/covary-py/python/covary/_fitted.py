@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _covary, _options, _table
 from ._files import ModelFile
+from ._rows import Rows, default_names
 from ._threads import n_threads
 from .exceptions import ComponentsError, ConvergenceWarning, CovaryWarning
 
@@ -34,6 +35,8 @@ class Fitted(ModelFile, BaseEstimator):
     _filling: tuple[bool, bool, bool] | None = None
     #: Whether it is fitted so that these can be asked for.
     _fills: bool = True
+    #: Whether sums over rows are all that its fit asks a table for, so that an engine may have the rows.
+    _by_passes: bool = False
     #: Fitted attributes that are worked out when they are first asked for.
     _when_asked: frozenset[str] = frozenset()
 
@@ -69,6 +72,11 @@ class Fitted(ModelFile, BaseEstimator):
         progress = _options.progress(self)
         if self._filling is not None:
             asked = {**asked, "filling": self._filling}
+        if isinstance(rows, Rows):
+            names = default_names(rows.shape[1]) if names is None else names
+            return _covary.fit_rows(
+                names, family, asked, rows.reduce, n_blocks=rows.n_blocks, threads=n_threads(), progress=progress
+            )
         return _covary.fit(rows, names, family, asked, threads=n_threads(), progress=progress)
 
     def _take(self, model: Any, rows: Array) -> Self:

@@ -103,6 +103,7 @@ class PPCA(Standardizing):
     """
 
     _family = "ppca"
+    _by_passes = True
 
     n_components: int | float | str = "auto"
     _: KW_ONLY

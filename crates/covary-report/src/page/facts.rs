@@ -48,6 +48,8 @@ pub struct Subject<'a> {
 /// A model and the table it was learned from.
 #[derive(Clone, Copy)]
 pub struct Study<'a> {
+    /// The components along the axes of figures of rows.
+    pub axes: (usize, usize),
     /// The model of the components.
     pub learned: &'a Learned,
     /// What imputes missing values, with the check on hidden cells if there was one: as `covary impute` has it, or the

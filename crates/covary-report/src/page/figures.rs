@@ -85,7 +85,7 @@ pub fn figures_of_matrix(study: &MatrixStudy<'_>) -> Vec<Figure> {
 
 /// The figures that this table and model have.
 pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
-    let Study { learned, filler, linear, data, cells, rows, .. } = study;
+    let Study { learned, filler, linear, data, cells, rows, axes, .. } = study;
     let mut made = Drawn::default();
     if !data.is_complete()
         && let Ok(n) = missing::numbers(data, linear.map(|_| *learned))
@@ -111,16 +111,16 @@ pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
     {
         made.add("loadings", Place::Components, |style| loadings::draw(&n, style));
     }
-    if let Ok(mut n) = scores::numbers(learned, data, (1, 2), rows) {
+    if let Ok(mut n) = scores::numbers(learned, data, *axes, rows) {
         thin(&mut n);
         made.add("scores", Place::Components, |style| scores::draw(&n, style));
     }
     if linear.is_some_and(|fit| fit.model.n_components() > 1)
-        && let Ok(mut n) = biplot::numbers(learned, data, (1, 2), rows)
+        && let Ok(mut n) = biplot::numbers(learned, data, *axes, rows)
     {
         thin(&mut n.scores);
         made.add("biplot", Place::Components, |style| biplot::draw(&n, style));
-        if let Ok(n) = contributions::numbers(learned, Some(&[1, 2])) {
+        if let Ok(n) = contributions::numbers(learned, Some(&[axes.0, axes.1])) {
             made.add("contributions", Place::Components, |style| contributions::draw(&n, style));
         }
     }

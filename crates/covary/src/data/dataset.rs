@@ -1,8 +1,9 @@
 use super::pattern::{Pattern, Patterns};
+use super::rows::{ColumnFacts, Facts, block_rows};
 use super::{Points, Timeline};
 use crate::linalg::Cell;
 use crate::linalg::rows::{ColumnSums, add_column_sums};
-use crate::parallel::{BLOCK_CELLS, add, over_pieces, widened};
+use crate::parallel::{BLOCK_CELLS, Forest, add, over_pieces, widened};
 use crate::{Error, Matrix};
 use std::borrow::Cow;
 use std::fmt;
@@ -30,6 +31,7 @@ pub struct Dataset {
     patterns: Patterns,
     observed: Vec<usize>,
     columns: OnceLock<Columns>,
+    blocks: Blocks,
 }
 
 /// Cells in the precision they came in.
@@ -114,11 +116,22 @@ impl PartialEq for Values {
     }
 }
 
-/// Mean and variance of each column over its observed cells.
+/// The columns as they are, and mean and variance of each over its observed cells.
 #[derive(Debug, Clone, PartialEq)]
 struct Columns {
+    facts: ColumnFacts,
     means: Vec<f64>,
     variances: Vec<f64>,
+}
+
+/// The patterns within each block of rows, once somebody has asked: they follow from the cells.
+#[derive(Debug, Clone, Default)]
+struct Blocks(OnceLock<Vec<Patterns>>);
+
+impl PartialEq for Blocks {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Dataset {
@@ -200,6 +213,7 @@ impl Dataset {
             patterns,
             observed,
             columns: OnceLock::new(),
+            blocks: Blocks::default(),
         })
     }
 
@@ -351,22 +365,9 @@ impl Dataset {
         range: Range<usize>,
         most: usize,
         asked: impl Fn(&Pattern<'_>) -> bool,
-        mut visit: impl FnMut(&[Pattern<'a>], usize),
+        visit: impl FnMut(&[Pattern<'a>], usize),
     ) {
-        let mut strips = Vec::new();
-        let mut in_block = 0;
-        for strip in self.strips(range, most).filter(asked) {
-            if in_block + strip.rows.len() > most {
-                visit(&strips, in_block);
-                strips.clear();
-                in_block = 0;
-            }
-            in_block += strip.rows.len();
-            strips.push(strip);
-        }
-        if in_block > 0 {
-            visit(&strips, in_block);
-        }
+        self.patterns.for_blocks(range, most, asked, visit);
     }
 
     /// Observed cells per column.
@@ -397,7 +398,7 @@ impl Dataset {
 
     /// Rows with at least one observed cell; the others say nothing and change nothing.
     pub fn n_informative_rows(&self) -> usize {
-        self.patterns().filter(|p| p.n_observed() > 0).map(|p| p.rows.len()).sum()
+        self.patterns.n_informative_rows()
     }
 
     /// The table without its wholly missing rows (copied only if there are any), for a method that
@@ -489,11 +490,7 @@ impl Dataset {
     /// # Ok::<(), covary::Error>(())
     /// ```
     pub fn spread_rows(&self, most: usize) -> Vec<usize> {
-        const GOLDEN: f64 = 0.618_033_988_749_894_9;
-        let (n, m) = (self.n_rows(), most.min(self.n_rows()));
-        let start = |k: usize| k * n / m;
-        let place = |k: usize| (k as f64 * GOLDEN).fract() * (start(k + 1) - start(k)) as f64;
-        (0..m).map(|k| start(k) + place(k) as usize).collect()
+        super::rows::spread_rows(self.n_rows(), most)
     }
 
     /// The share of cells that are observed.
@@ -526,39 +523,83 @@ impl Dataset {
         })
     }
 
-    /// Two passes in fixed pieces: means about the first observed values, so that a large common
-    /// offset costs no digits, then squares about the means.
+    /// How many [blocks](block_rows) its rows are.
+    pub(crate) fn n_blocks(&self) -> usize {
+        self.n_rows().div_ceil(block_rows(self.n_columns()))
+    }
+
+    /// The rows of block `b`.
+    pub(crate) fn block(&self, b: usize) -> Range<usize> {
+        let size = block_rows(self.n_columns());
+        b * size..((b + 1) * size).min(self.n_rows())
+    }
+
+    /// All rows sorted by pattern.
+    pub(crate) fn sorted(&self) -> &Patterns {
+        &self.patterns
+    }
+
+    /// The rows of block `b` sorted by pattern, as those of a table of its own.
+    pub(crate) fn sorted_block(&self, b: usize) -> &Patterns {
+        if self.n_blocks() == 1 {
+            return &self.patterns;
+        }
+        &self.blocks.0.get_or_init(|| self.patterns.by_blocks(block_rows(self.n_columns())))[b]
+    }
+
+    /// What a method must know of it before it goes through its rows.
+    pub fn facts(&self) -> Facts {
+        let columns = self.columns().facts.clone();
+        Facts::new(self.column_names.clone(), (self.n_rows(), self.n_informative_rows()), columns)
+    }
+
+    /// Block by block.
     fn columns(&self) -> &Columns {
         self.columns.get_or_init(|| {
-            let d = self.n_columns();
-            let origin: Vec<f64> = in_its_precision!(self, cells => {
-                let first = |j: usize| cells[j..].iter().step_by(d).find(|v| !v.is_gap());
-                (0..d).map(|j| first(j).map_or(f64::NAN, |v| v.wide())).collect()
-            });
-            let about_origin = self.column_sums(&origin);
-            let mean = |j: usize| origin[j] + about_origin.sum[j] / about_origin.count[j];
-            let means: Vec<f64> = (0..self.n_columns()).map(mean).collect();
-            let about_mean = self.column_sums(&means);
-            let variances = about_mean.squares.iter().zip(&about_mean.count).map(|(s, n)| s / n).collect();
-            Columns { means, variances }
+            let mut blocks = Forest::new();
+            for b in 0..self.n_blocks() {
+                blocks
+                    .add(b as u64, 0, self.columns_of_block(b), ColumnFacts::merge)
+                    .expect("each block once");
+            }
+            let facts = blocks.finish(self.n_blocks() as u64, ColumnFacts::merge).expect("every block");
+            let (means, variances) = (facts.means(), facts.variances());
+            Columns { facts, means, variances }
         })
     }
 
-    fn column_sums(&self, origin: &[f64]) -> ColumnSums {
-        let d = self.n_columns();
-        let sums_of = |rows: Range<usize>| {
-            let mut sums = ColumnSums::new(d);
-            in_its_precision!(self, cells => {
-                add_column_sums(&cells[rows.start * d..rows.end * d], origin, &mut sums);
-            });
-            sums
-        };
-        over_pieces(self.n_rows(), BLOCK_CELLS.div_ceil(d), sums_of, |a, b| {
-            add(&mut a.count, &b.count);
-            add(&mut a.sum, &b.sum);
-            add(&mut a.squares, &b.squares);
+    /// Two passes in fixed pieces: means about the first observed values, so that a large common
+    /// offset costs no digits, then squares about the means.
+    pub(crate) fn columns_of_block(&self, b: usize) -> ColumnFacts {
+        let (d, rows) = (self.n_columns(), self.block(b));
+        in_its_precision!(self, cells => {
+            let cells = &cells[rows.start * d..rows.end * d];
+            let column = |j: usize| cells[j..].iter().step_by(d).filter(|v| !v.is_gap());
+            let first: Vec<f64> = (0..d).map(|j| column(j).next().map_or(f64::NAN, |v| v.wide())).collect();
+            let about_first = column_sums(cells, &first);
+            let from_first: Vec<f64> =
+                about_first.sum.iter().zip(&about_first.count).map(|(sum, n)| sum / n).collect();
+            let means: Vec<f64> = first.iter().zip(&from_first).map(|(first, m)| first + m).collect();
+            let ColumnSums { count, squares, .. } = column_sums(cells, &means);
+            let differs = |j: usize| column(j).any(|v| v.wide() != first[j]);
+            let varies = (0..d).map(|j| squares[j] > 0.0 || differs(j)).collect();
+            ColumnFacts::new(count, first, varies, from_first, squares)
         })
     }
+}
+
+fn column_sums<C: Cell>(cells: &[C], origin: &[f64]) -> ColumnSums {
+    let d = origin.len();
+    let sums_of = |rows: Range<usize>| {
+        let mut sums = ColumnSums::new(d);
+        add_column_sums(&cells[rows.start * d..rows.end * d], origin, &mut sums);
+        sums
+    };
+    over_pieces(cells.len() / d, BLOCK_CELLS.div_ceil(d), sums_of, |a, b| {
+        add(&mut a.count, &b.count);
+        add(&mut a.sum, &b.sum);
+        add(&mut a.squares, &b.squares);
+    })
 }
 
 /// `x1, x2, …`

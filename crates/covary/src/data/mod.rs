@@ -1,7 +1,7 @@
 //! Input tables: [`Dataset`] (checked once, gaps as NaN, rows grouped by [`Pattern`]),
 //! [`Ledger`] (its missing values and possible problems), [`CentralMoments`] (mergeable mean and
 //! scatter), [`Sparse`] (mostly zeros), [`Timeline`] (when rows happened, where that matters), [`Points`] (rows that are
-//! points of curves), and [`simulate`].
+//! points of curves), [`Facts`] (what is known of a table that is gone through block by block), and [`simulate`].
 
 mod dataset;
 mod ledger;
@@ -9,6 +9,7 @@ mod moments;
 mod pairwise;
 mod pattern;
 mod points;
+mod rows;
 pub mod simulate;
 mod sparse;
 mod time_axis;
@@ -22,7 +23,10 @@ pub use ledger::{
 };
 pub use moments::{CentralMoments, MatrixKind};
 pub use pattern::Pattern;
+pub(crate) use pattern::Patterns;
 pub use points::{PointColumns, Points};
+pub(crate) use rows::{COLUMN_FACTS, ColumnFacts};
+pub use rows::{Facts, block_rows};
 pub use simulate::Shape;
 pub use sparse::Sparse;
 pub use time_axis::{Moment, Steps, TimeAxis};

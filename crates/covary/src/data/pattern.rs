@@ -2,10 +2,44 @@ use crate::linalg::Cell;
 use crate::linalg::rows::{Seen, mark_gaps};
 use rayon::prelude::*;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 /// Rows whose masks one task builds.
 const MASK_ROWS: usize = 1024;
+
+/// Patterns that room is made for before they are seen.
+const MOST_RESERVED: usize = 1 << 17;
+
+/// A hash of words by multiplication, as Firefox and rustc have it: masks of gaps are short, and every block of rows that
+/// is read has its own.
+#[derive(Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        for word in words {
+            self.write_u64(u64::from_le_bytes(*word));
+        }
+        for byte in rest {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
+    fn write_usize(&mut self, length: usize) {
+        self.write_u64(length as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        // Products mix upward: the table looks at the lowest bits first.
+        self.0.rotate_left(26)
+    }
+}
 
 /// Rows that have the same gaps.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +113,9 @@ impl Patterns {
             }
             Seen::Gaps => {}
         }
-        let mut ids: HashMap<&[u64], usize> = HashMap::new();
+        let mut ids: HashMap<&[u64], usize, BuildHasherDefault<Mixed>> = HashMap::default();
+        // A table with gaps at random has nearly as many patterns as rows.
+        ids.reserve(n_rows.min(MOST_RESERVED));
         let mut pattern_of = Vec::with_capacity(n_rows);
         let mut counts: Vec<usize> = Vec::new();
         let (mut gaps, mut gap_end) = (Vec::new(), Vec::new());
@@ -108,13 +144,7 @@ impl Patterns {
             last = Some((mask, id));
         }
         // Counting sort keeps the rows of each pattern in order.
-        let mut next: Vec<usize> = counts
-            .iter()
-            .scan(0, |end, c| {
-                *end += c;
-                Some(*end - c)
-            })
-            .collect();
+        let mut next = starts(&counts);
         let mut rows = vec![0; n_rows];
         for (i, id) in pattern_of.into_iter().enumerate() {
             rows[next[id]] = i;
@@ -138,6 +168,82 @@ impl Patterns {
         }
     }
 
+    /// How many rows there are.
+    pub(crate) fn n_rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Rows with at least one observed cell.
+    pub(crate) fn n_informative_rows(&self) -> usize {
+        let informative = (0..self.len()).map(|p| self.get(p)).filter(|p| p.n_observed() > 0);
+        informative.map(|p| p.rows.len()).sum()
+    }
+
+    /// The patterns of each run of `size` rows, as of a table of these rows alone, except that rows keep their numbers.
+    pub(crate) fn by_blocks(&self, size: usize) -> Vec<Self> {
+        let n = self.rows.len();
+        let mut pattern_of = vec![0_u32; n];
+        for p in 0..self.len() {
+            self.get(p).rows.iter().for_each(|&i| pattern_of[i] = p as u32);
+        }
+        // The place of a pattern among those of the block; only those that the block has seen are looked at.
+        let mut place = vec![0_usize; self.len()];
+        let blocks = pattern_of.chunks(size).zip((0..).step_by(size));
+        blocks
+            .map(|(patterns, first)| {
+                let mut seen: Vec<u32> = Vec::new();
+                let mut counts: Vec<usize> = Vec::new();
+                for &p in patterns {
+                    let at = place[p as usize];
+                    if seen.get(at) != Some(&p) {
+                        place[p as usize] = seen.len();
+                        seen.push(p);
+                        counts.push(0);
+                    }
+                    counts[place[p as usize]] += 1;
+                }
+                let mut next = starts(&counts);
+                let mut rows = vec![0; patterns.len()];
+                for (k, &p) in patterns.iter().enumerate() {
+                    let next = &mut next[place[p as usize]];
+                    rows[*next] = first + k;
+                    *next += 1;
+                }
+                let (mut gaps, mut gap_end) = (Vec::new(), Vec::with_capacity(seen.len()));
+                for &p in &seen {
+                    gaps.extend_from_slice(self.get(p as usize).gaps);
+                    gap_end.push(gaps.len());
+                }
+                Self { n_columns: self.n_columns, rows, row_end: next, gaps, gap_end }
+            })
+            .collect()
+    }
+
+    /// Calls `visit` with blocks of at most `most` rows, and how many they are: those of `range` in the sorted order
+    /// whose pattern is `asked` for, as [`strips`](Self::strips).
+    pub(crate) fn for_blocks<'a>(
+        &'a self,
+        range: Range<usize>,
+        most: usize,
+        asked: impl Fn(&Pattern<'_>) -> bool,
+        mut visit: impl FnMut(&[Pattern<'a>], usize),
+    ) {
+        let mut strips = Vec::new();
+        let mut in_block = 0;
+        for strip in self.strips(range, most).filter(asked) {
+            if in_block + strip.rows.len() > most {
+                visit(&strips, in_block);
+                strips.clear();
+                in_block = 0;
+            }
+            in_block += strip.rows.len();
+            strips.push(strip);
+        }
+        if in_block > 0 {
+            visit(&strips, in_block);
+        }
+    }
+
     /// Rows `range` of the sorted order, as runs of at most `longest` rows of one pattern.
     pub(crate) fn strips(&self, range: Range<usize>, longest: usize) -> impl Iterator<Item = Pattern<'_>> {
         let mut at = range.start;
@@ -152,5 +258,41 @@ impl Patterns {
             p += usize::from(at == self.row_end[p]);
             Some(strip)
         })
+    }
+}
+
+/// Where each begins of things that follow each other in these numbers.
+fn starts(counts: &[usize]) -> Vec<usize> {
+    let start = |end: &mut usize, c: &usize| {
+        *end += c;
+        Some(*end - c)
+    };
+    counts.iter().scan(0, start).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Patterns;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    #[test]
+    fn patterns_of_a_block_are_those_of_its_rows_alone() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let (n, d) = (100, 3);
+        for share in [0.0, 0.3] {
+            let values: Vec<f64> =
+                (0..n * d).map(|i| if rng.random_bool(share) { f64::NAN } else { i as f64 }).collect();
+            let all = Patterns::new(&values, d).unwrap();
+            for size in [1, 7, 50, 100, 1000] {
+                let blocks = all.by_blocks(size);
+                assert_eq!(blocks.len(), values.chunks(size * d).len());
+                for (k, (block, cells)) in blocks.iter().zip(values.chunks(size * d)).enumerate() {
+                    let mut alone = Patterns::new(cells, d).unwrap();
+                    alone.rows.iter_mut().for_each(|i| *i += k * size);
+                    assert_eq!(*block, alone);
+                }
+            }
+        }
     }
 }

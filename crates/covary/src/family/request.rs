@@ -3,10 +3,11 @@
 use super::choice::explaining;
 use super::{AnyMethod, Choice, Entry, Family, Grounds, Kind, Progress};
 use crate::error::Argument;
+use crate::infer::Em;
 use crate::model::{ColumnMap, Rotation};
 use crate::select::Purpose;
 use crate::spec::NoiseFamily;
-use crate::{Dataset, Error, Spec};
+use crate::{Dataset, Error, Method, Spec};
 
 /// Columns of a table that are of one kind, such as the questions of one questionnaire.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -292,6 +293,28 @@ impl Request {
     /// [`Error::NoSuchMethod`] or [`Error::WrongMethod`] for a method that does not exist or does not lead to
     /// the family, and as [`Method::set`](crate::Method::set).
     pub fn method(&self, data: &Dataset) -> Result<AnyMethod, Error> {
+        self.method_or(|| (self.entry().default_method)(data, &self.spec()))
+    }
+
+    /// The method asked for, or EM, by which rows are gone through that are not in memory.
+    ///
+    /// # Errors
+    /// As [`method`](Self::method), and [`Error::NotInMemory`] for another method.
+    pub fn method_by_passes(&self) -> Result<Em, Error> {
+        let em = Method::Em(Em::default());
+        let what = if self.family.methods().contains(&em.name()) {
+            match self.method_or(|| em.into())? {
+                AnyMethod::Linear(Method::Em(em)) if self.classes.is_none() => return Ok(em),
+                AnyMethod::Linear(Method::Em(_)) => "a model for each class".to_owned(),
+                method => format!("method `{}`", method.name()),
+            }
+        } else {
+            format!("model `{}`", self.family.name())
+        };
+        Err(Error::NotInMemory { what, instead: "model `ppca` or `fa` by method `em`" })
+    }
+
+    fn method_or(&self, default: impl FnOnce() -> AnyMethod) -> Result<AnyMethod, Error> {
         let leads = |method: AnyMethod| {
             if self.family.methods().contains(&method.name()) {
                 return Ok(method);
@@ -306,7 +329,7 @@ impl Request {
             return leads(given.clone());
         }
         let method = match &self.inference {
-            None => (self.entry().default_method)(data, &self.spec()),
+            None => default(),
             Some(name) => leads(AnyMethod::from_name(name).ok_or_else(|| Error::NoSuchMethod {
                 name: name.clone(),
                 known: AnyMethod::names().join(", "),

@@ -84,7 +84,7 @@ impl Estimator for SharedPrivate {
         let full = self.private.is_none();
         let mut first = match &self.init {
             Init::Given(model) => layout.given(model, &frame)?,
-            Init::Random => layout.with_zeros(random(data, layout.q, &frame, self.seed)),
+            Init::Random => layout.with_zeros(random(layout.q, &frame, self.seed)),
             Init::Spectral => layout.start(data, &frame, full.then_some(self.tied_noise))?,
         };
         if self.tied_noise {

@@ -227,6 +227,15 @@ impl Text {
         self.n_blank_lines
     }
 
+    pub(super) fn delimiter(&self) -> Delimiter {
+        self.delimiter
+    }
+
+    /// Whether it came in another encoding than UTF-8.
+    pub(super) fn is_encoded(&self) -> bool {
+        self.encoding.is_some()
+    }
+
     pub(super) fn decimal_comma(&self) -> bool {
         self.decimal_comma
     }

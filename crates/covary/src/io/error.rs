@@ -636,6 +636,18 @@ pub enum Error {
         /// Whether the bytes are those of the text, a third of what is needed to read it.
         is_text: bool,
     },
+    /// What has to be read as a whole.
+    #[error("{what} cannot be read block by block; write .npy, .parquet or UTF-8 text, or allow more memory")]
+    NotInBlocks {
+        /// What it is.
+        what: String,
+    },
+    /// Files of one table that do not go together.
+    #[error("file {file} has other columns of numbers than the first; give files of the same columns")]
+    OtherColumns {
+        /// Its number, counted from 1.
+        file: usize,
+    },
     /// An archive that is too large to be put together in memory.
     #[error(
         "takes {} of memory or more, and an archive may take {}; write .npy, .parquet or .csv, which need no room for it",
@@ -654,7 +666,7 @@ pub enum Error {
 }
 
 /// Bytes in words.
-fn amount(bytes: u64) -> String {
+pub fn amount(bytes: u64) -> String {
     match bytes as f64 {
         b if b >= 1e9 => format!("{:.1} GB", b / 1e9),
         b if b >= 1e6 => format!("{:.1} MB", b / 1e6),
@@ -701,6 +713,35 @@ impl Error {
             Self::InArray { error, .. } => error.remedies(),
             Self::Request(error) => error.remedies(),
             _ => Vec::new(),
+        }
+    }
+
+    /// What is wrong with a piece of a text, whose columns go by number, after `rows` rows of it.
+    pub(super) fn in_piece(self, rows: usize, choice: &super::ColumnChoice, names: &[String]) -> Self {
+        let named = |column: String| match &choice.columns {
+            super::Columns::Listed(listed) => {
+                let k = listed.iter().position(|number| *number == column);
+                k.map_or(column, |k| names[k].clone())
+            }
+            _ => column,
+        };
+        // Lines are counted from the beginning of the piece: rows are those of the table.
+        let moved = |place: Place| Place { row: place.row + rows, line: None };
+        match self {
+            Self::TextAmongNumbers { place, column, text, count, numbers } => {
+                let (place, column) = (moved(place), named(column));
+                Self::TextAmongNumbers { place, column, text, count, numbers }
+            }
+            Self::Infinite { place, column, text } => {
+                Self::Infinite { place: moved(place), column: named(column), text }
+            }
+            Self::ShortRow { place, column, expected, got } => {
+                Self::ShortRow { place: moved(place), column: named(column), expected, got }
+            }
+            Self::LongRow { place, column, expected, got } => {
+                Self::LongRow { place: moved(place), column: named(column), expected, got }
+            }
+            other => other,
         }
     }
 

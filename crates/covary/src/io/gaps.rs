@@ -34,7 +34,7 @@ impl Gaps {
     }
 
     /// Whether no number stands for a gap.
-    #[cfg(feature = "arrow")]
+    #[cfg(any(feature = "arrow", feature = "npy"))]
     pub(super) fn no_numbers(&self) -> bool {
         self.numbers.is_empty()
     }

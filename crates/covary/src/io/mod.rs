@@ -1,6 +1,7 @@
 //! Tables and models from and to bytes, over [`Read`] and [`Write`], never a path: one file per
 //! format. A format of tables reads into a [`Table`] and writes from a [`Sheet`].
 
+mod blocks;
 #[cfg(feature = "arrow")]
 mod columnar;
 mod columns;
@@ -28,8 +29,9 @@ mod tests;
 mod times;
 mod transposed;
 
+pub use blocks::BlockFile;
 pub use columns::{ColumnChoice, Columns, columns_named};
-pub use error::{Error, Place};
+pub use error::{Error, Place, amount};
 pub use fields::Delimiter;
 pub use format::{Format, Layout};
 pub use gaps::Gaps;

@@ -4,6 +4,7 @@
 //! here because the crates for it believe the header: a file of some bytes may claim any number of
 //! cells, and must not get memory for them.
 
+use super::blocks::Block;
 use super::columns::{Role, check_names};
 use super::error::Place;
 use super::gaps::Gaps;
@@ -13,7 +14,8 @@ use super::table::Body;
 use super::{ColumnKind, Error, Input, ReadOptions, Table};
 use crate::{Dataset, Matrix};
 use half::f16;
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
 /// Reads the array of an `.npy` file.
 pub(super) fn read<R: Read>(input: Input<R>, gzip: bool, options: &ReadOptions) -> Result<Table, Error> {
@@ -44,6 +46,131 @@ fn read_array(
     let header = Header::read(&mut source)?;
     read_items(source, &header, names, options)
 }
+
+/// The columns of numbers of an array that is gone through block by block, and how many others there are.
+pub(super) fn numeric_names(file: &File, options: &ReadOptions) -> Result<(Vec<String>, usize), Error> {
+    let places = Blocks::open(file, options)?.places;
+    Ok((places.numeric_names(), places.n_aside()))
+}
+
+/// Fills the rows of an array into blocks.
+pub(super) fn fill(file: &File, options: &ReadOptions, to: &mut Block<'_>) -> Result<(), Error> {
+    Blocks::open(file, options)?.fill(to)
+}
+
+/// An array that is gone through block by block.
+struct Blocks {
+    file: File,
+    header: Header,
+    item: Item,
+    big_endian: bool,
+    rows: usize,
+    columns: usize,
+    /// Where the items begin.
+    begin: u64,
+    places: Places,
+    gaps: Gaps,
+}
+
+impl Blocks {
+    fn open(file: &File, options: &ReadOptions) -> Result<Self, Error> {
+        let mut file = file.try_clone().map_err(Error::Read)?;
+        file.seek(SeekFrom::Start(0)).map_err(Error::Read)?;
+        let size = file.metadata().map_err(Error::Read)?.len();
+        let mut source = Source { from: &mut file, size: Some(size), fail: Error::Read };
+        let header = Header::read(&mut source)?;
+        let left = source.size.unwrap_or(0);
+        let (item, big_endian) = header.item().map_err(|holds| Error::ArrayType { holds })?;
+        let [rows, columns] = header.sides()?;
+        let claimed = rows.checked_mul(columns).and_then(|cells| cells.checked_mul(item.size() as u64));
+        if claimed.is_none_or(|claimed| claimed > left) {
+            return Err(Error::ArrayEnds { shape: header.shape.clone(), code: item.code(), got: left });
+        }
+        if claimed.is_some_and(|claimed| claimed < left) {
+            return Err(Error::BehindArray { shape: header.shape.clone() });
+        }
+        let names: Vec<String> = (1..=columns).map(|j| format!("x{j}")).collect();
+        let roles = options.choice.roles(&names)?;
+        let (rows, columns) = (rows as usize, columns as usize);
+        let places = Places::new(item, false, rows, names, &roles)?;
+        let gaps = Gaps::new(&options.gaps);
+        Ok(Self { file, header, item, big_endian, rows, columns, begin: size - left, places, gaps })
+    }
+
+    fn fill(mut self, to: &mut Block<'_>) -> Result<(), Error> {
+        let d = self.places.n_numbers;
+        let mut bytes = Vec::new();
+        let mut first = 0;
+        while first < self.rows {
+            let room = to.room(self.rows - first)?;
+            let n = room.len() / d;
+            // Items stand row by row or column by column; runs of either are read at once.
+            if self.header.fortran_order {
+                for j in 0..self.columns {
+                    if self.places.kinds[j] != ColumnKind::Numbers {
+                        continue;
+                    }
+                    self.read((j * self.rows + first) as u64, n, &mut bytes)?;
+                    self.put(&bytes, (first, j), 1, room)?;
+                }
+            } else {
+                let at_once = (BLOCK_ITEMS / self.columns).max(1);
+                for (k, rows) in room.chunks_mut(at_once * d).enumerate() {
+                    let start = first + k * at_once;
+                    self.read((start * self.columns) as u64, rows.len() / d * self.columns, &mut bytes)?;
+                    self.put(&bytes, (start, 0), self.columns, rows)?;
+                }
+            }
+            first += n;
+        }
+        Ok(())
+    }
+
+    /// Reads `n` items from the one numbered `at` on, little-endian.
+    fn read(&mut self, at: u64, n: usize, bytes: &mut Vec<u8>) -> Result<(), Error> {
+        let size = self.item.size();
+        bytes.resize(n * size, 0);
+        self.file.seek(SeekFrom::Start(self.begin + at * size as u64)).map_err(Error::Read)?;
+        self.file.read_exact(bytes).map_err(Error::Read)?;
+        if self.big_endian {
+            bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+        }
+        Ok(())
+    }
+
+    /// Puts items into rows of numbers: those of `across` columns from one cell on, row by row.
+    fn put(
+        &self,
+        bytes: &[u8],
+        (row, column): (usize, usize),
+        across: usize,
+        to: &mut [f64],
+    ) -> Result<(), Error> {
+        let places = &self.places;
+        // Most arrays are numbers as they are wanted.
+        if self.item == Item::F8 && across == places.n_numbers && self.gaps.no_numbers() && column == 0 {
+            for (to, item) in to.iter_mut().zip(bytes.as_chunks().0) {
+                *to = f64::from_le_bytes(*item);
+            }
+            return Ok(());
+        }
+        let (mut i, mut j) = (0, column);
+        self.item.each(bytes, |value, item| {
+            if places.kinds[j] == ColumnKind::Numbers {
+                places.check(value, item, row + i, j)?;
+                to[i * places.n_numbers + places.slots[j]] = self.gaps.number(value);
+            }
+            j += 1;
+            if j == column + across {
+                (i, j) = (i + 1, column);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Items read at once.
+const BLOCK_ITEMS: usize = if cfg!(test) { 16 } else { 1 << 17 };
 
 /// Where the bytes of an array come from, how many there are if that is known, and what an error of
 /// the reader means.
@@ -444,6 +571,23 @@ impl Places {
         })
     }
 
+    fn numeric_names(&self) -> Vec<String> {
+        let columns = self.names.iter().zip(&self.kinds);
+        columns.filter(|(_, kind)| **kind == ColumnKind::Numbers).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Refuses an integer that is none as a number.
+    #[inline]
+    fn check(&self, value: f64, bytes: &[u8], row: usize, column: usize) -> Result<(), Error> {
+        match self.item.wide(bytes).filter(|wide| *wide != value as i128) {
+            Some(wide) => {
+                let place = Place { row: row + 1, line: None };
+                Err(Error::LongInteger { place, column: self.names[column].clone(), value: wide })
+            }
+            None => Ok(()),
+        }
+    }
+
     fn n_aside(&self) -> usize {
         self.kinds.len() - self.n_numbers
     }
@@ -467,14 +611,7 @@ impl Places {
         let slot = self.slots[self.column];
         if self.kinds[self.column] == ColumnKind::Numbers {
             let at = self.row * self.n_numbers + slot;
-            if let Some(wide) = self.item.wide(bytes).filter(|wide| *wide != value as i128) {
-                let place = Place { row: self.row + 1, line: None };
-                return Err(Error::LongInteger {
-                    place,
-                    column: self.names[self.column].clone(),
-                    value: wide,
-                });
-            }
+            self.check(value, bytes, self.row, self.column)?;
             let number = gaps.number(value);
             if number.is_nan() && !value.is_nan() {
                 self.marks.push((at, value));

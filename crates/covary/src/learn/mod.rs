@@ -37,6 +37,7 @@
 
 mod filling;
 mod matrix;
+mod rows;
 
 use crate::data::MatrixKind;
 use crate::dynamics::DynamicEm;
@@ -77,6 +78,12 @@ pub trait Watch: Sync {
 
     /// The model that was fitted to `data`, the columns that are in it.
     fn fitted(&self, _learned: &Learned, _choice: &Choice, _data: &Dataset) {}
+
+    /// On how many of all rows the number of components is chosen, where these are gone through by passes.
+    fn sampled(&self, _sampled: usize, _rows: usize) {}
+
+    /// The model that was fitted to rows that are gone through by passes.
+    fn fitted_by_passes(&self, _learned: &Learned, _choice: &Choice) {}
 
     /// How it fills, by hidden cells of its table, where it is learned for that.
     fn finished(&self, _filling: &Filling) {}

@@ -36,6 +36,7 @@ pub use linear::{LinearFit, ParameterUncertainty, RotatedLoadings};
 pub use mixture::{ClassNames, MixtureFit};
 pub use sensitivity::{Tipping, TippingPoint};
 
+use crate::data::Facts;
 use crate::family::Family;
 use crate::filling::Filling;
 use crate::ica;
@@ -127,6 +128,16 @@ impl Training {
             n_observed_by_column: data.n_observed_by_column().to_vec(),
             column_means: data.observed_means().to_vec(),
             column_sds: data.observed_variances().iter().map(|v| v.sqrt()).collect(),
+        }
+    }
+
+    /// The numbers of rows that were gone through.
+    pub fn of_facts(facts: &Facts) -> Self {
+        Self {
+            n_rows: facts.n_rows(),
+            n_observed_by_column: facts.n_observed_by_column().to_vec(),
+            column_means: facts.observed_means().to_vec(),
+            column_sds: facts.observed_variances().iter().map(|v| v.sqrt()).collect(),
         }
     }
 

@@ -1,4 +1,5 @@
 use super::{FilledCell, Imputed};
+use crate::data::Facts;
 use crate::{Dataset, Error, Matrix};
 use std::borrow::Cow;
 
@@ -58,20 +59,35 @@ impl ColumnMap {
     /// # Errors
     /// [`Error::AllConstant`] if no column varies, [`Error::EmptyColumn`] if none has a value.
     pub fn of_observed(table: &Dataset) -> Result<Self, Error> {
-        let observed = table.n_observed_by_column();
+        Self::of(table.n_observed_by_column(), table.column_names(), |j| table.constant(j))
+    }
+
+    /// The same of rows that are gone through.
+    ///
+    /// # Errors
+    /// As [`of_observed`](Self::of_observed).
+    pub fn of_facts(facts: &Facts) -> Result<Self, Error> {
+        Self::of(facts.n_observed_by_column(), facts.column_names(), |j| facts.constant(j))
+    }
+
+    fn of(
+        observed: &[usize],
+        names: &[String],
+        constant: impl Fn(usize) -> Option<f64>,
+    ) -> Result<Self, Error> {
         if observed.iter().all(|&n| n == 0) {
-            return Err(Error::EmptyColumn { column: table.column_names()[0].clone() });
+            return Err(Error::EmptyColumn { column: names[0].clone() });
         }
         let mut column_map = Self::default();
-        for j in (0..table.n_columns()).filter(|&j| observed[j] > 0) {
-            match table.constant(j) {
+        for j in (0..names.len()).filter(|&j| observed[j] > 0) {
+            match constant(j) {
                 None => column_map.columns.push(j),
                 Some(value) if observed[j] > 1 => column_map.constants.push((j, value)),
                 Some(_) => {}
             }
         }
         if column_map.columns.is_empty() {
-            return Err(Error::AllConstant { columns: table.n_columns() });
+            return Err(Error::AllConstant { columns: names.len() });
         }
         Ok(column_map)
     }

@@ -9,7 +9,7 @@
 //! x̂ = V b
 //! ```
 
-use crate::data::Pattern;
+use crate::data::{Pattern, Patterns};
 use crate::linalg::lanes::{self, LANES, Lane};
 use crate::linalg::{gemm, packed};
 use crate::{Dataset, Matrix};
@@ -57,7 +57,9 @@ impl Keep {
 
 /// A table, parameters, and what all blocks share.
 pub(crate) struct Latent<'a> {
-    pub(crate) data: &'a Dataset,
+    data: &'a Dataset,
+    /// The rows that are gone through, and in which order.
+    pub(crate) order: &'a Patterns,
     units: Units<'a>,
     /// `Ψ⁻¹ W`
     weighted: Matrix,
@@ -133,6 +135,11 @@ impl pulp::WithSimd for Kernel<'_, '_> {
 
 impl<'a> Latent<'a> {
     pub(crate) fn new(data: &'a Dataset, units: Units<'a>, keep: Keep) -> Self {
+        Self::of_rows(data, data.sorted(), units, keep)
+    }
+
+    /// Of some rows of a table only.
+    pub(crate) fn of_rows(data: &'a Dataset, order: &'a Patterns, units: Units<'a>, keep: Keep) -> Self {
         let Units { w, psi, spread, .. } = units;
         let (d, q) = (w.n_rows(), w.n_columns());
         let inverse: Vec<f64> = psi.iter().map(|v| 1.0 / v).collect();
@@ -160,6 +167,7 @@ impl<'a> Latent<'a> {
         });
         Self {
             data,
+            order,
             offset,
             units,
             weighted,
@@ -187,7 +195,7 @@ impl<'a> Latent<'a> {
         mut visit: impl FnMut(&[Pattern<'_>], &mut Block),
     ) {
         let mut block = Block::default();
-        self.data.for_blocks(rows, self.block_rows, asked, |strips, n| {
+        self.order.for_blocks(rows, self.block_rows, asked, |strips, n| {
             self.solve_block(strips, n, &mut block);
             visit(strips, &mut block);
         });

@@ -43,6 +43,7 @@ mod mixture;
 mod model_file;
 #[cfg(feature = "npy")]
 mod npy;
+mod passes;
 mod principal;
 mod properties;
 mod remedies;

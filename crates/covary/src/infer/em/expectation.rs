@@ -83,6 +83,14 @@ impl<'a> Expectation<'a> {
         Self { latent: Latent::new(data, units, Keep::Inverse), w: &at.w, weights: Weights::Equal }
     }
 
+    /// That of block `b` of the table.
+    pub(super) fn of_block(data: &'a Dataset, b: usize, frame: &'a Frame, at: &'a Parameters) -> Self {
+        let units =
+            Units { w: &at.w, psi: &at.psi, mean: &at.mean, inverse_scale: &frame.inverse, spread: &[] };
+        let latent = Latent::of_rows(data, data.sorted_block(b), units, Keep::Inverse);
+        Self { latent, w: &at.w, weights: Weights::Equal }
+    }
+
     pub(super) fn weighted(self, weights: &'a [f64]) -> Self {
         Self { weights: Weights::Counts(weights), ..self }
     }
@@ -110,7 +118,7 @@ impl<'a> Expectation<'a> {
             });
             part
         };
-        let (n, step) = (self.latent.data.n_rows(), self.latent.block_rows);
+        let (n, step) = (self.latent.order.n_rows(), self.latent.block_rows);
         over_pieces(n, step, part_of, LatentMoments::add_sums)
     }
 

@@ -17,7 +17,9 @@ pub(super) use start::unseen_pairs;
 use super::DegreesOfFreedom;
 use super::Estimator;
 use super::options::{options, words};
+use super::pass::{Rows, Task};
 use super::report::{Fit, ObjectiveKind, Observer, Warning};
+use crate::data::Facts;
 use crate::model::{LinearGaussian, Tails};
 use crate::spec::{LoadingsPrior, NoiseFamily};
 use crate::{Dataset, Error, Spec};
@@ -112,15 +114,40 @@ impl Em {
         tails: DegreesOfFreedom,
         observer: &mut dyn Observer,
     ) -> Result<Fit, Error> {
-        spec.check(data)?;
-        let constant = spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
+        let rule = match tails {
+            DegreesOfFreedom::Fixed(f64::INFINITY) => Rule::Equal,
+            tails => Rule::Tailed(data, tails),
+        };
+        self.fit_by(data, spec, rule, observer)
+    }
+
+    /// Fits rows that are gone through by passes, wherever they are: to those of a table in memory the fit is that of
+    /// [`fit_observed`](Estimator::fit_observed), bit for bit.
+    ///
+    /// # Errors
+    /// As [`Estimator::fit`], and what keeps the rows from being gone through.
+    pub fn fit_rows(&self, rows: &dyn Rows, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        self.fit_by(rows, spec, Rule::Equal, observer)
+    }
+
+    fn fit_by(
+        &self,
+        rows: &dyn Rows,
+        spec: &Spec,
+        rule: Rule<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Fit, Error> {
+        let facts = &rows.facts()?;
+        spec.check_facts(facts)?;
+        let varies = |j: usize| !facts.is_constant(j);
+        let constant = spec.check_variances_of(facts.observed_variances(), facts.column_names(), &varies)?;
         if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
             let value = self.tolerance;
             return Err(Error::OutOfRange { name: "tolerance", value, bound: "finite and not negative" });
         }
-        let frame = Frame::new(data, spec);
-        let first = start::parameters(&self.init, data, spec, &frame, self.seed)?;
-        let problem = Problem { data, spec, frame: &frame, weights: &[], tails, loadings: Loadings::Free };
+        let frame = Frame::of_columns(facts.observed_means(), facts.observed_variances(), spec);
+        let first = start::parameters(&self.init, rows, spec, &frame, self.seed)?;
+        let problem = Problem { rows, facts, spec, frame: &frame, rule, loadings: Loadings::Free };
         let mut best = self.climb(problem, first.clone(), observer)?;
         for k in 1..=self.restarts {
             let jittered = start::jitter(&first, self.seed.wrapping_add(k as u64));
@@ -132,7 +159,7 @@ impl Em {
         if !constant.is_empty() {
             best.ascent.warnings.push(Warning::ConstantColumns { columns: constant });
         }
-        if tails == DegreesOfFreedom::Estimated && best.tails.is_gaussian() {
+        if matches!(rule, Rule::Tailed(_, DegreesOfFreedom::Estimated)) && best.tails.is_gaussian() {
             best.ascent.warnings.push(Warning::GaussianTails);
         }
         best.into_fit(problem)
@@ -169,7 +196,7 @@ impl Em {
         start: Parameters,
         observer: &mut dyn Observer,
     ) -> Result<Climb, Error> {
-        let Problem { data, spec, .. } = problem;
+        let Problem { facts, spec, .. } = problem;
         let maximize = Maximize {
             expand: self.parameter_expansion,
             estimate_mean: self.estimate_mean,
@@ -177,7 +204,7 @@ impl Em {
             floor: spec.floor(),
         };
         let mut walk = Walk { problem, maximize, parameters: start };
-        let sparse = 2 * data.n_gaps() > data.n_rows() * data.n_columns();
+        let sparse = 2 * facts.n_gaps() > facts.n_rows() * facts.n_columns();
         let mut moments = walk.expectation()?;
         let mut ascent = Ascent::new(self.tolerance, walk.objective(&moments));
         while ascent.goes_on(self.max_iterations) {
@@ -205,13 +232,23 @@ impl Em {
 /// What is fitted to what.
 #[derive(Clone, Copy)]
 struct Problem<'a> {
-    data: &'a Dataset,
+    rows: &'a dyn Rows,
+    facts: &'a Facts,
     spec: &'a Spec,
     frame: &'a Frame,
-    /// How often each row counts; all once if there are none.
-    weights: &'a [f64],
-    tails: DegreesOfFreedom,
+    rule: Rule<'a>,
     loadings: Loadings<'a>,
+}
+
+/// How rows count.
+#[derive(Clone, Copy)]
+enum Rule<'a> {
+    /// All alike.
+    Equal,
+    /// Those of a table, each as often as it says.
+    Weighted(&'a Dataset, &'a [f64]),
+    /// Those of a table, the less the farther out they are.
+    Tailed(&'a Dataset, DegreesOfFreedom),
 }
 
 /// The fixed parts of one climb, and where it stands.
@@ -225,16 +262,19 @@ impl Walk<'_> {
     /// The E-step. Degrees of freedom that are estimated are the most likely ones at the parameters, so that the climb
     /// is one of the likelihood with these maximized out, and extrapolates in the other parameters alone.
     fn expectation(&self) -> Result<LatentMoments, Error> {
-        let Problem { data, spec, frame, weights, tails, .. } = self.problem;
+        let Problem { rows, spec, frame, rule, .. } = self.problem;
         let at = &self.parameters;
-        if !weights.is_empty() {
-            return Ok(LatentMoments::of_weighted(data, frame, at, weights));
+        match rule {
+            Rule::Equal => {
+                let sums = rows.pass(&Task::latent(frame, at))?;
+                LatentMoments::of_numbers(frame, at, &sums.0)
+            }
+            Rule::Weighted(data, weights) => Ok(LatentMoments::of_weighted(data, frame, at, weights)),
+            Rule::Tailed(data, tails) => {
+                let rows = frame.model(at, spec)?.row_distances(data);
+                Ok(LatentMoments::of_tailed(data, frame, at, tails.of_rows(&rows)?, &rows))
+            }
         }
-        if tails == DegreesOfFreedom::Fixed(f64::INFINITY) {
-            return Ok(LatentMoments::of(data, frame, at));
-        }
-        let rows = frame.model(at, spec)?.row_distances(data);
-        Ok(LatentMoments::of_tailed(data, frame, at, tails.of_rows(&rows)?, &rows))
     }
 
     /// The M-step.
@@ -266,25 +306,26 @@ struct Climb {
 
 impl Climb {
     fn into_fit(mut self, problem: Problem<'_>) -> Result<Fit, Error> {
-        let Problem { data, spec, frame, loadings, .. } = problem;
+        let Problem { rows, facts, spec, frame, loadings, .. } = problem;
         let fixed_axes = !matches!(loadings, Loadings::Free);
         let names = |columns: Vec<usize>| -> Vec<String> {
-            columns.iter().map(|&j| data.column_names()[j].clone()).collect()
+            columns.iter().map(|&j| facts.column_names()[j].clone()).collect()
         };
         let warnings = &mut self.ascent.warnings;
-        let sparse: Vec<usize> =
-            (0..data.n_columns()).filter(|&j| data.n_observed_by_column()[j] <= spec.n_components).collect();
+        let sparse: Vec<usize> = (0..facts.n_columns())
+            .filter(|&j| facts.n_observed_by_column()[j] <= spec.n_components)
+            .collect();
         if !sparse.is_empty() {
             warnings.push(Warning::SparseColumns { columns: names(sparse) });
         }
         let floor = spec.floor() * (1.0 + 1e-9);
         let at_floor: Vec<usize> =
-            (0..data.n_columns()).filter(|&j| self.parameters.psi[j] <= floor).collect();
+            (0..facts.n_columns()).filter(|&j| self.parameters.psi[j] <= floor).collect();
         if !at_floor.is_empty() {
             warnings.push(Warning::NoiseAtFloor { columns: names(at_floor) });
         }
-        warnings.extend(Warning::of_unidentified(spec, data.n_columns()));
-        warnings.extend(start::unseen_pairs(data));
+        warnings.extend(Warning::of_unidentified(spec, facts.n_columns()));
+        warnings.extend(start::unseen_pairs_of(rows, facts)?);
         let model = frame
             .model(&self.parameters, spec)?
             .with_tail_degrees_of_freedom(self.tails.degrees_of_freedom())?;

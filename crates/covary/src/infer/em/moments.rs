@@ -164,6 +164,51 @@ impl LatentMoments {
         moments
     }
 
+    /// The E-step of block `b` of a table.
+    pub(in crate::infer) fn of_block(data: &Dataset, b: usize, frame: &Frame, at: &Parameters) -> Self {
+        Expectation::of_block(data, b, frame, at).sum(|| Self::empty(frame, at))
+    }
+
+    /// How many numbers the sums of d columns and q components are.
+    pub(in crate::infer) fn numbers_len(d: usize, q: usize) -> usize {
+        let p = packed::padded_len(q + 1);
+        2 * p + d * (p + q + 3) + 3
+    }
+
+    /// The sums of an E-step, one after the other: moments of disjoint rows under the same parameters add as these do.
+    pub(in crate::infer) fn into_numbers(self) -> Vec<f64> {
+        let Errors::Residual { squares, fitted, posterior_trace } = self.errors else {
+            unreachable!("an E-step fills residual moments")
+        };
+        let (by_column, cross) = (self.by_column.as_slice(), self.cross.as_slice());
+        let scalars = [posterior_trace, self.ln_det, self.scores_squared];
+        [&self.latent, &self.common, by_column, cross, &squares, &fitted, &scalars].concat()
+    }
+
+    /// The moments under these parameters whose sums are `numbers`.
+    pub(in crate::infer) fn of_numbers(
+        frame: &Frame,
+        at: &Parameters,
+        numbers: &[f64],
+    ) -> Result<Self, Error> {
+        if numbers.len() != Self::numbers_len(at.w.n_rows(), at.w.n_columns()) {
+            return Err(Error::DamagedState { why: "its length is not that of its shape" });
+        }
+        let mut moments = Self::empty(frame, at);
+        let Errors::Residual { squares, fitted, posterior_trace } = &mut moments.errors else {
+            unreachable!("moments begin as those of residuals")
+        };
+        let (by_column, cross) = (moments.by_column.as_mut_slice(), moments.cross.as_mut_slice());
+        let mut rest = numbers;
+        for part in [&mut moments.latent, &mut moments.common, by_column, cross, squares, fitted] {
+            let (taken, left) = rest.split_at(part.len());
+            part.copy_from_slice(taken);
+            rest = left;
+        }
+        (*posterior_trace, moments.ln_det, moments.scores_squared) = (rest[0], rest[1], rest[2]);
+        Ok(moments)
+    }
+
     /// How heavy the tails of the rows are.
     pub(super) fn tails(&self) -> Tails {
         self.tailed.as_ref().map_or(Tails::GAUSSIAN, |tailed| tailed.tails)

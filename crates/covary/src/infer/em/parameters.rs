@@ -19,7 +19,11 @@ pub(in crate::infer) struct Frame {
 
 impl Frame {
     pub(in crate::infer) fn new(data: &Dataset, spec: &Spec) -> Self {
-        let (mean, variances) = (data.observed_means().to_vec(), data.observed_variances());
+        Self::of_columns(data.observed_means(), data.observed_variances(), spec)
+    }
+
+    /// Of columns with these means and variances.
+    pub(in crate::infer) fn of_columns(means: &[f64], variances: &[f64], spec: &Spec) -> Self {
         let own = spec.standardize || !is_isotropic(spec);
         let mut scale = Vec::with_capacity(variances.len());
         for columns in spec.view_columns(variances.len()) {
@@ -27,7 +31,7 @@ impl Frame {
             let pooled = (variances.iter().sum::<f64>() / variances.len() as f64).sqrt();
             scale.extend(variances.iter().map(|v| if own && *v > 0.0 { v.sqrt() } else { pooled }));
         }
-        Self::with_scale(mean, scale, is_isotropic(spec) && spec.views.len() < 2)
+        Self::with_scale(means.to_vec(), scale, is_isotropic(spec) && spec.views.len() < 2)
     }
 
     pub(in crate::infer) fn with_scale(mean: Vec<f64>, scale: Vec<f64>, isotropic: bool) -> Self {

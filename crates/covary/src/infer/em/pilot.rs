@@ -145,7 +145,9 @@ impl<'a> PilotStart<'a> {
             Some(s) if !frame.isotropic => principal_factors(s, n_components, &frame, floor)?,
             _ => {
                 let axes = self.leading.vectors.first_columns(n_components);
-                from_eigenpairs(self.data, &self.leading.values[..n_components], axes, &frame, floor)
+                let own = self.data.observed_variances().iter().zip(&frame.inverse);
+                let variances: Vec<f64> = own.map(|(v, s)| v * s * s).collect();
+                from_eigenpairs(&variances, &self.leading.values[..n_components], axes, &frame, floor)
             }
         };
         let maximize = Maximize { expand: true, estimate_mean: true, prior: &spec.prior, floor };

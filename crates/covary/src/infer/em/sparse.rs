@@ -2,10 +2,10 @@
 
 use super::moments::{Loadings, Support};
 use super::parameters::{Frame, Parameters};
-use super::{Em, Problem};
+use super::{Em, Problem, Rule};
 use crate::infer::options::{Options, Setting, word_or_number};
 use crate::infer::report::{Fit, Observer, Termination};
-use crate::infer::{DegreesOfFreedom, Estimator, Method};
+use crate::infer::{Estimator, Method};
 use crate::linalg::{Eigen, eigen};
 use crate::model::{Rotation, RotationSearch, rotate_model};
 use crate::{CentralMoments, Dataset, Error, LinearGaussian, Matrix, Spec};
@@ -91,10 +91,16 @@ impl Estimator for SparseEm {
         if spec.n_components == 0 || dense.report.termination == Termination::Interrupted {
             return Ok(dense);
         }
+        // Warnings are those of the table, not of its summary.
+        let facts = data.facts();
         from_dense(data, spec, &dense.model, |problem, start| {
             if let Some(penalty) = self.penalty {
                 let problem = Problem { loadings: Loadings::Penalized(penalty), ..problem };
-                return self.em.climb(problem, start, observer)?.into_fit(Problem { data, ..problem });
+                return self.em.climb(problem, start, observer)?.into_fit(Problem {
+                    rows: data,
+                    facts: &facts,
+                    ..problem
+                });
             }
             let found = match self.n_nonzero {
                 Nonzero::Chosen => self.of_smallest_bic(problem, &start, cost(data))?,
@@ -103,7 +109,11 @@ impl Estimator for SparseEm {
             let found = without_empty(found);
             let support = Support::of(&found.w);
             let problem = Problem { loadings: Loadings::On(&support), ..problem };
-            self.em.climb(problem, found, observer)?.into_fit(Problem { data, ..problem })
+            self.em.climb(problem, found, observer)?.into_fit(Problem {
+                rows: data,
+                facts: &facts,
+                ..problem
+            })
         })
     }
 }
@@ -133,15 +143,10 @@ fn from_dense<T>(
 ) -> Result<T, Error> {
     let frame = Frame::new(data, spec);
     let summary = Summary::of(data)?;
-    let (rows, weights) = summary.as_ref().map_or((data, &[][..]), |s| (&s.rows, &s.weights));
-    let problem = Problem {
-        data: rows,
-        spec,
-        frame: &frame,
-        weights,
-        tails: DegreesOfFreedom::Fixed(f64::INFINITY),
-        loadings: Loadings::Free,
-    };
+    let rows = summary.as_ref().map_or(data, |s| &s.rows);
+    let rule = summary.as_ref().map_or(Rule::Equal, |s| Rule::Weighted(&s.rows, &s.weights));
+    let facts = &rows.facts();
+    let problem = Problem { rows, facts, spec, frame: &frame, rule, loadings: Loadings::Free };
     work(problem, frame.parameters(&simple(dense)?))
 }
 

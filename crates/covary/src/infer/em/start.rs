@@ -2,16 +2,19 @@
 
 use super::Init;
 use super::parameters::{Frame, Parameters};
+use crate::data::{Facts, Patterns};
+use crate::infer::pass::{Rows, Sums, Task};
 use crate::infer::report::Warning;
 use crate::infer::scatter::{scatter_times, sum_matrices};
 use crate::linalg::rows::{center_observed, count_clear_in_both};
-use crate::linalg::{Eigen, add_gram_lower, dot, krylov, leading_eigenpairs, normal, top_eigenpairs};
+use crate::linalg::{Eigen, add_gram_lower, dot, krylov, leading_eigenpairs, normal, packed, top_eigenpairs};
 use crate::parallel::{self, BLOCK_CELLS};
 use crate::{Dataset, Error, Matrix, Spec};
 use faer::{MatMut, MatRef};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
+use std::ops::Range;
 
 /// Share of a mean variance below which a starting loading or noise is not taken.
 const LEAST_SIGNAL: f64 = 1e-2;
@@ -24,12 +27,12 @@ pub(in crate::infer) const WIDE: usize = 2000;
 
 pub(in crate::infer) fn parameters(
     init: &Init,
-    data: &Dataset,
+    rows: &dyn Rows,
     spec: &Spec,
     frame: &Frame,
     seed: u64,
 ) -> Result<Parameters, Error> {
-    let (d, q) = (data.n_columns(), spec.n_components);
+    let (d, q) = (frame.mean.len(), spec.n_components);
     match init {
         Init::Given(model) => {
             if model.mean().len() != d || model.n_components() != q {
@@ -46,13 +49,13 @@ pub(in crate::infer) fn parameters(
             }
             Ok(p)
         }
-        Init::Random => Ok(random(data, q, frame, seed)),
-        Init::Spectral => spectral(data, q, frame, spec.floor(), seed),
+        Init::Random => Ok(random(q, frame, seed)),
+        Init::Spectral => spectral(rows, q, frame, spec.floor(), seed),
     }
 }
 
-pub(in crate::infer) fn random(data: &Dataset, q: usize, frame: &Frame, seed: u64) -> Parameters {
-    let d = data.n_columns();
+pub(in crate::infer) fn random(q: usize, frame: &Frame, seed: u64) -> Parameters {
+    let d = frame.mean.len();
     let mut w = normal(d, q, &mut ChaCha8Rng::seed_from_u64(seed));
     w.as_mut_slice().iter_mut().for_each(|v| *v *= 0.3);
     Parameters { w, mean: frame.mean.clone(), psi: vec![0.5; d] }
@@ -73,33 +76,45 @@ pub(in crate::infer) fn jitter(start: &Parameters, seed: u64) -> Parameters {
 /// Leading eigenpairs of the available-case covariance: each entry from the rows that have both
 /// columns, 0 where none has. For very wide tables, where d × d is too much, of the covariance of the
 /// mean-filled table.
-fn spectral(data: &Dataset, q: usize, frame: &Frame, floor: f64, seed: u64) -> Result<Parameters, Error> {
-    if data.n_columns() > WIDE {
+fn spectral(rows: &dyn Rows, q: usize, frame: &Frame, floor: f64, seed: u64) -> Result<Parameters, Error> {
+    let scaled = |variances: &[f64]| -> Vec<f64> {
+        variances.iter().zip(&frame.inverse).map(|(v, s)| v * s * s).collect()
+    };
+    if frame.mean.len() > WIDE {
+        let data = rows.in_memory().ok_or(Error::NotInMemory {
+            what: format!("the start of EM for more than {WIDE} columns"),
+            instead: "`init=random`",
+        })?;
         return match mean_filled(data, q, frame)? {
-            Some(eigen) => Ok(from_eigenpairs(data, &eigen.values, eigen.vectors, frame, floor)),
-            None => Ok(random(data, q, frame, seed)),
+            Some(eigen) => {
+                let variances = scaled(data.observed_variances());
+                Ok(from_eigenpairs(&variances, &eigen.values, eigen.vectors, frame, floor))
+            }
+            None => Ok(random(q, frame, seed)),
         };
     }
-    let s = Pairs::of(data, frame).covariance();
+    let s = Pairs::summed(&rows.pass(&Task::pairs(frame))?, frame.mean.len())?.covariance();
     if !frame.isotropic {
         return principal_factors(&s, q, frame, floor);
     }
     let found = leading_eigenpairs(&s, q, krylov::START_ANGLE, 0)?;
-    Ok(from_eigenpairs(data, &found.values, found.vectors, frame, floor))
+    let variances = match rows.in_memory() {
+        Some(data) => scaled(data.observed_variances()),
+        None => scaled(rows.facts()?.observed_variances()),
+    };
+    Ok(from_eigenpairs(&variances, &found.values, found.vectors, frame, floor))
 }
 
 /// `σ²` the mean of what the eigenvalues leave, `W = U (Λ − σ²)^½`; for diagonal noise each column
-/// keeps what its loadings leave.
+/// keeps what its loadings leave. `variances` are those of the columns in the frame.
 pub(super) fn from_eigenpairs(
-    data: &Dataset,
+    variances: &[f64],
     values: &[f64],
     axes: Matrix,
     frame: &Frame,
     floor: f64,
 ) -> Parameters {
-    let (d, q) = (data.n_columns(), values.len());
-    let variances: Vec<f64> =
-        data.observed_variances().iter().zip(&frame.inverse).map(|(v, s)| v * s * s).collect();
+    let (d, q) = (variances.len(), values.len());
     let total: f64 = variances.iter().sum();
     let mean_variance = total / d as f64;
     let rest = total - values.iter().sum::<f64>();
@@ -161,22 +176,46 @@ pub(super) fn principal_factors(
 
 /// A warning of pairs of columns that no row has together: how many, and the first.
 pub(in crate::infer) fn unseen_pairs(data: &Dataset) -> Option<Warning> {
-    // A very wide table is not searched: the counts alone would be d × d.
-    if data.n_columns() > WIDE {
-        return None;
+    may_be_unseen(data.n_observed_by_column(), data.n_rows())
+        .then(|| unseen(&Pairs::counts(data), data.column_names()))?
+}
+
+/// The same of rows wherever they are.
+pub(super) fn unseen_pairs_of(rows: &dyn Rows, facts: &Facts) -> Result<Option<Warning>, Error> {
+    if !may_be_unseen(facts.n_observed_by_column(), facts.n_rows()) {
+        return Ok(None);
     }
-    // Two columns whose counts exceed the number of rows must meet somewhere.
-    let mut observed = data.n_observed_by_column().to_vec();
+    let d = facts.n_columns();
+    let counts = unpacked(&rows.pass(&Task::counts(d))?.0, d)?;
+    Ok(unseen(&counts, facts.column_names()))
+}
+
+fn may_be_unseen(observed: &[usize], n_rows: usize) -> bool {
+    let mut observed = observed.to_vec();
     observed.sort_unstable();
-    if observed.len() < 2 || observed[0] + observed[1] > data.n_rows() {
-        return None;
-    }
-    let counts = Pairs::counts(data);
-    let d = data.n_columns();
+    // A very wide table is not searched: the counts alone would be d × d. Two columns whose counts exceed the number
+    // of rows must meet somewhere.
+    (2..=WIDE).contains(&observed.len()) && observed[0] + observed[1] <= n_rows
+}
+
+fn unseen(counts: &Matrix, names: &[String]) -> Option<Warning> {
+    let d = names.len();
     let mut unseen = (0..d).flat_map(|j| (0..j).map(move |i| (i, j))).filter(|&(i, j)| counts[(j, i)] == 0.0);
     let (a, b) = unseen.next()?;
-    let name = |j: usize| data.column_names()[j].clone();
-    Some(Warning::UnseenPairs { pairs: 1 + unseen.count(), example: (name(a), name(b)) })
+    let pairs = 1 + unseen.count();
+    Some(Warning::UnseenPairs { pairs, example: (names[a].clone(), names[b].clone()) })
+}
+
+/// The lower triangle of a matrix, row by row.
+fn triangle(a: &Matrix) -> Vec<f64> {
+    a.rows().enumerate().flat_map(|(i, row)| row[..=i].iter().copied()).collect()
+}
+
+fn unpacked(triangle: &[f64], d: usize) -> Result<Matrix, Error> {
+    if triangle.len() != packed::len(d) {
+        return Err(Error::DamagedState { why: "its length is not that of its shape" });
+    }
+    Ok(Matrix::from_fn(d, d, |i, j| if j <= i { triangle[packed::len(i) + j] } else { 0.0 }))
 }
 
 /// Sums over the rows that have both columns of a pair; lower triangles.
@@ -190,15 +229,35 @@ impl Pairs {
         Self { products: Self::products(data, frame), counts: Self::counts(data) }
     }
 
+    /// Those of a pass.
+    fn summed(sums: &Sums, d: usize) -> Result<Self, Error> {
+        let (products, counts) = sums.0.split_at(sums.0.len() / 2);
+        Ok(Self { products: unpacked(products, d)?, counts: unpacked(counts, d)? })
+    }
+
+    /// The products of block `b`, a lower triangle.
+    pub(in crate::infer) fn products_of(data: &Dataset, b: usize, frame: &Frame) -> Vec<f64> {
+        triangle(&Self::products_of_rows(data, data.block(b), frame))
+    }
+
+    /// The counts of block `b`, a lower triangle.
+    pub(in crate::infer) fn counts_of(data: &Dataset, b: usize) -> Vec<f64> {
+        triangle(&Self::counts_of_rows(data.sorted_block(b), data.block(b), data.n_columns()))
+    }
+
+    fn counts(data: &Dataset) -> Matrix {
+        Self::counts_of_rows(data.sorted(), 0..data.n_rows(), data.n_columns())
+    }
+
     /// Rows that have both columns of each pair, from one bitset of gaps per column: 64 rows per
     /// operation.
-    fn counts(data: &Dataset) -> Matrix {
-        let (n, d) = (data.n_rows(), data.n_columns());
+    fn counts_of_rows(patterns: &Patterns, rows: Range<usize>, d: usize) -> Matrix {
+        let n = rows.len();
         let words = n.div_ceil(64);
         let mut gaps = vec![0_u64; d * words];
-        for pattern in data.patterns() {
+        for pattern in (0..patterns.len()).map(|p| patterns.get(p)) {
             for &j in pattern.gaps {
-                for &i in pattern.rows {
+                for i in pattern.rows.iter().map(|i| i - rows.start) {
                     gaps[j as usize * words + i / 64] |= 1 << (i % 64);
                 }
             }
@@ -214,10 +273,15 @@ impl Pairs {
     }
 
     pub(in crate::infer) fn products(data: &Dataset, frame: &Frame) -> Matrix {
-        let (n, d) = (data.n_rows(), data.n_columns());
+        Self::products_of_rows(data, 0..data.n_rows(), frame)
+    }
+
+    fn products_of_rows(data: &Dataset, of: Range<usize>, frame: &Frame) -> Matrix {
+        let d = data.n_columns();
         let step = BLOCK_CELLS.div_ceil(d);
-        sum_matrices(n, step, (d, d), |rows, part| {
-            let rows = &data.values().as_slice()[rows.start * d..rows.end * d];
+        let cells = &data.values().as_slice()[of.start * d..of.end * d];
+        sum_matrices(of.len(), step, (d, d), |rows, part| {
+            let rows = &cells[rows.start * d..rows.end * d];
             let mut block = vec![0.0; (step * d).min(rows.len())];
             for rows in rows.chunks(step * d) {
                 let block = &mut block[..rows.len()];

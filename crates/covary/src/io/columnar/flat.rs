@@ -154,6 +154,79 @@ pub(super) fn read<S: Source>(
     Ok(seen)
 }
 
+/// Bytes of pages that stay in memory from one run of rows to the next; what is more is decompressed again.
+const KEPT: usize = if cfg!(test) { 300 } else { 1 << 27 };
+
+/// Reads the next rows of all columns, those after the ones read before, into the rows of a dataset of `d` columns.
+pub(super) fn read_rows<S: Source>(
+    source: &S,
+    pool: &Pool,
+    columns: &mut [Flat<'_>],
+    rows: Range<usize>,
+    values: &mut [f64],
+    d: usize,
+) -> Result<(), Error> {
+    let mut kept = 0;
+    let mut rest = columns;
+    while !rest.is_empty() {
+        let mut bytes = rest[0].bytes_at_once();
+        let others = rest[1..].iter().take_while(|column| {
+            bytes += column.bytes_at_once();
+            bytes < BAND
+        });
+        let band = 1 + others.count();
+        let (columns, later) = rest.split_at_mut(band);
+        // Runs of rows begin anywhere: only what begins at a multiple of this is found at once.
+        let block = SLICE;
+        columns.par_iter_mut().try_for_each(|column| column.load(source, pool, &rows, block))?;
+        let columns_read = &*columns;
+        // The first piece ends where a block begins.
+        let begin = (rows.start.next_multiple_of(block) - rows.start).min(rows.len());
+        let (head, tail) = values.split_at_mut(begin * d);
+        if begin > 0 {
+            read_from(columns_read, rows.start, head, d, block)?;
+        }
+        tail.par_chunks_mut(8 * block * d).enumerate().try_for_each(|(i, piece)| {
+            read_block(columns_read, rows.start + begin + i * 8 * block, piece, d, block).map(drop)
+        })?;
+        for column in columns {
+            let held: usize = column.loaded.iter().map(|page| page.bytes.len()).sum();
+            if kept + held > KEPT {
+                column.rewind(pool, rows.end);
+            } else {
+                kept += held;
+            }
+        }
+        rest = later;
+    }
+    if kept == 0 {
+        pool.buffers().clear();
+    }
+    Ok(())
+}
+
+/// Reads rows of which the first begins no block: those before it in its block are read, too, and dropped.
+fn read_from(
+    columns: &[Flat<'_>],
+    first: usize,
+    rows: &mut [f64],
+    d: usize,
+    block: usize,
+) -> Result<(), Error> {
+    let n = rows.len() / d;
+    for column in columns {
+        let page = column.loaded.front().map_or(0, |page| page.rows.start);
+        let start = (first / block * block).max(page);
+        let mut numbers = vec![0.0; first - start + n];
+        let mut place = column.place(start, block)?;
+        column.read(start, &mut place, &mut numbers)?;
+        for (row, number) in rows.chunks_exact_mut(d).zip(&numbers[first - start..]) {
+            row[column.slot] = *number;
+        }
+    }
+    Ok(())
+}
+
 fn read_block(
     columns: &[Flat<'_>],
     first: usize,
@@ -277,7 +350,7 @@ impl<'a> Flat<'a> {
             };
             let n = usize::try_from(data.values).map_err(|_| wrong("a page is too long"))?;
             self.next.2 += n;
-            let mut loaded = Loaded { rows: row..row + n, group, bytes, length, starts: Vec::new() };
+            let mut loaded = Loaded { rows: row..row + n, group, page: i, bytes, length, starts: Vec::new() };
             loaded.set_starts(page, self.optional, self.width, block)?;
             self.loaded.push_back(loaded);
         }
@@ -292,6 +365,19 @@ impl<'a> Flat<'a> {
         let group = self.loaded.front().map_or(self.next.0, |page| page.group);
         while self.dictionaries.front().is_some_and(|(of, ..)| *of < group) {
             pool.give(self.dictionaries.pop_front().expect("one was just seen").1);
+        }
+    }
+
+    /// Gives up all pages; that of `row` is the next to be loaded.
+    fn rewind(&mut self, pool: &Pool, row: usize) {
+        self.unload(pool, row);
+        let Some(front) = self.loaded.front() else { return };
+        let group = front.group;
+        self.next = (group, front.page, front.rows.start);
+        self.loaded.drain(..).for_each(|page| pool.give(page.bytes));
+        // Those of later row groups come again with their pages.
+        while self.dictionaries.back().is_some_and(|(of, ..)| *of > group) {
+            pool.give(self.dictionaries.pop_back().expect("one was just seen").1);
         }
     }
 
@@ -375,6 +461,8 @@ fn decompress<S: Source>(
 struct Loaded {
     rows: Range<usize>,
     group: usize,
+    /// Its place among the pages of the row group.
+    page: usize,
     bytes: Vec<u8>,
     length: usize,
     /// Where its first row stands, and every row in it that begins a block.

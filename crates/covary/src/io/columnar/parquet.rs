@@ -3,9 +3,11 @@
 use super::flat::{self, Flat, Pool, Seen, Source};
 use super::pages::{self, Page};
 use super::{BATCH, Column, Part, Plan, damaged, place};
+use crate::io::blocks::Block;
+use crate::io::columns::Role;
 use crate::io::error::shown;
 use crate::io::guarded;
-use crate::io::{Error, Input, ReadOptions, Table};
+use crate::io::{ColumnKind, Error, Input, ReadOptions, Table};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
@@ -34,13 +36,7 @@ pub(in crate::io) fn read<R: Read>(
 ) -> Result<Table, Error> {
     match input {
         Input::File(file) if !gzip && file.metadata().is_ok_and(|m| m.is_file()) => {
-            let length = file.metadata().map_err(Error::Read)?.len();
-            let file = SharedFile {
-                file: Arc::new(file),
-                length,
-                #[cfg(not(unix))]
-                position: Arc::default(),
-            };
+            let file = SharedFile::new(file)?;
             guarded(FORMAT, || read_from(&file, options))
         }
         other => {
@@ -55,9 +51,7 @@ fn read_from<S: Source>(source: &S, options: &ReadOptions) -> Result<Table, Erro
     check_magic(source)?;
     let metadata = ArrowReaderMetadata::load(source, ArrowReaderOptions::new()).map_err(failed)?;
     let plan = Plan::new(metadata.schema(), options)?;
-    let claimed = metadata.metadata().row_groups().iter().map(|g| usize::try_from(g.num_rows()).ok());
-    let claimed = claimed.sum::<Option<usize>>();
-    let n = claimed.ok_or_else(|| wrong("it claims less than no rows"))?;
+    let n = claimed_rows(&metadata)?;
     let pages = pages::walk(source, metadata.metadata())?;
     let d = plan.n_numbers();
     options.allow((n as u64).saturating_mul(16 * d as u64))?;
@@ -80,6 +74,110 @@ fn read_from<S: Source>(source: &S, options: &ReadOptions) -> Result<Table, Erro
         read_arrays(source, &metadata, &plan, band, &ends, &mut values, &mut parts)?;
     }
     plan.table(values, ends, parts)
+}
+
+/// A file that is gone through block by block.
+struct Blocks {
+    source: SharedFile,
+    metadata: ArrowReaderMetadata,
+    plan: Plan,
+    rows: usize,
+}
+
+impl Blocks {
+    fn open(file: &File, options: &ReadOptions) -> Result<Self, Error> {
+        let source = SharedFile::new(file.try_clone().map_err(Error::Read)?)?;
+        guarded(FORMAT, || {
+            check_magic(&source)?;
+            let metadata = ArrowReaderMetadata::load(&source, ArrowReaderOptions::new()).map_err(failed)?;
+            let plan = Plan::new(metadata.schema(), options)?;
+            let rows = claimed_rows(&metadata)?;
+            Ok(Self { source: source.clone(), metadata, plan, rows })
+        })
+    }
+
+    fn fill(&self, to: &mut Block<'_>) -> Result<(), Error> {
+        let Self { source, metadata, plan, rows } = self;
+        let d = plan.n_numbers();
+        let pages = guarded(FORMAT, || pages::walk(source, metadata.metadata()))?;
+        let mut flat = flat_columns(plan, metadata.metadata(), &pages);
+        let is_flat = |j: &usize| flat.iter().any(|column| column.column == *j);
+        let numbers = (0..plan.names.len()).filter(|&j| plan.slots[j].is_some());
+        let others: Vec<usize> = numbers.filter(|j| !is_flat(j)).collect();
+        let mut readers = if others.is_empty() { Vec::new() } else { readers(source, metadata, &others)? };
+        let pool = Pool::default();
+        // Batches of arrays do not end where blocks do: what is left of one waits.
+        let mut waiting = Vec::new();
+        let mut first = 0;
+        while first < *rows {
+            let room = to.room(rows - first)?;
+            let n = room.len() / d;
+            guarded(FORMAT, || {
+                flat::read_rows(source, &pool, &mut flat, first..first + n, room, d)?;
+                let mut done = 0;
+                while done < n && !readers.is_empty() {
+                    if waiting.is_empty() {
+                        let read = readers.par_iter_mut().map(|reader| reader.next(plan));
+                        let decoded: Vec<(usize, Vec<Column>)> = read.collect::<Result<_, Error>>()?;
+                        let batch = decoded[0].0;
+                        if batch == 0 || decoded.iter().any(|(rows, _)| *rows != batch) {
+                            return Err(wrong("it has fewer rows than it claims"));
+                        }
+                        waiting = decoded.into_iter().flat_map(|(_, columns)| columns).collect();
+                    }
+                    done += put_waiting(&mut waiting, &mut room[done * d..], d);
+                }
+                Ok(())
+            })?;
+            first += n;
+        }
+        Ok(())
+    }
+}
+
+/// Puts as many rows of columns as there is room for, and keeps the others; how many they were.
+fn put_waiting(waiting: &mut Vec<Column>, to: &mut [f64], d: usize) -> usize {
+    let length = |column: &Column| column.numbers.as_ref().map_or(0, |(_, numbers)| numbers.len());
+    let rows = (to.len() / d).min(waiting.iter().map(length).max().unwrap_or(0));
+    place(&mut to[..rows * d], d, waiting.iter());
+    for (_, numbers) in waiting.iter_mut().filter_map(|column| column.numbers.as_mut()) {
+        *numbers = numbers.slice(rows, numbers.len() - rows);
+    }
+    if waiting.iter().all(|column| length(column) == 0) {
+        waiting.clear();
+    }
+    rows
+}
+
+/// The columns of numbers of a file, and how many others there are.
+pub(in crate::io) fn numeric_names(
+    file: &File,
+    options: &ReadOptions,
+) -> Result<(Vec<String>, usize), Error> {
+    let plan = Blocks::open(file, options)?.plan;
+    let asked = plan
+        .roles
+        .iter()
+        .zip(&plan.kinds)
+        .position(|(role, kind)| *role == Role::Asked && *kind != ColumnKind::Numbers);
+    if let Some(j) = asked {
+        let ColumnKind::Typed { name } = &plan.kinds[j] else { return Err(Error::NothingChosen) };
+        let (column, kind) = (plan.names[j].clone(), name.clone());
+        return Err(Error::NotNumbers { column, kind, first: None });
+    }
+    let n_aside = plan.names.len() - plan.n_numbers();
+    let numbers = plan.names.into_iter().zip(&plan.slots).filter(|(_, slot)| slot.is_some());
+    Ok((numbers.map(|(name, _)| name).collect(), n_aside))
+}
+
+/// Fills the rows of a file into blocks.
+pub(in crate::io) fn fill(file: &File, options: &ReadOptions, to: &mut Block<'_>) -> Result<(), Error> {
+    Blocks::open(file, options)?.fill(to)
+}
+
+fn claimed_rows(metadata: &ArrowReaderMetadata) -> Result<usize, Error> {
+    let claimed = metadata.metadata().row_groups().iter().map(|g| usize::try_from(g.num_rows()).ok());
+    claimed.sum::<Option<usize>>().ok_or_else(|| wrong("it claims less than no rows"))
 }
 
 /// The columns that are read straight. A number that means a gap is distinguished in arrays.
@@ -218,6 +316,16 @@ struct SharedFile {
 }
 
 impl SharedFile {
+    fn new(file: File) -> Result<Self, Error> {
+        let length = file.metadata().map_err(Error::Read)?.len();
+        Ok(Self {
+            file: Arc::new(file),
+            length,
+            #[cfg(not(unix))]
+            position: Arc::default(),
+        })
+    }
+
     #[cfg(unix)]
     fn read_at(&self, at: u64, to: &mut [u8]) -> std::io::Result<usize> {
         std::os::unix::fs::FileExt::read_at(&*self.file, to, at)

@@ -1,0 +1,273 @@
+//! Fits to tables that are gone through block by block, and answers about their rows.
+
+use crate::args::Fitting;
+use crate::console::{Console, Progress, count, names};
+use crate::facts;
+use crate::failure::Failure;
+use crate::input::Blocks;
+use crate::interrupt;
+use crate::learn::{tell_checked, tell_choice, tell_fitted};
+use crate::output::Output;
+use covary::data::{Facts, Ledger, block_rows};
+use covary::family::{Choice, Request};
+use covary::infer::{Rows, Step};
+use covary::io::{Cells, Format, Sheet, amount};
+use covary::learn::Watch;
+use covary::learned::{Checked, Learned, Rows as AnyRows};
+use covary::model::ColumnMap;
+use covary::{Dataset, Error};
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Cells of the sample of rows that is looked at for oddities and that a check is made on.
+const SAMPLE_CELLS: usize = 1 << 22;
+
+/// Tells people what the library does with rows that it goes through.
+struct Teller {
+    console: Console,
+    facts: Facts,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    progress: Option<Progress>,
+    /// Of how many rows the number of components was chosen on.
+    chosen_on: Option<usize>,
+}
+
+impl Teller {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watch for Teller {
+    fn mapped(&self, map: &ColumnMap) {
+        let name = |j: usize| self.facts.column_names()[j].as_str();
+        let constants: Vec<&str> = map.constants.iter().map(|c| name(c.0)).collect();
+        if !constants.is_empty() {
+            self.console.say(&format!(
+                "constant, so not in the model; gaps take the constant: {}",
+                names(&constants)
+            ));
+        }
+        let known = |j: &usize| map.columns.contains(j) || map.constants.iter().any(|c| c.0 == *j);
+        let left: Vec<&str> = (0..self.facts.n_columns()).filter(|j| !known(j)).map(name).collect();
+        if !left.is_empty() {
+            self.console
+                .warn(&format!("observed once or never, so not in the model; gaps stay: {}", names(&left)));
+        }
+    }
+
+    fn sampled(&self, sampled: usize, rows: usize) {
+        self.console.say(&format!(
+            "the number of components is chosen on {} of {rows}, spread evenly",
+            count(sampled, "row")
+        ));
+        let mut state = self.state();
+        state.chosen_on = Some(sampled);
+        state.progress = Some(self.console.share("choosing the number of components"));
+    }
+
+    fn choosing(&self, done: usize, total: usize) -> ControlFlow<()> {
+        self.state().progress.as_ref().map_or_else(interrupt::flow, |progress| progress.done(done, total))
+    }
+
+    fn chosen(&self, choice: &Choice) {
+        self.state().progress = None;
+        tell_choice(self.console, choice);
+        self.state().progress = Some(self.console.steps("fitting"));
+    }
+
+    fn fitting(&self, step: &Step) -> ControlFlow<()> {
+        self.state().progress.as_ref().map_or_else(interrupt::flow, |progress| progress.step(step))
+    }
+
+    fn checking(&self, step: &Step) -> ControlFlow<()> {
+        self.fitting(step)
+    }
+
+    fn fitted_by_passes(&self, learned: &Learned, _: &Choice) {
+        self.state().progress = None;
+        tell_fitted(self.console, learned);
+    }
+
+    fn checked(&self, checked: &Checked) {
+        self.state().progress = None;
+        tell_checked(self.console, checked);
+    }
+}
+
+/// Learns the model of rows that are gone through; what was found is returned besides, as JSON.
+pub(crate) fn learn(
+    console: Console,
+    blocks: &Blocks,
+    request: &Request,
+    fitting: &Fitting,
+    check: bool,
+) -> Result<(Learned, Value), Failure> {
+    let failed = |e: Error| Failure::of_request(&blocks.name, e, &[]);
+    if fitting.checkpoint.is_some() {
+        return Err(Failure::Call(
+            "--checkpoint goes with --inference gibbs, which needs the table in memory".to_owned(),
+        ));
+    }
+    request.method_by_passes().map_err(failed)?;
+    let d = blocks.rows.column_names().len();
+    tell(console, blocks);
+    let facts = blocks.rows.facts().map_err(failed)?;
+    let cells = (facts.n_rows() * facts.n_columns()) as f64;
+    console.say(&format!(
+        "{}: {}, {} of numbers, {} ({:.1} %)",
+        blocks.name,
+        count(facts.n_rows(), "row"),
+        count(facts.n_columns(), "column"),
+        count(facts.n_gaps(), "gap"),
+        100.0 * facts.n_gaps() as f64 / cells
+    ));
+    let sample = sample(&blocks.rows, &facts).map_err(failed)?;
+    for oddity in Ledger::of(&sample).oddities(&sample) {
+        use covary::data::Oddity::{ConstantColumns, EmptyColumns, SingleColumns};
+        if !matches!(oddity, ConstantColumns { .. } | SingleColumns { .. } | EmptyColumns { .. }) {
+            console.warn(&format!("in a sample of {}: {oddity}", count(sample.n_rows(), "row")));
+        }
+    }
+    let teller = Teller { console, facts, state: Mutex::default() };
+    let mut learned = request.learn_rows(&blocks.rows, &teller).map_err(failed)?;
+    if check {
+        let columns: Vec<usize> =
+            (0..d).filter(|&j| learned.columns.contains(&blocks.rows.column_names()[j])).collect();
+        let data = sample.of_columns(&columns).map_err(failed)?;
+        console.say(&format!(
+            "the check is made on {} of {}",
+            count(data.n_rows(), "row"),
+            teller.facts.n_rows()
+        ));
+        teller.state().progress = Some(console.steps("checking on hidden cells"));
+        request.check_observed(&mut learned, &data, &teller).map_err(failed)?;
+    }
+    console.say(&format!("gone through {} times", blocks.rows.n_passes()));
+    let chosen_on = teller.state().chosen_on;
+    let found = json!({
+        "source": blocks.name,
+        "n_rows": teller.facts.n_rows(),
+        "n_columns": teller.facts.n_columns(),
+        "n_gaps": teller.facts.n_gaps(),
+        "by_blocks": {
+            "block_rows": block_rows(learned.columns.len()),
+            "n_passes": blocks.rows.n_passes(),
+            "rows_sampled_for_oddities": sample.n_rows(),
+            "rows_sampled_for_the_number_of_components": chosen_on,
+            "rows_sampled_for_the_check": check.then_some(sample.n_rows()),
+        },
+    });
+    Ok((learned, found))
+}
+
+/// Says that a table is gone through, and why.
+fn tell(console: Console, blocks: &Blocks) {
+    let why = if blocks.n_files > 1 {
+        format!("a folder of {} files", blocks.n_files)
+    } else {
+        format!("more than {} of memory may hold (--max-memory)", amount(blocks.limit))
+    };
+    console.say(&format!(
+        "{}: {why}, so gone through block by block, {} at a time",
+        blocks.name,
+        count(block_rows(blocks.rows.column_names().len()), "row")
+    ));
+}
+
+/// What a verb says of the rows of a block, and of all of them at the end.
+pub(crate) struct Answer<'a> {
+    pub(crate) of_block: &'a (dyn Fn(&Learned, &Dataset) -> Result<Sheet<'static>, Error> + Sync),
+    pub(crate) of_all: &'a (dyn Fn(Console, &Facts) -> serde_json::Map<String, Value> + Sync),
+}
+
+impl Answer<'_> {
+    /// Writes the answers about all rows, those of one block after the other.
+    pub(crate) fn write(
+        &self,
+        console: Console,
+        learned: &Learned,
+        blocks: &Blocks,
+        (format, output, bare): (Format, &Output, bool),
+    ) -> Result<Value, Failure> {
+        tell(console, blocks);
+        if blocks.rows.n_aside() > 0 && !bare {
+            return Err(Failure::Call(format!(
+                "{} has {} outside the model, which cannot be passed through where rows are gone through block by block; say --bare to leave what is passed through out, or allow more memory: --max-memory SIZE",
+                blocks.name,
+                count(blocks.rows.n_aside(), "column")
+            )));
+        }
+        let failed = |e: Error| Failure::of_table(&blocks.name, e);
+        let map = learned.column_map(blocks.rows.column_names()).map_err(failed)?;
+        let answer = |block: &Dataset| {
+            if interrupt::asked() {
+                return Err(Error::Interrupted.into());
+            }
+            Ok((self.of_block)(learned, &*map.dataset(block)?)?)
+        };
+        let left = output.write(|out| blocks.rows.write_answers(format, out, answer))?;
+        facts::left_out(console, &left, "the result");
+        let facts = blocks.rows.facts().map_err(failed)?;
+        let mut found = (self.of_all)(console, &facts);
+        found.insert("source".to_owned(), json!(blocks.name));
+        found.insert("n_rows".to_owned(), json!(facts.n_rows()));
+        found.insert("n_gaps".to_owned(), json!(facts.n_gaps()));
+        Ok(Value::Object(found))
+    }
+}
+
+/// Writes the table with its gaps filled, block by block; how many were, and how many are left.
+pub(crate) fn fill(
+    console: Console,
+    learned: &Learned,
+    blocks: &Blocks,
+    (format, output): (Format, &Output),
+) -> Result<Value, Failure> {
+    tell(console, blocks);
+    if blocks.format.layout.is_text() || blocks.rows.n_aside() > 0 {
+        return Err(Failure::work(
+            &blocks.name,
+            "a table is filled block by block if it is .npy, or Parquet with no columns but the model's; write it so, or allow more memory: --max-memory SIZE",
+        ));
+    }
+    let failed = |e: Error| Failure::of_table(&blocks.name, e);
+    let names = blocks.rows.column_names();
+    let map = learned.column_map(names).map_err(failed)?;
+    let fill = learned.fill(AnyRows::New).map_err(|e| Failure::of_model(&blocks.name, e))?;
+    let (mut n_filled, mut n_left) = (0, 0);
+    let answer = |block: &Dataset| {
+        if interrupt::asked() {
+            return Err(Error::Interrupted.into());
+        }
+        let filled = map.imputed(fill.fill(&*map.dataset(block)?)?, block)?;
+        n_filled += filled.cells().len();
+        n_left += block.n_gaps() - filled.cells().len();
+        let mut sheet = Sheet::default();
+        for (j, name) in names.iter().enumerate() {
+            sheet.push(name.clone(), Cells::Numbers(filled.values().column(j)));
+        }
+        Ok(sheet)
+    };
+    let left = output.write(|out| blocks.rows.write_answers(format, out, answer))?;
+    facts::left_out(console, &left, "the result");
+    console.say(&format!(
+        "filled {}; columns leave as 64-bit numbers, and neither wild cells nor the model were checked",
+        count(n_filled, "gap")
+    ));
+    Ok(json!({
+        "data": { "source": blocks.name, "n_rows": blocks.rows.facts().map_err(failed)?.n_rows() },
+        "n_filled": n_filled,
+        "n_gaps_left": n_left,
+        "model": facts::model_as_json(learned),
+    }))
+}
+
+fn sample(rows: &dyn Rows, facts: &Facts) -> Result<Dataset, Error> {
+    rows.some_rows(&facts.spread_rows((SAMPLE_CELLS / facts.n_columns()).max(1)))
+}

@@ -1,0 +1,136 @@
+//! Tables beyond the memory they may take: gone through block by block, to the same bytes.
+
+use super::{run_in, succeed};
+use covary::Matrix;
+use covary::data::block_rows;
+use covary::io::{Format, Sheet};
+use std::fs::{self, File};
+use std::path::Path;
+
+const COLUMNS: usize = 64;
+
+/// Rows of two factors and noise, with gaps, written with three decimals so that every format has the same numbers.
+fn table(rows: usize) -> Matrix {
+    let unit = |k: usize| (k as f64 * 0.618_033_988_749_894_9).fract() - 0.5;
+    Matrix::from_fn(rows, COLUMNS, |i, j| {
+        if (i * 31 + j * 17).is_multiple_of(23) {
+            return f64::NAN;
+        }
+        let signal = unit(3 * i + 1) * unit(j + 5) + unit(7 * i + 2) * unit(11 * j + 3);
+        (1000.0 * (10.0 * signal + unit(i * COLUMNS + j * j))).round() / 1000.0
+    })
+}
+
+fn written(root: &Path, name: &str, rows: &Matrix) {
+    let mut sheet = Sheet::default();
+    sheet.push_matrix((1..=COLUMNS).map(|j| format!("x{j}")), rows);
+    let file = File::create(root.join(name)).unwrap();
+    sheet.write(Format::of_file(name).unwrap(), std::io::BufWriter::new(file)).unwrap();
+}
+
+#[test]
+fn a_table_beyond_memory_leads_to_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let all = table(block_rows(COLUMNS) + 1500);
+    for name in ["t.csv", "t.csv.gz", "t.npy", "t.parquet"] {
+        written(root, name, &all);
+    }
+    fs::create_dir_all(root.join("t/year=2001")).unwrap();
+    let half = |from: usize, to: usize| Matrix::from_fn(to - from, COLUMNS, |i, j| all[(from + i, j)]);
+    written(root, "t/a.parquet", &half(0, 40_000));
+    written(root, "t/year=2001/b.parquet", &half(40_000, all.n_rows()));
+    let how = "--components 2 --inference em --max-iter 2";
+    let said = succeed(root, &format!("fit t.npy {how} --threads 2 -o memory.covary"));
+    assert!(!said.err.contains("block"), "{}", said.err);
+    let expected = fs::read(root.join("memory.covary")).unwrap();
+    for (name, threads) in
+        [("t.npy", 1), ("t.npy", 2), ("t.parquet", 2), ("t.csv", 2), ("t.csv.gz", 1), ("t", 1)]
+    {
+        let call = format!("fit {name} {how} --memory 20M --threads {threads} -o disk.covary");
+        let said = succeed(root, &call);
+        assert!(fs::read(root.join("disk.covary")).unwrap() == expected, "{call}");
+        let first = said.err.lines().next().unwrap_or_default();
+        assert!(
+            first.contains("gone through block by block") && first.contains("65536 rows at a time"),
+            "{first}"
+        );
+        // Facts and a sample of rows, pairs of columns, and three E-steps.
+        assert!(said.err.contains("gone through 6 times"), "{}", said.err);
+    }
+}
+
+#[test]
+fn answers_about_rows_beyond_memory_have_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let all = table(block_rows(COLUMNS) + 700);
+    for name in ["t.npy", "t.parquet", "t.csv"] {
+        written(root, name, &all);
+    }
+    written(root, "small.npy", &table(2000));
+    succeed(root, "fit small.npy --components 2 -o m.covary");
+    for (verb, input, output) in [
+        ("transform m.covary", "t.npy", "s.csv"),
+        ("transform m.covary", "t.parquet", "s.parquet"),
+        ("transform m.covary", "t.csv", "s.npy"),
+        ("score m.covary", "t.npy", "s.csv"),
+        ("score m.covary", "t.csv", "s.parquet"),
+        ("impute --model m.covary --no-check", "t.npy", "f.npy"),
+        ("impute --model m.covary --no-check", "t.parquet", "f.parquet"),
+    ] {
+        let memory = succeed(root, &format!("{verb} {input} -o {output}"));
+        let bytes = fs::read(root.join(output)).unwrap();
+        let disk = succeed(root, &format!("{verb} {input} --max-memory 20M -o {output}"));
+        assert!(disk.err.contains("gone through block by block"), "{}", disk.err);
+        assert!(fs::read(root.join(output)).unwrap() == bytes, "{verb} {input}");
+        if verb.starts_with("score") {
+            let line = |said: &str| said.lines().find(|l| l.starts_with("log-likelihood")).map(str::to_owned);
+            assert_eq!(line(&disk.err), line(&memory.err));
+        }
+    }
+    let text = run_in(
+        root,
+        &"impute --model m.covary t.csv --memory 20M -o f.csv".split(' ').collect::<Vec<_>>(),
+        b"",
+    );
+    assert!(text.code == Some(1) && text.err.contains("filled block by block if it is .npy"), "{}", text.err);
+}
+
+#[test]
+fn what_is_sampled_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    written(root, "t.npy", &table(3000));
+    let said = succeed(root, "fit t.npy --memory 1M --check -o chosen.covary");
+    for words in [
+        "the number of components is chosen on 3000 rows of 3000",
+        "the check is made on 3000 rows of 3000",
+        "chose ",
+        "checked on",
+    ] {
+        assert!(said.err.contains(words), "{words}: {}", said.err);
+    }
+    // On a sample that is the whole table the choice is that of the table in memory.
+    succeed(root, "fit t.npy --inference em --check -o memory.covary");
+    assert!(fs::read(root.join("chosen.covary")).unwrap() == fs::read(root.join("memory.covary")).unwrap());
+}
+
+#[test]
+fn what_needs_the_table_in_memory_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    written(root, "t.npy", &table(3000));
+    written(root, "t.arrow", &table(3000));
+    fs::create_dir(root.join("empty")).unwrap();
+    for (call, words) in [
+        ("fit t.npy --model bpca --memory 1M", "--max-memory SIZE"),
+        ("fit t.npy --inference spectral --memory 1M", "--max-memory SIZE"),
+        ("fit t.arrow --memory 1M", "--max-memory SIZE"),
+        ("fit empty", "no file *.parquet"),
+        ("fit t.npy --memory 1M --components 100", "100 components are too many"),
+    ] {
+        let said = run_in(root, &call.split_whitespace().collect::<Vec<_>>(), b"");
+        assert!(said.code != Some(0) && said.err.contains(words), "{call}: {}", said.err);
+    }
+}

@@ -1,0 +1,153 @@
+"""Files of this machine, and what is refused whatever the engine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.dataset as datasets
+import pyarrow.parquet as pq
+import pytest
+from conftest import NAMES, estimator, saved
+
+import covary
+from covary import _covary, _rows, cluster
+from covary.exceptions import DataError, OptionError
+
+
+def test_the_model_is_that_of_memory(frame, parquet, expected, shuffled, tmp_path):
+    assert saved(cluster.fit(estimator(), parquet, columns=NAMES), tmp_path) == expected
+    assert saved(cluster.fit(estimator(), datasets.dataset(parquet), columns=NAMES), tmp_path) == expected
+
+
+@pytest.mark.parametrize("parts", [2, 7])
+def test_several_files_are_one_table(frame, expected, tmp_path, parts):
+    size = -(-len(frame) // parts)
+    paths = [tmp_path / f"{k}.parquet" for k in range(parts)]
+    for k, path in enumerate(paths):
+        frame.iloc[k * size : (k + 1) * size].to_parquet(path)
+    assert saved(cluster.fit(estimator(), paths, columns=NAMES), tmp_path) == expected
+
+
+def test_arrays_have_no_names_and_otherwise_the_same_model(frame, tmp_path):
+    values = frame[NAMES].to_numpy()
+    paths = [tmp_path / "a.npy", tmp_path / "b.npy"]
+    np.save(paths[0], values[:50_000])
+    np.save(paths[1], np.asfortranarray(values[50_000:]))
+    expected = saved(estimator().fit(values), tmp_path)
+    assert saved(cluster.fit(estimator(), paths), tmp_path) == expected
+
+
+def test_factor_analysis_has_the_parameters_of_memory(frame, tmp_path):
+    values = frame[NAMES].to_numpy()
+    np.save(tmp_path / "table.npy", values)
+    ours = cluster.fit(covary.FactorAnalysis(2, rotation="promax"), tmp_path / "table.npy")
+    theirs = covary.FactorAnalysis(2, rotation="promax").fit(values)
+    for name in ("components_", "mean_", "noise_variance_", "factor_correlations_", "trace_"):
+        assert (getattr(ours, name) == getattr(theirs, name)).all(), name
+
+
+def test_threads_leave_no_trace(parquet, expected, tmp_path):
+    with covary.threads(1):
+        assert saved(cluster.fit(estimator(), parquet, columns=NAMES), tmp_path) == expected
+
+
+def test_answers_are_those_of_memory_in_the_order_of_rows(frame, memory, parquet):
+    filled = cluster.impute(memory, parquet, return_std=True).read_all().to_pandas()
+    values, std = memory.impute(frame[NAMES], return_std=True)
+    assert (filled[NAMES].to_numpy() == values).all()
+    assert (filled[[f"{name}_std" for name in NAMES]].to_numpy() == std).all()
+    assert filled[["key", "text"]].equals(frame[["key", "text"]])
+    scores = cluster.transform(memory, parquet).read_all().to_pandas()
+    assert (scores[["ppca0", "ppca1"]].to_numpy() == memory.transform(frame[NAMES])).all()
+    density = cluster.score_samples(memory, parquet).read_all().to_pandas()
+    assert (density["log_density"].to_numpy() == memory.score_samples(frame[NAMES])).all()
+
+
+def changed(monkeypatch, change) -> None:
+    """The sums of every pass after the first are changed on their way."""
+    from covary.cluster._local import DatasetRows
+
+    own, passes = DatasetRows.reduce, []
+
+    def reduce(self, task):
+        passes.append((task, own(self, task)))
+        return passes[-1][1] if len(passes) == 1 else change(self, task, passes)
+
+    monkeypatch.setattr(DatasetRows, "reduce", reduce)
+
+
+def of_blocks(rows, task, wanted) -> list[bytes]:
+    return [_covary.pass_block(task, index, block) for index, block in rows._cut() if wanted(index)]
+
+
+def test_a_lost_block_is_named(parquet, monkeypatch):
+    changed(monkeypatch, lambda rows, task, _: _rows.merged(of_blocks(rows, task, lambda index: index != 1)))
+    with pytest.raises(DataError, match="block 1 "):
+        cluster.fit(estimator(), parquet, columns=NAMES)
+
+
+def test_the_last_block_lost_is_named(parquet, monkeypatch):
+    changed(monkeypatch, lambda rows, task, _: _rows.merged(of_blocks(rows, task, lambda index: index != 2)))
+    with pytest.raises(DataError, match="block 2 "):
+        cluster.fit(estimator(), parquet, columns=NAMES)
+
+
+def test_a_block_that_is_there_twice_is_named(parquet, monkeypatch):
+    changed(
+        monkeypatch,
+        lambda rows, task, passes: _rows.merged([passes[-1][1], *of_blocks(rows, task, lambda index: index == 1)]),
+    )
+    with pytest.raises(DataError, match="block"):
+        cluster.fit(estimator(), parquet, columns=NAMES)
+
+
+def test_sums_of_another_pass_are_refused(parquet, monkeypatch):
+    changed(monkeypatch, lambda rows, task, passes: passes[0][1])
+    with pytest.raises(DataError, match="pass"):
+        cluster.fit(estimator(), parquet, columns=NAMES)
+
+
+def test_rows_that_changed_are_refused():
+    rows = np.arange(6.0).reshape(3, 2)
+    block = _rows.Block(4, rows, _rows.checksum(rows))
+    assert (_rows.unchanged(block) == rows).all()
+    with pytest.raises(DataError, match="block 4 of the table holds other rows than in an earlier pass"):
+        _rows.unchanged(block._replace(rows=rows[::-1]))
+
+
+@pytest.mark.parametrize("counts", [[10], [3, 7], [0, 1, 0, 9], [4, 4, 2], [1] * 10])
+@pytest.mark.parametrize("size", [1, 3, 4, 10, 11])
+def test_blocks_are_those_of_the_table_however_it_is_partitioned(counts, size):
+    table = np.arange(20.0).reshape(10, 2)
+    expected = [table[start : start + size] for start in range(0, 10, size)]
+    first = np.cumsum([0, *counts])
+    parts = [table[a:b] for a, b in zip(first, first[1:])]
+    blocks = [
+        _rows.joined([(parts[p], start, stop, counts[p]) for p, start, stop in block]) for block in _rows.pieces(counts, size)
+    ]
+    assert len(blocks) == len(expected) and all((a == b).all() for a, b in zip(blocks, expected))
+    cut = list(_rows.cut(parts, 0, size))
+    assert [(index, start) for index, start, _ in cut] == [(index, 0) for index in range(len(expected))]
+    assert all((a == b).all() for (_, _, a), b in zip(cut, expected))
+    # Each partition by itself gives the parts of blocks that it has.
+    for rows, start in zip(parts, first):
+        for index, place, found in _rows.cut([rows], int(start), size):
+            assert (found == expected[index][place : place + len(found)]).all()
+
+
+def test_what_cannot_be_fitted_so_says_so(parquet, frame, tmp_path):
+    with pytest.raises(OptionError, match="GaussianMixture is not fitted in passes over the rows"):
+        cluster.fit(covary.GaussianMixture(2), parquet)
+    with pytest.raises(DataError, match="a DataFrame is no table of an engine.*goes to the estimator's own fit"):
+        cluster.fit(estimator(), frame)
+    with pytest.raises(DataError, match="column 'text' does not hold numbers; name those that do by columns="):
+        cluster.fit(estimator(), parquet)
+    with pytest.raises(DataError, match="there is no column 'c99'"):
+        cluster.fit(estimator(), parquet, columns=["c99"])
+    np.save(tmp_path / "flat.npy", np.zeros(3))
+    with pytest.raises(DataError, match=r"flat.npy has shape \(3,\)"):
+        cluster.fit(estimator(), tmp_path / "flat.npy")
+    with pytest.raises(DataError, match="is no .npy file, and others are"):
+        cluster.fit(estimator(), [parquet, tmp_path / "flat.npy"])
+    pq.write_table(pq.read_table(parquet, columns=NAMES).slice(0, 1), tmp_path / "one.parquet")
+    with pytest.raises(DataError, match="a fit needs at least 2 rows, and the table has 1"):
+        cluster.fit(estimator(), tmp_path / "one.parquet")

@@ -1,0 +1,516 @@
+//! Tables that are gone through block by block and never held as a whole.
+//!
+//! A reader of a format fills the rows of one block after the other into a buffer ([`Block`]); blocks are cut by rows
+//! alone, so that one table leads to the same blocks in every format, whatever its row groups or pages are. [`BlockFile`] goes through
+//! all of them again for each pass.
+
+use super::columns::Columns;
+use super::table::Body;
+use super::{ColumnKind, Error, Format, Layout, ReadOptions, Sheet, csv};
+use crate::data::{Facts, block_rows};
+use crate::infer::pass::Blocks;
+use crate::infer::{Rows, Sums, Task};
+use crate::{Dataset, Matrix};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, OnceLock};
+
+/// Rows that a reader fills.
+pub(super) struct Block<'a> {
+    n_columns: usize,
+    /// Rows of a whole block.
+    size: usize,
+    /// Cells, and how many of them are filled: a buffer that comes back is as long as it was.
+    cells: Vec<f64>,
+    filled: usize,
+    take: &'a mut dyn FnMut(Vec<f64>) -> Result<Vec<f64>, Error>,
+}
+
+impl Block<'_> {
+    /// Room for the next rows, at most `most`, of which all are to be filled; blocks that are full are passed on.
+    pub(super) fn room(&mut self, most: usize) -> Result<&mut [f64], Error> {
+        let d = self.n_columns;
+        if self.filled == self.size * d {
+            self.pass_on()?;
+        }
+        let begin = self.filled;
+        self.filled += most.min(self.size - begin / d) * d;
+        if self.cells.len() < self.filled {
+            self.cells.resize(self.filled, 0.0);
+        }
+        Ok(&mut self.cells[begin..self.filled])
+    }
+
+    fn pass_on(&mut self) -> Result<(), Error> {
+        if self.filled > 0 {
+            self.cells.truncate(self.filled);
+            self.cells = (self.take)(std::mem::take(&mut self.cells))?;
+            self.filled = 0;
+        }
+        Ok(())
+    }
+}
+
+/// A table in one or several files of one format, which is gone through block by block.
+///
+/// ```
+/// use covary::io::{BlockFile, Format, ReadOptions};
+/// use covary::infer::Rows;
+/// use std::io::Write;
+/// let mut file = tempfile::tempfile()?;
+/// file.write_all(b"site,x,y\nnorth,1,2\nsouth,3,\neast,5,1\n")?;
+/// let table = BlockFile::open(vec![file], Format::CSV, &ReadOptions::default())?;
+/// assert_eq!(table.column_names(), ["x", "y"]);
+/// let facts = table.facts()?;
+/// assert_eq!((facts.n_rows(), facts.n_gaps(), facts.observed_means()[0]), (3, 1, 3.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct BlockFile {
+    files: Vec<File>,
+    format: Format,
+    options: ReadOptions,
+    /// The columns of numbers of every file, and how many others there are.
+    all: Vec<String>,
+    n_aside: usize,
+    /// Those that are passed on, by their place among all; their names.
+    columns: Vec<usize>,
+    names: Vec<String>,
+    facts: OnceLock<Facts>,
+    /// How often it was gone through, other columns of it included.
+    n_passes: Arc<AtomicUsize>,
+}
+
+impl BlockFile {
+    /// Looks at the columns of files whose rows follow each other.
+    ///
+    /// # Errors
+    /// [`Error::NotInBlocks`] for a format that has to be read as a whole, [`Error::OtherColumns`] if files
+    /// have other columns of numbers than the first, and what is wrong with a file.
+    pub fn open(files: Vec<File>, format: Format, options: &ReadOptions) -> Result<Self, Error> {
+        let mut all: Option<(Vec<String>, usize)> = None;
+        for (k, file) in files.iter().enumerate() {
+            let names = column_names(file, format, options)?;
+            match &all {
+                Some(first) if first.0 != names.0 => return Err(Error::OtherColumns { file: k + 1 }),
+                _ => all = Some(names),
+            }
+        }
+        let (all, n_aside) = all.ok_or(Error::Empty)?;
+        let (columns, names) = ((0..all.len()).collect(), all.clone());
+        let options = options.clone();
+        let n_passes = Arc::default();
+        Ok(Self { files, format, options, all, n_aside, columns, names, facts: OnceLock::new(), n_passes })
+    }
+
+    /// The columns of numbers.
+    pub fn column_names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// How many columns are not of numbers, or were set aside.
+    pub fn n_aside(&self) -> usize {
+        self.n_aside
+    }
+
+    /// Writes what `answer` says of each block, a sheet of as many rows, one after the other; returns what the
+    /// format could not hold, as [`Sheet::write`].
+    ///
+    /// # Errors
+    /// What is wrong with the file, what `answer` returns, and as [`Sheet::write_parts`].
+    pub fn write_answers(
+        &self,
+        format: Format,
+        out: impl Write,
+        mut answer: impl FnMut(&Dataset) -> Result<Sheet<'static>, Error>,
+    ) -> Result<Vec<String>, Error> {
+        let n_rows = self.facts()?.n_rows();
+        // Sheets are asked for where they are written, blocks come where they are read.
+        std::thread::scope(|scope| {
+            let (send, blocks) = sync_channel::<Result<Dataset, Error>>(0);
+            scope.spawn(move || {
+                let gone = || Error::Request(crate::Error::Interrupted);
+                let sent = self.for_blocks(|block| send.send(Ok(block.clone())).map_err(|_| gone()));
+                if let Err(error) = sent {
+                    // Nobody may be there to hear it.
+                    let _ = send.send(Err(error));
+                }
+            });
+            let ended =
+                || Error::Damaged { format: self.format.layout.name(), why: "it became shorter".to_owned() };
+            let next = |_| answer(&blocks.recv().map_err(|_| ended())??);
+            let written = Sheet::write_parts(n_rows, block_rows(self.columns.len()), format, out, next);
+            drop(blocks);
+            written
+        })
+    }
+
+    /// How often its rows were gone through.
+    pub fn n_passes(&self) -> usize {
+        self.n_passes.load(Ordering::Relaxed)
+    }
+
+    /// Calls `visit` with one block after the other.
+    ///
+    /// # Errors
+    /// What is wrong with the file, and what `visit` returns.
+    pub fn for_blocks(&self, mut visit: impl FnMut(&Dataset) -> Result<(), Error>) -> Result<(), Error> {
+        self.n_passes.fetch_add(1, Ordering::Relaxed);
+        let (d, whole) = (self.columns.len(), self.columns.len() == self.all.len());
+        let mut n_before = 0;
+        let mut spare = Vec::new();
+        let mut take = |cells: Vec<f64>| -> Result<Vec<f64>, Error> {
+            let (cells, rest) = if whole {
+                (cells, Vec::new())
+            } else {
+                let mut chosen: Vec<f64> = std::mem::take(&mut spare);
+                chosen.clear();
+                let rows = cells.chunks_exact(self.all.len());
+                chosen.extend(rows.flat_map(|row| self.columns.iter().map(|&j| row[j])));
+                (chosen, cells)
+            };
+            let matrix = Matrix::from_vec(cells.len() / d, d, cells)?;
+            let block = Dataset::with_names(matrix, self.names.clone()).map_err(|error| match error {
+                crate::Error::Infinite { row, column, value } => {
+                    let place = super::Place { row: n_before + row, line: None };
+                    Error::Infinite { place, column, text: value.to_string() }
+                }
+                other => other.into(),
+            })?;
+            visit(&block)?;
+            n_before += block.n_rows();
+            let cells = block.into_values().into_vec();
+            if whole {
+                return Ok(cells);
+            }
+            spare = cells;
+            Ok(rest)
+        };
+        let n_columns = self.all.len();
+        let mut block =
+            Block { n_columns, size: block_rows(d), cells: Vec::new(), filled: 0, take: &mut take };
+        for file in &self.files {
+            fill(file, self.format, &self.options, &mut block)?;
+        }
+        block.pass_on()
+    }
+}
+
+/// The way back for what goes wrong in a pass.
+fn unreadable(error: Error) -> crate::Error {
+    match error {
+        Error::Request(error) => error,
+        other => crate::Error::Unreadable { why: other.to_string() },
+    }
+}
+
+impl Rows for BlockFile {
+    fn facts(&self) -> Result<Facts, crate::Error> {
+        if let Some(facts) = self.facts.get() {
+            return Ok(facts.clone());
+        }
+        let task = Task::facts(&self.names);
+        let facts = task.facts_of(&self.pass(&task)?)?;
+        Ok(self.facts.get_or_init(|| facts).clone())
+    }
+
+    fn pass(&self, task: &Task<'_>) -> Result<Sums, crate::Error> {
+        let mut sums = Blocks::new(task);
+        self.for_blocks(|block| {
+            sums.take(task, block);
+            Ok(())
+        })
+        .map_err(unreadable)?;
+        sums.sums().ok_or(crate::Error::EmptyTable { rows: 0, columns: self.names.len() })
+    }
+
+    fn of_columns(&self, columns: &[usize]) -> Result<Box<dyn Rows + '_>, crate::Error> {
+        let again = |file: &File| file.try_clone().map_err(|e| unreadable(Error::Read(e)));
+        Ok(Box::new(Self {
+            files: self.files.iter().map(again).collect::<Result<_, _>>()?,
+            format: self.format,
+            options: self.options.clone(),
+            all: self.all.clone(),
+            n_aside: self.n_aside,
+            columns: columns.iter().map(|&j| self.columns[j]).collect(),
+            names: columns.iter().map(|&j| self.names[j].clone()).collect(),
+            facts: OnceLock::new(),
+            n_passes: Arc::clone(&self.n_passes),
+        }))
+    }
+
+    fn some_rows(&self, rows: &[usize]) -> Result<Dataset, crate::Error> {
+        let d = self.names.len();
+        let mut cells = Vec::with_capacity(rows.len() * d);
+        let (mut wanted, mut n_before) = (rows.iter().copied().peekable(), 0);
+        self.for_blocks(|block| {
+            let end = n_before + block.n_rows();
+            while let Some(i) = wanted.next_if(|&i| i < end) {
+                cells.extend_from_slice(block.row(i - n_before));
+            }
+            n_before = end;
+            Ok(())
+        })
+        .map_err(unreadable)?;
+        Dataset::with_names(Matrix::from_vec(cells.len() / d, d, cells)?, self.names.clone())
+    }
+}
+
+/// The columns of numbers of a file, and how many others there are.
+fn column_names(file: &File, format: Format, options: &ReadOptions) -> Result<(Vec<String>, usize), Error> {
+    match format.layout {
+        Layout::Csv | Layout::Tsv => {
+            let Text { names, n_columns, .. } = Text::open(file, format, options)?;
+            let n_aside = n_columns - names.len();
+            Ok((names, n_aside))
+        }
+        #[cfg(feature = "parquet")]
+        Layout::Parquet if !format.gzip => super::columnar::parquet::numeric_names(file, options),
+        #[cfg(feature = "npy")]
+        Layout::Npy if !format.gzip => super::npy::numeric_names(file, options),
+        other => Err(Error::NotInBlocks { what: format!("the format {}", other.name()) }),
+    }
+}
+
+/// Fills all rows of a file into blocks.
+fn fill(file: &File, format: Format, options: &ReadOptions, to: &mut Block<'_>) -> Result<(), Error> {
+    match format.layout {
+        Layout::Csv | Layout::Tsv => Text::open(file, format, options)?.fill(to),
+        #[cfg(feature = "parquet")]
+        Layout::Parquet => super::columnar::parquet::fill(file, options, to),
+        #[cfg(feature = "npy")]
+        Layout::Npy => super::npy::fill(file, options, to),
+        other => Err(Error::NotInBlocks { what: format!("the format {}", other.name()) }),
+    }
+}
+
+/// Bytes of text that are read at once.
+const TEXT: usize = if cfg!(test) { 1 << 8 } else { 1 << 24 };
+
+/// Text that is read a piece at a time. What the first piece shows (separators, decimals, a header, which columns are
+/// numbers) holds for all.
+struct Text {
+    from: Box<dyn Read>,
+    gzip: bool,
+    layout: Layout,
+    /// For pieces that have no header: columns go by number.
+    options: ReadOptions,
+    /// The columns of numbers, and how many there are of all kinds.
+    names: Vec<String>,
+    n_columns: usize,
+    /// The cells of the first piece.
+    first: Dataset,
+    /// What was read beyond a whole row.
+    rest: Vec<u8>,
+    ended: bool,
+}
+
+impl Text {
+    fn open(file: &File, format: Format, options: &ReadOptions) -> Result<Self, Error> {
+        let mut file = file.try_clone().map_err(Error::Read)?;
+        file.seek(SeekFrom::Start(0)).map_err(Error::Read)?;
+        let from: Box<dyn Read> =
+            if format.gzip { Box::new(flate2::read::MultiGzDecoder::new(file)) } else { Box::new(file) };
+        let (mut rest, mut ended) = (Vec::new(), false);
+        let mut from = from;
+        let piece = next_piece(&mut *from, format.gzip, &mut rest, &mut ended)?.ok_or(Error::Empty)?;
+        let unlimited = ReadOptions { max_memory: None, ..options.clone() };
+        let table = csv::parse_encoded(piece, format.layout, &unlimited)?;
+        let Body::Text(text) = &table.body else { unreachable!("text is read as text") };
+        if text.is_encoded() {
+            return Err(Error::NotInBlocks { what: "text that is not UTF-8".to_owned() });
+        }
+        let numeric = (0..table.kinds.len()).filter(|&j| table.kinds[j] == ColumnKind::Numbers);
+        let mut options = ReadOptions {
+            delimiter: Some(text.delimiter()),
+            decimal_comma: Some(text.decimal_comma()),
+            header: Some(false),
+            skip: Some(0),
+            ..unlimited
+        };
+        options.choice = super::ColumnChoice {
+            columns: Columns::Listed(numeric.map(|j| format!("x{}", j + 1)).collect()),
+            ..super::ColumnChoice::default()
+        };
+        let names = table.data.column_names().to_vec();
+        let (gzip, layout, n_columns) = (format.gzip, format.layout, table.names.len());
+        Ok(Self { from, gzip, layout, options, names, n_columns, first: table.data, rest, ended })
+    }
+
+    fn fill(mut self, to: &mut Block<'_>) -> Result<(), Error> {
+        let mut n = put(&self.first, to)?;
+        while let Some(piece) = next_piece(&mut *self.from, self.gzip, &mut self.rest, &mut self.ended)? {
+            if piece.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let table = csv::parse_encoded(piece, self.layout, &self.options);
+            let table = table.map_err(|error| error.in_piece(n, &self.options.choice, &self.names))?;
+            let (expected, got) = (self.n_columns, table.names.len());
+            if got != expected {
+                let place = super::Place { row: n + 1, line: None };
+                let column = self.names.last().cloned().unwrap_or_default();
+                return Err(Error::LongRow { place, column, expected, got });
+            }
+            n += put(&table.data, to)?;
+        }
+        Ok(())
+    }
+}
+
+fn put(rows: &Dataset, to: &mut Block<'_>) -> Result<usize, Error> {
+    let mut cells = rows.values().as_slice();
+    while !cells.is_empty() {
+        let room = to.room(cells.len() / rows.n_columns())?;
+        let (now, later) = cells.split_at(room.len());
+        room.copy_from_slice(now);
+        cells = later;
+    }
+    Ok(rows.n_rows())
+}
+
+/// The next rows of a text, whole ones; `None` at its end.
+fn next_piece(
+    from: &mut dyn Read,
+    gzip: bool,
+    rest: &mut Vec<u8>,
+    ended: &mut bool,
+) -> Result<Option<Vec<u8>>, Error> {
+    let mut piece = std::mem::take(rest);
+    while !*ended {
+        let before = piece.len();
+        let read = from.take(TEXT as u64).read_to_end(&mut piece);
+        read.map_err(|e| if gzip { Error::gzip(e) } else { Error::Read(e) })?;
+        *ended = piece.len() == before;
+        if let Some(end) = whole_rows(&piece).filter(|_| !*ended) {
+            *rest = piece.split_off(end);
+            break;
+        }
+    }
+    Ok(if piece.is_empty() { None } else { Some(piece) })
+}
+
+/// Where the last line feed outside quotes is.
+fn whole_rows(text: &[u8]) -> Option<usize> {
+    let mut quoted = text.iter().fold(false, |quoted, byte| quoted ^ (*byte == b'"'));
+    for (i, byte) in text.iter().enumerate().rev() {
+        match byte {
+            b'"' => quoted = !quoted,
+            b'\n' if !quoted => return Some(i + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Block, BlockFile, fill};
+    use crate::Matrix;
+    use crate::infer::Rows;
+    use crate::io::{self, Cells, Error, Format, Input, ReadOptions, Sheet};
+    use std::fs::File;
+    use std::io::Write;
+
+    /// A table with gaps, a column of text and one of whole numbers, in a file of some format.
+    fn file(n: usize, word: &str) -> File {
+        let format = Format::from_name(word).unwrap();
+        let number = |i: usize, j: usize| {
+            if (i * 7 + j * 3).is_multiple_of(11) { f64::NAN } else { ((i * i + 5 * j) % 97) as f64 / 4.0 }
+        };
+        let numbers = Matrix::from_fn(n, 5, number);
+        let text: Vec<String> = (0..n).map(|i| format!("row \"{i}\",\nof many")).collect();
+        let mut sheet = Sheet::default();
+        if word.starts_with("csv") || word == "parquet" {
+            sheet.push("name", Cells::Text(text));
+        }
+        sheet.push_matrix((1..=5).map(|j| format!("x{j}")), &numbers);
+        sheet.push("whole", Cells::Integers((0..n as i64).map(|i| i % 9).collect()));
+        let mut file = tempfile::tempfile().unwrap();
+        sheet.write(format, &mut file).unwrap();
+        file
+    }
+
+    fn again(file: &File) -> File {
+        use std::io::{Seek, SeekFrom};
+        let mut file = file.try_clone().unwrap();
+        file.seek(SeekFrom::Start(0)).unwrap();
+        file
+    }
+
+    #[test]
+    fn blocks_are_the_rows_of_the_table_whatever_the_format() {
+        for word in ["csv", "csv.gz", "tsv", "npy", "parquet"] {
+            let (format, options) = (Format::from_name(word).unwrap(), ReadOptions::default());
+            for n in [1, 17, 200] {
+                let file = file(n, word);
+                let whole = io::read(Input::<File>::File(again(&file)), format, &options).unwrap();
+                let whole = whole.dataset();
+                for size in [1, 5, 16, 64, 1000] {
+                    let mut blocks: Vec<Vec<f64>> = Vec::new();
+                    let mut take = |cells: Vec<f64>| {
+                        blocks.push(cells.clone());
+                        Ok(cells)
+                    };
+                    let n_columns = whole.n_columns();
+                    let mut block = Block { n_columns, size, cells: Vec::new(), filled: 0, take: &mut take };
+                    fill(&file, format, &options, &mut block).unwrap();
+                    block.pass_on().unwrap();
+                    assert!(blocks[..blocks.len() - 1].iter().all(|b| b.len() == size * n_columns));
+                    let bits = |cells: &[f64]| cells.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+                    assert_eq!(bits(&blocks.concat()), bits(whole.values().as_slice()), "{word} {n} {size}");
+                }
+                let table = BlockFile::open(vec![file], format, &options).unwrap();
+                assert_eq!(table.column_names(), whole.column_names());
+                // As text, where a missing number equals another.
+                let same = |a: &dyn std::fmt::Debug, b: &dyn std::fmt::Debug| {
+                    assert_eq!(format!("{a:?}"), format!("{b:?}"));
+                };
+                same(&table.facts().unwrap(), &whole.facts());
+                let rows: Vec<usize> = (0..n).step_by(3).collect();
+                same(table.some_rows(&rows).unwrap().values(), whole.of_rows(&rows).unwrap().values());
+                let some = Rows::of_columns(&table, &[0, 3, 5]).unwrap().facts().unwrap();
+                same(&some, &whole.of_columns(&[0, 3, 5]).unwrap().facts());
+                assert_eq!(table.n_passes(), 3);
+            }
+        }
+    }
+
+    #[test]
+    fn several_files_are_one_table() {
+        let options = ReadOptions::default();
+        let files = || vec![file(100, "parquet"), file(30, "parquet")];
+        let facts =
+            BlockFile::open(files(), Format::from_name("parquet").unwrap(), &options).unwrap().facts();
+        assert_eq!(facts.unwrap().n_rows(), 130);
+        let mut other = tempfile::tempfile().unwrap();
+        other.write_all(b"a,b\n1,2\n").unwrap();
+        let refused = BlockFile::open(vec![file(10, "csv"), other], Format::CSV, &options);
+        assert!(matches!(refused, Err(Error::OtherColumns { file: 2 })));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_late_row_is_named_by_its_row_and_column() {
+        let check = |row: &str, words: &[&str]| {
+            let mut file = tempfile::tempfile().unwrap();
+            let rows: Vec<String> = (0..100).map(|i| format!("{i},{},a\n", 2 * i)).collect();
+            let rows = rows.concat();
+            write!(file, "first,second,name\n{rows}{row}\n1,2,b\n").unwrap();
+            let refused = BlockFile::open(vec![file], Format::CSV, &ReadOptions::default()).unwrap().facts();
+            let refused = refused.unwrap_err().to_string();
+            assert!(words.iter().all(|word| refused.contains(word)), "{refused}");
+        };
+        check("1,oops,a", &["row 101", "`second`", "oops"]);
+        check("1,1e999,a", &["row 101", "`second`"]);
+        check("1,2", &["row 101"]);
+        let mut empty = tempfile::tempfile().unwrap();
+        empty.write_all(b"a,b\n").unwrap();
+        assert!(BlockFile::open(vec![empty], Format::CSV, &ReadOptions::default()).is_err());
+        let refused = BlockFile::open(
+            vec![file(3, "arrow")],
+            Format::from_name("arrow").unwrap(),
+            &ReadOptions::default(),
+        );
+        assert!(matches!(refused, Err(Error::NotInBlocks { .. })));
+    }
+}

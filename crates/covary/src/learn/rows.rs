@@ -1,0 +1,90 @@
+//! From rows that are gone through by passes to a learned model.
+
+use super::{Seen, Watch};
+use crate::family::{AnyMethod, Choice, Components, Grounds, Request};
+use crate::infer::Rows;
+use crate::learned::{Constant, Learned, Training};
+use crate::model::ColumnMap;
+use crate::{Error, Method, Spec};
+
+/// Cells of the sample of rows that chooses the number of components.
+const SAMPLE_CELLS: usize = 1 << 22;
+
+impl Request {
+    /// Learns the model of rows that are gone through by passes, wherever they are. Of those of a table in memory it is the model
+    /// that [`learn`](Self::learn) finds by the same method, except that factor analysis has no test of fit.
+    ///
+    /// A number of components that was left open is chosen on at most 2²² cells of rows evenly spread over the table, of
+    /// which [`Watch::sampled`] is told.
+    ///
+    /// ```
+    /// use covary::{data::{simulate, Shape}, family::{Components, Family, Request}};
+    /// let (whole, _) = simulate::ppca(Shape { rows: 100, columns: 6, n_components: 2 }, /* seed */ 1);
+    /// let table = simulate::hide(&whole, 0.1, /* seed */ 2);
+    /// let request = Request { n_components: Some(Components::Number(2)), ..Request::new(Family::Ppca) };
+    /// assert_eq!(request.learn_rows(&table, &())?, request.learn(&table)?);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`learn`](Self::learn); [`Error::NotInMemory`] for what cannot be learned by passes, and what keeps the rows from
+    /// being gone through.
+    pub fn learn_rows(&self, rows: &dyn Rows, watch: &dyn Watch) -> Result<Learned, Error> {
+        self.learn_rows_mapped(rows, &ColumnMap::of_facts(&rows.facts()?)?, watch)
+    }
+
+    /// [`learn_rows`](Self::learn_rows) of the columns that `map` names, whichever they are.
+    ///
+    /// # Errors
+    /// As [`learn_rows`](Self::learn_rows).
+    pub fn learn_rows_mapped(
+        &self,
+        rows: &dyn Rows,
+        map: &ColumnMap,
+        watch: &dyn Watch,
+    ) -> Result<Learned, Error> {
+        self.check()?;
+        let em = self.method_by_passes()?;
+        if self.filling.is_some() {
+            return Err(Error::NotInMemory {
+                what: "a model that hidden cells choose or calibrate for filling".to_owned(),
+                instead: "a model that was fitted before",
+            });
+        }
+        watch.mapped(map);
+        let table = rows.facts()?;
+        let whole = map.columns.iter().copied().eq(0..table.n_columns());
+        let varying = if whole { None } else { Some(rows.of_columns(&map.columns)?) };
+        let rows = varying.as_deref().unwrap_or(rows);
+        let facts = rows.facts()?;
+        let choice = self.choose_by_sample(rows, &Method::Em(em.clone()).into(), watch)?;
+        watch.chosen(&choice);
+        let spec = Spec { n_components: choice.n_components, ..self.spec() };
+        let fit = em.fit_rows(rows, &spec, &mut Seen::Fitting(watch))?;
+        let columns = (facts.column_names().to_vec(), Training::of_facts(&facts));
+        let mut learned = Learned::of_table(fit, columns, &spec, &Method::Em(em));
+        learned.linear_mut()?.choice = choice.scores().cloned();
+        let mut learned = self.for_the_reader(learned)?;
+        let named = |&(j, value): &(usize, f64)| Constant { name: table.column_names()[j].clone(), value };
+        learned.constants = map.constants.iter().map(named).collect();
+        (learned.family, learned.seed) = (self.family, self.seed);
+        watch.fitted_by_passes(&learned, &choice);
+        Ok(learned)
+    }
+
+    fn choose_by_sample(
+        &self,
+        rows: &dyn Rows,
+        method: &AnyMethod,
+        watch: &dyn Watch,
+    ) -> Result<Choice, Error> {
+        if let Some(Components::Number(n)) = self.n_components {
+            return Ok(Choice::new(n, Grounds::Asked));
+        }
+        let facts = rows.facts()?;
+        let sample = facts.spread_rows((SAMPLE_CELLS / facts.n_columns()).max(1));
+        let sample = rows.some_rows(&sample)?;
+        watch.sampled(sample.n_rows(), facts.n_rows());
+        self.choose(&sample, method, &|done, total| watch.choosing(done, total))
+    }
+}

@@ -1,0 +1,190 @@
+//! Rows that are gone through by passes, wherever they are: same bits, and what is wrong with sums is named.
+
+use covary::data::{Facts, Shape, block_rows, simulate};
+use covary::infer::{Em, FitReport, Rows, State, Sums, Task};
+use covary::{Dataset, Error, Estimator, Fit, LinearGaussian, Spec};
+use rand::{RngExt, SeedableRng, seq::SliceRandom};
+use rand_chacha::ChaCha8Rng;
+use std::cell::RefCell;
+
+/// Blocks of a table that are somewhere else: their sums come as bytes, merged in an order left to chance.
+struct Elsewhere {
+    names: Vec<String>,
+    blocks: Vec<Dataset>,
+    chance: RefCell<ChaCha8Rng>,
+}
+
+impl Elsewhere {
+    fn new(table: &Dataset, size: usize, seed: u64) -> Self {
+        let rows: Vec<usize> = (0..table.n_rows()).collect();
+        Self {
+            names: table.column_names().to_vec(),
+            blocks: rows.chunks(size).map(|rows| table.of_rows(rows).unwrap()).collect(),
+            chance: RefCell::new(ChaCha8Rng::seed_from_u64(seed)),
+        }
+    }
+
+    fn state(&self, task: &Task<'_>, b: usize) -> State {
+        let task = Task::from_bytes(&task.to_bytes()).unwrap();
+        let state = State::of_block(&task, b as u64, &self.blocks[b]).unwrap();
+        State::from_bytes(&state.to_bytes()).unwrap()
+    }
+}
+
+impl Rows for Elsewhere {
+    fn facts(&self) -> Result<Facts, Error> {
+        let task = Task::facts(&self.names);
+        task.facts_of(&self.pass(&task)?)
+    }
+
+    fn pass(&self, task: &Task<'_>) -> Result<Sums, Error> {
+        let chance = &mut *self.chance.borrow_mut();
+        let mut states: Vec<State> = (0..self.blocks.len()).map(|b| self.state(task, b)).collect();
+        while states.len() > 1 {
+            states.shuffle(chance);
+            let other = states.swap_remove(chance.random_range(1..states.len()));
+            states[0].merge(&State::from_bytes(&other.to_bytes())?)?;
+        }
+        states.remove(0).finish(task, Some(self.blocks.len() as u64))
+    }
+}
+
+fn parts(fit: Fit) -> (LinearGaussian, FitReport) {
+    (fit.model, fit.report)
+}
+
+fn with_gaps(rows: usize, columns: usize) -> Dataset {
+    let (whole, _) = simulate::ppca(Shape { rows, columns, n_components: 2 }, 1);
+    simulate::hide(&whole, 0.1, 2)
+}
+
+#[test]
+fn several_blocks_elsewhere_lead_to_the_bits_of_the_table_in_memory() {
+    let columns = 8;
+    let size = block_rows(columns);
+    let table = with_gaps(2 * size + 1000, columns);
+    let elsewhere = Elsewhere::new(&table, size, 3);
+    let em = Em { max_iterations: 2, ..Em::default() };
+    for spec in [Spec { standardize: true, ..Spec::ppca(2) }, Spec::factor_analysis(2)] {
+        let here = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            parts(pool.install(|| em.fit(&table, &spec).unwrap()))
+        };
+        let there = parts(em.fit_rows(&elsewhere, &spec, &mut ()).unwrap());
+        assert_eq!(here(1), there);
+        assert_eq!(here(2), there);
+    }
+    assert_eq!(Rows::facts(&table).unwrap(), elsewhere.facts().unwrap());
+}
+
+#[test]
+fn blocks_of_any_size_lead_to_one_result_near_that_of_the_table() {
+    let table = with_gaps(200, 5);
+    let spec = Spec::ppca(2);
+    let here = Em::default().fit(&table, &spec).unwrap();
+    let fit = |seed| Em::default().fit_rows(&Elsewhere::new(&table, 17, seed), &spec, &mut ()).unwrap();
+    let there = |seed| parts(fit(seed));
+    let first = there(0);
+    assert!((here.report.objective.value - first.1.objective.value).abs() < 1e-6);
+    assert!((1..5).all(|seed| there(seed) == first));
+}
+
+/// Means, variances and counts of columns against sums of the cells themselves, block by block or not.
+#[test]
+fn facts_are_those_of_the_cells() {
+    let table = with_gaps(300, 4);
+    let mut values = table.values().clone();
+    (0..300).for_each(|i| values[(i, 1)] = 1e9 + values[(i, 1)]);
+    (0..300).for_each(|i| values[(i, 3)] = if i % 7 == 0 { f64::NAN } else { -0.1 });
+    (0..4).for_each(|j| values[(5, j)] = f64::NAN);
+    let table = Dataset::new(values).unwrap();
+    for size in [1, 7, 100, 300] {
+        let facts = Elsewhere::new(&table, size, 1).facts().unwrap();
+        assert_eq!((facts.n_rows(), facts.n_informative_rows()), (300, 299));
+        assert_eq!((facts.constant(0), facts.constant(3)), (None, Some(-0.1)));
+        assert_eq!(facts.observed_variances()[3], 0.0);
+        for j in 0..4 {
+            let cells: Vec<f64> = (0..300).map(|i| table.row(i)[j]).filter(|v| !v.is_nan()).collect();
+            let n = cells.len() as f64;
+            let mean = cells.iter().map(|v| v - cells[0]).sum::<f64>() / n + cells[0];
+            let variance = cells.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n;
+            assert_eq!(facts.n_observed_by_column()[j], cells.len());
+            assert!((facts.observed_means()[j] - mean).abs() <= 1e-15 * mean.abs().max(1.0));
+            assert!((facts.observed_variances()[j] - variance).abs() <= 1e-9 * variance);
+        }
+        assert_eq!(facts.n_gaps(), table.n_gaps());
+    }
+}
+
+#[test]
+fn what_is_wrong_with_sums_is_named() {
+    let table = with_gaps(60, 4);
+    let rows = Elsewhere::new(&table, 20, 1);
+    let task = Task::facts(&rows.names);
+    let mut two = rows.state(&task, 0);
+    assert_eq!(two.merge(&rows.state(&task, 0)), Err(Error::DoubledBlock { block: 0 }));
+    two.merge(&rows.state(&task, 2)).unwrap();
+    assert_eq!(two.clone().finish(&task, Some(3)), Err(Error::LostBlock { block: 1, n_blocks: 3 }));
+    assert_eq!(rows.state(&task, 0).finish(&task, Some(2)), Err(Error::LostBlock { block: 1, n_blocks: 2 }));
+    two.merge(&rows.state(&task, 1)).unwrap();
+    assert_eq!(two.clone().finish(&task, Some(2)), Err(Error::UnknownBlock { block: 2 }));
+    assert!(two.clone().finish(&task, None).is_ok());
+
+    let other_names = vec!["a".to_owned(); 4];
+    let other = State::of_block(&Task::facts(&other_names), 3, &rows.blocks[0]).unwrap();
+    let refused = two.merge(&other).unwrap_err().to_string();
+    assert!(
+        refused.starts_with("sums of pass `") && refused.ends_with("join sums of one pass only"),
+        "{refused}"
+    );
+
+    let stamped = |from: &str, to: &str| {
+        let bytes = rows.state(&task, 0).to_bytes();
+        let at = bytes.windows(from.len()).position(|w| w == from.as_bytes()).expect("it is written there");
+        let mut bytes = bytes.clone();
+        bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+        State::from_bytes(&bytes).unwrap().finish(&task, None).unwrap_err().to_string()
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let other = version.replace('0', "7");
+    assert_eq!(
+        stamped(version, &other),
+        format!(
+            "sums of version `{other}` cannot be joined with those of `{version}`; install one version of covary on all machines"
+        )
+    );
+    let arch = std::env::consts::ARCH;
+    let refused = stamped(arch, &"z".repeat(arch.len()));
+    assert!(
+        refused.contains("sums of instruction set `zz") && refused.contains("machines of one kind"),
+        "{refused}"
+    );
+
+    let narrow = table.of_columns(&[0, 1]).unwrap();
+    assert_eq!(State::of_block(&task, 0, &narrow).unwrap_err(), Error::ColumnCount { expected: 4, got: 2 });
+}
+
+/// Whatever bytes come: an error or sums, never a panic, and never more memory than bytes.
+#[test]
+fn damaged_bytes_are_refused() {
+    let table = with_gaps(40, 3);
+    let rows = Elsewhere::new(&table, 20, 1);
+    let task = Task::facts(&rows.names);
+    let mut state = rows.state(&task, 0);
+    state.merge(&rows.state(&task, 1)).unwrap();
+    let mut chance = ChaCha8Rng::seed_from_u64(1);
+    for bytes in [state.to_bytes(), task.to_bytes()] {
+        for cut in 0..bytes.len() {
+            assert!(State::from_bytes(&bytes[..cut]).is_err() && Task::from_bytes(&bytes[..cut]).is_err());
+        }
+        for _ in 0..5000 {
+            let mut bytes = bytes.clone();
+            let at = chance.random_range(0..bytes.len());
+            bytes[at] = chance.random();
+            let _ = Task::from_bytes(&bytes);
+            if let Ok(sums) = State::from_bytes(&bytes).and_then(|state| state.finish(&task, Some(2))) {
+                let _ = task.facts_of(&sums);
+            }
+        }
+    }
+}
