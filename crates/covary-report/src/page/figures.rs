@@ -23,7 +23,7 @@ pub(crate) enum Place {
 }
 
 /// Width of figures that stand beside each other, and of those that take the whole page: text is of one size
-/// in all of them, and on paper, where two have 19 cm, not below 6 points.
+/// in all of them, and on paper, where two have 19 cm, about 6 points.
 const HALF: f64 = 480.0;
 const WHOLE: f64 = 960.0;
 /// How much larger the page shows them.
