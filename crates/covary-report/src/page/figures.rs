@@ -2,12 +2,12 @@
 
 use super::factors::MatrixStudy;
 use super::facts::{Facts, Study};
+use crate::plot::largest;
+use crate::plot::scores::ScoresNumbers;
 use crate::plot::{
     biplot, contributions, covariance, density, factors, forecast, hinton, intervals, loadings, missing,
     outliers, relevance, samples, scores, scree, select, trace,
 };
-use crate::plot::largest;
-use crate::plot::scores::ScoresNumbers;
 use crate::{Style, Svg, Theme};
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(crate) enum Place {
 }
 
 /// Width of figures that stand beside each other, and of those that take the whole page: text is of one size
-/// in all of them, and on paper, where two have 19 cm, not below 6 points.
+/// in all of them, and on paper, where two have 19 cm, about 6 points.
 const HALF: f64 = 480.0;
 const WHOLE: f64 = 960.0;
 /// How much larger the page shows them.
@@ -31,7 +31,7 @@ const LARGER: f64 = 1.2;
 /// Rows in the map of outliers, the least probable ones; points of a figure; columns of densities: a page stays small enough
 /// to be sent around.
 const MOST_FAR: usize = 400;
-const MOST_POINTS: usize = 900;
+const MOST_POINTS: usize = 800;
 const MOST_DENSITIES: usize = 10;
 
 /// A figure by its name, drawn for both themes.
@@ -165,7 +165,9 @@ fn thin(numbers: &mut ScoresNumbers) {
     if n > MOST_POINTS {
         // The k-th of them is the first whose share of the table reaches k.
         let mut at = 0..n;
-        numbers.points.retain(|_| at.next().is_some_and(|i| i * MOST_POINTS / n != (i + 1) * MOST_POINTS / n));
+        numbers
+            .points
+            .retain(|_| at.next().is_some_and(|i| i * MOST_POINTS / n != (i + 1) * MOST_POINTS / n));
     }
 }
 

@@ -94,7 +94,7 @@ def test_it_opens_without_error_or_network_and_draws_every_chart(browser, made):
             assert len(shown) == 1
             box = shown[0].bounding_box()
             assert box["width"] > 250 and box["height"] > 100
-            assert shown[0].locator("path, rect, circle").count() > 3
+            assert shown[0].locator("path, rect, circle, line").count() > 3
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
         watched.check_quiet(path)
 
