@@ -28,7 +28,7 @@ pub(crate) struct Source {
 /// A table, in memory if it fits.
 pub(crate) enum Found {
     Table(Box<Source>),
-    Blocks(Blocks),
+    Blocks(Box<Blocks>),
 }
 
 /// A table that is gone through block by block.
@@ -165,7 +165,7 @@ impl Reading {
     /// The table at `path`, or that it takes more memory than it may.
     pub(crate) fn read_or_go_through(&self, path: &Path, select: Select<'_>) -> Result<Found, Failure> {
         if path.is_dir() {
-            return self.go_through(path, select, folder(path)?).map(Found::Blocks);
+            return self.go_through(path, select, &folder(path)?);
         }
         let may = !is_pipe(path) && !self.transpose && self.in_blocks(path)?;
         match self.attempt(path, select)? {
@@ -173,7 +173,7 @@ impl Reading {
             Err(Error::OverMemory { .. }) if may => {}
             Err(e) => return Err(Failure::of_file(&name_of(path), &e)),
         }
-        self.go_through(path, select, vec![path.to_owned()]).map(Found::Blocks)
+        self.go_through(path, select, &[path.to_owned()])
     }
 
     fn in_blocks(&self, path: &Path) -> Result<bool, Failure> {
@@ -182,7 +182,7 @@ impl Reading {
         Ok(matches!(format.layout, Csv | Tsv) || (matches!(format.layout, Npy | Parquet) && !format.gzip))
     }
 
-    fn go_through(&self, path: &Path, select: Select<'_>, files: Vec<PathBuf>) -> Result<Blocks, Failure> {
+    fn go_through(&self, path: &Path, select: Select<'_>, files: &[PathBuf]) -> Result<Found, Failure> {
         let failed = |path: &Path, e: Error| Failure::of_file(&name_of(path), &e);
         let open = |path: &PathBuf| File::open(path).map_err(|e| failed(path, Error::Read(e)));
         let format = self.format_of(&files[0])?;
@@ -190,7 +190,8 @@ impl Reading {
         let options = self.options(select.choice());
         let limit = options.max_memory.unwrap_or(u64::MAX);
         let rows = BlockFile::open(opened, format, &options).map_err(|e| failed(path, e))?;
-        Ok(Blocks { name: name_of(path), n_files: files.len(), format, rows, limit })
+        let name = name_of(path);
+        Ok(Found::Blocks(Box::new(Blocks { name, n_files: files.len(), format, rows, limit })))
     }
 
     fn format_of(&self, path: &Path) -> Result<Format, Failure> {

@@ -53,7 +53,7 @@ impl Server {
         let port = http.server_addr().to_ip().map_or(port, |address| address.port());
         let mut secret = [0; 16];
         getrandom::fill(&mut secret).map_err(io::Error::other)?;
-        let token = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+        let token = format!("{:032x}", u128::from_be_bytes(secret));
         Ok(Self { http, port, token })
     }
 

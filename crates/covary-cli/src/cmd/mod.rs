@@ -293,7 +293,7 @@ pub(crate) fn ask(model: &Path, data: &Path, reading: &Reading) -> Result<Asked,
 /// A model, and the table it is asked about or blocks of it.
 pub(crate) enum Pending {
     Table(Box<Asked>),
-    Blocks(Box<Learned>, Blocks),
+    Blocks(Box<Learned>, Box<Blocks>),
 }
 
 /// As [`ask`], of a table beyond memory its blocks if they `may` do.

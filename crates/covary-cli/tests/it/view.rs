@@ -2,6 +2,7 @@
 
 use super::{covary, folder_with_examples, run_in, succeed};
 use serde_json::Value;
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -49,11 +50,9 @@ impl Served {
     fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
         let mut stream = TcpStream::connect(&self.host).expect("it listens");
         let mut text = format!("{method} {path} HTTP/1.0\r\nContent-Length: 0\r\n");
-        if !headers.iter().any(|(name, _)| *name == "Host") {
-            text += &format!("Host: {}\r\n", self.host);
-        }
-        for (name, value) in headers {
-            text += &format!("{name}: {value}\r\n");
+        let own = (!headers.iter().any(|(name, _)| *name == "Host")).then_some(("Host", self.host.as_str()));
+        for (name, value) in headers.iter().copied().chain(own) {
+            text.extend([name, ": ", value, "\r\n"]);
         }
         stream.write_all((text + "\r\n").as_bytes()).expect("it reads");
         let mut said = Vec::new();
@@ -163,7 +162,7 @@ fn hostile_names_and_cells_stay_text() {
     let mut table = format!("\"{evil}\",b,c,\"kind{evil}\"\n");
     for i in 0..40 {
         let (x, noise) = (f64::from(i % 7), f64::from(i * 37 % 11) / 10.0);
-        table += &format!("{x},{},{},\"{evil}{}\"\n", x + noise, 2.0 * x - noise, i % 2);
+        let _ = writeln!(table, "{x},{},{},\"{evil}{}\"", x + noise, 2.0 * x - noise, i % 2);
     }
     std::fs::write(folder.path().join("t.csv"), table).expect("writable");
     let served = Served::start(folder.path(), &["t.csv"]);
@@ -181,8 +180,8 @@ fn a_large_table_is_sampled_and_that_is_said() {
     for i in 0..6000 {
         let x = f64::from(i * 7919 % 101);
         let gap = if i % 9 == 0 { String::new() } else { (x + f64::from(i % 13)).to_string() };
-        table +=
-            &format!("{x},{gap},{},{}\n", 3.0 * x + f64::from(i % 17), ["north", "south"][i as usize % 2]);
+        let site = ["north", "south"][i as usize % 2];
+        let _ = writeln!(table, "{x},{gap},{},{site}", 3.0 * x + f64::from(i % 17));
     }
     std::fs::write(folder.path().join("t.csv"), table).expect("writable");
     let served = Served::start(folder.path(), &["t.csv"]);
