@@ -159,7 +159,7 @@ pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
     made.0
 }
 
-/// Leaves so many points, evenly spread over the rows.
+/// Leaves at most [`MOST_POINTS`] points, evenly spread over the rows.
 fn thin(numbers: &mut ScoresNumbers) {
     let n = numbers.points.len();
     if n > MOST_POINTS {
