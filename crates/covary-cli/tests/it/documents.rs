@@ -29,11 +29,26 @@ fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
+/// `covary view` serves until it is interrupted, and a test has no browser to open; other commands as they are.
+fn interrupted(command: &str) -> String {
+    match command.strip_prefix("covary view ") {
+        None => command.to_owned(),
+        Some(rest) => {
+            let rest = rest.replace("--no-open", "");
+            format!(
+                "timeout --preserve-status --signal=INT 3 covary view --no-open {rest} || test $? -eq 130"
+            )
+        }
+    }
+}
+
 /// Runs shell commands at a root, as a reader would; `covary` is the built command.
 fn run(commands: &str, root: &Path) -> (bool, String) {
     let program = Path::new(env!("CARGO_BIN_EXE_covary"));
     let path = std::env::var("PATH").unwrap_or_default();
     let folder = program.parent().expect("in a folder").display().to_string();
+    let commands: Vec<String> = commands.lines().map(interrupted).collect();
+    let commands = commands.join("\n");
     let output = Command::new("sh")
         .args(["-e", "-c", &format!("exec 2>&1\n{commands}")])
         .env("PATH", format!("{folder}:{path}"))
