@@ -11,29 +11,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[4]
 COVARY = os.environ["COVARY"]
 DATA = Path(os.environ.get("COVARY_DATA", ROOT.parent / "shared" / "data"))
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]
 TABLES = {
     "ozone": DATA / "missmda" / "ozone.csv",
     "metabolite": DATA / "metabolite" / "metabolite_missing.csv",
     "yeast": DATA / "yeast_spellman" / "yeast_spellman.parquet",
     "wine": ROOT / "examples" / "wine_gaps.csv",
 }
-
-
-@pytest.fixture(scope="session")
-def browser():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=os.environ["COVARY_BROWSER"], args=FLAGS)
-        yield browser
-        browser.close()
 
 
 def report(table, folder, *flags):

@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from test_report import COVARY, ROOT, browser  # noqa: F401  a fixture
+from test_report import COVARY, ROOT
 
 TABLE = ROOT / "examples" / "wine_gaps.csv"
 
@@ -44,7 +44,7 @@ class Viewed:
         self.process.wait()
 
 
-def test_every_control_recomputes_the_report(browser):  # noqa: F811
+def test_every_control_recomputes_the_report(browser):
     with Viewed(browser) as viewed:
         page = viewed.page
         assert "wine_gaps.csv" in page.inner_text("h1")
@@ -73,7 +73,7 @@ def test_every_control_recomputes_the_report(browser):  # noqa: F811
         assert all(url.startswith((viewed.address, "data:")) for url in viewed.asked), viewed.asked
 
 
-def test_the_keyboard_reaches_every_control(browser):  # noqa: F811
+def test_the_keyboard_reaches_every_control(browser):
     with Viewed(browser) as viewed:
         reached = []
         for _ in range(9):
@@ -89,20 +89,20 @@ def test_the_keyboard_reaches_every_control(browser):  # noqa: F811
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])
-def test_nothing_overflows(browser, width):  # noqa: F811
+def test_nothing_overflows(browser, width):
     with Viewed(browser, width=width) as viewed:
         assert viewed.page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
         inside = viewed.page.locator("#report").element_handle().content_frame()
         assert inside.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-def test_closing_the_page_ends_the_command(browser):  # noqa: F811
+def test_closing_the_page_ends_the_command(browser):
     with Viewed(browser) as viewed:
         viewed.page.close()
         assert viewed.process.wait(timeout=60) == 0
 
 
-def test_hostile_names_execute_nothing(browser, tmp_path):  # noqa: F811
+def test_hostile_names_execute_nothing(browser, tmp_path):
     evil = "<img src=x onerror=alert(1)><script>alert(2)</script>"
     rows = "\n".join(f"{i % 7},{i % 7 + i * 37 % 11 / 10},{2 * (i % 7) - i * 37 % 11 / 10},{evil}{i % 2}" for i in range(40))
     table = tmp_path / "<b>t.csv"
