@@ -4,7 +4,7 @@ use crate::args::{Reading, Selecting};
 use crate::failure::Failure;
 use crate::memory;
 use covary::data::{PointColumns, TimeAxis};
-use covary::family::{Family, Kind};
+use covary::family::{Arrangement, Family};
 use covary::io::model_file;
 use covary::io::{
     self, BlockFile, ColumnChoice, Columns, Error, Format, Gaps, Input, ReadOptions, Table, TimeColumns,
@@ -124,19 +124,19 @@ impl Select<'_> {
 impl Reading {
     /// Refuses columns of times and curves for a model that knows none.
     pub(crate) fn check_time(&self, family: Family) -> Result<(), Failure> {
-        let of = |kind: Kind| Family::names(|family| family.kind() == kind);
+        let of = |rows: Arrangement| Family::names(|family| family.arrangement() == rows);
         let call = |why: String| Err(Failure::Call(why));
-        match (family.kind(), &self.time, &self.curve) {
-            (Kind::Functional, Some(time), None) => {
+        match (family.arrangement(), &self.time, &self.curve) {
+            (Arrangement::Curves, Some(time), None) => {
                 call(format!("--time {time} goes with --curve COLUMN, which tells the curves apart"))
             }
-            (kind, _, Some(_)) if kind != Kind::Functional => {
-                call(format!("--curve goes with --model {}, not with {family}", of(Kind::Functional)))
+            (Arrangement::Exchangeable | Arrangement::InTime, _, Some(_)) => {
+                call(format!("--curve goes with --model {}, not with {family}", of(Arrangement::Curves)))
             }
-            (kind, Some(_), _) if !matches!(kind, Kind::Dynamic | Kind::Functional) => call(format!(
+            (Arrangement::Exchangeable, Some(_), None) => call(format!(
                 "--time goes with --model {} or {}, not with {family}; --id sets a column aside",
-                of(Kind::Dynamic),
-                of(Kind::Functional)
+                of(Arrangement::InTime),
+                of(Arrangement::Curves)
             )),
             _ => Ok(()),
         }

@@ -8,7 +8,7 @@ use crate::input::Source;
 use crate::interrupt;
 use covary::data::{Ledger, MatrixKind};
 use covary::dynamics::{Season, TimeChoice, Tried};
-use covary::family::{Choice, Family, Grounds, Kind, Request, SIGNIFICANT};
+use covary::family::{Arrangement, Choice, Family, Grounds, Request, SIGNIFICANT};
 use covary::filling::Filling;
 use covary::functional::column_times;
 use covary::infer::{Observer, Step, Termination};
@@ -123,15 +123,13 @@ impl<'a> Narrator<'a> {
 
     /// Says what is known of time where the model wants to know, or that it might.
     fn tell_time(&self) {
-        if self.request.family.kind() == Kind::Functional {
-            return self.tell_curves();
-        }
-        let in_time = self.request.family.kind() == Kind::Dynamic;
-        match (in_time, self.table.timeline(), self.source.table.column_of_dates()) {
-            (true, None, None) => self.console.say(
+        let (timeline, dates) = (self.table.timeline(), self.source.table.column_of_dates());
+        match (self.request.family.arrangement(), timeline, dates) {
+            (Arrangement::Curves, ..) => self.tell_curves(),
+            (Arrangement::InTime, None, None) => self.console.say(
                 "rows are taken one step after the other, as they stand (--time COLUMN says when they happened)",
             ),
-            (true, None, Some(column)) => self.console.warn(&format!(
+            (Arrangement::InTime, None, Some(column)) => self.console.warn(&format!(
                 "rows are taken one step after the other, as they stand; `{column}` has dates: say --time '{column}' if they are theirs"
             )),
             _ => {}
@@ -141,8 +139,8 @@ impl<'a> Narrator<'a> {
     /// Says that rows may follow each other in time where the model does not know, and what it might gain, as far as that is soon
     /// found.
     fn tell_of_time(&self, learned: &Learned, data: &Dataset) {
-        let in_time = matches!(self.request.family.kind(), Kind::Dynamic | Kind::Functional)
-            || self.table.timeline().is_some();
+        let in_time =
+            self.request.family.arrangement() != Arrangement::Exchangeable || self.table.timeline().is_some();
         let Some(column) = self.source.table.column_of_dates().filter(|_| !in_time) else { return };
         let beside = || {
             let columns = TimeColumns { time: column, sequences: None, steps: None };
@@ -246,7 +244,7 @@ impl Watch for Narrator<'_> {
         }
         match calibrated_on(filling) {
             Some(calibrated) => self.console.say(&calibrated),
-            None if matches!(self.request.family.kind(), Kind::Dynamic | Kind::Functional) => {}
+            None if self.request.family.arrangement() != Arrangement::Exchangeable => {}
             None if self.request.filling.is_some_and(|how| how.calibrate) => {
                 let instead = if filling.estimated {
                     "; they are those of Student's t, which counts that mean and covariance were estimated"
@@ -316,10 +314,11 @@ impl Fitting {
             seed: self.seed,
             ..Request::new(family)
         };
-        if family.kind() != Kind::Dynamic && !self.options_of_time().is_empty() {
+        let in_time = |family: Family| family.arrangement() == Arrangement::InTime;
+        if !in_time(family) && !self.options_of_time().is_empty() {
             return Err(Failure::Call(format!(
                 "--season, --trend and --order go with --model {}, not with {family}",
-                Family::names(|family| family.kind() == Kind::Dynamic)
+                Family::names(in_time)
             )));
         }
         // The number of models may be left to be chosen, and is asked for all the same.

@@ -8,7 +8,7 @@ use crate::input::{Select as Columns, Source};
 use crate::learn::{mapped, of_time};
 use clap::Args;
 use covary::dynamics::{Season, TimeChoice, Tried};
-use covary::family::{Family, Grounds, Kind, Request};
+use covary::family::{Arrangement, Family, Grounds, Kind, Request};
 use covary::select::{
     Compare, Comparison, ComparisonAt, MixtureComparison, MixtureSize, ReversibleJump, Score,
 };
@@ -114,7 +114,7 @@ impl Select {
         if mixture && self.sample {
             return call("--sample goes with --model ppca");
         }
-        let in_time = self.model.kind() == Kind::Dynamic;
+        let in_time = self.model.arrangement() == Arrangement::InTime;
         if !mixture && !in_time && self.model != Family::Ppca {
             return call("select compares models of ppca, mppca, mfa, gmm and dfm; give one of these");
         }

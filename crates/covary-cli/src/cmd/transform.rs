@@ -4,7 +4,7 @@ use super::{About, Asked, Question, WriteSheet, asked_json, push_membership};
 use crate::blocks::Answer;
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
-use covary::family::Family;
+use covary::family::{Arrangement, Family};
 use covary::io::{Cells, Sheet};
 use covary::learned::{DynamicFit, Knowing, Learned, Trained};
 use covary::{Coordinates, Dataset, Error, Matrix};
@@ -169,6 +169,17 @@ impl Transform {
         if self.draw && !matches!(coordinates, None | Some(Coordinates::Posterior)) {
             return call("--draw goes with posterior scores; leave out --coordinates");
         }
+        if learned.family.arrangement() != Arrangement::Exchangeable {
+            let what = learned.family.words();
+            if self.draw {
+                return call(&format!(
+                    "--draw goes with a model whose rows may be shuffled, not with a {what}"
+                ));
+            }
+            if !matches!(coordinates, None | Some(Coordinates::Posterior)) {
+                return call(&format!("a {what} has posterior scores; leave out --coordinates"));
+            }
+        }
         match &learned.model {
             Trained::Sources(_) if self.covariance || coordinates.is_some() => {
                 call("--covariance and --coordinates go with components; sources have one form")
@@ -186,16 +197,6 @@ impl Transform {
                     return call("models of views have posterior scores and, pcca, --coordinates variates");
                 }
                 Ok(())
-            }
-            Trained::Dynamic(_) if self.draw => {
-                call("--draw goes with one model whose rows do not follow each other")
-            }
-            Trained::Dynamic(_) if !matches!(coordinates, None | Some(Coordinates::Posterior)) => {
-                call("a dynamic factor model has posterior scores; leave out --coordinates")
-            }
-            Trained::Functional(_) if self.draw => call("--draw goes with one model of rows, not of curves"),
-            Trained::Functional(_) if !matches!(coordinates, None | Some(Coordinates::Posterior)) => {
-                call("a functional PCA has posterior scores; leave out --coordinates")
             }
             // The model itself refuses the rest.
             _ => Ok(()),

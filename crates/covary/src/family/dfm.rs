@@ -1,6 +1,6 @@
 //! Dynamic factor models: rows that follow each other in time.
 
-use super::{AnyMethod, Choice, Chosen, Entry, Grounds, Kind, LINEAR, Progress, Request};
+use super::{AnyMethod, Arrangement, Choice, Chosen, Entry, Grounds, Kind, LINEAR, Progress, Request};
 use crate::dynamics::{DynamicEm, Loadings, TimeSearch};
 use crate::{Dataset, Error, Spec};
 
@@ -20,6 +20,7 @@ pub(super) const ENTRY: Entry = Entry {
     words: "dynamic factor model",
     summary: "A dynamic factor model: rows that follow each other in time, with gaps, season and forecasts.",
     kind: Kind::Dynamic,
+    arrangement: Arrangement::InTime,
     methods: &[DynamicEm::NAME],
     default_method: |data, _| {
         // The likelihood of loadings follows what few rows happen to show.

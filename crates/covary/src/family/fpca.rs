@@ -1,6 +1,6 @@
 //! Functional PCA: curves at irregular times.
 
-use super::{AnyMethod, Choice, Chosen, Entry, Grounds, Kind, LINEAR, Progress, Request};
+use super::{AnyMethod, Arrangement, Choice, Chosen, Entry, Grounds, Kind, LINEAR, Progress, Request};
 use crate::functional::{CurveSearch, FunctionalEm};
 use crate::{Dataset, Spec};
 
@@ -9,9 +9,12 @@ pub(super) const ENTRY: Entry = Entry {
     words: "functional PCA",
     summary: "Functional PCA: curves at a few times each, which may be others for every curve; smooth components of them.",
     kind: Kind::Functional,
+    arrangement: Arrangement::Curves,
     methods: &[FunctionalEm::NAME],
     default_method: |_, _| FunctionalEm::default().into(),
     standardizes: false,
+    has_scale: false,
+    has_share: false,
     // Smooth curves leave little: the floor is only where numbers end.
     spec: |standardize| Spec { standardize, noise_floor: Some(1e-8), ..Spec::ppca(1) },
     choose,

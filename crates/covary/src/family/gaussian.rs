@@ -10,6 +10,8 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "A Gaussian with a full covariance, which no number of components restricts: often the best for imputation.",
     methods: &["full-covariance"],
     default_method: |_, _| Method::FullCovariance(FullCovariance::default()).into(),
+    // There is one number of components, whatever they explain.
+    has_share: false,
     has_classes: true,
     choose: |_, data, _, _| Ok(Choice::new(components(data), Grounds::Fixed)),
     allowed: |_, data, asked| fixed(data, asked),

@@ -17,6 +17,7 @@ pub(super) const ENTRY: Entry = Entry {
         let noise = if standardize { NoiseFamily::Diagonal } else { NoiseFamily::Isotropic };
         Spec { standardize, noise, allow_unidentified: standardize, ..Spec::ppca(1) }
     },
+    has_share: false,
     views: Some((1, usize::MAX, "one view or more")),
     choose: |_, data, _, _| {
         let rows = data.n_informative_rows().saturating_sub(2);

@@ -12,6 +12,7 @@ pub(super) const ENTRY: Entry = Entry {
     methods: Method::NAMES,
     default_method: |_, _| Method::Fast(FastIca::default()).into(),
     standardizes: false,
+    has_scale: false,
     choose,
     rotates: false,
     ..LINEAR

@@ -60,6 +60,17 @@ pub enum Kind {
     Functional,
 }
 
+/// What the rows of a family's tables are to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrangement {
+    /// They may be shuffled.
+    Exchangeable,
+    /// They follow each other in time.
+    InTime,
+    /// They are curves, or points of curves.
+    Curves,
+}
+
 /// What sets a family apart: a file fills in what is its own and leaves the rest to [`LINEAR`], [`MIXTURE`] or another
 /// family.
 #[allow(clippy::struct_excessive_bools, reason = "a row of a table of facts")]
@@ -71,12 +82,17 @@ pub(crate) struct Entry {
     /// One or two sentences for a list of families.
     summary: &'static str,
     kind: Kind,
+    arrangement: Arrangement,
     /// The methods that lead to a model of this family.
     methods: &'static [&'static str],
     /// The method for a table where none was asked for.
     default_method: fn(&Dataset, &Spec) -> AnyMethod,
     /// Whether columns get unit variance unless something else was asked for.
     standardizes: bool,
+    /// Whether that can be asked for.
+    has_scale: bool,
+    /// Whether the number of components can be asked for by the share of the variance that they explain.
+    has_share: bool,
     /// What is fitted, to standardized columns or others, except for the number of components and the sizes of views.
     spec: fn(bool) -> Spec,
     /// How many views it has: the fewest, the most, and both in words; `None` if it has no views.
@@ -108,9 +124,12 @@ const LINEAR: Entry = Entry {
     words: "",
     summary: "",
     kind: Kind::Linear,
+    arrangement: Arrangement::Exchangeable,
     methods: &[],
     default_method: |data, spec| Method::recommended(data, spec).into(),
     standardizes: true,
+    has_scale: true,
+    has_share: true,
     spec: |standardize| Spec { standardize, ..Spec::ppca(1) },
     views: None,
     has_classes: false,
@@ -129,6 +148,7 @@ const MIXTURE: Entry = Entry {
     kind: Kind::Mixture,
     methods: &[MixtureEm::NAME],
     default_method: |_, _| MixtureEm::default().into(),
+    has_share: false,
     choose: mppca::by_bic,
     rotates: false,
     ..LINEAR
@@ -216,6 +236,11 @@ impl Family {
     /// What its models are made of.
     pub fn kind(self) -> Kind {
         self.entry().kind
+    }
+
+    /// What the rows of its tables are to each other.
+    pub fn arrangement(self) -> Arrangement {
+        self.entry().arrangement
     }
 
     /// The names of the methods that lead to a model of this family.

@@ -16,6 +16,7 @@ pub(super) const ENTRY: Entry = Entry {
             Method::SharedPrivate(SharedPrivate::default()).into()
         }
     },
+    has_share: false,
     views: Some((2, 2, "two views")),
     choose: |request, data, method, _| choice::significant_correlations(request, data, method),
     most,

@@ -1,7 +1,7 @@
 //! What people ask for; whatever they leave open is decided here and in the family's file.
 
 use super::choice::explaining;
-use super::{AnyMethod, Choice, Entry, Family, Grounds, Kind, Progress};
+use super::{AnyMethod, Arrangement, Choice, Entry, Family, Grounds, Kind, Progress};
 use crate::error::Argument;
 use crate::infer::Em;
 use crate::model::{ColumnMap, Rotation};
@@ -197,15 +197,11 @@ impl Request {
                 instead: "one model for all rows",
             });
         }
-        let scales = |family: Family| !matches!(family.kind(), Kind::Sources | Kind::Functional);
-        if self.standardize.is_some() && !scales(self.family) {
-            return refuse(Argument::Standardize, names(&scales));
+        if self.standardize.is_some() && !self.entry().has_scale {
+            return refuse(Argument::Standardize, names(&|family| family.entry().has_scale));
         }
-        // A full covariance has one number of components, whatever they explain.
-        let of_table = |f: Family| !matches!(f.kind(), Kind::Mixture | Kind::Functional);
-        let has_share = |f: Family| of_table(f) && !f.has_views() && f != Family::Gaussian;
-        if matches!(self.n_components, Some(Components::Share(_))) && !has_share(self.family) {
-            return refuse(Argument::Share, names(&has_share));
+        if matches!(self.n_components, Some(Components::Share(_))) && !self.entry().has_share {
+            return refuse(Argument::Share, names(&|family| family.entry().has_share));
         }
         Ok(())
     }
@@ -251,7 +247,7 @@ impl Request {
     /// [`Error::FlatView`] for views that cannot be.
     pub fn column_map(&self, table: &Dataset) -> Result<ColumnMap, Error> {
         self.check_views()?;
-        if self.family.kind() == Kind::Functional {
+        if self.family.arrangement() == Arrangement::Curves {
             return ColumnMap::of_seen(table);
         }
         let mut column_map = ColumnMap::of_observed(table)?;

@@ -1,21 +1,21 @@
 //! Factors that follow each other in time, and how their fit went.
 
-use super::answers::{RowScores, Surprise, other_coordinates};
-use super::check::{Checked, TOLERANCE};
-use super::draws::DrawGaps;
-use super::{Answers, Ending, Learned, Rows, Scores, Trained, Training};
+use super::answers::Surprise;
+use super::check::TOLERANCE;
+use super::whole::{Filler, WholeTable};
+use super::{Learned, Trained, Training};
 use crate::data::{TimeAxis, Timeline};
 use crate::dynamics::{
     DynamicEm, DynamicFactor, Factors, Forecast, HiddenBlocks, Hide, LearnedFrom, Loadings, Season,
     check_by_blocks,
 };
 use crate::family::Family;
-use crate::infer::{FitReport, Observer, Termination, Warning};
+use crate::infer::{FitReport, Observer, Warning};
 use crate::linalg::dot;
-use crate::model::{Fill, FilledCell};
-use crate::select::SelfCheckOptions;
-use crate::{Coordinates, Dataset, Error, Estimator, Fit, Matrix, Spec};
-use rand::{Rng, SeedableRng};
+use crate::model::FilledCell;
+use crate::select::{CheckedCell, SelfCheck, SelfCheckOptions};
+use crate::{Dataset, Error, Fit, Matrix, Spec};
+use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use std::borrow::Cow;
 
@@ -51,24 +51,6 @@ pub enum Knowing {
 }
 
 impl DynamicFit {
-    /// The model fitted again to its own table with cells hidden, from where it stands.
-    fn without(
-        &self,
-        learned: &Learned,
-        visible: &Dataset,
-        observer: &mut dyn Observer,
-    ) -> Result<DynamicFactor, Error> {
-        let own = DynamicEm::try_from(&learned.method)?;
-        // Loadings that stay as they are would have seen what is hidden.
-        let init = (own.loadings == Loadings::Likelihood).then(|| Box::new(self.model.clone()));
-        let method = DynamicEm { init, tolerance: TOLERANCE, ..own };
-        let fit = method.fit_observed(visible, &self.spec, observer)?;
-        match fit.report.termination {
-            Termination::Interrupted => Err(Error::Interrupted),
-            _ => Ok(fit.model),
-        }
-    }
-
     /// Residuals of blocks of time hidden as the gaps lie, the model fitted again without them, in standard deviations that it
     /// states, each with its column; none where no cell can be spared.
     pub(crate) fn block_residuals(
@@ -159,75 +141,36 @@ impl DynamicFit {
     }
 }
 
-/// Who fills gaps of tables in the times of the model.
-struct InTime<'a>(&'a DynamicFit);
+impl WholeTable for DynamicFit {
+    type Method = DynamicEm;
 
-impl Fill for InTime<'_> {
-    fn cells(&self, table: &Dataset) -> Result<Vec<FilledCell>, Error> {
-        self.0.model.fill(table, &*self.0.times(table)?)
-    }
-}
+    const WORDS: &'static str = "a dynamic factor model";
+    const NOT_LINEAR: (&'static str, &'static str) =
+        ("a question about single rows, which follow each other here", "a model whose rows may be shuffled");
+    const IN_BLOCKS: bool = true;
 
-impl DrawGaps for InTime<'_> {
-    fn draw_gaps(&self, table: &Dataset, k: usize, seed: u64) -> Result<Matrix, Error> {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(k as u64);
-        self.0.model.draw_gaps(table, &*self.0.times(table)?, &mut rng)
-    }
-}
-
-impl Answers for DynamicFit {
-    fn words(&self) -> &'static str {
-        "a dynamic factor model"
-    }
-
-    fn not_linear(&self) -> Error {
-        Error::Unsupported {
-            method: self.words(),
-            what: "a question about single rows, which follow each other here",
-            instead: "a model whose rows may be shuffled",
-        }
+    fn fitted(&self) -> (&DynamicFactor, &Spec, &FitReport) {
+        (&self.model, &self.spec, &self.report)
     }
 
     fn n_components(&self) -> usize {
         self.model.n_components()
     }
 
-    fn spec(&self) -> Option<&Spec> {
-        Some(&self.spec)
+    fn cells(&self, model: &DynamicFactor, table: &Dataset) -> Result<Vec<FilledCell>, Error> {
+        model.fill(table, &*self.times(table)?)
     }
 
-    fn ending(&self) -> Ending<'_> {
-        (&self.report).into()
+    fn draw(&self, table: &Dataset, rng: &mut ChaCha8Rng) -> Result<Matrix, Error> {
+        self.model.draw_gaps(table, &*self.times(table)?, rng)
     }
 
-    fn row_scores(&self, data: &Dataset) -> Result<RowScores, Error> {
-        let (log_density, squared) = self.model.densities_and_surprises(data, &*self.times(data)?)?;
-        let of_row = |(i, mahalanobis): (usize, f64)| Surprise {
-            mahalanobis,
-            n_observed: data.row(i).iter().filter(|v| !v.is_nan()).count(),
-        };
-        let surprises = Some(squared.into_iter().enumerate().map(of_row).collect());
-        Ok(RowScores { log_density, surprises, membership: None, outlyingness: None })
+    fn score_means(&self, data: &Dataset) -> Result<Matrix, Error> {
+        Ok(self.factors(data, Knowing::AllRows)?.means)
     }
 
-    fn fill(&self, _: Rows) -> Result<Box<dyn Fill + '_>, Error> {
-        Ok(Box::new(InTime(self)))
-    }
-
-    fn scores(&self, learned: &Learned, data: &Dataset, how: Option<Coordinates>) -> Result<Scores, Error> {
-        if !matches!(how, None | Some(Coordinates::Posterior)) {
-            return Err(other_coordinates(self.words(), "posterior scores"));
-        }
-        let values = self.factors(data, Knowing::AllRows)?.means;
-        Ok(Scores { names: learned.score_names(), values, membership: None })
-    }
-
-    fn reconstruct(&self, _: &Learned, data: &Dataset, orthogonal: bool) -> Result<Matrix, Error> {
-        if orthogonal {
-            return Err(other_coordinates(self.words(), "posterior means"));
-        }
-        let (times, means) = (self.times(data)?, self.factors(data, Knowing::AllRows)?.means);
+    fn rebuilt(&self, data: &Dataset) -> Result<Matrix, Error> {
+        let (times, means) = (self.times(data)?, self.score_means(data)?);
         let (w, b) = (self.model.loadings(), self.model.coefficients());
         let of_rows = times.of_rows();
         let known: Vec<Vec<f64>> =
@@ -236,35 +179,35 @@ impl Answers for DynamicFit {
         Ok(Matrix::from_fn(data.n_rows(), self.model.n_columns(), cell))
     }
 
+    fn densities(&self, data: &Dataset) -> Result<(Vec<f64>, Vec<Surprise>), Error> {
+        let (log_density, squared) = self.model.densities_and_surprises(data, &*self.times(data)?)?;
+        let of_row = |(i, mahalanobis): (usize, f64)| Surprise {
+            mahalanobis,
+            n_observed: data.row(i).iter().filter(|v| !v.is_nan()).count(),
+        };
+        Ok((log_density, squared.into_iter().enumerate().map(of_row).collect()))
+    }
+
     /// A sequence that begins with the table it was fitted to.
-    fn sample(&self, n_rows: usize, rng: &mut dyn Rng) -> Result<(Matrix, Option<Vec<usize>>), Error> {
-        Ok((self.model.sample(self.span.0, n_rows, rng)?, None))
+    fn new_rows(&self, n_rows: usize, rng: &mut dyn Rng) -> Result<Matrix, Error> {
+        self.model.sample(self.span.0, n_rows, rng)
     }
 
-    fn gap_drawer(&self, _: Rows) -> Result<Box<dyn DrawGaps + '_>, Error> {
-        Ok(Box::new(InTime(self)))
+    /// From where the model stands.
+    fn again(&self, learned: &Learned) -> Result<DynamicEm, Error> {
+        let own = DynamicEm::try_from(&learned.method)?;
+        // Loadings that stay as they are would have seen what is hidden.
+        let init = (own.loadings == Loadings::Likelihood).then(|| Box::new(self.model.clone()));
+        Ok(DynamicEm { init, tolerance: TOLERANCE, ..own })
     }
 
-    fn check_in_blocks(
+    fn check(
         &self,
-        learned: &Learned,
         data: &Dataset,
         options: &SelfCheckOptions,
-        refit: Option<&mut dyn Observer>,
-    ) -> Option<Result<Checked, Error>> {
-        let refitted = refit.is_some();
-        let checked = self.times(data).and_then(|times| {
-            let fill = |visible: &Dataset| {
-                let mut cells = match refit {
-                    None => self.model.fill(visible, &times)?,
-                    Some(observer) => self.without(learned, visible, observer)?.fill(visible, &times)?,
-                };
-                learned.filling.iter().for_each(|filling| filling.shape(&mut cells));
-                Ok(cells)
-            };
-            Checked::of(check_by_blocks(data, &times, self.model.n_components(), options, fill), refitted)
-        });
-        Some(checked.map(|checked| Checked { in_blocks: true, ..checked }))
+        fill: &mut Filler<'_>,
+    ) -> Result<(SelfCheck, Vec<CheckedCell>), Error> {
+        check_by_blocks(data, &*self.times(data)?, self.model.n_components(), options, fill)
     }
 }
 

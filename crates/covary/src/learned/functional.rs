@@ -1,17 +1,17 @@
 //! Curves, and how the fit of their model went.
 
-use super::answers::{RowScores, Surprise, other_coordinates};
-use super::check::{Checked, Refitted, TOLERANCE};
-use super::draws::DrawGaps;
-use super::{Answers, Ending, Learned, Rows, Scores, Trained, Training};
+use super::answers::Surprise;
+use super::check::TOLERANCE;
+use super::whole::{Filler, WholeTable};
+use super::{Learned, Trained, Training};
 use crate::data::PointColumns;
-use crate::family::{Family, Request};
-use crate::functional::{FunctionalEm, FunctionalPca, check_by_points, column_times};
-use crate::infer::{FitReport, Observer, Termination};
-use crate::model::{Fill, FilledCell, Predictive};
-use crate::select::SelfCheckOptions;
-use crate::{Coordinates, Dataset, Error, Estimator, Fit, Matrix, Spec};
-use rand::{Rng, SeedableRng};
+use crate::family::Family;
+use crate::functional::{CurveDensity, FunctionalEm, FunctionalPca, check_by_points, column_times};
+use crate::infer::FitReport;
+use crate::model::FilledCell;
+use crate::select::{CheckedCell, SelfCheck, SelfCheckOptions};
+use crate::{Dataset, Error, Fit, Matrix, Spec};
+use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use std::borrow::Cow;
 
@@ -41,21 +41,6 @@ pub enum CurveTable {
 }
 
 impl FunctionalFit {
-    /// The model fitted again to its own table with points hidden.
-    fn without(
-        &self,
-        learned: &Learned,
-        visible: &Dataset,
-        observer: &mut dyn Observer,
-    ) -> Result<FunctionalPca, Error> {
-        let method = FunctionalEm { tolerance: TOLERANCE, ..FunctionalEm::try_from(&learned.method)? };
-        let fit = method.fit_observed(visible, &self.spec, observer)?;
-        match fit.report.termination {
-            Termination::Interrupted => Err(Error::Interrupted),
-            _ => Ok(fit.model),
-        }
-    }
-
     /// A table that it is asked about: the columns of a wide one are its times, in order, whatever they are called there.
     ///
     /// # Errors
@@ -95,127 +80,65 @@ impl FunctionalFit {
     }
 }
 
-/// Who fills points of curves.
-struct InCurves<'a>(&'a FunctionalFit);
+impl WholeTable for FunctionalFit {
+    type Method = FunctionalEm;
 
-impl Fill for InCurves<'_> {
-    fn cells(&self, table: &Dataset) -> Result<Vec<FilledCell>, Error> {
-        self.0.model.fill(&*self.0.asked(table)?)
-    }
-}
+    const WORDS: &'static str = "a functional PCA";
+    const NOT_LINEAR: (&'static str, &'static str) = (
+        "a question about columns, which are times here",
+        "a model of a table whose rows have the same columns",
+    );
+    const IN_BLOCKS: bool = false;
 
-impl DrawGaps for InCurves<'_> {
-    fn draw_gaps(&self, table: &Dataset, k: usize, seed: u64) -> Result<Matrix, Error> {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(k as u64);
-        self.0.model.draw_gaps(&*self.0.asked(table)?, &mut rng)
-    }
-}
-
-impl Answers for FunctionalFit {
-    fn words(&self) -> &'static str {
-        "a functional PCA"
-    }
-
-    fn not_linear(&self) -> Error {
-        Error::Unsupported {
-            method: self.words(),
-            what: "a question about columns, which are times here",
-            instead: "a model of a table whose rows have the same columns",
-        }
+    fn fitted(&self) -> (&FunctionalPca, &Spec, &FitReport) {
+        (&self.model, &self.spec, &self.report)
     }
 
     fn n_components(&self) -> usize {
         self.model.n_components()
     }
 
-    fn spec(&self) -> Option<&Spec> {
-        Some(&self.spec)
+    fn cells(&self, model: &FunctionalPca, table: &Dataset) -> Result<Vec<FilledCell>, Error> {
+        model.fill(&*self.asked(table)?)
     }
 
-    fn ending(&self) -> Ending<'_> {
-        (&self.report).into()
-    }
-
-    fn density(&self, _: Rows) -> Result<Predictive<'_>, Error> {
-        Err(self.not_linear())
-    }
-
-    /// Of curves, each as a whole.
-    fn row_scores(&self, data: &Dataset) -> Result<RowScores, Error> {
-        let found = self.model.densities(&*self.asked(data)?)?;
-        let surprise = |c: &crate::functional::CurveDensity| Surprise {
-            mahalanobis: c.mahalanobis,
-            n_observed: c.n_observed,
-        };
-        Ok(RowScores {
-            log_density: found.iter().map(|c| c.log_density).collect(),
-            surprises: Some(found.iter().map(surprise).collect()),
-            membership: None,
-            outlyingness: None,
-        })
-    }
-
-    fn fill(&self, _: Rows) -> Result<Box<dyn Fill + '_>, Error> {
-        Ok(Box::new(InCurves(self)))
-    }
-
-    fn gap_drawer(&self, _: Rows) -> Result<Box<dyn DrawGaps + '_>, Error> {
-        Ok(Box::new(InCurves(self)))
+    fn draw(&self, table: &Dataset, rng: &mut ChaCha8Rng) -> Result<Matrix, Error> {
+        self.model.draw_gaps(&*self.asked(table)?, rng)
     }
 
     /// Of curves: a curve is its mean and its scores times the eigenfunctions.
-    fn scores(&self, learned: &Learned, data: &Dataset, how: Option<Coordinates>) -> Result<Scores, Error> {
-        if !matches!(how, None | Some(Coordinates::Posterior)) {
-            return Err(other_coordinates(self.words(), "posterior scores"));
-        }
-        let values = self.model.scores(&*self.asked(data)?)?.means;
-        Ok(Scores { names: learned.score_names(), values, membership: None })
+    fn score_means(&self, data: &Dataset) -> Result<Matrix, Error> {
+        Ok(self.model.scores(&*self.asked(data)?)?.means)
     }
 
-    fn reconstruct(&self, _: &Learned, data: &Dataset, orthogonal: bool) -> Result<Matrix, Error> {
-        if orthogonal {
-            return Err(other_coordinates(self.words(), "posterior means"));
-        }
+    fn rebuilt(&self, data: &Dataset) -> Result<Matrix, Error> {
         self.model.reconstruct(&*self.asked(data)?)
     }
 
-    fn check_in_blocks(
-        &self,
-        learned: &Learned,
-        data: &Dataset,
-        options: &SelfCheckOptions,
-        refit: Option<&mut dyn Observer>,
-    ) -> Option<Result<Checked, Error>> {
-        let refitted = refit.is_some();
-        let data = match self.asked(data) {
-            Ok(data) => data,
-            Err(error) => return Some(Err(error)),
+    /// Of curves, each as a whole.
+    fn densities(&self, data: &Dataset) -> Result<(Vec<f64>, Vec<Surprise>), Error> {
+        let of_curve = |c: CurveDensity| {
+            (c.log_density, Surprise { mahalanobis: c.mahalanobis, n_observed: c.n_observed })
         };
-        let fill = |visible: &Dataset| {
-            let mut cells = match refit {
-                None => self.model.fill(visible)?,
-                Some(observer) => self.without(learned, visible, observer)?.fill(visible)?,
-            };
-            learned.filling.iter().for_each(|filling| filling.shape(&mut cells));
-            Ok(cells)
-        };
-        Some(Checked::of(check_by_points(&data, options, fill), refitted))
-    }
-
-    fn refit(
-        &self,
-        _learned: &Learned,
-        _request: &Request,
-        _visible: &Dataset,
-        _observer: &mut dyn Observer,
-    ) -> Result<Option<Refitted>, Error> {
-        Ok(None)
+        Ok(self.model.densities(&*self.asked(data)?)?.into_iter().map(of_curve).unzip())
     }
 
     /// New curves, one in each row.
-    fn sample(&self, n_rows: usize, rng: &mut dyn Rng) -> Result<(Matrix, Option<Vec<usize>>), Error> {
-        Ok((self.model.sample(&self.drawn_times(), n_rows, rng)?, None))
+    fn new_rows(&self, n_rows: usize, rng: &mut dyn Rng) -> Result<Matrix, Error> {
+        self.model.sample(&self.drawn_times(), n_rows, rng)
+    }
+
+    fn again(&self, learned: &Learned) -> Result<FunctionalEm, Error> {
+        Ok(FunctionalEm { tolerance: TOLERANCE, ..FunctionalEm::try_from(&learned.method)? })
+    }
+
+    fn check(
+        &self,
+        data: &Dataset,
+        options: &SelfCheckOptions,
+        fill: &mut Filler<'_>,
+    ) -> Result<(SelfCheck, Vec<CheckedCell>), Error> {
+        check_by_points(&*self.asked(data)?, options, fill)
     }
 }
 

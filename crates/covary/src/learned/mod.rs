@@ -23,6 +23,7 @@ mod linear;
 mod mixture;
 mod sensitivity;
 mod sources;
+mod whole;
 
 pub(crate) use answers::Answers;
 pub use answers::{Membership, RowScores, Rows, Scores, Surprise};
