@@ -18,11 +18,11 @@ pub(crate) struct Running {
     #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = thread_count)]
     pub(crate) threads: Option<usize>,
 
-    /// Say only what is wrong: warnings and errors.
+    /// Print warnings and errors only.
     #[arg(short, long, verbatim_doc_comment)]
     pub(crate) quiet: bool,
 
-    /// Write what was found to standard output as JSON, for programs; the data need -o then.
+    /// Write the findings to standard output as JSON; the resulting table then needs -o.
     #[arg(long, verbatim_doc_comment)]
     pub(crate) json: bool,
 }
@@ -39,9 +39,9 @@ pub(crate) enum Wild {
 /// How cells are looked at before a fit.
 #[derive(Args, Clone)]
 pub(crate) struct Judging {
-    /// What becomes of cells far from what the rest of their rows say, such as 1000000 among values
-    /// of 3: `report` names them; `down-weight` names them and treats them as missing while fitting
-    /// and imputing. They leave as they came either way.
+    /// What to do with cellwise outliers, values far from their prediction by the rest of the row,
+    /// such as 1000000 among values of 3: `report` names them; `down-weight` also treats them as
+    /// missing while fitting and imputing. They are never changed in the output.
     #[arg(long, verbatim_doc_comment, value_enum, value_name = "report|down-weight", default_value_t = Wild::Report, hide_possible_values = true)]
     pub(crate) wild: Wild,
 }
@@ -49,8 +49,8 @@ pub(crate) struct Judging {
 /// Where the resulting table goes.
 #[derive(Args, Clone)]
 pub(crate) struct Target {
-    /// Where the result goes; standard output if not given. Written beside its target and
-    /// renamed, so a failure leaves an older file as it was.
+    /// File to write the result to; standard output if not given. An existing file is replaced
+    /// only when the new one is complete.
     #[arg(short, long, verbatim_doc_comment, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 
@@ -69,8 +69,8 @@ pub(crate) struct Reading {
     #[arg(long, verbatim_doc_comment, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
 
-    /// Further words or numbers that mean a gap, separated by commas, such as `-99,?`. Always
-    /// gaps: empty, NA, N/A, #N/A, <NA>, NaN, null, None.
+    /// Further codes for missing values, separated by commas, such as `-99,?`. These always mean
+    /// missing: an empty cell, NA, N/A, #N/A, <NA>, NaN, null, None.
     #[arg(
         long,
         verbatim_doc_comment,
@@ -81,11 +81,11 @@ pub(crate) struct Reading {
     pub(crate) gaps: Vec<String>,
 
     /// What separates the cells of a text table: a character such as `;`, `tab`, or `blanks` for
-    /// any number of spaces and tabs. If not given, what the text shows.
+    /// any number of spaces and tabs. Detected if not given.
     #[arg(long, verbatim_doc_comment, value_name = "CHAR|tab|blanks", value_parser = delimiter)]
     pub(crate) delimiter: Option<Delimiter>,
 
-    /// Whether numbers of a text table are written 1,5. If not given, what the text shows.
+    /// Whether numbers of a text table have a decimal comma, as in 1,5. Detected if not given.
     #[arg(
         long,
         verbatim_doc_comment,
@@ -101,17 +101,17 @@ pub(crate) struct Reading {
     #[arg(long, verbatim_doc_comment, conflicts_with = "no_header")]
     pub(crate) header: bool,
 
-    /// The first line of the table is a row like the others; columns are called x1, x2, …
+    /// The first line of the table holds data; columns are named x1, x2, …
     #[arg(long, verbatim_doc_comment)]
     pub(crate) no_header: bool,
 
-    /// Lines above the table that are not part of it, such as a title; blank lines are not
-    /// counted. If not given, as many as are not like the table.
+    /// Number of lines to skip above the table, such as a title; blank lines are not counted.
+    /// Detected if not given.
     #[arg(long, verbatim_doc_comment, value_name = "N")]
     pub(crate) skip: Option<usize>,
 
     /// Encoding of a text table, such as utf-16le or windows-1252. If not given: UTF-8, UTF-16
-    /// where the beginning shows it, and windows-1252 (Latin-1) where the text is not UTF-8.
+    /// if the text begins like it, and windows-1252 (Latin-1) if it is not valid UTF-8.
     #[arg(long, verbatim_doc_comment, value_name = "NAME")]
     pub(crate) encoding: Option<String>,
 
@@ -119,8 +119,8 @@ pub(crate) struct Reading {
     #[arg(long, verbatim_doc_comment, value_name = "NAME|N")]
     pub(crate) sheet: Option<String>,
 
-    /// The columns of the file are the rows of the table, as in genes × samples. Its first column
-    /// that is not of numbers, or that of --id, has the names. Imputed, the table leaves as it came.
+    /// Transpose the table, as for genes × samples. Its first column that is not numeric, or that
+    /// of --id, has the names. An imputed table is written in its original orientation.
     #[arg(long, verbatim_doc_comment)]
     pub(crate) transpose: bool,
 
@@ -128,23 +128,22 @@ pub(crate) struct Reading {
     #[arg(long, verbatim_doc_comment, value_name = "NAME")]
     pub(crate) array: Option<String>,
 
-    /// Column that says when rows happened: dates 2020-01-31, months 2020-01, quarters 2020Q1, moments
-    /// 2020-01-31T12:00, or numbers such as years. Rows may stand in any order and steps be missing.
-    /// For --model dfm, and of points of curves for fpca, where times are numbers; a model file
-    /// remembers the column.
+    /// Column of the times of the rows: dates 2020-01-31, months 2020-01, quarters 2020Q1, datetimes
+    /// 2020-01-31T12:00, or numbers such as years. Rows may be in any order, and steps may be missing.
+    /// For --model dfm, and for fpca, where times are numbers; it is kept in the model file.
     #[arg(long, verbatim_doc_comment, value_name = "COLUMN")]
     pub(crate) time: Option<String>,
 
-    /// Column that tells curves apart, in a long table: each row is a point of a curve, at its --time.
-    /// For --model fpca; a wide table, whose rows are curves and whose columns are times, has none.
+    /// Column that identifies the curve, in a long table: each row is a point of a curve, at its
+    /// --time. For --model fpca; not needed if rows are curves and columns are times (a wide table).
     #[arg(long, verbatim_doc_comment, value_name = "COLUMN")]
     pub(crate) curve: Option<String>,
 
-    /// Column of the values of curves, in a long table that has several columns of numbers.
+    /// Column of the values of curves, in a long table with several numeric columns.
     #[arg(long, verbatim_doc_comment, value_name = "COLUMN", requires = "curve")]
     pub(crate) value: Option<String>,
 
-    /// Column that tells several sequences of rows apart, such as stations; each has its own times.
+    /// Column that identifies the sequence, such as a station, if there are several time series.
     #[arg(long, verbatim_doc_comment, value_name = "COLUMN")]
     pub(crate) group: Option<String>,
 
@@ -159,16 +158,16 @@ pub(crate) struct Reading {
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct Selecting {
-    /// Only these columns: names, numbers from 1 or ranges of either, separated by commas, such
-    /// as `ash:proline,hue`. All others are set aside and passed through.
+    /// Use only these columns: names, numbers from 1 or ranges of either, separated by commas, such
+    /// as `ash:proline,hue`. All others are excluded from the model and passed through.
     #[arg(long, verbatim_doc_comment, value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
 
-    /// Not these columns; written as for --columns.
+    /// Exclude these columns from the model; written as for --columns.
     #[arg(long, verbatim_doc_comment, value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) exclude: Vec<String>,
 
-    /// Columns that label the rows: passed through, never measured.
+    /// Columns that identify the rows: excluded from the model and passed through.
     #[arg(long, verbatim_doc_comment, value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) id: Vec<String>,
 }
@@ -183,34 +182,32 @@ impl Selecting {
 #[derive(Args, Clone, Default, PartialEq)]
 #[command(next_help_heading = "Fitting")]
 pub(crate) struct Fitting {
-    /// How many components: a number, a share of the variance they must explain, such as 0.9, or
-    /// `auto`, which is the default: the family chooses, mostly the fewest that predict hidden cells
-    /// as well as any number; `impute` takes the number that predicts best. Methods that drop components (structured, mean-field,
-    /// evidence) take the number as the most there may be; `auto` is up to 30 for them. For pcca it
-    /// is the number that the views share, for mixtures that of each model, for ica that of sources
-    /// (all directions of the table if not given). docs/command-line.md has the rule of each family.
+    /// Number of components, proportion of variance that they must explain, such as 0.9, or `auto`,
+    /// the default: mostly by cross-validation on hidden cells with the one-standard-error rule;
+    /// `impute` takes the number that predicts best. For methods that prune components (structured,
+    /// mean-field, evidence) it is the largest number, and `auto` is 30 at most. For pcca it is the
+    /// number of components that the views share, for mixtures that of each model, for ica that of
+    /// sources (if not given, the rank of the table). docs/command-line.md has the rule of each family.
     #[arg(long, verbatim_doc_comment, value_name = "N|SHARE|auto", value_parser = components)]
     pub(crate) components: Option<Components>,
 
-    /// How many models a mixture has, or `auto` for the number of least BIC up to 6; auto if not
-    /// given.
+    /// Number of models of a mixture, or `auto`, the default, for that of the smallest BIC up to 6.
     #[arg(long, verbatim_doc_comment, value_name = "K|auto", value_parser = mixtures)]
     pub(crate) mixtures: Option<Mixtures>,
 
     /// Columns of one view, such as `x=height:weight,age`; once for each view of pcca (two) and gfa
-    /// (two or more). Columns are written as for --columns; those in no view are passed through.
+    /// (two or more). Columns are written as for --columns; all others are passed through.
     #[arg(long, verbatim_doc_comment, value_name = "NAME=COLUMNS", value_parser = view)]
     pub(crate) view: Vec<ViewArg>,
 
     /// The method of inference; the methods of each family are listed at the end. If not given, the
-    /// fastest that the table allows, and for a family whose methods do not depend on the table
-    /// the first.
+    /// fastest that is exact for the table, or the first of the list.
     #[arg(long, verbatim_doc_comment, value_name = "METHOD")]
     pub(crate) inference: Option<String>,
 
-    /// Give every column unit variance before fitting, so that units do not matter; results
-    /// are in the table's own units either way. Default: true, but false for pca. If all columns
-    /// are in one unit and about as noisy, false finds components better. For gfa true has a
+    /// Scale every column to unit variance before fitting, so that units do not matter; results
+    /// are in the original units either way. Default: true, but false for pca. If all columns have
+    /// the same unit and similar noise, false estimates components better. For gfa, true means a
     /// noise variance for each column, false one for each view.
     #[arg(
         long,
@@ -229,21 +226,21 @@ pub(crate) struct Fitting {
     #[arg(long, verbatim_doc_comment, alias = "prior", value_name = "NAME=VALUE", value_parser = named_value)]
     pub(crate) option: Vec<(String, String)>,
 
-    /// Of dfm: steps of a season, such as 12 for months; means change within it by --harmonics waves.
+    /// For dfm: length of the season in steps, such as 12 for months; its shape has --harmonics.
     #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
     pub(crate) season: Option<usize>,
 
-    /// Waves within a season, each two numbers for every column, or `means` for a mean of each of its
-    /// steps. If not given 1, or what predicts hidden blocks of time where the number of factors is
-    /// chosen, too.
+    /// For dfm: number of harmonics of the season, two coefficients each for every column, or `means`
+    /// for a mean at each of its steps. If not given, chosen by cross-validation on blocks of time
+    /// along with the number of factors, or 1 if that is given.
     #[arg(long, verbatim_doc_comment, value_name = "N|means", value_parser = harmonics, requires = "season")]
     pub(crate) harmonics: Option<String>,
 
-    /// Of dfm: every column has a straight line in time.
+    /// For dfm: a linear trend in every column.
     #[arg(long, verbatim_doc_comment)]
     pub(crate) trend: bool,
 
-    /// Of dfm: how many steps back the factors depend on; if not given 1, or what predicts as above.
+    /// For dfm: order of the autoregression of the factors. If not given, chosen as --harmonics, or 1.
     #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
     pub(crate) order: Option<usize>,
 
@@ -253,20 +250,20 @@ pub(crate) struct Fitting {
     #[arg(long, verbatim_doc_comment, value_name = "FILE")]
     pub(crate) checkpoint: Option<PathBuf>,
 
-    /// Most iterations of a fit; if not given 2000, and 500 for variational methods, gaussian and
-    /// ica without noise.
+    /// Maximum number of iterations; if not given 2000, and 500 for variational methods, gaussian
+    /// and ica without noise.
     #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_iter: Option<usize>,
 
-    /// Stop when the log-likelihood is expected to rise by less than this many nats; 1e-6
-    /// if not given. For variational methods nats per cell that a sweep must add, 1e-7; for
-    /// gaussian nats per entry of the covariance that a step must add, 1e-3; for ica how far a
-    /// direction may still turn, 1e-6, the largest entry of the gradient, 1e-8, or nats per cell, 1e-8.
-    /// 0 makes as many iterations as are allowed; newton and cm end before where a step changes nothing.
+    /// Convergence tolerance: stop when the log-likelihood is expected to increase by less than this
+    /// many nats; 1e-6 if not given. For variational methods it is the increase per cell and sweep,
+    /// 1e-7; for gaussian the increase per entry of the covariance and step, 1e-3; for ica the change
+    /// of a direction, 1e-6, the largest entry of the gradient, 1e-8, or the increase per cell, 1e-8.
+    /// With 0 the maximum number of iterations is made, unless a step of newton or cm changes nothing.
     #[arg(long, verbatim_doc_comment, value_name = "TOL", value_parser = not_negative)]
     pub(crate) tol: Option<f64>,
 
-    /// Seed of everything left to chance: which cells are hidden, random starts, draws.
+    /// Seed of the random numbers: hidden cells, random starts, draws.
     #[arg(long, verbatim_doc_comment, default_value_t = 0)]
     pub(crate) seed: u64,
 }

@@ -26,12 +26,12 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Linear-Gaussian models of tables with gaps: how columns move together, and what is missing.
+/// Linear-Gaussian latent-variable models for tables with missing values.
 ///
-/// Tables are CSV, TSV (both also gzipped), Parquet, Arrow or NumPy files, told apart by their
-/// names; `-` is a pipe. Data go to standard output or to -o, words for people to standard
-/// error. Exit status: 0 done, 1 failed, 2 wrong call, 130 interrupted (what was finished is
-/// written).
+/// Tables are CSV or TSV (gzipped too), Excel, ODS, Parquet, Arrow or NumPy files; the name of a
+/// file tells its format, and `-` is standard input. Results go to standard output or to -o,
+/// messages to standard error. Exit status: 0 success, 1 failure, 2 usage error, 130 interrupted
+/// (what was finished has been written).
 #[derive(Parser)]
 #[command(name = "covary", version, verbatim_doc_comment, max_term_width = 100)]
 #[command(after_help = "\

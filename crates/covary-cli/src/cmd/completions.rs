@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-/// Completions for a shell, to standard output.
+/// Write completions for a shell to standard output.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\

@@ -19,14 +19,15 @@ use covary::io::model_file;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Learn a model of how the columns of a table move together.
+/// Fit a latent-variable model to a table and write it to a file.
 ///
-/// A linear-Gaussian model is fitted to the observed cells alone: no row is dropped, no gap is
-/// guessed first. The model file holds everything later verbs need, and opens without the data.
+/// The model is fitted to the observed cells by their likelihood: no row is dropped, and no value
+/// is imputed beforehand. The model file has all that the other commands need; they do not need
+/// the table it was fitted to.
 ///
-/// --model ica looks for independent sources behind the columns instead: `covary transform`
-/// gives them. They must not be Gaussian, which is said where they seem to be, and only
-/// --inference noisy takes gaps.
+/// --model ica estimates independent components, which `covary transform` writes. They must not
+/// be Gaussian; a warning names those that seem to be. Only --inference noisy accepts missing
+/// values.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = with_families("\
@@ -69,11 +70,11 @@ pub(crate) struct Fit {
     #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one, requires = "matrix")]
     rows: Option<usize>,
 
-    /// How the loadings are rotated for the reader; scores rotate with them.
+    /// Rotation of the loadings; scores are rotated with them.
     #[arg(long, verbatim_doc_comment, value_enum, default_value_t = RotationName::None)]
     rotation: RotationName,
 
-    /// Also check the model on hidden cells, as `covary impute` does, and keep what was found.
+    /// Also cross-validate the model on hidden cells, as `covary impute` does, and keep the result.
     #[arg(long, verbatim_doc_comment)]
     check: bool,
 

@@ -12,13 +12,13 @@ use covary::learned::DynamicFit;
 use covary::model::FilledCell;
 use serde_json::json;
 
-/// The rows that follow a table in time, with an interval for every number.
+/// Forecast the rows that follow a table in time, each value with a prediction interval.
 ///
-/// A dynamic factor model carries the factors of the last rows on, and season and trend with them.
-/// The result has a row for each step, sequence and column: the time, in the notation of the
-/// table, the column, mean and sd of what it may be, and the interval, lower and upper, which counts
-/// that the model was estimated. --wide has a row for each step and a column for each column, with the
-/// means alone: the table goes on.
+/// The forecast is that of a dynamic factor model, with its season and trend. The result has a row
+/// for each step, sequence and column: the time, in the notation of the table, the column, the mean
+/// and standard deviation of the forecast, and the ends of its interval, which accounts for the
+/// estimation of the parameters. --wide has a row for each step and a column for each column, with
+/// the means alone, as a continuation of the table.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\

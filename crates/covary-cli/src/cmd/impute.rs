@@ -40,18 +40,19 @@ enum Bounds {
 /// Filled cells listed on the screen.
 const LISTED: usize = 12;
 
-/// Fill the gaps of a table, with an interval for every filled cell.
+/// Impute the missing values of a table, each with a prediction interval.
 ///
-/// Columns that move together tell of each other: a linear-Gaussian model is fitted to the
-/// observed cells alone (no row is dropped, no gap is guessed first), and every gap is filled
-/// with its mean given the observed cells of its row. The interval is where the model expects
-/// the true value; it takes the fitted model as known, unless a Bayesian method fitted it.
+/// Correlated columns are informative about one another: a model is fitted to the observed cells
+/// (no row is dropped, and no value is imputed beforehand), and every missing value is replaced by
+/// its mean given the observed cells of its row. Prediction intervals are calibrated: some observed
+/// cells are hidden in the way the missing values lie, the model is fitted again without them, and
+/// the intervals become as wide as its errors there require.
 ///
-/// Then the answer is checked on this very table: a tenth of the observed cells is hidden, the
-/// model fitted again without them, and its predictions compared with what was hidden.
+/// The result is then cross-validated on further hidden cells of the same table: the error, the
+/// improvement over column means, and the coverage of the intervals are reported.
 ///
-/// Observed cells leave byte for byte as they came. Columns that hold anything but numbers
-/// and gaps are passed through, and so is a column without a name.
+/// Observed cells are copied byte for byte. Columns that are not numeric are passed through, and so
+/// is a column without a name.
 // Help breaks its lines where they are typed here: clap's own wrapping costs a dependency.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
@@ -62,68 +63,65 @@ Examples:
   covary impute examples/wine_gaps.csv --model fa --components 3 --cells cells.csv -o filled.csv
   covary impute examples/wine_gaps.csv --model wine.covary --draws 5 -o filled.csv"))]
 pub(crate) struct Impute {
-    /// Table to fill: CSV, TSV (.gz too), Excel, ODS, Parquet, Arrow or NumPy; `-` reads standard
-    /// input.
-    /// Empty cells, NA, NaN and null are gaps.
+    /// Table to impute: CSV, TSV (.gz too), Excel, ODS, Parquet, Arrow or NumPy; `-` reads standard
+    /// input. Empty cells, NA, NaN and null are missing values.
     #[arg(verbatim_doc_comment)]
     data: PathBuf,
 
-    /// What to fit. `auto`, the default, takes what predicts hidden cells of this table best: a
-    /// Gaussian with a full covariance, how strongly it is regularized and whether it is corrected
-    /// by smooth functions of the rest of the row, or components where columns are very many. Or a
-    /// family, as listed at the end (`covary fit --help` has a sentence on each); with options of a
-    /// fit, such as --components, the default is ppca. Or a model file: its parameters fill the
-    /// gaps and nothing is fitted. With --time, the default is dfm, with --curve fpca.
+    /// The model: `auto`, a family, or a model file. `auto`, the default, is a Gaussian with a full
+    /// covariance (components if columns are very many); cross-validation on hidden cells chooses
+    /// how strongly it is regularized and whether a nonlinear correction is added. The families are
+    /// listed at the end (`covary fit --help` has a sentence on each). With a model file nothing is
+    /// fitted. With options of a fit, such as --components, the default is ppca; with --time it is
+    /// dfm, with --curve fpca.
     #[arg(long, verbatim_doc_comment, value_name = "auto|NAME|MODEL")]
     model: Option<String>,
 
     /// Column of classes, by name or number: each row is imputed by the model of its class, and a row
-    /// without a class by all of them, as probable as its observed cells make each. Rows of other
-    /// classes count in a class's model as much as predicts hidden cells best, so that small classes
-    /// borrow from the others. For pca, ppca (the default then), fa and gaussian.
+    /// without a class by all of them, weighted by their posterior probabilities. Rows of other
+    /// classes enter the model of a class with a weight chosen by cross-validation, so that small
+    /// classes borrow from the others. For pca, ppca (the default then), fa and gaussian.
     #[arg(long = "target", verbatim_doc_comment, value_name = "COLUMN")]
     classes: Option<String>,
 
-    /// Probability that an interval covers the true value. Intervals are calibrated: the model is
-    /// fitted again without some cells, hidden as the gaps lie, and intervals reach as far as
-    /// these cells were off.
+    /// Level of the prediction intervals: the probability that one covers the true value.
     #[arg(long, verbatim_doc_comment, value_name = "LEVEL", default_value_t = 0.95, value_parser = probability)]
     interval: f64,
 
-    /// Leave intervals as the model states them; saves a few fits.
+    /// Do not calibrate the intervals on hidden cells: use those of the model. Saves a few fits.
     #[arg(long, verbatim_doc_comment)]
     no_calibrate: bool,
 
-    /// What filled values may be: `auto` keeps them, intervals and draws within what the observed
-    /// cells of a column say it can be (not negative, at most 1 or 100, whole numbers, the codes of
-    /// a short scale); `none` does not.
+    /// Bounds of imputed values, intervals and draws: `auto` infers them from the observed values of
+    /// a column (not negative, at most 1 or 100, whole numbers, the codes of a short scale); `none`
+    /// has none.
     #[arg(long, verbatim_doc_comment, value_enum, value_name = "auto|none", default_value_t = Bounds::Auto)]
     bounds: Bounds,
 
-    /// Impute this many standard deviations of the column above what the model says, below if negative,
-    /// such as `income=0.5`; once for each column. For values that are missing because of what they
-    /// are: nothing in the table tells how far off, so ask how far the conclusions hold.
+    /// Sensitivity analysis for values not missing at random: add this many standard deviations of the
+    /// column to its imputed values, such as `income=0.5`; once for each column. The data cannot tell
+    /// the right shift: try several, and see for which the conclusions hold.
     #[arg(long, verbatim_doc_comment, value_name = "COLUMN=SD", value_parser = shift, allow_hyphen_values = true)]
     shift: Vec<(String, f64)>,
 
     #[command(flatten)]
     judging: Judging,
 
-    /// Also list the filled cells: row (data rows from 1), column, the value filled in, mean and sd
-    /// of what it may be (before --bounds), lower, upper. In the format of its name.
+    /// Also write a table of the imputed cells: row (from 1), column, imputed value, predictive mean
+    /// and standard deviation (before --bounds), lower and upper end of the interval.
     #[arg(long, verbatim_doc_comment, value_name = "CELLS.csv")]
     cells: Option<PathBuf>,
 
-    /// Also write this many completed tables whose gaps are joint random draws: analyze each and
-    /// pool the answers. They are numbered before the extension: filled-1.csv, filled-2.csv, …
+    /// Multiple imputation: also write this many tables whose missing values are random draws from
+    /// their joint predictive distribution, numbered filled-1.csv, filled-2.csv, …
     #[arg(long, verbatim_doc_comment, value_name = "M", value_parser = at_least_one, requires = "output")]
     draws: Option<usize>,
 
-    /// Let --draws write over files that are there already.
+    /// Let --draws replace existing files.
     #[arg(long, verbatim_doc_comment, requires = "draws")]
     overwrite: bool,
 
-    /// Do not check the answer on hidden cells; saves about the time of a fit.
+    /// Do not cross-validate the result on hidden cells; saves about the time of a fit.
     #[arg(long, verbatim_doc_comment)]
     no_check: bool,
 

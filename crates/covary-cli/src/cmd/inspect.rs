@@ -16,7 +16,7 @@ use covary::{LinearGaussian, Matrix};
 use covary_report::words::{described, ending, fit_statistics, objective};
 use std::path::PathBuf;
 
-/// Everything in a model file, for people or, with --json, for programs.
+/// Describe a model file: parameters, variance explained, how it was fitted and chosen.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use clap::{Args, Command};
 
-/// The manual page of covary, or of one of its verbs, to standard output.
+/// Write the manual page of covary, or of one of its commands, to standard output.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\

@@ -108,7 +108,7 @@ pub(crate) struct Asking {
     #[arg(verbatim_doc_comment)]
     model: PathBuf,
 
-    /// Table that is asked about: CSV, TSV, Parquet, Arrow or NumPy; `-` reads standard input.
+    /// Table to apply the model to: CSV, TSV, Parquet, Arrow or NumPy; `-` reads standard input.
     /// Columns are matched to the model's by name.
     #[arg(verbatim_doc_comment)]
     data: PathBuf,

@@ -26,41 +26,42 @@ use covary_report::{Style, Svg, Theme};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A figure of a model or a table, as SVG, PDF or PNG, or the numbers behind it.
+/// Draw a figure of a model or a table, as SVG, PDF or PNG, or write its numbers as JSON.
 ///
 /// Kinds, and the files they take:
-///   scree       MODEL [DATA]   variance per component; with DATA beside permuted columns
+///   scree       MODEL [DATA]   eigenvalues; with DATA, parallel analysis
 ///   hinton      MODEL          loadings as squares: area is size, color is sign
 ///   loadings    MODEL          loadings as bars, with intervals if the model has them
 ///   relevance   MODEL          which components a prior kept (--model bpca)
-///   trace       MODEL ...      the objective step by step, several fits together
+///   trace       MODEL ...      convergence of one fit or several
 ///   scores      MODEL DATA     rows along two components, with ellipses of groups (--color)
 ///   biplot      MODEL DATA     rows and columns along two components
-///   covariance  MODEL DATA     of the table, of the model, and their difference
-///   samples     MODEL DATA     rows drawn from the model beside real ones
-///   intervals   MODEL DATA     hidden cells against their intervals; fits again without them
-///   missing     [MODEL] DATA   where gaps are, and whether they follow the scores
-///   select      DATA           every criterion over the number of components
+///   covariance  MODEL DATA     observed, fitted, and their difference
+///   samples     MODEL DATA     simulated and observed marginal distributions
+///   intervals   MODEL DATA     coverage of prediction intervals at hidden cells; fits again
+///   missing     [MODEL] DATA   where values are missing, and whether that depends on the scores
+///   select      DATA           every criterion against the number of components
 ///   map         MODEL [DATA]   scores, a column, or loadings and errors of columns on a map
-///   images      MODEL [DATA]   components and rows as little pictures
+///   images      MODEL [DATA]   components and rows as images
 ///   views       MODEL          what each component explains of each view (--model pcca, gfa)
 ///   sources     MODEL DATA     independent components over the rows (--model ica)
-///   mixture     MODEL DATA     rows by the models of a mixture, where these differ most
-///   forecast    MODEL DATA     columns in time, and the steps to come (--model dfm)
+///   mixture     MODEL DATA     rows by the models of a mixture, on their discriminant axes
+///   forecast    MODEL DATA     columns in time, with their forecasts (--model dfm)
 ///   factors     MODEL DATA     factors in time, with 95 % intervals (--model dfm)
-///   path        MODEL DATA     sparse loadings along the penalty, those kept with names (--model spca)
+///   path        MODEL DATA     sparse loadings against the penalty (--model spca)
 ///   eigenfunctions MODEL       mean and eigenfunctions of curves, with 95 % bands (--model fpca)
 ///   curves      MODEL DATA     curves through their points, with 95 % bands (--model fpca)
 ///   circle      MODEL          correlations of the columns with two components, in a circle
 ///   contributions MODEL        what each column contributes to each component, and cos²
-///   correlation DATA           correlations of the columns, similar ones together
+///   correlation DATA           correlations of the columns, ordered by clustering
 ///   pairs       MODEL DATA     scores on several components, in pairs
 ///   density     MODEL DATA     densities of imputed and observed values
 ///   patterns    DATA           which values are missing together (UpSet)
-///   calibration MODEL DATA     coverage of intervals by column; fits again without hidden cells
+///   calibration MODEL DATA     coverage of intervals by column; fits again
 ///   outliers    MODEL DATA     score distance and residual distance of the rows, with cut-offs
 ///
-/// Large tables are sampled or counted, and the figure says so.
+/// Kinds that fit again do so without some cells. Rows of large tables are sampled or binned, and
+/// the figure says so.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\

@@ -12,18 +12,18 @@ use covary::model::{ColumnMap, FilledCell};
 use covary::{Dataset, Error, Matrix};
 use serde_json::Value;
 
-/// Rows as the model sees them: every cell, observed or not, replaced by what the components say.
+/// Reconstruct the table from its components, without the noise.
 ///
-/// Noise is left out, so the result is smoother than the table. To keep observed cells and fill
-/// only the gaps, use `covary impute`. Of independent components: the rows that their sources
-/// mix to.
+/// Every cell, observed or missing, is replaced by its fitted value, so that the result is smoother
+/// than the table. `covary impute` keeps observed cells and replaces only missing values. For
+/// independent components, rows are reconstructed from their estimated sources.
 ///
-/// With --view, of a model of several views: the columns of that view predicted from the others,
-/// each with its standard deviation and interval. The table need not have them; if it has, they
-/// are passed through for comparison and not looked at.
+/// With --view, for a model of several views, the columns of that view are predicted from those of
+/// the others, each with its standard deviation and prediction interval. The table need not have
+/// the columns of the view; if it has them, they are passed through and not used.
 ///
-/// With --at, of a functional PCA: every curve at these times, given its points, with mean, sd and
-/// interval of the curve itself, without the noise of a point.
+/// With --at, for a functional PCA, each curve is predicted at these times given its points: mean,
+/// standard deviation and interval of the curve itself, without the noise of a point.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\

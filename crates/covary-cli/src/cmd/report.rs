@@ -23,17 +23,17 @@ use serde_json::Value;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// One page that explains a table: what came in, what was learned, filled and found odd.
+/// Write a report on a table: data summary, components, imputed values, outliers, limitations.
 ///
-/// The number of components is chosen, the model fitted, checked on hidden cells, and its gaps
-/// filled, as `covary impute` does. The page is one file that loads nothing from anywhere: send
-/// it, print it, keep it beside the data. It says in plain words what was done, how well, what was
-/// not done and its limitations, with figures to hover, enlarge and switch, and tables to sort.
+/// The number of components is chosen, the model is fitted and cross-validated on hidden cells, and
+/// missing values are imputed as by `covary impute`. The report is one HTML file that loads nothing
+/// from elsewhere, with interactive figures and sortable tables; it can be sent, printed and
+/// archived.
 ///
-/// Of a dynamic factor model the page has the factors in time, the transition with its roots and
-/// half-lives, a forecast of the next season and the rows that were not expected.
+/// For a dynamic factor model it has the factors in time, the transition with its roots and
+/// half-lives, a forecast of the next season, and the rows that differ most from their forecasts.
 ///
-/// A table that cannot be modeled gets a page too: it says what came in and why (exit status 1).
+/// If no model can be fitted, the report has the data summary and the reason (exit status 1).
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = with_families("\
@@ -65,7 +65,7 @@ pub(crate) struct Report {
     #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one, requires = "matrix")]
     rows: Option<usize>,
 
-    /// How the loadings are rotated for the reader; scores rotate with them.
+    /// Rotation of the loadings; scores are rotated with them.
     #[arg(long, verbatim_doc_comment, value_enum, default_value_t = RotationName::None)]
     rotation: RotationName,
 

@@ -15,10 +15,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Figures and tables of papers reproduced, with the papers' numbers beside ours.
+/// Reproduce figures and tables of papers, and compare their numbers with ours.
 ///
-/// Writes NAME.svg, NAME.json (all facts) and NAME.md for each exhibit, and index.html and index.md
-/// over all that the folder holds, anew after each: what is finished stays after Ctrl-C.
+/// Each exhibit becomes NAME.svg, NAME.json (all numbers) and NAME.md; index.html and index.md list
+/// the exhibits in the folder. They are written after each exhibit: Ctrl-C keeps what is finished.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\

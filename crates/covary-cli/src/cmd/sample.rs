@@ -15,9 +15,9 @@ use rand_chacha::rand_core::SeedableRng;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// New rows drawn from a model: what tables like the one it learned from look like.
+/// Simulate new rows from a model.
 ///
-/// Of a functional PCA: new curves, one in each row, whose columns are times.
+/// For a functional PCA: new curves, one in each row, whose columns are times.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\

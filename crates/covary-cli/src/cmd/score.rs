@@ -13,29 +13,29 @@ use covary::{Dataset, Error};
 use serde_json::{Value, json};
 use std::sync::{Mutex, PoisonError};
 
-/// How likely each row is under a model: low values are anomalies.
+/// Compute the log-likelihood of each row, and how far out it lies: low values are outliers.
 ///
-/// Gaps are integrated out. The result has, for each row of the table, after the columns that
-/// are not in the model:
+/// Missing values are integrated out. The result has for each row of the table, after the columns
+/// that are not in the model:
 ///   log_likelihood            log-density of the observed cells, in nats
-///   weight                    of rows with heavy tails: how much the row counts, far below 1
-///                             for an outlier
+///   weight                    for --model tppca: the weight of the row, far below 1 for an
+///                             outlier
 ///   n_observed                observed cells of the row
 ///   mahalanobis               squared distance from the mean; chi-squared with n_observed
 ///                             degrees of freedom under the model (n_observed times F, where
 ///                             rows have heavy tails)
-///   t_squared                 the part inside the plane of the components (Hotelling)
+///   t_squared                 Hotelling's T²: the part within the plane of the components
 ///   squared_prediction_error  squared distance from that plane (Q residual), of standardized
 ///                             columns if these were fitted
 /// A mixture has, in place of the last three:
-///   model                     the model that the row most likely belongs to; `predicted`, its
-///                             class, where classes were learned
-///   probability_…             how probable each of them is
-/// A dynamic factor model asks how far each row is from what the rows before it let expect:
+///   model                     the most probable model of the row; `predicted`, its class, if
+///                             classes were fitted
+///   probability_…             the posterior probability of each of them
+/// A dynamic factor model compares each row with its forecast from the rows before:
 ///   log_likelihood            log-density given the rows before
-///   mahalanobis               squared distance from what they predict
-///   tail_probability          how probable a distance at least as large is: small for a surprise
-/// A functional PCA has the same of each curve, its distance being that from the mean curve.
+///   mahalanobis               squared distance from the forecast
+///   tail_probability          p-value: the probability of a distance at least as large
+/// A functional PCA has the same for each curve, with the distance from the mean curve.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\

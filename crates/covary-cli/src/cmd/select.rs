@@ -16,30 +16,31 @@ use covary::{Dataset, Error};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// How many components a table supports, by every criterion at once, and what to make of them.
+/// Choose the number of components: every criterion side by side, and a recommendation.
 ///
 /// One row for each number of components of probabilistic PCA:
-///   log-likelihood   of the observed cells, in nats; never falls, so it cannot choose
+///   log-likelihood   of the observed cells, in nats; never decreases, so it cannot choose
 ///   AIC, BIC         penalized for the number of parameters; smaller is better
 ///   evidence         Minka's approximation of ln p(data | q), up to a constant; complete tables
 ///   held-out         CRPS per hidden cell, predicted from the rest of the table (smaller is better),
 ///                    and by how much more than the best, with its standard error; its choice is
 ///                    the fewest components within one standard error of the best
-///   bound            of structured variational Bayes; charges several nats per component
+///   bound            evidence lower bound of structured variational Bayes
 ///   p(q | data)      sampled by reversible jump, with --sample; complete tables
 ///
 /// An asterisk marks the best number of a column, and the recommended number of components.
-/// Below stands what each criterion would take: held-out cells by one standard error,
-/// structured variational Bayes by the components it keeps. Recommended is what held-out cells
-/// say; for complete tables with more rows than columns and --standardize=false, the evidence.
+/// The second table has the number that each criterion selects: held-out cells by the
+/// one-standard-error rule, structured variational Bayes by the components it keeps. The
+/// recommendation is that of held-out cells; for complete tables with more rows than columns and
+/// --standardize=false, that of the evidence.
 ///
-/// With --model mppca, mfa or gmm one row for each number of models of a mixture, and of
-/// components of each: parameters, log-likelihood, BIC, and held-out rows, a fifth of them at a
-/// time, in nats per cell. Recommended is the least BIC, as `covary fit` takes it.
+/// With --model mppca, mfa or gmm one row for each number of models of a mixture and of
+/// components of each: parameters, log-likelihood, BIC, and fivefold cross-validation of rows, in
+/// nats per cell. The recommendation is that of the smallest BIC, as for `covary fit`.
 ///
-/// With --model dfm --time COLUMN one row for each number of waves of the season, factors and
-/// steps back that was tried: CRPS and root mean squared error in hidden blocks of time, and of
-/// forecasts from origins that the fit did not see past.
+/// With --model dfm --time COLUMN one row for each number of harmonics, factors and lags that was
+/// tried: CRPS and root mean squared error in hidden blocks of time, and of forecasts from rolling
+/// origins.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\

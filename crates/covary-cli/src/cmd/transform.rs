@@ -10,15 +10,17 @@ use covary::learned::{DynamicFit, Knowing, Learned, Trained};
 use covary::{Coordinates, Dataset, Error, Matrix};
 use serde_json::Value;
 
-/// Scores of rows: where each stands along the components of a model.
+/// Compute the scores of each row on the components of a model.
 ///
-/// A row with gaps is placed by its observed cells alone. The result has a row for each row of
-/// the table, the columns that are not in the model first, then component_1, component_2, …
-/// Of canonical correlation: what the views share, placed by the cells of both.
-/// Of a mixture: the model that each row most likely belongs to, how probable each is, and the
-/// scores under each, 1_component_1, … Of independent components: source_1, source_2, …
-/// Of a dynamic factor model: the factors at the time of each row, given all rows.
-/// Of a functional PCA: of each curve, a row for each curve of a long table.
+/// The scores of a row with missing values are those given its observed cells. The result has a
+/// row for each row of the table: the columns that are not in the model, then component_1,
+/// component_2, … What the scores are depends on the model:
+///   canonical correlation    the components that the views share, given the cells of both
+///   mixture                  the most probable model of the row, the probability of each, and
+///                            the scores under each, 1_component_1, …
+///   independent components   source_1, source_2, …
+///   dynamic factor model     the factors at the time of each row, given all rows
+///   functional PCA           the scores of each curve; of a long table, a row for each curve
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\

@@ -33,12 +33,12 @@ const CLOSING: Duration = Duration::from_secs(3);
 /// How often Ctrl-C is looked for.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Opens the report of a table in the browser, where model, components, rotation, colors and axes can be changed.
+/// Explore a table in the browser: its report, with model, components, rotation and axes to choose.
 ///
-/// The page is served on this machine only (127.0.0.1), at an address with a random part that
-/// nobody else knows, and loads nothing from anywhere. It ends with Ctrl-C, or when the page is
-/// closed. Of a large table rows spread evenly over it are looked at, so that a page is there in
-/// seconds: the page says how many. `covary report` takes all of them, and the page has its call.
+/// The report is served on this machine only (127.0.0.1), at an address that contains a random
+/// token, and loads nothing from elsewhere. The server ends with Ctrl-C, or when the page is closed.
+/// Of a large table a systematic sample of rows is used, so that a page takes seconds; the page says
+/// how many, and which `covary report` command uses all of them.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\
@@ -46,7 +46,7 @@ Examples:
   covary view examples/wine_gaps.csv
   covary view examples/wine_gaps.csv --no-open --port 8000")]
 pub(crate) struct View {
-    /// Table to look at: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard input.
+    /// Table to explore: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard input.
     #[arg(verbatim_doc_comment)]
     data: PathBuf,
 
