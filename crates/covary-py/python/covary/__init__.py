@@ -1,7 +1,7 @@
-"""PCA, factor analysis and their Bayesian kin, exact with missing data.
+"""PCA, factor analysis and other linear-Gaussian latent-variable models, exact with missing data.
 
-scikit-learn estimators over a Rust library: NaN is a gap, gaps are integrated out, and every filled
-cell says how certain it is.
+scikit-learn estimators over a Rust library: NaN is a missing value, missing values are integrated out of the
+likelihood, and every imputed value has a standard deviation and an interval.
 
 >>> import covary
 >>> covary.PPCA(n_components=2)

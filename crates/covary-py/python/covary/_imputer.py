@@ -1,4 +1,4 @@
-"""Filling gaps, as scikit-learn's imputers do, with uncertainty."""
+"""Imputation, as by scikit-learn's imputers, with uncertainty."""
 
 from __future__ import annotations
 
@@ -30,41 +30,42 @@ _NAMED = ("gaussian", "ppca", "fa", "bpca")
 
 @dataclass(eq=False, repr=False)
 class Imputer(TransformerMixin, BaseEstimator):
-    """Fill gaps by conditional means under a linear-Gaussian model, and say how certain each is.
+    """Impute missing values by their conditional means under a Gaussian model, with calibrated intervals.
 
     Parameters
     ----------
     estimator : estimator, {"gaussian", "ppca", "fa", "bpca"} or None, default=None
         The model: an instance such as ``PPCA(n_components=3)``, or the name of one with its defaults.
         :class:`PCA` and :class:`IncrementalPCA` need ``calibrate=False`` and ``bounds=None``.
-        None takes what predicts hidden cells of the table best: a :class:`Gaussian`, how strongly it is
-        regularized and whether it is corrected by smooth functions of the rest of the row; or a
-        :class:`PPCA` where columns are too many for that.
+        None is a :class:`Gaussian` with a full covariance; cross-validation on hidden cells chooses how strongly
+        it is regularized and whether a nonlinear correction is added. With very many columns it is a
+        :class:`PPCA`.
     missing_values : float, default=nan
-        What marks a gap. NaN is always one.
+        Code for a missing value. NaN always is one.
     add_indicator : bool, default=False
-        Append a column for each column that had gaps when fitting: True where it was filled.
+        Append a column for each column that had missing values when fitting: True where a value was imputed.
     keep_empty_features : bool, default=False
-        Columns without any observed cell are dropped with a warning; if True they are filled with 0
+        Columns without any observed value are dropped with a warning; if True they are filled with 0
         instead.
     calibrate : bool, default=True
-        Fit again without some of the observed cells, hidden as the gaps lie, and let intervals reach as far
-        as these cells were off.
+        Calibrate the intervals: the model is fitted again without some observed cells, hidden in the way the
+        missing values lie, and intervals become as wide as its errors there require.
     bounds : {"auto"} or None, default="auto"
-        "auto" keeps filled cells, intervals and draws within what the observed cells of a column say it can
-        be: not negative, at most 1 or 100, whole numbers, or the codes of a short scale.
+        "auto" keeps imputed values, intervals and draws within bounds inferred from the observed values of a
+        column: not negative, at most 1 or 100, whole numbers, or the codes of a short scale.
     shift : dict or None, default=None
-        By column (its name, or its place from 0) how many of its standard deviations filled cells lie above
-        what the model says, below if negative: values, intervals and draws. For values that are missing because
-        of what they are, of which nothing in the table tells; see :meth:`tipping_points`.
+        Sensitivity analysis for values not missing at random: by column (its name, or its position from 0), how
+        many of its standard deviations are added to its imputed values, intervals and draws. The data cannot
+        tell the right shift; see :meth:`tipping_points`.
     wild : {"report", "down-weight"}, default="report"
-        What becomes of cells far from what the rest of their rows say, such as 1000000 among values of 3, which
-        a :class:`~covary.exceptions.DataWarning` names. "down-weight" treats them as missing while fitting and
-        for the rest of their rows; a table to be filled is judged by itself. They are returned as they came.
+        What to do with cellwise outliers, values far from their prediction by the rest of the row, such as
+        1000000 among values of 3, which a :class:`~covary.exceptions.DataWarning` names. "down-weight" treats
+        them as missing while fitting and imputing; they are found anew in each table that is transformed. They
+        are never changed.
     random_state : int, RandomState instance or None, default=None
         Seed of the hidden cells, of an `estimator` given by name, and of :meth:`sample`; None is 0.
     verbose : bool or int, default=False
-        Tell on standard error how far a long fit is.
+        Report the progress of a long fit on standard error.
 
     Attributes
     ----------
@@ -77,12 +78,12 @@ class Imputer(TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    sklearn.impute.IterativeImputer : Column by column, without uncertainty of all gaps together.
+    sklearn.impute.IterativeImputer : Column by column, without the joint uncertainty of all missing values.
 
     Notes
     -----
-    A column that never varies is filled with its constant (standard deviation 0), one observed once
-    with that value (standard deviation NaN, with a warning).
+    A constant column is imputed by its constant (standard deviation 0), a column observed once by that value
+    (standard deviation NaN, with a warning).
 
     Examples
     --------
@@ -334,14 +335,14 @@ class Imputer(TransformerMixin, BaseEstimator):
         return self._answer(self._fit(X), own=True, return_std=return_std)
 
     def interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
-        """Intervals that cover each missing cell with probability `level` under the model.
+        """Prediction intervals of the missing values.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The table; NaN where a cell is missing.
         level : float, default=0.95
-            Between 0 and 1.
+            Probability that an interval covers the true value, between 0 and 1.
 
         Returns
         -------
@@ -354,7 +355,7 @@ class Imputer(TransformerMixin, BaseEstimator):
         return lower, upper
 
     def quantile(self, X: ArrayLike, q: float = 0.5) -> Array:
-        """The value below which each missing cell lies with probability `q`.
+        """Quantiles of the predictive distribution of each missing value.
 
         Parameters
         ----------
@@ -383,7 +384,7 @@ class Imputer(TransformerMixin, BaseEstimator):
         return [self._whole(_table.like(table, rows)) for table in kept]
 
     def sample(self, X: ArrayLike, n_draws: int = 1, random_state: Any = None) -> Array:
-        """Completed copies of a table whose gaps are joint random draws given what is observed.
+        """Multiple imputation: completed tables with joint random draws of their missing values.
 
         Parameters
         ----------
@@ -397,7 +398,8 @@ class Imputer(TransformerMixin, BaseEstimator):
         Returns
         -------
         tables : ndarray of shape (n_draws, n_samples, n_features_kept)
-            The copies, without the columns of `add_indicator`. Analyze each and put the answers together by :func:`covary.pool`.
+            The completed tables, without the columns of `add_indicator`. Analyze each, and combine the estimates
+            by :func:`covary.pool`.
         """
         check_is_fitted(self)
         rows = self._gaps_as_nan(X, reset=False)
@@ -407,11 +409,11 @@ class Imputer(TransformerMixin, BaseEstimator):
         return self._whole(np.where(np.isnan(modeled), drawn, modeled))
 
     def tipping_points(self, X: ArrayLike, shifts: Any = (-1.0, -0.5, 0.0, 0.5, 1.0)) -> dict[Any, Array]:
-        """How the mean of each column with gaps moves if its missing values lie farther up or down.
+        """Tipping-point analysis: the mean of each column with missing values, if these are shifted.
 
-        No hidden cell tells of values that are missing because of what they are. A conclusion that holds for
-        every shift that is plausible does not depend on them; the shift at which it no longer does is its
-        tipping point. For other estimates fit with `shift` and pool :meth:`sample`.
+        Cross-validation cannot detect values that are not missing at random. A conclusion that holds for every
+        plausible shift does not depend on that assumption; the shift at which it no longer holds is its tipping
+        point. For other estimates, fit with `shift` and pool :meth:`sample`.
 
         Parameters
         ----------
@@ -436,7 +438,7 @@ class Imputer(TransformerMixin, BaseEstimator):
         return {names[places[column]]: np.array(points) for column, _, points in found}
 
     def check(self, X: ArrayLike, levels: Any = (0.5, 0.8, 0.95)) -> dict[str, Any]:
-        """Hide a tenth of the observed cells, fit again without them, and compare.
+        """Cross-validation: hide a tenth of the observed cells, fit again without them, and compare.
 
         Parameters
         ----------
@@ -450,7 +452,7 @@ class Imputer(TransformerMixin, BaseEstimator):
         found : dict
             ``n_hidden`` cells; ``rmse`` of their predictions and ``baseline_rmse`` of column means,
             both in standard deviations of the column; ``skill``, 1 − (rmse / baseline_rmse)²; for
-            each of ``levels`` the share of cells inside their interval, ``coverage``.
+            each of ``levels`` the proportion of cells that their interval covers, ``coverage``.
         """
         check_is_fitted(self)
         rows = self._asked(self._gaps_as_nan(X, reset=False))

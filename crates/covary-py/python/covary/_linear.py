@@ -61,7 +61,8 @@ class LinearGaussian(Scores, Draws, ClassNamePrefixFeaturesOutMixin, Transformer
     ) -> Any:
         """Scores of rows: the posterior mean of their latent vectors, or a draw from their posterior.
 
-        A row with gaps is placed by its observed cells alone, and is the less sure of it.
+        The scores of a row with missing values are those given its observed cells; the fewer there are, the larger
+        is their posterior covariance.
 
         Parameters
         ----------
