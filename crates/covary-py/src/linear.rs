@@ -5,12 +5,14 @@ use crate::error::{of, raise};
 use crate::learned::Learned;
 use crate::principal::Principal;
 use covary::learned::LinearFit;
+use covary::model::Outlyingness;
 use covary::select::gap_trends;
 use covary::views::Canonical;
 use covary::{Coordinates, Density, Matrix, Noise};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// Views × components: ρ, R², and whether a component is active.
@@ -159,10 +161,10 @@ impl Model {
         fit.view_columns().into_iter().map(|(name, view)| (name.to_owned(), columns[view].to_vec())).collect()
     }
 
-    /// Degrees of freedom of the rows; infinite of Gaussian ones.
+    /// How heavy the tails of the rows are: parameters by name.
     #[getter]
-    fn degrees_of_freedom(slf: &Bound<'_, Self>) -> f64 {
-        parts(slf).1.model.tail_degrees_of_freedom()
+    fn tails(slf: &Bound<'_, Self>) -> BTreeMap<&'static str, f64> {
+        parts(slf).1.model.tails().parameters().into_iter().collect()
     }
 
     /// How much each row counts where rows have heavy tails.
@@ -332,6 +334,7 @@ impl Model {
         out.set_item("t2", array1(py, rows.iter().map(|r| r.t_squared).collect()))?;
         out.set_item("spe", array1(py, rows.iter().map(|r| r.squared_prediction_error).collect()))?;
         out.set_item("mahalanobis", array1(py, rows.iter().map(|r| r.mahalanobis).collect()))?;
+        out.set_item("p_value", array1(py, rows.iter().map(Outlyingness::tail_probability).collect()))?;
         Ok(out)
     }
 

@@ -80,9 +80,8 @@ fn head(learned: &Learned) -> String {
         for (name, columns) in fit.view_columns() {
             out.say(&format!("view `{name}`: {}", learned.columns[columns].join(", ")));
         }
-        let nu = fit.model.tail_degrees_of_freedom();
-        if nu.is_finite() {
-            out.say(&format!("rows are Student's t with {} degrees of freedom", digits(nu)));
+        if let Some(rows) = fit.model.tails().words(digits) {
+            out.say(&rows);
         }
         match fit.parameter_uncertainty() {
             ParameterUncertainty::None if learned.family == Family::Bpca => {

@@ -360,6 +360,5 @@ fn padded(model: &LinearGaussian, n_components: usize) -> Result<LinearGaussian,
     let w = model.loadings();
     let entry = |j: usize, i: usize| if i < w.n_columns() { w[(j, i)] } else { 0.0 };
     let wide = Matrix::from_fn(w.n_rows(), n_components, entry);
-    LinearGaussian::new(wide, model.mean().to_vec(), model.noise().clone())?
-        .with_tail_degrees_of_freedom(model.tail_degrees_of_freedom())
+    LinearGaussian::new(wide, model.mean().to_vec(), model.noise().clone())?.with_tails(model.tails())
 }

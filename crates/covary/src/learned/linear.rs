@@ -310,12 +310,12 @@ impl Learned {
 
     /// As [`of_fit`](Self::of_fit), of a table known by its columns' names and numbers.
     pub fn of_table(fit: Fit, table: (Vec<String>, Training), spec: &Spec, method: &Method) -> Self {
-        let family = match (method, spec.noise) {
-            (Method::StudentT(_), _) => Family::Tppca,
-            (Method::SpikeSlab(_), _) => Family::Bspca,
-            (_, NoiseFamily::Isotropic) => Family::Ppca,
-            (_, NoiseFamily::Diagonal) => Family::Fa,
+        let by_noise = match spec.noise {
+            NoiseFamily::Isotropic => Family::Ppca,
+            NoiseFamily::Diagonal => Family::Fa,
         };
+        let alone = |family: &Family| family.methods() == [method.name()] && !family.has_views();
+        let family = Family::ALL.iter().copied().find(alone).unwrap_or(by_noise);
         let Fit { model, draws, report } = fit;
         let linear = LinearFit {
             model,
