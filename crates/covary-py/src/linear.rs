@@ -30,19 +30,6 @@ pub(crate) struct Model {
     canonical: OnceLock<Canonical>,
 }
 
-fn coordinates(name: &str) -> PyResult<Coordinates> {
-    match name {
-        "posterior" => Ok(Coordinates::Posterior),
-        "projection" => Ok(Coordinates::Projection),
-        "whitened" => Ok(Coordinates::Whitened),
-        "bartlett" => Ok(Coordinates::Bartlett),
-        _ => Err(raise(
-            "OptionError",
-            &format!("coordinates `{name}` are not known; give posterior, projection, whitened or bartlett"),
-        )),
-    }
-}
-
 /// The learned model behind it, and its one fit.
 fn parts<'a>(slf: &'a Bound<'_, Model>) -> (&'a Learned, &'a LinearFit) {
     let own = slf.as_super().get();
@@ -220,19 +207,6 @@ impl Model {
             found.scores(&x?, &y?)
         })?;
         array2(py, scores)
-    }
-
-    /// Scores of rows, rotated with the loadings.
-    #[pyo3(signature = (x, coordinates="posterior", threads=0))]
-    fn transform<'py>(
-        slf: &Bound<'py, Self>,
-        x: Table<'_>,
-        coordinates: &str,
-        threads: usize,
-    ) -> PyResult<Array2<'py>> {
-        let (how, own) = (Some(self::coordinates(coordinates)?), parts(slf).0);
-        let scores = own.ask(slf.py(), x, threads, |data| own.learned.scores(data, how))?;
-        array2(slf.py(), scores.values)
     }
 
     /// Posterior covariance of the scores of each row, n × q × q.

@@ -157,7 +157,7 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
             "max_iterations": _options.whole(self, "max_iter", 1),
             "tolerance": _options.number(self, "tol"),
             "seed": _table.seed_of(self.random_state),
-            "times": times,
+            "at": times,
         }
         return self._take(self._learned(rows, self._family, asked), rows)
 
@@ -177,7 +177,9 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
             Their means.
         """
         rows, times = self._asked(X)
-        return _table.like(self._model.transform(rows, times, bool(filtered), n_threads()), rows)
+        if filtered:
+            return _table.like(self._model.filtered(rows, times, n_threads()), rows)
+        return _table.like(self._model.transform(rows, None, n_threads(), times), rows)
 
     def impute(self, X: ArrayLike, return_std: bool = False) -> Any:
         """The rows with their gaps filled by means given all rows.
@@ -197,7 +199,7 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
             Standard deviation of each filled cell, 0 where observed; only if `return_std`.
         """
         rows, times = self._asked(X)
-        return _table.filled(self._model.impute_in_time(rows, times, n_threads()), rows, return_std)
+        return _table.filled(self._model.impute(rows, False, n_threads(), times), rows, return_std)
 
     def forecast(self, X: ArrayLike, steps: int, interval: float | None = None) -> Any:
         """The rows that follow a table.
@@ -246,7 +248,7 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
             0 for a row of only gaps.
         """
         rows, times = self._asked(X)
-        found: Array = self._model.log_density_in_time(rows, times, n_threads())
+        found: Array = self._model.log_density(rows, n_threads(), times)
         return found
 
     def score(self, X: ArrayLike, y: Any = None) -> float:

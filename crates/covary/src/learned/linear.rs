@@ -4,6 +4,7 @@ use super::answers::other_coordinates;
 use super::check::{Refitted, TOLERANCE};
 use super::{Answers, Ending, Learned, Rows, Scores, Trained, Training};
 use crate::data::MatrixKind;
+use crate::error::count;
 use crate::family::{AnyMethod, Family, Request};
 use crate::infer::{
     Em, FactorReport, FitReport, Init, Observer, ParameterPosterior, SharedPrivate, Termination,
@@ -133,6 +134,12 @@ impl Answers for LinearFit {
 
     fn n_shown(&self, learned: &Learned) -> usize {
         (learned.family.entry().n_shown)(&self.model, self.spec.n_components)
+    }
+
+    fn size(&self, learned: &Learned) -> String {
+        let shown = learned.n_shown();
+        let shared = if shown < self.model.n_components() { " shared" } else { "" };
+        format!("{}{shared}", count(shown, "component"))
     }
 
     fn spec(&self) -> Option<&Spec> {
