@@ -118,18 +118,6 @@ impl Dynamic {
         array1(slf.py(), own.place.widen(fit.model.noise_memory().unwrap_or(&none), |_| 0.0))
     }
 
-    /// The column of times, if rows were not only counted.
-    #[getter]
-    fn time_name(slf: &Bound<'_, Self>) -> Option<String> {
-        parts(slf).1.axis.as_ref().map(|axis| axis.name.clone())
-    }
-
-    /// The column that tells sequences apart, if there were several.
-    #[getter]
-    fn groups_name(slf: &Bound<'_, Self>) -> Option<String> {
-        parts(slf).1.axis.as_ref().and_then(|axis| axis.sequences.clone())
-    }
-
     /// The largest modulus of the roots of the transition.
     #[getter]
     fn spectral_radius(slf: &Bound<'_, Self>) -> f64 {

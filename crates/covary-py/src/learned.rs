@@ -244,6 +244,13 @@ impl Learned {
         self.learned.standardized()
     }
 
+    /// The columns of times and of sequences, of a model in time whose rows were not only counted.
+    #[getter]
+    fn time_columns(&self) -> (Option<String>, Option<String>) {
+        let axis = self.learned.time().map(|(axis, _)| axis.clone());
+        axis.map_or((None, None), |axis| (Some(axis.name), axis.sequences))
+    }
+
     /// Rows of the table it was fitted to.
     #[getter]
     fn n_rows(&self) -> usize {
