@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _table
-from ._fitted import Fitted
+from ._fitted import Fitted, Scores
 from ._threads import n_threads
 from .exceptions import DataError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Times = tuple[str, Any, "tuple[str, list[int]] | None"]
 
 
-class InTime(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
+class InTime(Scores, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
     """Base of the estimators of rows in time: everything but what they ask the library for."""
 
     time: str | None
@@ -65,23 +65,6 @@ class InTime(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         rows, times = self._asked(X)
         found: Array = self._model.log_density(rows, n_threads(), times)
         return found
-
-    def score(self, X: ArrayLike, y: Any = None) -> float:
-        """Average log-density of the rows given those before them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows in time; NaN where a cell is missing.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        score : float
-            Nats per row.
-        """
-        return float(np.mean(self.score_samples(X)))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """A new sequence, which begins when the table of the fit did.
