@@ -88,7 +88,7 @@ impl Select<'_> {
     /// The time that a model lives in, if it has one.
     fn axis(self) -> Option<TimeAxis> {
         let Self::Model(learned) = self else { return None };
-        learned.dynamic().ok()?.axis.clone()
+        learned.time().map(|(axis, _)| axis.clone())
     }
 
     /// The columns of curves and times of a model of a long table.

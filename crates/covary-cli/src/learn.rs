@@ -20,9 +20,7 @@ use covary::select::{
     CheckedCell, GapTrend, HeldOut, ParallelAnalysis, Score, SelfCheck, SelfCheckOptions, gap_tests,
 };
 use covary::{CentralMoments, Dataset, Error, Estimator, Fit, LinearGaussian, Method, Spec};
-use covary_report::words::{
-    calibrated_on, chosen_filling, described, ending, fit_statistics, objective, p_value,
-};
+use covary_report::words::{calibrated_on, chosen_filling, ending, fit_statistics, objective, p_value};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -483,7 +481,7 @@ pub(crate) fn tell_fitted(console: Console, learned: &Learned) {
     let offered = learned.n_offered().map_or_else(String::new, |n| format!(" of the {n} offered"));
     console.say(&format!(
         "fitted {article}{}{offered}{standardized}, by {}: {}{reached}",
-        described(learned),
+        learned.described(),
         learned.method.name,
         ending(&end)
     ));

@@ -2,11 +2,9 @@
 
 use crate::array::{Array1, Array2, Table, array1, array2};
 use crate::error::{of, raise};
-use crate::learned::Learned;
-use crate::place::Filled;
-use crate::work::run;
+use crate::learned::{At, Learned};
 use covary::data::{Moment, Steps, TimeAxis, Timeline};
-use covary::learned::{Course, DynamicFit, Knowing, Rows};
+use covary::learned::{Course, DynamicFit, Knowing};
 use covary::{Dataset, Error};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -74,27 +72,6 @@ fn parts<'a>(slf: &'a Bound<'_, Dynamic>) -> (&'a Learned, &'a DynamicFit) {
     (own, own.learned.dynamic().expect("`Dynamic` is made of these only"))
 }
 
-/// What `ask` says of a table in time.
-fn ask<T: Send>(
-    slf: &Bound<'_, Dynamic>,
-    x: Table<'_>,
-    times: Option<&Times>,
-    threads: usize,
-    ask: impl FnOnce(&Dataset) -> Result<T, Error> + Send,
-) -> PyResult<T> {
-    let (own, fit) = parts(slf);
-    let table = own.place.dataset(slf.py(), x, threads)?;
-    let table = in_time(table, times, fit).map_err(of)?;
-    run(slf.py(), threads, None, |_| ask(&*own.place.column_map.dataset(&table)?))
-}
-
-fn in_time(table: Dataset, times: Option<&Times>, fit: &DynamicFit) -> Result<Dataset, Error> {
-    match times {
-        Some(times) => table.in_time(times.timeline(fit.axis.as_ref().map(|axis| axis.steps))?),
-        None => Ok(table),
-    }
-}
-
 /// Times to come, means, lower and upper ends, steps × columns, of each sequence.
 type Ahead<'py> = (Bound<'py, PyAny>, Array2<'py>, Array2<'py>, Array2<'py>);
 
@@ -141,84 +118,39 @@ impl Dynamic {
         array1(slf.py(), own.place.widen(fit.model.noise_memory().unwrap_or(&none), |_| 0.0))
     }
 
-    /// The column of times, if rows were not only counted.
-    #[getter]
-    fn time_name(slf: &Bound<'_, Self>) -> Option<String> {
-        parts(slf).1.axis.as_ref().map(|axis| axis.name.clone())
-    }
-
-    /// The column that tells sequences apart, if there were several.
-    #[getter]
-    fn groups_name(slf: &Bound<'_, Self>) -> Option<String> {
-        parts(slf).1.axis.as_ref().and_then(|axis| axis.sequences.clone())
-    }
-
     /// The largest modulus of the roots of the transition.
     #[getter]
     fn spectral_radius(slf: &Bound<'_, Self>) -> f64 {
         parts(slf).1.model.spectral_radius()
     }
 
-    /// Factors of each row, given all rows or those so far.
-    #[pyo3(signature = (x, times, filtered, threads=0))]
-    fn transform<'py>(
+    /// Factors of each row, given those so far.
+    #[pyo3(signature = (x, at, threads=0))]
+    fn filtered<'py>(
         slf: &Bound<'py, Self>,
         x: Table<'_>,
-        times: Option<Times>,
-        filtered: bool,
+        at: Option<At>,
         threads: usize,
     ) -> PyResult<Array2<'py>> {
-        let fit = parts(slf).1;
-        let knowing = if filtered { Knowing::RowsSoFar } else { Knowing::AllRows };
-        let means = ask(slf, x, times.as_ref(), threads, |data| Ok(fit.factors(data, knowing)?.means))?;
-        array2(slf.py(), means)
-    }
-
-    /// Log-density of each row given those before it.
-    #[pyo3(signature = (x, times, threads=0))]
-    fn log_density_in_time<'py>(
-        slf: &Bound<'py, Self>,
-        x: Table<'_>,
-        times: Option<Times>,
-        threads: usize,
-    ) -> PyResult<Array1<'py>> {
-        let fit = parts(slf).1;
-        let ask =
-            ask(slf, x, times.as_ref(), threads, |data| fit.model.log_density(data, &*fit.times(data)?))?;
-        Ok(array1(slf.py(), ask))
-    }
-
-    /// The table with its gaps filled, and what is known of each.
-    #[pyo3(signature = (x, times, threads=0))]
-    fn impute_in_time<'py>(
-        slf: &Bound<'py, Self>,
-        x: Table<'_>,
-        times: Option<Times>,
-        threads: usize,
-    ) -> PyResult<Filled<'py>> {
-        let ((own, fit), py) = (parts(slf), slf.py());
-        let table = in_time(own.place.dataset(py, x, threads)?, times.as_ref(), fit).map_err(of)?;
-        let map = &own.place.column_map;
-        let filled = run(py, threads, None, |_| {
-            map.imputed(own.learned.fill(Rows::New)?.fill(&*map.dataset(&table)?)?, &table)
-        })?;
-        own.place.filled(py, &filled, &table)
+        let (own, fit) = parts(slf);
+        let ask = |data: &Dataset| fit.factors(data, Knowing::RowsSoFar);
+        array2(slf.py(), own.ask_at(slf.py(), x, at.as_ref(), threads, ask)?.means)
     }
 
     /// Every step of each sequence and those that follow, a season's if none are asked for: times, how many of them are of the
     /// table, observed cells, means, and lower and upper ends of intervals of two levels where nothing was observed.
-    #[pyo3(signature = (x, times, steps, levels, threads=0))]
+    #[pyo3(signature = (x, at, steps, levels, threads=0))]
     fn courses<'py>(
         slf: &Bound<'py, Self>,
         x: Table<'_>,
-        times: Option<Times>,
+        at: Option<At>,
         steps: Option<usize>,
         levels: [f64; 2],
         threads: usize,
     ) -> PyResult<Vec<Past<'py>>> {
         let ((own, fit), py) = (parts(slf), slf.py());
         let steps = steps.unwrap_or_else(|| fit.usual_steps());
-        let courses = ask(slf, x, times.as_ref(), threads, |data| own.learned.courses(data, steps))?;
+        let courses = own.ask_at(py, x, at.as_ref(), threads, |data| own.learned.courses(data, steps))?;
         let wide = |m: &covary::Matrix| array2(py, own.place.widen_rows(m, |v| v));
         let mut out = Vec::new();
         for course in &courses {
@@ -232,15 +164,15 @@ impl Dynamic {
 
     /// Factors of each step of each sequence: times, means and standard deviations given all rows, and whether anything was
     /// observed then.
-    #[pyo3(signature = (x, times, threads=0))]
+    #[pyo3(signature = (x, at, threads=0))]
     fn factors<'py>(
         slf: &Bound<'py, Self>,
         x: Table<'_>,
-        times: Option<Times>,
+        at: Option<At>,
         threads: usize,
     ) -> PyResult<Vec<Swings<'py>>> {
-        let (fit, py) = (parts(slf).1, slf.py());
-        let (factors, every) = ask(slf, x, times.as_ref(), threads, |data| {
+        let ((own, fit), py) = (parts(slf), slf.py());
+        let (factors, every) = own.ask_at(py, x, at.as_ref(), threads, |data| {
             let every = data.every_step()?;
             Ok((fit.factors(&every, Knowing::AllRows)?, every))
         })?;
@@ -259,17 +191,17 @@ impl Dynamic {
     }
 
     /// The rows that follow each sequence: their times as the table had them, means and intervals.
-    #[pyo3(signature = (x, times, steps, level, threads=0))]
+    #[pyo3(signature = (x, at, steps, level, threads=0))]
     fn forecast<'py>(
         slf: &Bound<'py, Self>,
         x: Table<'_>,
-        times: Option<Times>,
+        at: Option<At>,
         steps: usize,
         level: f64,
         threads: usize,
     ) -> PyResult<Vec<Ahead<'py>>> {
         let ((own, fit), py) = (parts(slf), slf.py());
-        let ahead = ask(slf, x, times.as_ref(), threads, |data| fit.forecast(data, steps))?;
+        let ahead = own.ask_at(py, x, at.as_ref(), threads, |data| fit.forecast(data, steps))?;
         let d = fit.model.n_columns();
         let mut out = Vec::new();
         for forecast in ahead {

@@ -2,12 +2,10 @@
 
 use crate::array::{Array1, Array2, Table, array1, array2};
 use crate::error::of;
-use crate::learned::Learned;
-use crate::place::Filled;
-use crate::work::run;
-use covary::data::{PointColumns, Points};
+use crate::learned::{At, Learned};
+use covary::data::{self, PointColumns};
 use covary::functional::Eigenfunctions;
-use covary::learned::{FunctionalFit, Rows};
+use covary::learned::FunctionalFit;
 use covary::{Dataset, Error, Matrix};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -20,14 +18,14 @@ pub(crate) struct Functional;
 
 /// The points of a long table: what the columns of curves and times are called, the names of the curves, and curve and time of
 /// each row.
-pub(crate) struct Given {
+pub(crate) struct Points {
     columns: PointColumns,
     names: Vec<String>,
     curves: Vec<usize>,
     times: Vec<f64>,
 }
 
-impl<'py> FromPyObject<'_, 'py> for Given {
+impl<'py> FromPyObject<'_, 'py> for Points {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
@@ -38,9 +36,9 @@ impl<'py> FromPyObject<'_, 'py> for Given {
     }
 }
 
-impl Given {
-    pub(crate) fn points(&self) -> Result<Points, Error> {
-        let points = Points::new(self.times.clone(), self.curves.clone(), self.names.clone())?;
+impl Points {
+    pub(crate) fn points(&self) -> Result<data::Points, Error> {
+        let points = data::Points::new(self.times.clone(), self.curves.clone(), self.names.clone())?;
         Ok(points.from_columns(self.columns.clone()))
     }
 }
@@ -51,35 +49,16 @@ fn parts<'a>(slf: &'a Bound<'_, Functional>) -> (&'a Learned, &'a FunctionalFit)
     (own, own.learned.functional().expect("`Functional` is made of these only"))
 }
 
-/// A table, long if its points are given.
-fn table(
-    own: &Learned,
-    py: Python<'_>,
-    x: Table<'_>,
-    points: Option<&Given>,
-    threads: usize,
-) -> PyResult<Dataset> {
-    let table = own.place.dataset(py, x, threads)?;
-    match points {
-        Some(points) => points.points().and_then(|points| table.of_points(points)).map_err(of),
-        None => Ok(table),
-    }
-}
-
 /// What `ask` says of a table of curves.
 fn ask<T: Send>(
     slf: &Bound<'_, Functional>,
     x: Table<'_>,
-    points: Option<&Given>,
+    at: Option<&At>,
     threads: usize,
     ask: impl FnOnce(&Dataset) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     let (own, fit) = parts(slf);
-    let table = table(own, slf.py(), x, points, threads)?;
-    run(slf.py(), threads, None, |_| {
-        let data = own.place.column_map.dataset(&table)?;
-        ask(&*fit.asked(&data)?)
-    })
+    own.ask_at(slf.py(), x, at, threads, |data| ask(&*fit.asked(data)?))
 }
 
 /// Values and standard deviations, a row for each function.
@@ -143,61 +122,31 @@ impl Functional {
     }
 
     /// Scores of each curve, and their standard deviations.
-    #[pyo3(signature = (x, points, threads=0))]
-    fn transform<'py>(
+    #[pyo3(signature = (x, at, threads=0))]
+    fn scores_of_curves<'py>(
         slf: &Bound<'py, Self>,
         x: Table<'_>,
-        points: Option<Given>,
+        at: Option<At>,
         threads: usize,
     ) -> PyResult<(Array2<'py>, Array2<'py>)> {
         let fit = parts(slf).1;
-        let found = ask(slf, x, points.as_ref(), threads, |data| fit.model.scores(data))?;
+        let found = ask(slf, x, at.as_ref(), threads, |data| fit.model.scores(data))?;
         let sd = |i: usize, k: usize| found.covariances[i][(k, k)].sqrt();
         let sds = Matrix::from_fn(found.means.n_rows(), found.means.n_columns(), sd);
         Ok((array2(slf.py(), found.means)?, array2(slf.py(), sds)?))
     }
 
-    /// Log-density of the points of each curve.
-    #[pyo3(signature = (x, points, threads=0))]
-    fn log_density_of_curves<'py>(
-        slf: &Bound<'py, Self>,
-        x: Table<'_>,
-        points: Option<Given>,
-        threads: usize,
-    ) -> PyResult<Array1<'py>> {
-        let fit = parts(slf).1;
-        let found = ask(slf, x, points.as_ref(), threads, |data| fit.model.densities(data))?;
-        Ok(array1(slf.py(), found.iter().map(|curve| curve.log_density).collect()))
-    }
-
-    /// The table with its missing points filled, and what is known of each.
-    #[pyo3(signature = (x, points, threads=0))]
-    fn impute_curves<'py>(
-        slf: &Bound<'py, Self>,
-        x: Table<'_>,
-        points: Option<Given>,
-        threads: usize,
-    ) -> PyResult<Filled<'py>> {
-        let (py, own) = (slf.py(), parts(slf).0);
-        let table = table(own, py, x, points.as_ref(), threads)?;
-        let map = &own.place.column_map;
-        let filled = run(py, threads, None, |_| {
-            map.imputed(own.learned.fill(Rows::New)?.fill(&*map.dataset(&table)?)?, &table)
-        })?;
-        own.place.filled(py, &filled, &table)
-    }
-
     /// Each curve at these times, and the standard deviations of the curve itself.
-    #[pyo3(signature = (x, points, times, threads=0))]
+    #[pyo3(signature = (x, at, times, threads=0))]
     fn predict<'py>(
         slf: &Bound<'py, Self>,
         x: Table<'_>,
-        points: Option<Given>,
+        at: Option<At>,
         times: Vec<f64>,
         threads: usize,
     ) -> PyResult<(Array2<'py>, Array2<'py>)> {
         let fit = parts(slf).1;
-        let found = ask(slf, x, points.as_ref(), threads, |data| fit.model.predict(data, &times))?;
+        let found = ask(slf, x, at.as_ref(), threads, |data| fit.model.predict(data, &times))?;
         let part = |of: &dyn Fn(usize) -> f64| {
             Matrix::from_fn(found.len(), times.len(), |i, j| of(i * times.len() + j))
         };

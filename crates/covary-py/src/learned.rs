@@ -1,14 +1,15 @@
 //! `Learned`: a model of any family, with the place of its columns in the table it was fitted to.
 
 use crate::array::{Array1, Array2, Table, array1, array2};
-use crate::dynamic::Dynamic;
+use crate::dynamic::{Dynamic, Times};
 use crate::error::{of, of_file, raise};
-use crate::functional::Functional;
+use crate::functional::{Functional, Points};
 use crate::linear::Model;
 use crate::mixture::Mixture;
 use crate::place::{Filled, Pickled, Place};
 use crate::sources::Sources;
 use crate::work::run;
+use covary::data::Steps;
 use covary::family::Request;
 use covary::infer::{ObjectiveKind, Step, Termination};
 use covary::io::model_file;
@@ -17,7 +18,7 @@ use covary::learned::{CheckOutcome, Rows, Tipping, TippingPoint, Trained};
 use covary::model::{ColumnMap, FilledCell};
 use covary::select::{SelfCheck, SelfCheckOptions};
 use covary::spec::NoiseFamily;
-use covary::{Dataset, Error, Matrix};
+use covary::{Coordinates, Dataset, Error, Matrix};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use rand_chacha::ChaCha8Rng;
@@ -30,6 +31,38 @@ use std::collections::BTreeMap;
 pub(crate) struct Learned {
     pub(crate) learned: covary::learned::Learned,
     pub(crate) place: Place,
+}
+
+/// What the rows of a table are besides numbers.
+#[derive(FromPyObject)]
+pub(crate) enum At {
+    /// Rows in time.
+    Times(Times),
+    /// Points of curves.
+    Points(Points),
+}
+
+impl At {
+    /// The table with it, times in the steps of a model if it has such.
+    pub(crate) fn of(&self, table: Dataset, steps: Option<Steps>) -> Result<Dataset, Error> {
+        match self {
+            Self::Times(times) => table.in_time(times.timeline(steps)?),
+            Self::Points(points) => table.of_points(points.points()?),
+        }
+    }
+}
+
+fn coordinates(name: &str) -> PyResult<Coordinates> {
+    match name {
+        "posterior" => Ok(Coordinates::Posterior),
+        "projection" => Ok(Coordinates::Projection),
+        "whitened" => Ok(Coordinates::Whitened),
+        "bartlett" => Ok(Coordinates::Bartlett),
+        _ => Err(raise(
+            "OptionError",
+            &format!("coordinates `{name}` are not known; give posterior, projection, whitened or bartlett"),
+        )),
+    }
 }
 
 /// Whether the rows are those the model was fitted to.
@@ -55,6 +88,21 @@ impl Learned {
         })
     }
 
+    /// A table that is asked about.
+    pub(crate) fn table(
+        &self,
+        py: Python<'_>,
+        x: Table<'_>,
+        at: Option<&At>,
+        threads: usize,
+    ) -> PyResult<Dataset> {
+        let (table, steps) = (self.place.dataset(py, x, threads)?, self.learned.time().map(|t| t.0.steps));
+        match at {
+            Some(at) => at.of(table, steps).map_err(of),
+            None => Ok(table),
+        }
+    }
+
     /// What `ask` says of the model's columns of a table.
     pub(crate) fn ask<T: Send>(
         &self,
@@ -63,8 +111,20 @@ impl Learned {
         threads: usize,
         ask: impl FnOnce(&Dataset) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
+        self.ask_at(py, x, None, threads, ask)
+    }
+
+    /// The same of a table that is more than numbers.
+    pub(crate) fn ask_at<T: Send>(
+        &self,
+        py: Python<'_>,
+        x: Table<'_>,
+        at: Option<&At>,
+        threads: usize,
+        ask: impl FnOnce(&Dataset) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
         self.learned.check_rows().map_err(of)?;
-        let table = self.place.dataset(py, x, threads)?;
+        let table = self.table(py, x, at, threads)?;
         run(py, threads, None, |_| ask(&*self.place.column_map.dataset(&table)?))
     }
 
@@ -184,6 +244,13 @@ impl Learned {
         self.learned.standardized()
     }
 
+    /// The columns of times and of sequences, of a model in time whose rows were not only counted.
+    #[getter]
+    fn time_columns(&self) -> (Option<String>, Option<String>) {
+        let axis = self.learned.time().map(|(axis, _)| axis.clone());
+        axis.map_or((None, None), |axis| (Some(axis.name), axis.sequences))
+    }
+
     /// Rows of the table it was fitted to.
     #[getter]
     fn n_rows(&self) -> usize {
@@ -236,11 +303,31 @@ impl Learned {
         self.learned.to_json()
     }
 
-    /// Log-density of each row in nats, gaps integrated out.
-    #[pyo3(signature = (x, threads=0))]
-    fn log_density<'py>(&self, py: Python<'py>, x: Table<'_>, threads: usize) -> PyResult<Array1<'py>> {
-        let ask = |data: &Dataset| self.learned.density(Rows::New)?.log_density(data);
-        Ok(array1(py, self.ask(py, x, threads, ask)?))
+    /// Scores of rows, rotated with the loadings: those of the family unless other coordinates are named.
+    #[pyo3(signature = (x, coordinates=None, threads=0, at=None))]
+    fn transform<'py>(
+        &self,
+        py: Python<'py>,
+        x: Table<'_>,
+        coordinates: Option<&str>,
+        threads: usize,
+        at: Option<At>,
+    ) -> PyResult<Array2<'py>> {
+        let how = coordinates.map(self::coordinates).transpose()?;
+        let ask = |data: &Dataset| self.learned.scores(data, how);
+        array2(py, self.ask_at(py, x, at.as_ref(), threads, ask)?.values)
+    }
+
+    /// Log-density of each row in nats, gaps integrated out; in time given the rows before, of curves each as a whole.
+    #[pyo3(signature = (x, threads=0, at=None))]
+    fn log_density<'py>(
+        &self,
+        py: Python<'py>,
+        x: Table<'_>,
+        threads: usize,
+        at: Option<At>,
+    ) -> PyResult<Array1<'py>> {
+        Ok(array1(py, self.ask_at(py, x, at.as_ref(), threads, |data| self.learned.log_density(data))?))
     }
 
     /// Fresh rows, and the model of a mixture that each is from.
@@ -256,9 +343,16 @@ impl Learned {
     }
 
     /// The table with its gaps filled, and what is known of each. `own`: these are the rows it was fitted to.
-    #[pyo3(signature = (x, own=false, threads=0))]
-    fn impute<'py>(&self, py: Python<'py>, x: Table<'_>, own: bool, threads: usize) -> PyResult<Filled<'py>> {
-        let (table, map) = (self.place.dataset(py, x, threads)?, &self.place.column_map);
+    #[pyo3(signature = (x, own=false, threads=0, at=None))]
+    fn impute<'py>(
+        &self,
+        py: Python<'py>,
+        x: Table<'_>,
+        own: bool,
+        threads: usize,
+        at: Option<At>,
+    ) -> PyResult<Filled<'py>> {
+        let (table, map) = (self.table(py, x, at.as_ref(), threads)?, &self.place.column_map);
         let filled = run(py, threads, None, |_| {
             map.imputed(self.learned.fill(rows(own))?.fill(&*map.dataset(&table)?)?, &table)
         })?;

@@ -5,12 +5,14 @@ use crate::error::{of, raise};
 use crate::learned::Learned;
 use crate::principal::Principal;
 use covary::learned::LinearFit;
+use covary::model::Outlyingness;
 use covary::select::gap_trends;
 use covary::views::Canonical;
 use covary::{Coordinates, Density, Matrix, Noise};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// Views × components: ρ, R², and whether a component is active.
@@ -26,19 +28,6 @@ pub(crate) struct Model {
     explained: OnceLock<Vec<f64>>,
     /// What two views share.
     canonical: OnceLock<Canonical>,
-}
-
-fn coordinates(name: &str) -> PyResult<Coordinates> {
-    match name {
-        "posterior" => Ok(Coordinates::Posterior),
-        "projection" => Ok(Coordinates::Projection),
-        "whitened" => Ok(Coordinates::Whitened),
-        "bartlett" => Ok(Coordinates::Bartlett),
-        _ => Err(raise(
-            "OptionError",
-            &format!("coordinates `{name}` are not known; give posterior, projection, whitened or bartlett"),
-        )),
-    }
 }
 
 /// The learned model behind it, and its one fit.
@@ -159,10 +148,10 @@ impl Model {
         fit.view_columns().into_iter().map(|(name, view)| (name.to_owned(), columns[view].to_vec())).collect()
     }
 
-    /// Degrees of freedom of the rows; infinite of Gaussian ones.
+    /// How heavy the tails of the rows are: parameters by name.
     #[getter]
-    fn degrees_of_freedom(slf: &Bound<'_, Self>) -> f64 {
-        parts(slf).1.model.tail_degrees_of_freedom()
+    fn tails(slf: &Bound<'_, Self>) -> BTreeMap<&'static str, f64> {
+        parts(slf).1.model.tails().parameters().into_iter().collect()
     }
 
     /// How much each row counts where rows have heavy tails.
@@ -218,19 +207,6 @@ impl Model {
             found.scores(&x?, &y?)
         })?;
         array2(py, scores)
-    }
-
-    /// Scores of rows, rotated with the loadings.
-    #[pyo3(signature = (x, coordinates="posterior", threads=0))]
-    fn transform<'py>(
-        slf: &Bound<'py, Self>,
-        x: Table<'_>,
-        coordinates: &str,
-        threads: usize,
-    ) -> PyResult<Array2<'py>> {
-        let (how, own) = (Some(self::coordinates(coordinates)?), parts(slf).0);
-        let scores = own.ask(slf.py(), x, threads, |data| own.learned.scores(data, how))?;
-        array2(slf.py(), scores.values)
     }
 
     /// Posterior covariance of the scores of each row, n × q × q.
@@ -332,6 +308,7 @@ impl Model {
         out.set_item("t2", array1(py, rows.iter().map(|r| r.t_squared).collect()))?;
         out.set_item("spe", array1(py, rows.iter().map(|r| r.squared_prediction_error).collect()))?;
         out.set_item("mahalanobis", array1(py, rows.iter().map(|r| r.mahalanobis).collect()))?;
+        out.set_item("p_value", array1(py, rows.iter().map(Outlyingness::tail_probability).collect()))?;
         Ok(out)
     }
 

@@ -1,10 +1,8 @@
 //! `fit`: a request of the library from what was asked for in Python, and the model that comes of it.
 
 use crate::array::{Size, Table, array2, grouped, numbers, option_text};
-use crate::dynamic::Times;
 use crate::error::{of, raise};
-use crate::functional::Given;
-use crate::learned::Learned;
+use crate::learned::{At, Learned};
 use crate::mixture::{Mixture, parts};
 use crate::place::Place;
 use crate::work::{Watched, run_or_leave};
@@ -37,10 +35,8 @@ pub(crate) struct Asked {
     matrix: Option<(MatrixKind, usize)>,
     /// A contrast of independent components: of sources in rows, g and the mean of g′ of each.
     contrast: Option<Py<PyAny>>,
-    /// When rows happened.
-    times: Option<Times>,
-    /// The curves that rows are points of.
-    points: Option<Given>,
+    /// What rows are besides numbers.
+    at: Option<At>,
 }
 
 /// A start, or what else of a method no option names, over all columns of the table.
@@ -65,7 +61,7 @@ impl Asked {
             (self.in_steps && self.request.rotation.is_some(), "a rotation by the steps of scikit-learn"),
             (self.start.is_some(), "a start"),
             (self.matrix.is_some(), "a matrix of covariances"),
-            (self.times.is_some() || self.points.is_some(), "times of rows"),
+            (self.at.is_some(), "times of rows"),
         ];
         match needed.iter().find(|(asked, _)| *asked) {
             Some((_, what)) => Err(raise(
@@ -81,8 +77,8 @@ impl Asked {
     pub(crate) fn new(family: &str, asked: &Bound<'_, PyDict>) -> PyResult<Self> {
         let request = Request::new(family.parse().map_err(of)?);
         let (views, as_is, in_steps) = (Vec::new(), false, false);
-        let (start, matrix, contrast, times, points) = (None, None, None, None, None);
-        let mut own = Self { request, views, as_is, in_steps, start, matrix, contrast, times, points };
+        let (start, matrix, contrast, at) = (None, None, None, None);
+        let mut own = Self { request, views, as_is, in_steps, start, matrix, contrast, at };
         for (name, value) in asked.iter().filter(|(_, value)| !value.is_none()) {
             own.take(&name.extract::<String>()?, &value)?;
         }
@@ -142,8 +138,7 @@ impl Asked {
                 self.start = Some(Start::Moments(weights, numbers(&means)?, covariances));
             }
             "contrast" => self.contrast = Some(value.clone().unbind()),
-            "times" => self.times = Some(value.extract()?),
-            "points" => self.points = Some(value.extract()?),
+            "at" => self.at = Some(value.extract()?),
             other => return Err(raise("OptionError", &format!("nothing called `{other}` can be asked for"))),
         }
         Ok(())
@@ -292,18 +287,15 @@ pub(crate) fn fit(
     threads: usize,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    let Asked { mut request, views, as_is, in_steps, start, matrix, contrast, times, points } =
+    let Asked { mut request, views, as_is, in_steps, start, matrix, contrast, at } =
         Asked::new(family, asked)?;
     let values = x.numbers()?;
     let raised = Arc::new(Mutex::new(None));
     let ours = Arc::clone(&raised);
     let learned = run_or_leave(py, threads, progress.as_ref(), move |watched| {
         let mut table = grouped(values, names)?;
-        if let Some(times) = &times {
-            table = table.in_time(times.timeline(None)?)?;
-        }
-        if let Some(points) = &points {
-            table = table.of_points(points.points()?)?;
+        if let Some(at) = &at {
+            table = at.of(table, None)?;
         }
         let name = |&j: &usize| table.column_names()[j].clone();
         let view = |(name_of_view, places): (String, Vec<usize>)| View {

@@ -1,6 +1,6 @@
 //! `Sources`: what independent components answer beyond what every learned model does.
 
-use crate::array::{Array1, Array2, Table, array1, array2, numbers};
+use crate::array::{Array1, Array2, array1, array2, numbers};
 use crate::error::of;
 use crate::learned::Learned;
 use covary::ica::{Fit, Mixing, Unmixing};
@@ -72,13 +72,6 @@ impl Sources {
     #[getter]
     fn densities(slf: &Bound<'_, Self>) -> Vec<&'static str> {
         parts(slf).1.kinds.iter().map(|kind| kind.name()).collect()
-    }
-
-    /// Sources of rows.
-    #[pyo3(signature = (x, threads=0))]
-    fn transform<'py>(slf: &Bound<'py, Self>, x: Table<'_>, threads: usize) -> PyResult<Array2<'py>> {
-        let (own, fit) = parts(slf);
-        array2(slf.py(), own.ask(slf.py(), x, threads, |data| fit.model.transform(data))?)
     }
 
     /// Rows from sources.

@@ -41,6 +41,16 @@ def test_a_loaded_model_answers_as_the_fitted_one(rows, tmp_path):
         assert np.allclose(certain, certain[0])
 
 
+def test_p_values_are_those_of_f_and_of_chi_squared(rows):
+    from scipy import stats
+
+    cells = (~np.isnan(rows)).sum(axis=1)
+    heavy = covary.StudentPPCA(2, df=4).fit(rows).outlyingness(rows)
+    assert np.allclose(heavy["p_value"], stats.f.sf(heavy["mahalanobis"] / cells, cells, 4), rtol=1e-9)
+    normal = covary.PPCA(2).fit(rows).outlyingness(rows)
+    assert np.allclose(normal["p_value"], stats.chi2.sf(normal["mahalanobis"], cells), rtol=1e-9)
+
+
 def test_what_cannot_be_is_refused(rows):
     for df in (-1, "many", True):
         with pytest.raises(OptionError, match="'df'"):

@@ -3,7 +3,7 @@
 use crate::scale::several;
 use covary::filling::{Candidate, Filling, Gain};
 use covary::infer::{FactorReport, ObjectiveKind, Termination};
-use covary::learned::{Ending, Learned, MixtureFit, Trained};
+use covary::learned::Ending;
 
 /// How a fit ended.
 pub fn ending(end: &Ending<'_>) -> String {
@@ -29,53 +29,6 @@ pub fn objective(kind: ObjectiveKind) -> &'static str {
         ObjectiveKind::LowerBound => "lower bound",
         ObjectiveKind::AverageLogLikelihood => "average log-likelihood",
     }
-}
-
-/// A learned model by its family and size.
-pub fn described(learned: &Learned) -> String {
-    let (words, q, shown) = (learned.family.words(), learned.n_components(), learned.n_shown());
-    match &learned.model {
-        Trained::Linear(_) => {
-            format!("{words}, {}{}", several(shown, "component"), if shown < q { " shared" } else { "" })
-        }
-        Trained::Mixture(fit) => {
-            let of = match &fit.classes {
-                Some(classes) => {
-                    format!(" for each of {} classes of `{}`", classes.names.len(), classes.target)
-                }
-                None => format!(", {}", several(fit.mixture.models().len(), "model")),
-            };
-            format!("{words}{of}, {}", components_of_each(fit))
-        }
-        Trained::Sources(_) => {
-            let noise = if learned.noisy_sources().is_ok() { " behind noise" } else { "" };
-            format!("{words}, {}{noise}", several(q, "source"))
-        }
-        Trained::Dynamic(fit) => {
-            let order = match fit.model.order() {
-                1 => String::new(),
-                p => format!(" of order {p}"),
-            };
-            let steps = fit.axis.as_ref().map_or_else(String::new, |a| format!(", {}", a.steps.words()));
-            format!("{words}, {}{order}{steps}", several(q, "factor"))
-        }
-        Trained::Functional(fit) => {
-            let (from, to) = fit.model.basis().interval();
-            let name = fit.long().map_or("times", |columns| columns.time.as_str());
-            format!("{words}, {}, {name} {from} to {to}", several(q, "component"))
-        }
-    }
-}
-
-/// How many components the models of a mixture have: `2 components each`, or `4, 2 and 1 components`.
-pub(crate) fn components_of_each(fit: &MixtureFit) -> String {
-    let components = fit.components();
-    let (last, others) = components.split_last().expect("a mixture has models");
-    if others.iter().all(|q| q == last) {
-        return format!("{} each", several(*last, "component"));
-    }
-    let others: Vec<String> = others.iter().map(ToString::to_string).collect();
-    format!("{} and {last} components", others.join(", "))
 }
 
 /// What hidden cells chose to impute by, if they did.

@@ -14,7 +14,7 @@ use crate::learn::Narrator;
 use crate::output::Output;
 use clap::Args;
 use covary::data::{Ledger, MatrixKind};
-use covary::family::{Family, Kind, Request};
+use covary::family::{Family, Request};
 use covary::io::model_file;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -120,7 +120,7 @@ impl Fit {
             }
             selecting.id.push(target.clone());
         }
-        if self.check && self.model.kind() == Kind::Sources {
+        if self.check && !self.model.has_check() {
             return Err(Failure::Call(
                 "--check goes with a linear-Gaussian model; independent components have no density to check by"
                     .to_owned(),

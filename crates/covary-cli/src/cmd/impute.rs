@@ -22,7 +22,6 @@ use covary::learned::{Learned, Rows};
 use covary::model::{ColumnMap, Imputed};
 use covary::{Dataset, Error};
 use covary_report::scale::rounded;
-use covary_report::words::described;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -299,7 +298,7 @@ impl Impute {
         learned.fill(Rows::New).map_err(|e| asked.refused(e))?;
         console.say(&format!(
             "filling by {}, learned from {}",
-            described(learned),
+            learned.described(),
             count(learned.training.n_rows, "row"),
         ));
         if let Ok(fit) = learned.linear() {

@@ -6,14 +6,14 @@ use crate::input;
 use crate::learn::check_words;
 use clap::Args;
 use covary::dynamics::{Regressors, Season};
-use covary::family::Family;
+use covary::family::{Arrangement, Family};
 use covary::ica;
 use covary::learned::{
     DynamicFit, FunctionalFit, Learned, LinearFit, MixtureFit, ParameterUncertainty, Trained,
 };
 use covary::select::Score;
 use covary::{LinearGaussian, Matrix};
-use covary_report::words::{described, ending, fit_statistics, objective};
+use covary_report::words::{ending, fit_statistics, objective};
 use std::path::PathBuf;
 
 /// Describe a model file: parameters, variance explained, how it was fitted and chosen.
@@ -60,7 +60,7 @@ fn head(learned: &Learned) -> String {
     let mut out = Lines::default();
     let (training, d, end) = (&learned.training, learned.columns.len(), learned.ending());
     let standardized = if learned.standardized() { ", fitted to standardized columns" } else { "" };
-    out.say(&format!("{}, {}{standardized}", described(learned), count(d, "column")));
+    out.say(&format!("{}, {}{standardized}", learned.described(), count(d, "column")));
     let table = match learned.linear().ok().and_then(|fit| fit.matrix) {
         Some(kind) => format!("a {} matrix of {}", kind.name(), count(training.n_rows, "row")),
         None => format!(
@@ -80,9 +80,8 @@ fn head(learned: &Learned) -> String {
         for (name, columns) in fit.view_columns() {
             out.say(&format!("view `{name}`: {}", learned.columns[columns].join(", ")));
         }
-        let nu = fit.model.tail_degrees_of_freedom();
-        if nu.is_finite() {
-            out.say(&format!("rows are Student's t with {} degrees of freedom", digits(nu)));
+        if let Some(rows) = fit.model.tails().words(digits) {
+            out.say(&rows);
         }
         match fit.parameter_uncertainty() {
             ParameterUncertainty::None if learned.family == Family::Bpca => {
@@ -133,7 +132,7 @@ fn tail(learned: &Learned) -> String {
         out.say(&format!("\nconstant, not in the model: `{}` = {}", constant.name, constant.value));
     }
     if let Some(check) = &learned.check {
-        out.say(&format!("\n{}", check_words(check, learned.dynamic().is_ok())));
+        out.say(&format!("\n{}", check_words(check, learned.family.arrangement() == Arrangement::InTime)));
     }
     out.0
 }

@@ -8,6 +8,7 @@ use crate::input;
 use crate::interrupt;
 use crate::output::check_places;
 use clap::Args;
+use covary::family::Arrangement;
 use covary::io::{Cells, Error, Format, Sheet};
 use covary::learned::Learned;
 use rand_chacha::ChaCha8Rng;
@@ -63,7 +64,7 @@ impl Sample {
                 .map_err(|e| Failure::of_model(&input::name_of(&self.model), e))?;
             let mut rng = generator();
             // Rows that follow each other are one sequence.
-            let whole = learned.dynamic().is_ok();
+            let whole = learned.family.arrangement() == Arrangement::InTime;
             let at_once = if whole { self.rows } else { (CELLS / learned.columns.len()).clamp(1, ROWS) };
             let progress = console.share("drawing rows");
             let mut done = 0;
@@ -90,10 +91,8 @@ impl Sample {
 fn part(learned: &Learned, n_rows: usize, rng: &mut ChaCha8Rng) -> Result<Sheet<'static>, Error> {
     let (rows, labels) = learned.sample(n_rows, rng)?;
     let mut sheet = Sheet::default();
-    if let Ok(fit) = learned.dynamic()
-        && let Some(axis) = &fit.axis
-    {
-        let times = (0..n_rows as i64).map(|t| axis.text(fit.span.0.saturating_add(t))).collect();
+    if let Some((axis, first)) = learned.time() {
+        let times = (0..n_rows as i64).map(|t| axis.text(first.saturating_add(t))).collect();
         sheet.push(axis.name.clone(), Cells::Text(times));
     }
     for (j, name) in learned.sampled_columns().into_iter().enumerate() {

@@ -1,4 +1,5 @@
 use super::{Said, folder_with_examples, repository};
+use covary::family::{AnyMethod, Family};
 use std::fs;
 use std::process::{Command, Stdio};
 
@@ -106,13 +107,13 @@ fn a_wrong_call_is_exit_2() {
         &["-", "--model", "oracle"],
         SMALL,
         2,
-        "--model `oracle` is neither auto, pca, ppca, tppca, spca, fa, bpca, bspca, gaussian, pcca, gfa, mppca, mfa, gmm, ica, dfm or fpca nor a model file",
+        &format!("--model `oracle` is neither auto, {} nor a model file", Family::names(|_| true)),
     );
     check_fails(
         &["-", "--inference", "magic"],
         SMALL,
         2,
-        "give one of spectral, newton, cm, fixed-point, em, student-t, sparse-em, full-covariance, structured, mean-field, spike-slab, evidence, gibbs",
+        &format!("give one of {}", AnyMethod::names().join(", ")),
     );
     check_fails(&["-", "--delimiter", "ab"], SMALL, 2, "give one character");
     check_fails(&["-", "--format", "docx"], SMALL, 2, "--format: format `docx` is not known");

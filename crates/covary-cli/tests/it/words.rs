@@ -1,6 +1,7 @@
 //! What is said about tables with one of a kind or none: never `1 columns`, `inf nats`, `0 of 0` or `p = 0e0`.
 
 use super::run_in;
+use covary::family::{Arrangement, Family, Kind};
 use std::fs;
 use std::path::Path;
 
@@ -130,8 +131,8 @@ fn odd_tables_are_spoken_of_in_whole_words() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let root = folder.path();
     let mut offenses = Vec::new();
-    let families =
-        ["pca", "ppca", "tppca", "spca", "fa", "bpca", "bspca", "gaussian", "mppca", "mfa", "gmm", "ica"];
+    let plain = |family: &&Family| family.arrangement() == Arrangement::Exchangeable && !family.has_views();
+    let families: Vec<Family> = Family::ALL.iter().filter(plain).copied().collect();
     let views = "--view x=c0,c1 --view y=c2,c3";
     for (table, text) in tables() {
         fs::write(root.join("t.csv"), text).expect("writable");
@@ -140,9 +141,9 @@ fn odd_tables_are_spoken_of_in_whole_words() {
             check(root, call, &mut offenses);
             offenses[before..].iter_mut().for_each(|o| *o = format!("{table}: {o}"));
         };
-        for family in families {
-            let full = matches!(family, "gaussian" | "gmm");
-            let mixture = matches!(family, "mppca" | "mfa" | "gmm");
+        for &family in &families {
+            let full = matches!(family, Family::Gaussian | Family::Gmm);
+            let mixture = family.kind() == Kind::Mixture;
             for components in if full { &[""][..] } else { &["", "--components 1"] } {
                 // Sizes are compared once; to compare them takes most of the time.
                 let sizes = if mixture && !(full || components.is_empty()) { "--mixtures 2" } else { "" };

@@ -6,12 +6,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from . import _covary, _options, _table
-from ._fitted import Fitted
 from ._threads import n_threads
+from ._time import InTime
 from .exceptions import DataError
 
 if TYPE_CHECKING:
@@ -19,13 +17,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ._fitted import Array
-
-#: What the library is told of times: their name, the moment of each row, and what tells sequences apart with the number of each.
-_Times = tuple[str, Any, "tuple[str, list[int]] | None"]
-
+    from ._time import Times
 
 @dataclass(eq=False, repr=False)
-class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
+class DynamicFactor(InTime):
     """Factors that move through time, seen through noise; exact with missing cells and missing rows.
 
     ``x[t] = transition_ @ x[t-1] + ...`` and a row is ``loadings_ @ x[t]`` plus season, trend and noise. A missing cell is
@@ -157,7 +152,7 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
             "max_iterations": _options.whole(self, "max_iter", 1),
             "tolerance": _options.number(self, "tol"),
             "seed": _table.seed_of(self.random_state),
-            "times": times,
+            "at": times,
         }
         return self._take(self._learned(rows, self._family, asked), rows)
 
@@ -177,27 +172,9 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
             Their means.
         """
         rows, times = self._asked(X)
-        return _table.like(self._model.transform(rows, times, bool(filtered), n_threads()), rows)
-
-    def impute(self, X: ArrayLike, return_std: bool = False) -> Any:
-        """The rows with their gaps filled by means given all rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows in time; NaN where a cell is missing.
-        return_std : bool, default=False
-            Also return how certain each filled cell is.
-
-        Returns
-        -------
-        filled : ndarray of shape (n_samples, n_features)
-            The rows without gaps; observed cells as they came, to the last bit.
-        std : ndarray of shape (n_samples, n_features)
-            Standard deviation of each filled cell, 0 where observed; only if `return_std`.
-        """
-        rows, times = self._asked(X)
-        return _table.filled(self._model.impute_in_time(rows, times, n_threads()), rows, return_std)
+        if filtered:
+            return _table.like(self._model.filtered(rows, times, n_threads()), rows)
+        return _table.like(self._model.transform(rows, None, n_threads(), times), rows)
 
     def forecast(self, X: ArrayLike, steps: int, interval: float | None = None) -> Any:
         """The rows that follow a table.
@@ -232,64 +209,8 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         found = tuple(self._framed(_table.like(part, rows), when, times, X) for part in parts)
         return found[0] if interval is None else found
 
-    def score_samples(self, X: ArrayLike) -> Array:
-        """Log-density of each row in nats, given those before it: small where a row is a surprise.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows in time; NaN where a cell is missing.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-            0 for a row of only gaps.
-        """
-        rows, times = self._asked(X)
-        found: Array = self._model.log_density_in_time(rows, times, n_threads())
-        return found
-
-    def score(self, X: ArrayLike, y: Any = None) -> float:
-        """Average log-density of the rows given those before them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows in time; NaN where a cell is missing.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        score : float
-            Nats per row.
-        """
-        return float(np.mean(self.score_samples(X)))
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
-        """A new sequence, which begins when the table of the fit did.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Rows.
-        random_state : int, RandomState instance or None, default=None
-            Seed; None is 0.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            The rows.
-        """
-        check_is_fitted(self)
-        if not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
-            raise ValueError(f"n_samples must be a whole number from 1, got {n_samples!r}")
-        rows: Array = self._model.sample(int(n_samples), _table.seed_of(random_state))[0]
-        return rows
-
     def _publish(self, model: Any, rows: Array | None = None) -> None:
         super()._publish(model, rows)
-        self.n_components_ = model.n_components
         self.transition_ = model.transition
         self.innovation_ = model.innovation
         self.loadings_ = model.loadings
@@ -298,20 +219,13 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         self.noise_memory_ = model.noise_memory
         self.spectral_radius_ = model.spectral_radius
 
-    @property
-    def _n_features_out(self) -> int:
-        found: int = self.n_components_
-        return found
-
     @classmethod
     def _options_of(cls, model: Any) -> dict[str, Any]:
         options = model.method[1]
         period, _, waves = options["season"].partition(":")
         season = None if period == "none" else (float(period), waves if waves == "means" else int(waves))
         return {
-            "n_components": model.n_components,
-            "time": model.time_name,
-            "groups": model.groups_name,
+            **super()._options_of(model),
             "order": int(options["order"]),
             "season": season,
             "trend": options["trend"] == "true",
@@ -330,38 +244,7 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
             raise _options.refuse(self, "season", season, "None, the steps of a period, or these and the number of waves")
         return f"{int(period) if float(period).is_integer() else float(period)}:{waves}"
 
-    def _asked(self, X: Any) -> tuple[Array, _Times | None]:
-        check_is_fitted(self)
-        numbers, times = self._in_time(X)
-        return _table.table(self, numbers, reset=False), times
-
-    def _in_time(self, X: Any) -> tuple[Any, _Times | None]:
-        """A table without the columns that tell of time, and what they tell."""
-        columns = list(getattr(X, "columns", ()))
-        aside = [name for name in (self.time, self.groups) if name is not None and name in columns]
-        index: Any = getattr(X, "index", None)
-        dated = type(index).__name__ in ("DatetimeIndex", "PeriodIndex")
-        sequences = None
-        if self.groups is not None:
-            if self.groups not in columns:
-                raise DataError(f"X has no column {self.groups!r} that tells sequences apart")
-            numbers = np.unique(np.asarray(X[self.groups]).astype(str), return_inverse=True)[1].tolist()
-            sequences = (str(self.groups), numbers)
-        if self.time in columns:
-            name, given = str(self.time), X[self.time]
-        elif dated:
-            name, given = str(index.name or "time"), index
-        elif self.time is not None:
-            raise DataError(f"X has no column {self.time!r} of times, and no index of dates")
-        elif sequences is not None:
-            raise DataError("rows of several sequences need times: name their column by `time`")
-        else:
-            return X, None
-        moments = _moments(given, name)
-        _one_row_at_a_time(moments, given, sequences, name)
-        return (_without(X, aside) if aside else X), (name, moments, sequences)
-
-    def _framed(self, values: Array, when: Any, times: _Times | None, X: Any) -> Any:
+    def _framed(self, values: Array, when: Any, times: Times | None, X: Any) -> Any:
         """Rows to come as a frame of the kind of `X`, with their times."""
         kind = type(X).__module__.partition(".")[0]
         if times is None or kind not in ("pandas", "polars"):
@@ -388,48 +271,6 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         if not in_column and type(X.index).__name__ == "PeriodIndex":
             index = pd.DatetimeIndex(index).to_period(X.index.freq)
         return pd.DataFrame(values, index=index, columns=names)
-
-
-def _without(X: Any, columns: list[str]) -> Any:
-    return X.drop(columns) if type(X).__module__.startswith("polars") else X.drop(columns=columns)
-
-
-def _moments(given: Any, name: str) -> Any:
-    """Microseconds since 1970, or plain numbers."""
-    if str(getattr(given, "dtype", "")).startswith("period"):
-        given = getattr(given, "dt", given).to_timestamp()
-    zone = getattr(getattr(given, "dt", given), "tz", None)
-    if zone is not None:
-        given = getattr(given, "dt", given).tz_convert("UTC")
-        given = getattr(given, "dt", given).tz_localize(None)
-    found = np.asarray(given)
-    if found.dtype.kind in "iuf":
-        numbers = found.astype(np.float64)
-        missing = np.isnan(numbers)
-    else:
-        try:
-            clock = found.astype("datetime64[us]")
-        except (TypeError, ValueError) as error:
-            raise DataError(f"column {name!r} has no times: {error}") from None
-        missing = np.isnat(clock)
-        numbers = clock.astype(np.int64)
-    if missing.any():
-        raise DataError(f"row {int(np.flatnonzero(missing)[0]) + 1} has no time in {name!r}; leave it out, or give it one")
-    return np.ascontiguousarray(numbers)
-
-
-def _one_row_at_a_time(moments: Any, given: Any, sequences: tuple[str, list[int]] | None, name: str) -> None:
-    """Names two rows of a sequence with one time."""
-    groups = np.zeros(len(moments), dtype=np.int64) if sequences is None else np.asarray(sequences[1])
-    order = np.lexsort((moments, groups))
-    same = (np.diff(moments[order]) == 0) & (np.diff(groups[order]) == 0)
-    if same.any():
-        k = int(np.flatnonzero(same)[0])
-        first, second = sorted((int(order[k]), int(order[k + 1])))
-        raise DataError(
-            f"rows {first + 1} and {second + 1} both have {np.asarray(given)[first]} in {name!r}: a sequence has one row at a "
-            "time; remove one of them, or say by `groups` which sequence each belongs to"
-        )
 
 
 __all__ = ["DynamicFactor"]

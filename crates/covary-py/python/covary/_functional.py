@@ -158,7 +158,7 @@ class FunctionalPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
             "max_iterations": _options.whole(self, "max_iter", 1),
             "tolerance": _options.number(self, "tol"),
             "seed": _table.seed_of(self.random_state),
-            "points": points,
+            "at": points,
         }
         return self._take(self._learned(rows, self._family, asked, texts), rows)
 
@@ -180,7 +180,7 @@ class FunctionalPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
             Their standard deviations; only if `return_std`.
         """
         rows, points, names = self._asked(X)
-        found = tuple(_table.like(part, rows) for part in self._model.transform(rows, points, n_threads()))
+        found = tuple(_table.like(part, rows) for part in self._model.scores_of_curves(rows, points, n_threads()))
         found = tuple(self._framed(part, names, X, self.get_feature_names_out()) for part in found)
         return found if return_std else found[0]
 
@@ -228,7 +228,7 @@ class FunctionalPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
             Standard deviation of each filled value, noise included, 0 where observed; only if `return_std`.
         """
         rows, points, _ = self._asked(X)
-        found = _table.filled(self._model.impute_curves(rows, points, n_threads()), rows, return_std)
+        found = _table.filled(self._model.impute(rows, False, n_threads(), points), rows, return_std)
         if points is None:
             return found
         return tuple(part[:, 0] for part in found) if return_std else found[:, 0]
@@ -306,7 +306,7 @@ class FunctionalPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
             0 for a curve without points.
         """
         rows, points, _ = self._asked(X)
-        found: Array = self._model.log_density_of_curves(rows, points, n_threads())
+        found: Array = self._model.log_density(rows, n_threads(), points)
         return found
 
     def score(self, X: Any, y: Any = None) -> float:

@@ -60,7 +60,7 @@ class Sources(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
             One column per source.
         """
         rows = self._rows(X)
-        sources = self._model.transform(rows, n_threads())
+        sources = self._model.transform(rows, None, n_threads())
         return _table.like(sources * self._scale if self._scale != 1.0 else sources, rows)
 
     def inverse_transform(self, X: ArrayLike, copy: bool = True) -> Array:

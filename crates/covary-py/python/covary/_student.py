@@ -92,7 +92,7 @@ singular_values_, n_components_, log_likelihood_, trace_, n_iter_, converged_, n
 
     def _publish(self, model: _covary.Model, rows: Array | None = None) -> None:
         super()._publish(model, rows)
-        self.df_ = model.degrees_of_freedom
+        self.df_ = model.tails["degrees_of_freedom"]
         self.__dict__.pop("weights_", None)
         if rows is not None:
             self.weights_ = _table.like(model.row_weights(rows, n_threads()), rows)

@@ -6,7 +6,7 @@ use super::time::{self, TimeFacts};
 use super::tipping::{TippingFacts, tipping};
 use crate::Error;
 use crate::plot::scores::{self, ColorBy};
-use crate::words::{chosen_filling, described};
+use crate::words::chosen_filling;
 use covary::Dataset;
 use covary::data::Ledger;
 use covary::family::{Choice, Family, Grounds};
@@ -609,7 +609,7 @@ fn filled(
         })
     };
     Ok(FilledFacts {
-        by: described(study.filler),
+        by: study.filler.described(),
         chosen: filling.and_then(chosen_filling),
         n_calibrated: filling.and_then(|f| f.calibration.as_ref()).map(|c| c.n_hidden),
         bounded: filling.is_some_and(|f| f.limits.is_some()),

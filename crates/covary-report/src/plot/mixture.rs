@@ -8,7 +8,6 @@ use crate::scale::{Scale, count, number, percent, several};
 use crate::svg::{Anchor, Canvas, Font, MARKS, Rect, Stroke};
 use crate::text::{Weight, in_tip, shorten};
 use crate::theme::{Color, Palette};
-use crate::words::components_of_each;
 use crate::{Error, Style, Svg};
 use covary::learned::{Learned, MixtureFit};
 use covary::model::Discriminants;
@@ -135,7 +134,7 @@ fn subject(learned: &Learned, fit: &MixtureFit) -> String {
         Some(classes) => format!("{words} for each class of {}", classes.target),
         None => format!("{words}, {}", several(models.len(), "model")),
     };
-    format!("{what}, {}; {}", components_of_each(fit), fitted_to(learned))
+    format!("{what}, {}; {}", fit.components_in_words(), fitted_to(learned))
 }
 
 /// The columns that an axis is mostly about.

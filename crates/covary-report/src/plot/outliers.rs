@@ -8,7 +8,7 @@ use crate::text::{in_tip, shorten};
 use crate::{Error, Style, Svg};
 use covary::Dataset;
 use covary::learned::Learned;
-use covary::model::Outlyingness;
+use covary::model::{Outlyingness, Tails};
 use serde::{Deserialize, Serialize};
 
 /// Rows drawn and named at most, the furthest first.
@@ -99,7 +99,7 @@ fn chi_quantile(degrees: usize) -> f64 {
             squared_prediction_error: 0.0,
             mahalanobis: x,
             n_observed: degrees,
-            tail_degrees_of_freedom: f64::INFINITY,
+            tails: Tails::GAUSSIAN,
         };
         at.tail_probability()
     };

@@ -7,8 +7,7 @@ use super::prior::{Prior, seasonal_deviation};
 use super::{Regressors, Root, Season, Start, Timeline, Trend, model};
 use crate::infer::options::{one_method, options, start, words};
 use crate::infer::{
-    Aitken, Ascent, Em, Fit, FitReport, MethodRecord, ObjectiveKind, Observer, Structured, Warning,
-    extrapolated, solve_spd,
+    Aitken, Ascent, Em, Fit, FitReport, ObjectiveKind, Observer, Structured, Warning, extrapolated, solve_spd,
 };
 use crate::linalg::{Cholesky, dot};
 use crate::spec::NoiseFamily;
@@ -86,20 +85,6 @@ words!(Loadings { Likelihood = "likelihood", Bayes = "bayes" }, "likelihood or b
 start!(Option<Box<DynamicFactor>>: "without-memory", "without-memory; given parameters cannot be named");
 
 one_method!(DynamicEm = "kalman-em");
-
-impl TryFrom<&MethodRecord> for DynamicEm {
-    type Error = Error;
-
-    /// The method again, without a start that was given, which is not kept.
-    fn try_from(record: &MethodRecord) -> Result<Self, Error> {
-        let mut method = Self::default();
-        let kept = record.options.iter().filter(|(name, _)| *name != "init");
-        for (name, value) in kept {
-            method.set(name, value)?;
-        }
-        Ok(method)
-    }
-}
 
 /// EM counts as slow when it removes less than this share of the remaining error per step …
 const SLOW_RATE: f64 = 0.5;

@@ -2,7 +2,7 @@
 
 use super::{AnyMethod, Chosen, Progress, Request};
 use crate::data::Pattern;
-use crate::dynamics::TimeChoice;
+use crate::dynamics::{DynamicEm, TimeChoice};
 use crate::infer::{Em, FullCovariance, Kept, PrincipalAxes, SharedPrivate};
 use crate::select::{HeldOut, HeldOutOptions, MixtureSize, OwnComponents, PilotSearch, held_out_cells_up_to};
 use crate::views::{CanonicalCorrelation, CanonicalTest};
@@ -60,6 +60,14 @@ pub enum Grounds {
 impl Choice {
     pub(crate) fn new(n_components: usize, grounds: Grounds) -> Self {
         Self { n_components, n_mixtures: 1, grounds, own: None }
+    }
+
+    /// The method with what hidden blocks of time chose besides.
+    pub(crate) fn in_time(&self, method: &DynamicEm) -> DynamicEm {
+        match &self.grounds {
+            Grounds::Blocks(Some(found)) => found.applied(method),
+            _ => method.clone(),
+        }
     }
 
     /// The scores of hidden cells that chose the number, if they did.

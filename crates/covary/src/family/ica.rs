@@ -13,6 +13,7 @@ pub(super) const ENTRY: Entry = Entry {
     default_method: |_, _| Method::Fast(FastIca::default()).into(),
     standardizes: false,
     has_scale: false,
+    has_check: false,
     choose,
     rotates: false,
     ..LINEAR

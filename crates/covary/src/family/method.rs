@@ -7,9 +7,15 @@ use crate::infer::{MethodRecord, MixtureEm};
 use crate::{Error, Method};
 use std::collections::BTreeMap;
 
-/// One line for each kind of model gives its methods their variant and all that is asked of methods by name.
+/// One line for each kind of model gives it and its methods their variants, and all that is asked of methods by name.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident($method:path) = $own:ident, $words:literal;)*) => {
+        /// What a model of a family is made of.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)*
+        }
+
         /// A method of any family, by whichever kind of model it leads to.
         #[derive(Debug, Clone, PartialEq)]
         pub enum AnyMethod {
@@ -79,15 +85,15 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// To one linear-Gaussian model.
+    /// One linear-Gaussian model.
     Linear(Method) = linear, "one linear-Gaussian model";
-    /// To independent sources.
+    /// Independent sources.
     Sources(ica::Method) = sources, "independent sources";
-    /// To a mixture of linear-Gaussian models.
+    /// Several linear-Gaussian models, each with its share of the rows.
     Mixture(MixtureEm) = mixture, "a mixture";
-    /// To factors in time.
+    /// Factors that follow each other in time.
     Dynamic(DynamicEm) = dynamic, "factors in time";
-    /// To curves.
+    /// Curves at times of their own.
     Functional(FunctionalEm) = functional, "curves";
 }
 

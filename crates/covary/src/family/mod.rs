@@ -35,7 +35,7 @@ mod spca;
 mod tppca;
 
 pub use choice::{Choice, Grounds, MOST_OFFERED, SIGNIFICANT};
-pub use method::AnyMethod;
+pub use method::{AnyMethod, Kind};
 pub use mppca::{MOST_COMPONENTS, MOST_MIXTURES};
 pub use request::{Classes, Components, ForFilling, Request, View};
 
@@ -44,21 +44,6 @@ use crate::model::{Coordinates, Reconstruction};
 use crate::{Dataset, Error, LinearGaussian, Method, Spec};
 use std::fmt;
 use std::str::FromStr;
-
-/// What a model of a family is made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// One linear-Gaussian model.
-    Linear,
-    /// Several of them, each with its share of the rows.
-    Mixture,
-    /// Independent sources.
-    Sources,
-    /// Factors that follow each other in time.
-    Dynamic,
-    /// Curves at times of their own.
-    Functional,
-}
 
 /// What the rows of a family's tables are to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +84,8 @@ pub(crate) struct Entry {
     views: Option<(usize, usize, &'static str)>,
     /// Whether a model can be fitted to each class of rows.
     has_classes: bool,
+    /// Whether it is fitted again without hidden cells to be checked.
+    has_check: bool,
     /// The number of components where it was left open.
     choose: fn(&Request, &Dataset, &AnyMethod, &Progress<'_>) -> Chosen,
     /// Most components that the columns can determine.
@@ -133,6 +120,7 @@ const LINEAR: Entry = Entry {
     spec: |standardize| Spec { standardize, ..Spec::ppca(1) },
     views: None,
     has_classes: false,
+    has_check: true,
     choose: choice::by_hidden_cells,
     most: |request, data| request.spec().max_components(data.n_columns()),
     allowed: |_, _, asked| Ok(asked),
@@ -256,6 +244,11 @@ impl Family {
     /// Whether a model can be fitted to each class of rows.
     pub fn has_classes(self) -> bool {
         self.entry().has_classes
+    }
+
+    /// Whether it is fitted again without hidden cells to be checked.
+    pub fn has_check(self) -> bool {
+        self.entry().has_check
     }
 
     /// Whether a method of it draws samples of the parameters, whose chains can be kept in a file.

@@ -7,8 +7,8 @@ use super::model::FunctionalPca;
 use super::start::start;
 use crate::infer::options::{Setting, one_method, options, start as given};
 use crate::infer::{
-    Aitken, Fit, FitReport, MethodRecord, Objective, ObjectiveKind, Observer, Step, Termination, Warning,
-    extrapolated, quadratic,
+    Aitken, Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning, extrapolated,
+    quadratic,
 };
 use crate::linalg::{Cholesky, dot, packed};
 use crate::parallel::{add, over_pieces};
@@ -121,19 +121,6 @@ impl Setting for Smoothing {
 given!(Option<Box<FunctionalPca>>: "smoothed", "smoothed; given parameters cannot be named");
 
 one_method!(FunctionalEm = "curve-em");
-
-impl TryFrom<&MethodRecord> for FunctionalEm {
-    type Error = Error;
-
-    /// The method again, without a start that was given, which is not kept.
-    fn try_from(record: &MethodRecord) -> Result<Self, Error> {
-        let mut method = Self::default();
-        for (name, value) in record.options.iter().filter(|(name, _)| *name != "init") {
-            method.set(name, value)?;
-        }
-        Ok(method)
-    }
-}
 
 /// EM counts as slow when it removes less than this share of the remaining error per step …
 const SLOW_RATE: f64 = 0.5;

@@ -94,6 +94,18 @@ macro_rules! one_method {
         }
 
         $crate::infer::options::by_name!($method, method, method);
+
+        impl TryFrom<&$crate::infer::MethodRecord> for $method {
+            type Error = $crate::Error;
+
+            /// The method again, without a start that was given, which is not kept.
+            fn try_from(record: &$crate::infer::MethodRecord) -> Result<Self, $crate::Error> {
+                let mut method = Self::default();
+                let mut kept = record.options.iter().filter(|(name, _)| *name != "init");
+                kept.try_for_each(|(name, value)| method.set(name, value))?;
+                Ok(method)
+            }
+        }
     };
 }
 

@@ -69,7 +69,11 @@ impl Estimator for StudentT {
     type Model = LinearGaussian;
 
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
-        self.em.fit_tailed(data, spec, self.degrees_of_freedom, observer)
+        match self.degrees_of_freedom {
+            DegreesOfFreedom::Fixed(f64::INFINITY) => self.em.fit_observed(data, spec, observer),
+            DegreesOfFreedom::Fixed(nu) => self.em.fit_tailed(data, spec, &|_| Tails::student(nu), observer),
+            DegreesOfFreedom::Estimated => self.em.fit_tailed(data, spec, &most_likely, observer),
+        }
     }
 }
 
@@ -81,16 +85,6 @@ const PRECISION: f64 = 1e-9;
 /// Rows that one thread looks at.
 const STEP: usize = 4096;
 
-impl DegreesOfFreedom {
-    /// The tails of rows with these distances.
-    pub(super) fn of_rows(self, rows: &[RowDistance]) -> Result<Tails, Error> {
-        match self {
-            Self::Fixed(nu) => Tails::new(nu),
-            Self::Estimated => most_likely(rows),
-        }
-    }
-}
-
 /// Where the log-likelihood stops rising with ν; beyond the upper end, whichever of it and ∞ is likelier.
 fn most_likely(rows: &[RowDistance]) -> Result<Tails, Error> {
     let widths = n_rows_by_width(rows);
@@ -98,19 +92,19 @@ fn most_likely(rows: &[RowDistance]) -> Result<Tails, Error> {
     let (mut low, mut high) = (FEWEST.ln(), MOST.ln());
     let (mut at_low, mut at_high) = (slope(low), slope(high));
     if at_high >= 0.0 {
-        let most = Tails::new(MOST)?;
+        let most = Tails::student(MOST)?;
         let of = |tails: Tails| rows.iter().map(|row| tails.log_density(row)).sum::<f64>();
         return Ok(if of(most) > of(Tails::GAUSSIAN) { most } else { Tails::GAUSSIAN });
     }
     if at_low <= 0.0 {
-        return Tails::new(FEWEST);
+        return Tails::student(FEWEST);
     }
     // Regula falsi; an end that stays is pulled in (Illinois).
     let (mut last, mut side) = (f64::INFINITY, 0);
     loop {
         let middle = low + (high - low) * at_low / (at_low - at_high);
         if (middle - last).abs() <= PRECISION {
-            return Tails::new(middle.exp());
+            return Tails::student(middle.exp());
         }
         last = middle;
         let at = slope(middle);

@@ -40,10 +40,8 @@ mod matrix;
 mod rows;
 
 use crate::data::MatrixKind;
-use crate::dynamics::DynamicEm;
 use crate::family::{AnyMethod, Choice, Family, Grounds, Kind, Request};
 use crate::filling::Filling;
-use crate::functional::FunctionalEm;
 use crate::ica;
 use crate::infer::{ClassConditional, FactorReport, MixtureEm, ObjectiveKind, Observer, Step, Termination};
 use crate::learned::{Checked, Constant, Learned, RotatedLoadings};
@@ -227,8 +225,10 @@ impl Request {
             (_, Some(_)) => self.by_class(&work, method.linear()?)?,
             (Kind::Mixture, None) => self.mixture(&work, method.mixture()?)?,
             (Kind::Sources, None) => sources(&work, method)?,
-            (Kind::Dynamic, None) => self.dynamic(&work, method.dynamic()?)?,
-            (Kind::Functional, None) => self.functional(&work, method.functional()?)?,
+            (Kind::Dynamic, None) => {
+                self.whole(&work, &choice.in_time(method.dynamic()?), Learned::of_dynamic)?
+            }
+            (Kind::Functional, None) => self.whole(&work, method.functional()?, Learned::of_curves)?,
         };
         let named = |&(j, value): &(usize, f64)| Constant { name: table.column_names()[j].clone(), value };
         learned.constants = map.constants.iter().map(named).collect();
@@ -301,28 +301,16 @@ impl Request {
         Ok(Learned::of_mixture(fit, data, &spec, (&method).into()))
     }
 
-    fn dynamic(
+    /// A model of whole tables, which `of` makes a learned one of its fit.
+    fn whole<E: Estimator>(
         &self,
         &Work { data, choice, watch }: &Work<'_>,
-        method: &DynamicEm,
-    ) -> Result<Learned, Error> {
-        let method = match &choice.grounds {
-            Grounds::Blocks(Some(found)) => found.applied(method),
-            _ => method.clone(),
-        };
-        let spec = self.spec_for(data, choice.n_components);
-        let fit = method.fit_observed(data, &spec, &mut Seen::Fitting(watch))?;
-        Ok(Learned::of_dynamic(fit, data, &spec, &method))
-    }
-
-    fn functional(
-        &self,
-        &Work { data, choice, watch }: &Work<'_>,
-        method: &FunctionalEm,
+        method: &E,
+        of: fn(Fit<E::Model>, &Dataset, &Spec, &E) -> Learned,
     ) -> Result<Learned, Error> {
         let spec = self.spec_for(data, choice.n_components);
         let fit = method.fit_observed(data, &spec, &mut Seen::Fitting(watch))?;
-        Ok(Learned::of_curves(fit, data, &spec, method))
+        Ok(of(fit, data, &spec, method))
     }
 
     /// Checks a learned model on hidden cells of `data`, the model's columns of its own table, and keeps what was found
@@ -360,6 +348,5 @@ fn padded(model: &LinearGaussian, n_components: usize) -> Result<LinearGaussian,
     let w = model.loadings();
     let entry = |j: usize, i: usize| if i < w.n_columns() { w[(j, i)] } else { 0.0 };
     let wide = Matrix::from_fn(w.n_rows(), n_components, entry);
-    LinearGaussian::new(wide, model.mean().to_vec(), model.noise().clone())?
-        .with_tail_degrees_of_freedom(model.tail_degrees_of_freedom())
+    LinearGaussian::new(wide, model.mean().to_vec(), model.noise().clone())?.with_tails(model.tails())
 }

@@ -3,6 +3,8 @@
 use super::check::{Checked, Refitted};
 use super::draws::DrawGaps;
 use super::{Ending, Learned};
+use crate::data::TimeAxis;
+use crate::error::count;
 use crate::family::Request;
 use crate::filling::Finished;
 use crate::infer::{Observer, ParameterPosterior};
@@ -109,10 +111,30 @@ pub(crate) trait Answers {
         Err(self.not_linear())
     }
 
-    /// How likely, and how far out, rows are; of rows in time given those before.
+    /// Its size in words, of a model of this family.
+    fn size(&self, _learned: &Learned) -> String {
+        count(self.n_components(), "component")
+    }
+
+    /// Its family and its size.
+    fn described(&self, learned: &Learned) -> String {
+        format!("{}, {}", learned.family.words(), self.size(learned))
+    }
+
+    /// What its times stand for, and the first of them, of rows in time that were not only counted.
+    fn time(&self) -> Option<(&TimeAxis, i64)> {
+        None
+    }
+
+    /// How likely rows are; of rows in time given those before, of curves each as a whole.
+    fn log_density(&self, data: &Dataset) -> Result<Vec<f64>, Error> {
+        self.density(Rows::New)?.log_density(data)
+    }
+
+    /// How likely, and how far out, rows are.
     fn row_scores(&self, data: &Dataset) -> Result<RowScores, Error> {
         Ok(RowScores {
-            log_density: self.density(Rows::New)?.log_density(data)?,
+            log_density: self.log_density(data)?,
             surprises: None,
             membership: self.membership(data)?,
             outlyingness: self.outlyingness(data)?,
@@ -324,6 +346,25 @@ impl Learned {
     pub fn reconstruct(&self, data: &Dataset, orthogonal: bool) -> Result<Matrix, Error> {
         self.check_rows()?;
         self.answers().reconstruct(self, data, orthogonal)
+    }
+
+    /// What it is: its family and its size, in words.
+    pub fn described(&self) -> String {
+        self.answers().described(self)
+    }
+
+    /// What the times of its rows stand for, and the first of them; `None` of rows that do not follow each other or were only
+    /// counted.
+    pub fn time(&self) -> Option<(&TimeAxis, i64)> {
+        self.answers().time()
+    }
+
+    /// Log-density of the observed cells of each row, or of each curve; of rows in time given those before.
+    ///
+    /// # Errors
+    /// As [`row_scores`](Self::row_scores).
+    pub fn log_density(&self, data: &Dataset) -> Result<Vec<f64>, Error> {
+        self.answers().log_density(data)
     }
 
     /// How likely, and how far out, rows are.

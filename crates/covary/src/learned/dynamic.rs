@@ -2,13 +2,14 @@
 
 use super::answers::Surprise;
 use super::check::TOLERANCE;
-use super::whole::{Filler, WholeTable};
+use super::whole::{Filler, WholeTable, times_of};
 use super::{Learned, Trained, Training};
 use crate::data::{TimeAxis, Timeline};
 use crate::dynamics::{
     DynamicEm, DynamicFactor, Factors, Forecast, HiddenBlocks, Hide, LearnedFrom, Loadings, Season,
     check_by_blocks,
 };
+use crate::error::count;
 use crate::family::Family;
 use crate::infer::{FitReport, Observer, Warning};
 use crate::linalg::dot;
@@ -80,16 +81,7 @@ impl DynamicFit {
     /// # Errors
     /// [`Error::OtherTimes`] for a table in other steps than those of the model.
     pub fn times<'a>(&self, data: &'a Dataset) -> Result<Cow<'a, Timeline>, Error> {
-        let times = data.times();
-        let (own, given) = (self.axis.as_ref().map(|a| a.steps), times.axis().map(|a| a.steps));
-        if own == given {
-            return Ok(times);
-        }
-        let words = |axis: Option<&TimeAxis>| match axis {
-            None => "that count rows".to_owned(),
-            Some(axis) => format!("`{}`, {}", axis.name, axis.steps.words()),
-        };
-        Err(Error::OtherTimes { model: words(self.axis.as_ref()), table: words(times.axis()) })
+        times_of(self.axis.as_ref(), data)
     }
 
     /// The factors of each row.
@@ -155,6 +147,19 @@ impl WholeTable for DynamicFit {
 
     fn n_components(&self) -> usize {
         self.model.n_components()
+    }
+
+    fn size(&self) -> String {
+        let order = match self.model.order() {
+            1 => String::new(),
+            p => format!(" of order {p}"),
+        };
+        let steps = self.axis.as_ref().map_or_else(String::new, |a| format!(", {}", a.steps.words()));
+        format!("{}{order}{steps}", count(self.model.n_components(), "factor"))
+    }
+
+    fn time(&self) -> Option<(&TimeAxis, i64)> {
+        Some((self.axis.as_ref()?, self.span.0))
     }
 
     fn cells(&self, model: &DynamicFactor, table: &Dataset) -> Result<Vec<FilledCell>, Error> {

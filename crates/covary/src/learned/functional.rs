@@ -5,6 +5,7 @@ use super::check::TOLERANCE;
 use super::whole::{Filler, WholeTable};
 use super::{Learned, Trained, Training};
 use crate::data::PointColumns;
+use crate::error::count;
 use crate::family::Family;
 use crate::functional::{CurveDensity, FunctionalEm, FunctionalPca, check_by_points, column_times};
 use crate::infer::FitReport;
@@ -96,6 +97,12 @@ impl WholeTable for FunctionalFit {
 
     fn n_components(&self) -> usize {
         self.model.n_components()
+    }
+
+    fn size(&self) -> String {
+        let (from, to) = self.model.basis().interval();
+        let name = self.long().map_or("times", |columns| columns.time.as_str());
+        format!("{}, {name} {from} to {to}", count(self.model.n_components(), "component"))
     }
 
     fn cells(&self, model: &FunctionalPca, table: &Dataset) -> Result<Vec<FilledCell>, Error> {

@@ -4,6 +4,7 @@ use super::answers::other_coordinates;
 use super::check::{Refitted, TOLERANCE};
 use super::{Answers, Ending, Learned, Rows, Scores, Trained, Training};
 use crate::data::MatrixKind;
+use crate::error::count;
 use crate::family::{AnyMethod, Family, Request};
 use crate::infer::{
     Em, FactorReport, FitReport, Init, Observer, ParameterPosterior, SharedPrivate, Termination,
@@ -133,6 +134,12 @@ impl Answers for LinearFit {
 
     fn n_shown(&self, learned: &Learned) -> usize {
         (learned.family.entry().n_shown)(&self.model, self.spec.n_components)
+    }
+
+    fn size(&self, learned: &Learned) -> String {
+        let shown = learned.n_shown();
+        let shared = if shown < self.model.n_components() { " shared" } else { "" };
+        format!("{}{shared}", count(shown, "component"))
     }
 
     fn spec(&self) -> Option<&Spec> {
@@ -310,12 +317,12 @@ impl Learned {
 
     /// As [`of_fit`](Self::of_fit), of a table known by its columns' names and numbers.
     pub fn of_table(fit: Fit, table: (Vec<String>, Training), spec: &Spec, method: &Method) -> Self {
-        let family = match (method, spec.noise) {
-            (Method::StudentT(_), _) => Family::Tppca,
-            (Method::SpikeSlab(_), _) => Family::Bspca,
-            (_, NoiseFamily::Isotropic) => Family::Ppca,
-            (_, NoiseFamily::Diagonal) => Family::Fa,
+        let by_noise = match spec.noise {
+            NoiseFamily::Isotropic => Family::Ppca,
+            NoiseFamily::Diagonal => Family::Fa,
         };
+        let alone = |family: &Family| family.methods() == [method.name()] && !family.has_views();
+        let family = Family::ALL.iter().copied().find(alone).unwrap_or(by_noise);
         let Fit { model, draws, report } = fit;
         let linear = LinearFit {
             model,

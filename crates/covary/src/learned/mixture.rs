@@ -2,6 +2,7 @@
 
 use super::check::{Refitted, TOLERANCE};
 use super::{Answers, Ending, Learned, Membership, Rows, Scores, Trained, Training};
+use crate::error::count;
 use crate::family::{Family, Request};
 use crate::infer::{
     ClassConditional, FitReport, MethodRecord, MixtureEm, Observer, Stop, Termination, stop_flag,
@@ -50,6 +51,17 @@ impl MixtureFit {
         self.mixture.models().iter().map(LinearGaussian::n_components).collect()
     }
 
+    /// How many components the models have: `2 components each`, or `4, 2 and 1 components`.
+    pub fn components_in_words(&self) -> String {
+        let components = self.components();
+        let (last, others) = components.split_last().expect("a mixture has models");
+        if others.iter().all(|q| q == last) {
+            return format!("{} each", count(*last, "component"));
+        }
+        let others: Vec<String> = others.iter().map(ToString::to_string).collect();
+        format!("{} and {last} components", others.join(", "))
+    }
+
     /// What the models are called: classes by name, others by number.
     pub fn names(&self) -> Vec<String> {
         match &self.classes {
@@ -76,6 +88,18 @@ impl Answers for MixtureFit {
 
     fn n_components(&self) -> usize {
         self.components().into_iter().max().unwrap_or(0)
+    }
+
+    fn size(&self, _: &Learned) -> String {
+        self.components_in_words()
+    }
+
+    fn described(&self, learned: &Learned) -> String {
+        let of = match &self.classes {
+            Some(classes) => format!(" for each of {} classes of `{}`", classes.names.len(), classes.target),
+            None => format!(", {}", count(self.mixture.models().len(), "model")),
+        };
+        format!("{}{of}, {}", learned.family.words(), self.components_in_words())
     }
 
     fn spec(&self) -> Option<&Spec> {

@@ -2,6 +2,7 @@
 
 use super::answers::other_coordinates;
 use super::{Answers, Ending, Learned, Notice, Rows, Scores, Trained, Training};
+use crate::error::count;
 use crate::family::Family;
 use crate::ica::{self, Mixing, NoisyMixing};
 use crate::model::Fill;
@@ -18,6 +19,11 @@ impl Answers for ica::Fit {
 
     fn n_components(&self) -> usize {
         self.model.n_components()
+    }
+
+    fn size(&self, _: &Learned) -> String {
+        let noise = if matches!(self.model, Mixing::Noisy(_)) { " behind noise" } else { "" };
+        format!("{}{noise}", count(self.model.n_components(), "source"))
     }
 
     fn spec(&self) -> Option<&Spec> {

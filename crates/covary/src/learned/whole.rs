@@ -4,12 +4,15 @@ use super::answers::{RowScores, Surprise, other_coordinates};
 use super::check::Checked;
 use super::draws::DrawGaps;
 use super::{Answers, Ending, Learned, Rows, Scores};
+use crate::data::{TimeAxis, Timeline};
+use crate::error::count;
 use crate::infer::{FitReport, Observer, Termination};
 use crate::model::{Fill, FilledCell};
 use crate::select::{CheckedCell, SelfCheck, SelfCheckOptions};
 use crate::{Coordinates, Dataset, Error, Estimator, Matrix, Spec};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::borrow::Cow;
 
 /// Fills the cells of a table that a check gives it.
 pub(super) type Filler<'a> = dyn FnMut(&Dataset) -> Result<Vec<FilledCell>, Error> + 'a;
@@ -38,6 +41,16 @@ pub(super) trait WholeTable: Sync {
         model: &<Self::Method as Estimator>::Model,
         table: &Dataset,
     ) -> Result<Vec<FilledCell>, Error>;
+
+    /// Its size in words.
+    fn size(&self) -> String {
+        count(self.n_components(), "component")
+    }
+
+    /// What its times stand for, and the first of them, of rows in time that were not only counted.
+    fn time(&self) -> Option<(&TimeAxis, i64)> {
+        None
+    }
 
     /// A table with its missing cells drawn.
     fn draw(&self, table: &Dataset, rng: &mut ChaCha8Rng) -> Result<Matrix, Error>;
@@ -80,6 +93,19 @@ pub(super) trait WholeTable: Sync {
     }
 }
 
+/// When the rows of a table happened, in the times of a model.
+pub(super) fn times_of<'a>(axis: Option<&TimeAxis>, data: &'a Dataset) -> Result<Cow<'a, Timeline>, Error> {
+    let times = data.times();
+    if axis.map(|axis| axis.steps) == times.axis().map(|axis| axis.steps) {
+        return Ok(times);
+    }
+    let words = |axis: Option<&TimeAxis>| match axis {
+        None => "that count rows".to_owned(),
+        Some(axis) => format!("`{}`, {}", axis.name, axis.steps.words()),
+    };
+    Err(Error::OtherTimes { model: words(axis), table: words(times.axis()) })
+}
+
 /// Who fills gaps of whole tables.
 struct Whole<'a, T>(&'a T);
 
@@ -117,6 +143,18 @@ impl<T: WholeTable> Answers for T {
 
     fn ending(&self) -> Ending<'_> {
         self.fitted().2.into()
+    }
+
+    fn size(&self, _: &Learned) -> String {
+        WholeTable::size(self)
+    }
+
+    fn time(&self) -> Option<(&TimeAxis, i64)> {
+        WholeTable::time(self)
+    }
+
+    fn log_density(&self, data: &Dataset) -> Result<Vec<f64>, Error> {
+        Ok(self.densities(data)?.0)
     }
 
     fn row_scores(&self, data: &Dataset) -> Result<RowScores, Error> {

@@ -56,7 +56,7 @@ impl LinearGaussian {
             for cell in &mut cells {
                 let RowDistance { n_observed, squared, .. } = rows[cell.row];
                 cell.sd *= self.tails.spread(n_observed, squared).sqrt();
-                cell.distribution = self.tails.distribution(n_observed);
+                cell.distribution = self.tails.distribution(n_observed, squared);
             }
         }
         cells

@@ -45,6 +45,7 @@ pub use principal::Principal;
 pub use quantiles::{Limits, Quantiles};
 pub use rotation::{Rotated, Rotation, RotationSearch, rotate, rotate_in_steps, rotate_model};
 pub use scores::{Coordinates, Posterior, Reconstruction};
-pub(crate) use tails::{RowDistance, Tails};
+pub(crate) use tails::RowDistance;
+pub use tails::Tails;
 pub(crate) use truncate::{FactorTruncations, Truncations};
 pub use uncertainty::{Estimate, Uncertainty};

@@ -6,7 +6,6 @@ use super::{Density, LinearGaussian, Tails};
 use crate::linalg::dot;
 use crate::{Dataset, Error};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
-use statrs::function::beta::beta_reg;
 
 /// Distances of one row from the model [M 1.3.5], over its observed cells.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,8 +21,8 @@ pub struct Outlyingness {
     pub mahalanobis: f64,
     /// Cells that were observed.
     pub n_observed: usize,
-    /// ν of the [model](LinearGaussian::tail_degrees_of_freedom); ∞ if its rows are Gaussian.
-    pub tail_degrees_of_freedom: f64,
+    /// How heavy the tails of the model's rows are.
+    pub tails: Tails,
 }
 
 impl Outlyingness {
@@ -34,20 +33,17 @@ impl Outlyingness {
     /// ```
     ///
     /// ```
-    /// use covary::model::Outlyingness;
+    /// use covary::model::{Outlyingness, Tails};
     /// let far = Outlyingness { t_squared: 2.0, squared_prediction_error: 1.0, mahalanobis: 5.991, n_observed: 2,
-    ///     tail_degrees_of_freedom: f64::INFINITY };
+    ///     tails: Tails::GAUSSIAN };
     /// assert!((far.tail_probability() - 0.05).abs() < 1e-4);
     /// // The 95 % point of F with 2 and 4 degrees of freedom is 6.944.
-    /// let far = Outlyingness { mahalanobis: 2.0 * 6.944, tail_degrees_of_freedom: 4.0, ..far };
+    /// let far = Outlyingness { mahalanobis: 2.0 * 6.944, tails: Tails::student(4.0)?, ..far };
     /// assert!((far.tail_probability() - 0.05).abs() < 1e-4);
+    /// # Ok::<(), covary::Error>(())
     /// ```
     pub fn tail_probability(&self) -> f64 {
-        let nu = self.tail_degrees_of_freedom;
-        if nu.is_finite() && self.n_observed > 0 {
-            return beta_reg(0.5 * nu, 0.5 * self.n_observed as f64, nu / (nu + self.mahalanobis));
-        }
-        tail_of_chi_squared(self.n_observed, self.mahalanobis)
+        self.tails.tail_probability(self.n_observed, self.mahalanobis)
     }
 }
 
@@ -64,15 +60,15 @@ impl Outlyingness {
     /// below 1 for an outlier, 1 if rows are Gaussian.
     ///
     /// ```
-    /// use covary::model::Outlyingness;
+    /// use covary::model::{Outlyingness, Tails};
     /// let far = Outlyingness { t_squared: 30.0, squared_prediction_error: 6.0, mahalanobis: 36.0, n_observed: 4,
-    ///     tail_degrees_of_freedom: 4.0 };
+    ///     tails: Tails::student(4.0)? };
     /// assert_eq!(far.weight(), 0.2);
-    /// assert_eq!(Outlyingness { tail_degrees_of_freedom: f64::INFINITY, ..far }.weight(), 1.0);
+    /// assert_eq!(Outlyingness { tails: Tails::GAUSSIAN, ..far }.weight(), 1.0);
+    /// # Ok::<(), covary::Error>(())
     /// ```
     pub fn weight(&self) -> f64 {
-        let tails = Tails::new(self.tail_degrees_of_freedom).unwrap_or(Tails::GAUSSIAN);
-        tails.weight(self.n_observed, self.mahalanobis)
+        self.tails.weight(self.n_observed, self.mahalanobis)
     }
 }
 
@@ -103,7 +99,7 @@ impl LinearGaussian {
                     squared_prediction_error: given.observed().iter().map(|j| residual(j).powi(2)).sum(),
                     mahalanobis: given.mahalanobis(row),
                     n_observed: given.observed().len(),
-                    tail_degrees_of_freedom: self.tail_degrees_of_freedom(),
+                    tails: self.tails,
                 }
             };
             pattern.rows.iter().map(of_row).collect()

@@ -9,19 +9,30 @@
 //! Gaussian with variances multiplied by the mean of 1/u.
 
 use super::density::{check_columns, student_unit};
+use super::outliers::tail_of_chi_squared;
 use super::{Density, Distribution, LinearGaussian};
 use crate::{Dataset, Error};
 use rand::Rng;
 use rand_distr::{Distribution as _, Gamma};
+use statrs::function::beta::beta_reg;
 use statrs::function::gamma::ln_gamma;
 use std::ops::RangeInclusive;
 
 /// Below, quantiles lose their digits (95 % of rows with 0.1 degrees of freedom are within 2e12); above, densities do.
 const FINITE: RangeInclusive<f64> = 0.2..=1e6;
 
-/// The degrees of freedom ν of the rows; ∞ is the Gaussian.
+/// How heavy the tails of rows are, by the degrees of freedom ν of Student's t, of which ∞ is the Gaussian. All that a
+/// distribution of the scale u changes in the answers of a model is here.
+///
+/// ```
+/// use covary::model::Tails;
+/// let heavy = Tails::student(4.0)?;
+/// assert_eq!(heavy.parameters(), [("degrees_of_freedom", 4.0)]);
+/// assert!(Tails::student(0.1).is_err() && Tails::GAUSSIAN.is_gaussian());
+/// # Ok::<(), covary::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Tails(f64);
+pub struct Tails(f64);
 
 /// What the density of a row comes from.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,9 +46,14 @@ pub(crate) struct RowDistance {
 }
 
 impl Tails {
-    pub(crate) const GAUSSIAN: Self = Self(f64::INFINITY);
+    /// Those of a Gaussian.
+    pub const GAUSSIAN: Self = Self(f64::INFINITY);
 
-    pub(crate) fn new(degrees_of_freedom: f64) -> Result<Self, Error> {
+    /// Those of Student's t.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] unless there are from 0.2 to 1e6 degrees of freedom, or ∞.
+    pub fn student(degrees_of_freedom: f64) -> Result<Self, Error> {
         if degrees_of_freedom == f64::INFINITY || FINITE.contains(&degrees_of_freedom) {
             return Ok(Self(degrees_of_freedom));
         }
@@ -45,11 +61,19 @@ impl Tails {
         Err(Error::OutOfRange { name, value: degrees_of_freedom, bound })
     }
 
-    pub(crate) fn degrees_of_freedom(self) -> f64 {
-        self.0
+    /// Its parameters by name.
+    pub fn parameters(self) -> Vec<(&'static str, f64)> {
+        vec![("degrees_of_freedom", self.0)]
     }
 
-    pub(crate) fn is_gaussian(self) -> bool {
+    /// What rows are, in words, numbers as `digits` writes them; nothing of Gaussian ones.
+    pub fn words(self, digits: impl Fn(f64) -> String) -> Option<String> {
+        let student = || format!("rows are Student's t with {} degrees of freedom", digits(self.0));
+        (!self.is_gaussian()).then(student)
+    }
+
+    /// Whether rows are Gaussian.
+    pub fn is_gaussian(self) -> bool {
         self == Self::GAUSSIAN
     }
 
@@ -71,8 +95,16 @@ impl Tails {
         if self.is_gaussian() { 1.0 } else { (self.0 + n_observed as f64) / (self.0 + squared) }
     }
 
+    /// The probability that a row of n observed cells is at least as far away: `P(n F(n, ν) ≥ δ)`, or `P(χ²ₙ ≥ δ)`.
+    pub(crate) fn tail_probability(self, n_observed: usize, squared: f64) -> f64 {
+        if self.is_gaussian() || n_observed == 0 {
+            return tail_of_chi_squared(n_observed, squared);
+        }
+        beta_reg(0.5 * self.0, 0.5 * n_observed as f64, self.0 / (self.0 + squared))
+    }
+
     /// Of a value that is normal given u: its distribution given the observed cells.
-    pub(crate) fn distribution(self, n_observed: usize) -> Distribution {
+    pub(crate) fn distribution(self, n_observed: usize, _squared: f64) -> Distribution {
         if self.is_gaussian() {
             Distribution::Normal
         } else {
@@ -126,8 +158,15 @@ impl LinearGaussian {
     /// # Errors
     /// [`Error::OutOfRange`] unless ν is ∞ or from 0.2 to 1e6, [`Error::Unsupported`] for a model with uncertain
     /// parameters.
-    pub fn with_tail_degrees_of_freedom(mut self, nu: f64) -> Result<Self, Error> {
-        let tails = Tails::new(nu)?;
+    pub fn with_tail_degrees_of_freedom(self, nu: f64) -> Result<Self, Error> {
+        self.with_tails(Tails::student(nu)?)
+    }
+
+    /// The same of rows with these tails.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a model with uncertain parameters.
+    pub fn with_tails(mut self, tails: Tails) -> Result<Self, Error> {
         if self.uncertainty().is_some() && !tails.is_gaussian() {
             let (what, instead) = ("heavy tails", "parameters taken as known (`plug_in`)");
             return Err(Error::Unsupported { method: "a model with uncertain parameters", what, instead });
@@ -147,8 +186,13 @@ impl LinearGaussian {
         Ok(self.row_distances(data).iter().map(weight).collect())
     }
 
+    /// How heavy the tails of its rows are.
+    pub fn tails(&self) -> Tails {
+        self.tails
+    }
+
     /// ν, the degrees of freedom of its rows; ∞ if they are Gaussian.
     pub fn tail_degrees_of_freedom(&self) -> f64 {
-        self.tails.degrees_of_freedom()
+        self.tails.0
     }
 }

@@ -3,13 +3,13 @@
 
 use crate::model_file::bytes;
 use covary::data::{Shape, simulate};
-use covary::family::{AnyMethod, Choice, Classes, Components, Family, Kind, Request, View};
+use covary::family::{AnyMethod, Arrangement, Choice, Classes, Components, Family, Kind, Request, View};
 use covary::infer::{Step, Termination};
 use covary::io::model_file;
 use covary::learn::Watch;
 use covary::learned::{Checked, Learned, RowScores, Rows, Trained};
 use covary::model::{ColumnMap, Rotation};
-use covary::{Argument, Coordinates, Dataset, Error, Matrix};
+use covary::{Argument, Coordinates, Dataset, Error, Estimator, Matrix, Method, Spec};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::ops::ControlFlow;
@@ -154,6 +154,25 @@ fn every_method_exists_and_leads_to_some_family() {
     }
 }
 
+#[test]
+fn the_family_of_a_fit_follows_from_its_method_and_noise() {
+    let data = simulate::ppca(Shape { rows: 40, columns: 5, n_components: 1 }, 1).0;
+    for (method, spec, family) in [
+        ("spectral", Spec::ppca(1), Family::Ppca),
+        ("em", Spec::factor_analysis(1), Family::Fa),
+        ("mean-field", Spec::ppca(1), Family::Ppca),
+        ("student-t", Spec::ppca(1), Family::Tppca),
+        ("sparse-em", Spec::factor_analysis(1), Family::Spca),
+        ("spike-slab", Spec::ppca(1), Family::Bspca),
+        ("full-covariance", Spec::ppca(4), Family::Gaussian),
+    ] {
+        let method = Method::from_name(method).unwrap();
+        let learned = Learned::of_fit(method.fit(&data, &spec).unwrap(), &data, &spec, &method);
+        assert_eq!(learned.family, family);
+        assert_eq!(model_file::read(bytes(&learned).as_slice()).unwrap(), learned, "{family}");
+    }
+}
+
 /// The variant says what the accessors say.
 #[track_caller]
 fn check_kind(learned: &Learned, kind: Kind) {
@@ -250,7 +269,7 @@ fn check_answers(learned: &Learned, data: &Dataset) {
         let row_scores = learned.row_scores(&gappy).unwrap();
         assert!(finite(&row_scores.log_density));
         assert!(matches!(learned.row_scores(&narrow), Err(Error::ColumnCount { .. })));
-        let in_time = learned.dynamic().is_ok() || learned.functional().is_ok();
+        let in_time = learned.family.arrangement() != Arrangement::Exchangeable;
         for rows in [Rows::New, Rows::Training].into_iter().filter(|_| !in_time) {
             let density = learned.density(rows).unwrap();
             assert!(finite(&density.log_density(&gappy).unwrap()));
@@ -280,8 +299,8 @@ fn check_answers(learned: &Learned, data: &Dataset) {
     assert_eq!((scores.values.n_rows(), scores.values.n_columns()), (n, scores.names.len()));
     assert!(finite(scores.values.as_slice()));
     assert!(matches!(learned.scores(&narrow, None), Err(Error::ColumnCount { .. })));
-    let has_own_alone =
-        learned.family.has_views() || matches!(learned.family, Family::Ica | Family::Dfm | Family::Fpca);
+    let shuffled = learned.family.arrangement() == Arrangement::Exchangeable;
+    let has_own_alone = learned.family.has_views() || !shuffled || learned.family == Family::Ica;
     let projected = learned.scores(data, Some(Coordinates::Projection));
     assert_eq!(matches!(projected, Err(Error::Unsupported { .. })), has_own_alone, "{projected:?}");
     match learned.membership(data) {

@@ -72,7 +72,6 @@ def outliers_data(estimator: Any, X: ArrayLike) -> OutliersData:
     7
     """
     from scipy.stats import chi2
-    from scipy.stats import f as fisher
 
     model = _model.fitted(estimator)
     q = _model.some_components(model, 1, "a map of outliers")
@@ -82,17 +81,11 @@ def outliers_data(estimator: Any, X: ArrayLike) -> OutliersData:
     observed = (~np.isnan(rows) & modeled).sum(axis=1)
     far = np.maximum(found["mahalanobis"] - found["t2"], 0.0)
     d = int(modeled.sum())
-    cells = np.maximum(observed, 1)
-    # Of a row with heavier tails, the distance divided by its cells has an F distribution.
-    df = getattr(model, "df_", None)
-    heavy = df is not None and np.isfinite(df)
-    tail = fisher.sf(found["mahalanobis"] / cells, cells, df) if heavy else chi2.sf(found["mahalanobis"], cells)
-    p_value = np.where(observed > 0, tail, 1.0)
     return OutliersData(
         score_distance=np.sqrt(np.maximum(found["t2"], 0.0)),
         residual_distance=np.sqrt(far),
         n_observed=observed,
-        p_value=p_value,
+        p_value=found["p_value"],
         cut_offs=(
             float(np.sqrt(chi2.ppf(_LEVEL, q))),
             float(np.sqrt(chi2.ppf(_LEVEL, d - q))) if d > q else float("nan"),

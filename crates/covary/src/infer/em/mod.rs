@@ -14,13 +14,12 @@ pub(crate) use pilot::PilotStart;
 pub use sparse::{Nonzero, PathPoint, SparseEm};
 pub(super) use start::unseen_pairs;
 
-use super::DegreesOfFreedom;
 use super::Estimator;
 use super::options::{options, words};
 use super::pass::{Rows, Task};
 use super::report::{Fit, ObjectiveKind, Observer, Warning};
 use crate::data::Facts;
-use crate::model::{LinearGaussian, Tails};
+use crate::model::{LinearGaussian, RowDistance, Tails};
 use crate::spec::{LoadingsPrior, NoiseFamily};
 use crate::{Dataset, Error, Spec};
 use moments::{Loadings, Maximize};
@@ -101,24 +100,20 @@ impl Estimator for Em {
     type Model = LinearGaussian;
 
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
-        self.fit_tailed(data, spec, DegreesOfFreedom::Fixed(f64::INFINITY), observer)
+        self.fit_by(data, spec, Rule::Equal, observer)
     }
 }
 
 impl Em {
-    /// Fits rows of these tails.
+    /// Fits rows of heavy tails, which at every step are those that `tails` finds for rows at these distances.
     pub(super) fn fit_tailed(
         &self,
         data: &Dataset,
         spec: &Spec,
-        tails: DegreesOfFreedom,
+        tails: &dyn Fn(&[RowDistance]) -> Result<Tails, Error>,
         observer: &mut dyn Observer,
     ) -> Result<Fit, Error> {
-        let rule = match tails {
-            DegreesOfFreedom::Fixed(f64::INFINITY) => Rule::Equal,
-            tails => Rule::Tailed(data, tails),
-        };
-        self.fit_by(data, spec, rule, observer)
+        self.fit_by(data, spec, Rule::Tailed(data, tails), observer)
     }
 
     /// Fits rows that are gone through by passes, wherever they are: to those of a table in memory the fit is that of
@@ -159,7 +154,7 @@ impl Em {
         if !constant.is_empty() {
             best.ascent.warnings.push(Warning::ConstantColumns { columns: constant });
         }
-        if matches!(rule, Rule::Tailed(_, DegreesOfFreedom::Estimated)) && best.tails.is_gaussian() {
+        if matches!(rule, Rule::Tailed(..)) && best.tails.is_gaussian() {
             best.ascent.warnings.push(Warning::GaussianTails);
         }
         best.into_fit(problem)
@@ -248,7 +243,7 @@ enum Rule<'a> {
     /// Those of a table, each as often as it says.
     Weighted(&'a Dataset, &'a [f64]),
     /// Those of a table, the less the farther out they are.
-    Tailed(&'a Dataset, DegreesOfFreedom),
+    Tailed(&'a Dataset, &'a dyn Fn(&[RowDistance]) -> Result<Tails, Error>),
 }
 
 /// The fixed parts of one climb, and where it stands.
@@ -272,7 +267,7 @@ impl Walk<'_> {
             Rule::Weighted(data, weights) => Ok(LatentMoments::of_weighted(data, frame, at, weights)),
             Rule::Tailed(data, tails) => {
                 let rows = frame.model(at, spec)?.row_distances(data);
-                Ok(LatentMoments::of_tailed(data, frame, at, tails.of_rows(&rows)?, &rows))
+                Ok(LatentMoments::of_tailed(data, frame, at, tails(&rows)?, &rows))
             }
         }
     }
@@ -326,9 +321,7 @@ impl Climb {
         }
         warnings.extend(Warning::of_unidentified(spec, facts.n_columns()));
         warnings.extend(start::unseen_pairs_of(rows, facts)?);
-        let model = frame
-            .model(&self.parameters, spec)?
-            .with_tail_degrees_of_freedom(self.tails.degrees_of_freedom())?;
+        let model = frame.model(&self.parameters, spec)?.with_tails(self.tails)?;
         // Unequal ARD precisions pin the columns down; every other prior is rotation invariant.
         let model = match &spec.prior.loadings {
             _ if fixed_axes => model.with_fixed_axes().canonical(),

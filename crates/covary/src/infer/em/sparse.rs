@@ -87,34 +87,45 @@ impl Estimator for SparseEm {
 
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
         self.check(data, spec)?;
+        self.em.fit_sparse(data, spec, observer, |problem, start| match (self.penalty, self.n_nonzero) {
+            (Some(penalty), _) => Ok((start, Some(penalty))),
+            (None, Nonzero::Chosen) => Ok((self.of_smallest_bic(problem, &start, cost(data))?, None)),
+            (None, Nonzero::Each(n)) => Ok((self.of_size(problem, &start, n)?, None)),
+        })
+    }
+}
+
+impl Em {
+    /// Fits sparse loadings from where `look`, given the dense fit turned to a simple structure, leads: with this penalty, or
+    /// without one on the support that is there.
+    pub(super) fn fit_sparse(
+        &self,
+        data: &Dataset,
+        spec: &Spec,
+        observer: &mut dyn Observer,
+        look: impl FnOnce(Problem<'_>, Parameters) -> Result<(Parameters, Option<f64>), Error>,
+    ) -> Result<Fit, Error> {
         let dense = self.dense(data, spec, observer)?;
         if spec.n_components == 0 || dense.report.termination == Termination::Interrupted {
             return Ok(dense);
         }
-        // Warnings are those of the table, not of its summary.
-        let facts = data.facts();
         from_dense(data, spec, &dense.model, |problem, start| {
-            if let Some(penalty) = self.penalty {
-                let problem = Problem { loadings: Loadings::Penalized(penalty), ..problem };
-                return self.em.climb(problem, start, observer)?.into_fit(Problem {
-                    rows: data,
-                    facts: &facts,
-                    ..problem
-                });
-            }
-            let found = match self.n_nonzero {
-                Nonzero::Chosen => self.of_smallest_bic(problem, &start, cost(data))?,
-                Nonzero::Each(n) => self.of_size(problem, &start, n)?,
-            };
-            let found = without_empty(found);
+            let (found, penalty) = look(problem, start)?;
+            let found = if penalty.is_some() { found } else { without_empty(found) };
             let support = Support::of(&found.w);
-            let problem = Problem { loadings: Loadings::On(&support), ..problem };
-            self.em.climb(problem, found, observer)?.into_fit(Problem {
-                rows: data,
-                facts: &facts,
-                ..problem
-            })
+            let loadings = penalty.map_or(Loadings::On(&support), Loadings::Penalized);
+            let problem = Problem { loadings, ..problem };
+            let climb = self.climb(problem, found, observer)?;
+            // Warnings are those of the table, not of its summary.
+            climb.into_fit(Problem { rows: data, facts: &data.facts(), ..problem })
         })
+    }
+
+    fn dense(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        match Method::recommended(data, spec) {
+            Method::Em(_) => self.fit_observed(data, spec, observer),
+            closed => closed.fit_observed(data, spec, observer),
+        }
     }
 }
 
@@ -166,7 +177,7 @@ impl SparseEm {
     /// As [`fit`](Estimator::fit).
     pub fn path(&self, data: &Dataset, spec: &Spec) -> Result<Vec<PathPoint>, Error> {
         self.check(data, spec)?;
-        let dense = self.dense(data, spec, &mut ())?;
+        let dense = self.em.dense(data, spec, &mut ())?;
         if spec.n_components == 0 {
             return Ok(Vec::new());
         }
@@ -184,13 +195,6 @@ impl SparseEm {
             })?;
             Ok(points)
         })
-    }
-
-    fn dense(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
-        match Method::recommended(data, spec) {
-            Method::Em(_) => self.em.fit_observed(data, spec, observer),
-            closed => closed.fit_observed(data, spec, observer),
-        }
     }
 
     /// Extended BIC of the likelihood on the support of these loadings, and the parameters at its maximum.

@@ -1,7 +1,7 @@
 //! The file of a dynamic factor model: kind `dynamic`.
 
 use super::describe::{Entries, noise, numbers, rows, stored};
-use super::header::{self, Nothing, one};
+use super::header::{self, Nothing, TimeDef, one};
 use super::{Arrays, Error, Kept, counts, invalid, noise_variances, range, take_noise};
 use crate::data::{Steps, TimeAxis};
 use crate::dynamics::{DynamicFactor, LearnedFrom, Regressors, Season, Start, Trend};
@@ -52,59 +52,6 @@ struct TrendDef {
     center: f64,
     #[serde(with = "one")]
     unit: f64,
-}
-
-/// What times stand for.
-#[derive(Clone, Serialize, Deserialize)]
-struct TimeDef {
-    column: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    sequences: Option<String>,
-    notation: String,
-    steps: StepsDef,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(tag = "unit", rename_all = "snake_case")]
-enum StepsDef {
-    Numbers {
-        #[serde(with = "one")]
-        origin: f64,
-        #[serde(with = "one")]
-        step: f64,
-    },
-    Months {
-        origin: i64,
-        step: i64,
-        day: u32,
-    },
-    Microseconds {
-        origin: i64,
-        step: i64,
-    },
-}
-
-impl From<&TimeAxis> for TimeDef {
-    fn from(axis: &TimeAxis) -> Self {
-        let TimeAxis { name, sequences, steps, notation } = axis.clone();
-        let steps = match steps {
-            Steps::Numbers { origin, step } => StepsDef::Numbers { origin, step },
-            Steps::Months { origin, step, day } => StepsDef::Months { origin, step, day },
-            Steps::Clock { origin, step } => StepsDef::Microseconds { origin, step },
-        };
-        Self { column: name, sequences, notation, steps }
-    }
-}
-
-impl From<TimeDef> for TimeAxis {
-    fn from(TimeDef { column, sequences, notation, steps }: TimeDef) -> Self {
-        let steps = match steps {
-            StepsDef::Numbers { origin, step } => Steps::Numbers { origin, step },
-            StepsDef::Months { origin, step, day } => Steps::Months { origin, step, day },
-            StepsDef::Microseconds { origin, step } => Steps::Clock { origin, step },
-        };
-        Self { name: column, sequences, steps, notation }
-    }
 }
 
 fn season(regressors: &Regressors) -> SeasonDef {

@@ -2,6 +2,7 @@
 //! change while files from last year still open; a mirror that no longer fits does not compile.
 
 use super::{Arrays, Error, FORMAT_VERSION};
+use crate::data::{Steps, TimeAxis};
 use crate::family::Family;
 use crate::ica;
 use crate::infer::{
@@ -558,6 +559,59 @@ impl<'de> Deserialize<'de> for Stored<f64> {
             Number::Finite(value) => Ok(Self(value)),
             Number::Word(word) => word.parse().map(Self).map_err(D::Error::custom),
         }
+    }
+}
+
+/// What times stand for.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct TimeDef {
+    column: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sequences: Option<String>,
+    notation: String,
+    steps: StepsDef,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(tag = "unit", rename_all = "snake_case")]
+enum StepsDef {
+    Numbers {
+        #[serde(with = "one")]
+        origin: f64,
+        #[serde(with = "one")]
+        step: f64,
+    },
+    Months {
+        origin: i64,
+        step: i64,
+        day: u32,
+    },
+    Microseconds {
+        origin: i64,
+        step: i64,
+    },
+}
+
+impl From<&TimeAxis> for TimeDef {
+    fn from(axis: &TimeAxis) -> Self {
+        let TimeAxis { name, sequences, steps, notation } = axis.clone();
+        let steps = match steps {
+            Steps::Numbers { origin, step } => StepsDef::Numbers { origin, step },
+            Steps::Months { origin, step, day } => StepsDef::Months { origin, step, day },
+            Steps::Clock { origin, step } => StepsDef::Microseconds { origin, step },
+        };
+        Self { column: name, sequences, notation, steps }
+    }
+}
+
+impl From<TimeDef> for TimeAxis {
+    fn from(TimeDef { column, sequences, notation, steps }: TimeDef) -> Self {
+        let steps = match steps {
+            StepsDef::Numbers { origin, step } => Steps::Numbers { origin, step },
+            StepsDef::Months { origin, step, day } => Steps::Months { origin, step, day },
+            StepsDef::Microseconds { origin, step } => Steps::Clock { origin, step },
+        };
+        Self { name: column, sequences, steps, notation }
     }
 }
 

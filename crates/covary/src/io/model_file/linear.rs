@@ -224,7 +224,7 @@ impl Kept for LinearFit {
         entries.extend(self.matrix.map(|kind| ("matrix", json!(kind.name()))));
         entries.extend(model.inclusion().map(|p| ("inclusion", numbers(p))));
         if learned.weighs_rows() {
-            entries.push(("degrees_of_freedom", stored(&model.tail_degrees_of_freedom())));
+            entries.extend(model.tails().parameters().iter().map(|(name, value)| (*name, stored(value))));
         }
         entries.extend(learned.asked_and_ended(&self.spec, report));
         entries.push(("constants", learned.constants.iter().map(constant).collect()));

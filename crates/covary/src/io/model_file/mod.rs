@@ -64,27 +64,29 @@ trait Kept {
     fn entries(&self, learned: &Learned) -> describe::Entries;
 }
 
-fn kept(model: &Trained) -> &dyn Kept {
-    match model {
-        Trained::Linear(fit) => &**fit,
-        Trained::Mixture(fit) => &**fit,
-        Trained::Sources(fit) => &**fit,
-        Trained::Dynamic(fit) => &**fit,
-        Trained::Functional(fit) => &**fit,
-    }
-}
-
 /// Takes a model from header and arrays.
 type Take = fn(&str, Arrays) -> Result<Learned, Error>;
 
-/// The kinds that are read.
-const KINDS: [(&str, Take); 5] = [
-    (linear::KIND, linear::take),
-    (mixture::KIND, mixture::take),
-    (sources::KIND, sources::take),
-    (dynamic::KIND, dynamic::take),
-    (functional::KIND, functional::take),
-];
+/// A line for each kind that is written and read.
+macro_rules! kinds {
+    ($($kind:ident = $file:ident;)*) => {
+        fn kept(model: &Trained) -> &dyn Kept {
+            match model {
+                $(Trained::$kind(fit) => &**fit,)*
+            }
+        }
+
+        const KINDS: &[(&str, Take)] = &[$(($file::KIND, $file::take)),*];
+    };
+}
+
+kinds! {
+    Linear = linear;
+    Mixture = mixture;
+    Sources = sources;
+    Dynamic = dynamic;
+    Functional = functional;
+}
 
 /// Writes a model file.
 ///
