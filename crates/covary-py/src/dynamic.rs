@@ -134,7 +134,7 @@ impl Dynamic {
     ) -> PyResult<Array2<'py>> {
         let (own, fit) = parts(slf);
         let ask = |data: &Dataset| fit.factors(data, Knowing::RowsSoFar);
-        array2(slf.py(), own.ask_at(slf.py(), x, at.as_ref(), threads, ask)?.means)
+        array2(slf.py(), own.ask(slf.py(), x, at.as_ref(), threads, ask)?.means)
     }
 
     /// Every step of each sequence and those that follow, a season's if none are asked for: times, how many of them are of the
@@ -150,7 +150,7 @@ impl Dynamic {
     ) -> PyResult<Vec<Past<'py>>> {
         let ((own, fit), py) = (parts(slf), slf.py());
         let steps = steps.unwrap_or_else(|| fit.usual_steps());
-        let courses = own.ask_at(py, x, at.as_ref(), threads, |data| own.learned.courses(data, steps))?;
+        let courses = own.ask(py, x, at.as_ref(), threads, |data| own.learned.courses(data, steps))?;
         let wide = |m: &covary::Matrix| array2(py, own.place.widen_rows(m, |v| v));
         let mut out = Vec::new();
         for course in &courses {
@@ -172,7 +172,7 @@ impl Dynamic {
         threads: usize,
     ) -> PyResult<Vec<Swings<'py>>> {
         let ((own, fit), py) = (parts(slf), slf.py());
-        let (factors, every) = own.ask_at(py, x, at.as_ref(), threads, |data| {
+        let (factors, every) = own.ask(py, x, at.as_ref(), threads, |data| {
             let every = data.every_step()?;
             Ok((fit.factors(&every, Knowing::AllRows)?, every))
         })?;
@@ -201,7 +201,7 @@ impl Dynamic {
         threads: usize,
     ) -> PyResult<Vec<Ahead<'py>>> {
         let ((own, fit), py) = (parts(slf), slf.py());
-        let ahead = own.ask_at(py, x, at.as_ref(), threads, |data| fit.forecast(data, steps))?;
+        let ahead = own.ask(py, x, at.as_ref(), threads, |data| fit.forecast(data, steps))?;
         let d = fit.model.n_columns();
         let mut out = Vec::new();
         for forecast in ahead {

@@ -58,7 +58,7 @@ fn ask<T: Send>(
     ask: impl FnOnce(&Dataset) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     let (own, fit) = parts(slf);
-    own.ask_at(slf.py(), x, at, threads, |data| ask(&*fit.asked(data)?))
+    own.ask(slf.py(), x, at, threads, |data| ask(&*fit.asked(data)?))
 }
 
 /// Values and standard deviations, a row for each function.

@@ -108,17 +108,6 @@ impl Learned {
         &self,
         py: Python<'_>,
         x: Table<'_>,
-        threads: usize,
-        ask: impl FnOnce(&Dataset) -> Result<T, Error> + Send,
-    ) -> PyResult<T> {
-        self.ask_at(py, x, None, threads, ask)
-    }
-
-    /// The same of a table that is more than numbers.
-    pub(crate) fn ask_at<T: Send>(
-        &self,
-        py: Python<'_>,
-        x: Table<'_>,
         at: Option<&At>,
         threads: usize,
         ask: impl FnOnce(&Dataset) -> Result<T, Error> + Send,
@@ -315,7 +304,7 @@ impl Learned {
     ) -> PyResult<Array2<'py>> {
         let how = coordinates.map(self::coordinates).transpose()?;
         let ask = |data: &Dataset| self.learned.scores(data, how);
-        array2(py, self.ask_at(py, x, at.as_ref(), threads, ask)?.values)
+        array2(py, self.ask(py, x, at.as_ref(), threads, ask)?.values)
     }
 
     /// Log-density of each row in nats, gaps integrated out; in time given the rows before, of curves each as a whole.
@@ -327,7 +316,7 @@ impl Learned {
         threads: usize,
         at: Option<At>,
     ) -> PyResult<Array1<'py>> {
-        Ok(array1(py, self.ask_at(py, x, at.as_ref(), threads, |data| self.learned.log_density(data))?))
+        Ok(array1(py, self.ask(py, x, at.as_ref(), threads, |data| self.learned.log_density(data))?))
     }
 
     /// Fresh rows, and the model of a mixture that each is from.

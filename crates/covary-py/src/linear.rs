@@ -158,7 +158,7 @@ impl Model {
     #[pyo3(signature = (x, threads=0))]
     fn row_weights<'py>(slf: &Bound<'py, Self>, x: Table<'_>, threads: usize) -> PyResult<Array1<'py>> {
         let (own, fit) = parts(slf);
-        Ok(array1(slf.py(), own.ask(slf.py(), x, threads, |data| fit.model.row_weights(data))?))
+        Ok(array1(slf.py(), own.ask(slf.py(), x, None, threads, |data| fit.model.row_weights(data))?))
     }
 
     /// Views × components: ρ, R², and whether a component is active.
@@ -193,7 +193,7 @@ impl Model {
         threads: usize,
     ) -> PyResult<(Array2<'py>, Array2<'py>)> {
         let (found, py) = (canonical(slf)?, slf.py());
-        let [x, y] = parts(slf).0.ask(py, x, threads, |data| found.variates(data))?;
+        let [x, y] = parts(slf).0.ask(py, x, None, threads, |data| found.variates(data))?;
         Ok((array2(py, x)?, array2(py, y)?))
     }
 
@@ -202,7 +202,7 @@ impl Model {
     fn shared_scores<'py>(slf: &Bound<'py, Self>, x: Table<'_>, threads: usize) -> PyResult<Array2<'py>> {
         let (found, py) = (canonical(slf)?, slf.py());
         let dx = found.mean(0).len();
-        let scores = parts(slf).0.ask(py, x, threads, |data| {
+        let scores = parts(slf).0.ask(py, x, None, threads, |data| {
             let [x, y] = [0..dx, dx..data.n_columns()].map(|v| data.of_columns(&v.collect::<Vec<_>>()));
             found.scores(&x?, &y?)
         })?;
@@ -213,7 +213,7 @@ impl Model {
     #[pyo3(signature = (x, threads=0))]
     fn score_covariances<'py>(slf: &Bound<'py, Self>, x: Table<'_>, threads: usize) -> PyResult<Array3<'py>> {
         let (own, fit) = parts(slf);
-        let posterior = own.ask(slf.py(), x, threads, |data| fit.model.posterior(data))?;
+        let posterior = own.ask(slf.py(), x, None, threads, |data| fit.model.posterior(data))?;
         let rotated = |c: &Matrix| fit.rotation.as_ref().map_or(c.clone(), |r| r.rotated.score_covariance(c));
         let by_pattern: Vec<Matrix> = posterior.covariances.iter().map(rotated).collect();
         by_row(slf.py(), &posterior.pattern_of_row, &by_pattern, fit.model.n_components())
@@ -229,7 +229,7 @@ impl Model {
     ) -> PyResult<Array3<'py>> {
         let ((own, fit), axes) = (parts(slf), numbers(&axes)?);
         let (of_row, found) =
-            own.ask(slf.py(), x, threads, |data| fit.model.projection_covariances(data, &axes))?;
+            own.ask(slf.py(), x, None, threads, |data| fit.model.projection_covariances(data, &axes))?;
         by_row(slf.py(), &of_row, &found, axes.n_rows())
     }
 
@@ -248,7 +248,7 @@ impl Model {
         threads: usize,
     ) -> PyResult<Array2<'py>> {
         let own = parts(slf).0;
-        let scores = own.ask(slf.py(), x, threads, |data| own.learned.draw_scores(data, seed))?;
+        let scores = own.ask(slf.py(), x, None, threads, |data| own.learned.draw_scores(data, seed))?;
         array2(slf.py(), scores.values)
     }
 
@@ -282,7 +282,7 @@ impl Model {
         threads: usize,
     ) -> PyResult<(Array1<'py>, Array1<'py>)> {
         let (own, fit) = parts(slf);
-        let (values, errors) = own.ask(slf.py(), x, threads, |data| {
+        let (values, errors) = own.ask(slf.py(), x, None, threads, |data| {
             if let Some(draws) = &fit.draws {
                 // The draws at hand are the posterior; there is nothing further to draw.
                 let values = draws.log_density(data)?;
@@ -303,7 +303,7 @@ impl Model {
         threads: usize,
     ) -> PyResult<Bound<'py, PyDict>> {
         let ((own, fit), py) = (parts(slf), slf.py());
-        let rows = own.ask(py, x, threads, |data| fit.model.outlyingness(data))?;
+        let rows = own.ask(py, x, None, threads, |data| fit.model.outlyingness(data))?;
         let out = PyDict::new(py);
         out.set_item("t2", array1(py, rows.iter().map(|r| r.t_squared).collect()))?;
         out.set_item("spe", array1(py, rows.iter().map(|r| r.squared_prediction_error).collect()))?;
@@ -333,7 +333,7 @@ impl Model {
         threads: usize,
     ) -> PyResult<Vec<(String, f64, String)>> {
         let (own, fit) = parts(slf);
-        let trends = own.ask(slf.py(), x, threads, |data| gap_trends(&fit.model, data))?;
+        let trends = own.ask(slf.py(), x, None, threads, |data| gap_trends(&fit.model, data))?;
         Ok(trends.iter().map(|t| (t.name.clone(), t.correlation, t.to_string())).collect())
     }
 }

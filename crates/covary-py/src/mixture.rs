@@ -114,14 +114,14 @@ impl Mixture {
     #[pyo3(signature = (x, threads=0))]
     fn responsibilities<'py>(slf: &Bound<'py, Self>, x: Table<'_>, threads: usize) -> PyResult<Array2<'py>> {
         let (own, fit) = parts(slf);
-        array2(slf.py(), own.ask(slf.py(), x, threads, |data| fit.mixture.responsibilities(data))?)
+        array2(slf.py(), own.ask(slf.py(), x, None, threads, |data| fit.mixture.responsibilities(data))?)
     }
 
     /// Scores of each row under each model, n × K × q, zero beyond the components that a model has.
     #[pyo3(signature = (x, threads=0))]
     fn scores<'py>(slf: &Bound<'py, Self>, x: Table<'_>, threads: usize) -> PyResult<Array3<'py>> {
         let ((own, fit), posterior) = (parts(slf), Some(Coordinates::Posterior));
-        let scores = own.ask(slf.py(), x, threads, |data| own.learned.scores(data, posterior))?.values;
+        let scores = own.ask(slf.py(), x, None, threads, |data| own.learned.scores(data, posterior))?.values;
         let (n, components, q) = (scores.n_rows(), fit.components(), own.learned.n_components());
         let mut wide = Vec::with_capacity(n * components.len() * q);
         for mut row in scores.rows() {

@@ -168,11 +168,10 @@ class LinearGaussian(Scores, Draws, ClassNamePrefixFeaturesOutMixin, Transformer
             ``"t2"``: Hotelling's T², the squared distance inside the plane of the components, in
             standard deviations; ``"spe"``: the squared distance from that plane, in squared units of
             the table; ``"mahalanobis"``: the squared distance by the whole covariance, which for rows
-            of the model has as many degrees of freedom as the row has observed cells; ``"p_value"``: the
-            probability that a row of the model is at least as far out.
+            of the model has as many degrees of freedom as the row has observed cells.
         """
-        rows = self._rows(X)
-        return self._model.outlyingness(rows, n_threads())
+        found = self._model.outlyingness(self._rows(X), n_threads())
+        return {name: found[name] for name in ("t2", "spe", "mahalanobis")}
 
 
 class Standardizing(LinearGaussian):
