@@ -101,7 +101,11 @@ impl Estimator for Em {
     type Model = LinearGaussian;
 
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
-        self.fit_tailed(data, spec, DegreesOfFreedom::Fixed(f64::INFINITY), observer)
+        self.fit_rows(data, spec, observer)
+    }
+
+    fn fit_rows(&self, rows: &dyn Rows, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        self.fit_by(rows, spec, Rule::Equal, observer)
     }
 }
 
@@ -119,15 +123,6 @@ impl Em {
             tails => Rule::Tailed(data, tails),
         };
         self.fit_by(data, spec, rule, observer)
-    }
-
-    /// Fits rows that are gone through by passes, wherever they are: to those of a table in memory the fit is that of
-    /// [`fit_observed`](Estimator::fit_observed), bit for bit.
-    ///
-    /// # Errors
-    /// As [`Estimator::fit`], and what keeps the rows from being gone through.
-    pub fn fit_rows(&self, rows: &dyn Rows, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
-        self.fit_by(rows, spec, Rule::Equal, observer)
     }
 
     fn fit_by(
