@@ -1,6 +1,7 @@
 //! Fits to tables that are gone through block by block, and answers about their rows.
 
 use crate::args::Fitting;
+use crate::checkpoint;
 use crate::console::{Console, Progress, count, names};
 use crate::facts;
 use crate::failure::Failure;
@@ -109,11 +110,6 @@ pub(crate) fn learn(
     check: bool,
 ) -> Result<(Learned, Value), Failure> {
     let failed = |e: Error| Failure::of_request(&blocks.name, e, &[]);
-    if fitting.checkpoint.is_some() {
-        return Err(Failure::Call(
-            "--checkpoint goes with --inference gibbs, which needs the table in memory".to_owned(),
-        ));
-    }
     request.method_by_passes().map_err(failed)?;
     let d = blocks.rows.column_names().len();
     tell(console, blocks);
@@ -135,7 +131,13 @@ pub(crate) fn learn(
         }
     }
     let teller = Teller { console, facts, state: Mutex::default() };
-    let mut learned = request.learn_rows(&blocks.rows, &teller).map_err(failed)?;
+    let mut learned = match &fitting.checkpoint {
+        None => request.learn_rows(&blocks.rows, &teller).map_err(failed)?,
+        Some(path) => {
+            let journal = checkpoint::journal(console, &blocks.rows, path)?;
+            request.learn_rows(&journal, &teller).map_err(|e| checkpoint::refused(path, e, failed))?
+        }
+    };
     if check {
         let columns: Vec<usize> =
             (0..d).filter(|&j| learned.columns.contains(&blocks.rows.column_names()[j])).collect();
@@ -180,9 +182,19 @@ fn tell(console: Console, blocks: &Blocks) {
     ));
 }
 
+/// Rows that a verb is asked about: the columns of the model, and where they are in the table.
+pub(crate) struct Part<'a> {
+    pub(crate) learned: &'a Learned,
+    pub(crate) data: &'a Dataset,
+    /// The same rows as they are in the table, and its columns of numbers.
+    pub(crate) block: &'a Dataset,
+    pub(crate) names: &'a [String],
+    pub(crate) map: &'a ColumnMap,
+}
+
 /// What a verb says of the rows of a block, and of all of them at the end.
 pub(crate) struct Answer<'a> {
-    pub(crate) of_block: &'a (dyn Fn(&Learned, &Dataset) -> Result<Sheet<'static>, Error> + Sync),
+    pub(crate) of_block: &'a (dyn Fn(&Part<'_>) -> Result<Sheet<'static>, Error> + Sync),
     pub(crate) of_all: &'a (dyn Fn(Console, &Facts) -> serde_json::Map<String, Value> + Sync),
 }
 
@@ -204,12 +216,14 @@ impl Answer<'_> {
             )));
         }
         let failed = |e: Error| Failure::of_table(&blocks.name, e);
-        let map = learned.column_map(blocks.rows.column_names()).map_err(failed)?;
+        let names = blocks.rows.column_names();
+        let map = learned.column_map(names).map_err(failed)?;
         let answer = |block: &Dataset| {
             if interrupt::asked() {
                 return Err(Error::Interrupted.into());
             }
-            Ok((self.of_block)(learned, &*map.dataset(block)?)?)
+            let data = &*map.dataset(block)?;
+            Ok((self.of_block)(&Part { learned, data, block, names, map: &map })?)
         };
         let left = output.write(|out| blocks.rows.write_answers(format, out, answer))?;
         facts::left_out(console, &left, "the result");

@@ -1,9 +1,10 @@
-//! Long runs of the sampler that survive an interruption.
+//! Long runs of the sampler, and of methods that go through rows by passes, that survive an interruption.
 
 use crate::console::{Console, count};
 use crate::failure::Failure;
 use crate::output::Output;
-use covary::infer::{Fit, Gibbs, GibbsState, Observer, Step, Termination};
+use covary::infer::{Fit, Gibbs, GibbsState, Observer, Rows, Step, Termination};
+use covary::io::Journal;
 use covary::{Dataset, Error, Spec};
 use std::fs::File;
 use std::io::BufReader;
@@ -14,6 +15,30 @@ use std::time::{Duration, Instant};
 
 /// How much work may be lost when the power goes.
 const EVERY: Duration = Duration::from_secs(30);
+
+const OTHER: &str = "was begun with another table, seed, number of components or other options; call as then, name another file, or delete it";
+
+/// Rows whose sums `path` keeps, and has kept of an earlier run.
+pub(crate) fn journal<'a>(console: Console, rows: &'a dyn Rows, path: &Path) -> Result<Journal<'a>, Failure> {
+    let place = path.display().to_string();
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
+    let file = file.map_err(|e| Failure::work(&place, e))?;
+    let journal = Journal::open(rows, file).map_err(|e| Failure::of_file(&place, &e))?;
+    match journal.n_known() {
+        0 => {}
+        1 => console.say(&format!("goes on after 1 pass, from {place}")),
+        n => console.say(&format!("goes on after {n} passes, from {place}")),
+    }
+    Ok(journal)
+}
+
+/// An error of a fit whose sums `path` keeps.
+pub(crate) fn refused(path: &Path, error: Error, other: impl FnOnce(Error) -> Failure) -> Failure {
+    match error {
+        Error::ForeignState { what: "pass", .. } => Failure::work(&path.display().to_string(), OTHER),
+        error => other(error),
+    }
+}
 
 /// Samples from where `path` says the chains stand, keeping it up to date.
 pub(crate) fn fit(
@@ -49,10 +74,7 @@ pub(crate) fn fit(
             Err(Error::Unsupported {
                 what: "a state begun with another table, request or options", ..
             }) => {
-                return Err(Failure::work(
-                    &place,
-                    "was begun with another table, seed, number of components or other options; call as then, name another file, or delete it",
-                ));
+                return Err(Failure::work(&place, OTHER));
             }
             fit => fit.map_err(failed)?,
         };

@@ -287,14 +287,34 @@ impl Watch for Narrator<'_> {
                     Err(failure) => failure,
                 }
             }
+            (method, Some(path)) if method.goes_by_passes() => {
+                let journal = match checkpoint::journal(self.console, data, path) {
+                    Ok(journal) => journal,
+                    Err(failure) => return self.failed(failure),
+                };
+                match method.fit_rows(&journal, spec, observer) {
+                    Err(e @ Error::ForeignState { .. }) => {
+                        checkpoint::refused(path, e, |e| Failure::of_table(&self.source.name, e))
+                    }
+                    fit => return fit,
+                }
+            }
             (_, Some(_)) => Failure::Call(CHECKPOINT.to_owned()),
         };
+        self.failed(failure)
+    }
+}
+
+impl Narrator<'_> {
+    /// Ends the fit by a failure of its own.
+    fn failed(&self, failure: Failure) -> Result<Fit, Error> {
         self.state().failure = Some(failure);
         Err(Error::Interrupted)
     }
 }
 
-const CHECKPOINT: &str = "--checkpoint goes with --inference gibbs";
+const CHECKPOINT: &str =
+    "--checkpoint goes with --inference gibbs, and with em, full-covariance, structured and mean-field";
 
 impl Fitting {
     /// What was asked for, as far as it can be known without the table, and that it suits the family.
@@ -323,7 +343,7 @@ impl Fitting {
         let asked = Request { n_mixtures: self.mixtures.map(|m| m.0.unwrap_or(1)), ..request.clone() };
         asked.check().map_err(|e| Failure::of_request("", e, &request.views))?;
         self.check_view_names()?;
-        if self.checkpoint.is_some() && !family.samples() {
+        if self.checkpoint.is_some() && !family.samples() && request.method_by_passes().is_err() {
             return Err(Failure::Call(CHECKPOINT.to_owned()));
         }
         Ok(request)

@@ -225,9 +225,7 @@ impl Spec {
     /// [`check`](Self::check) of rows that are gone through.
     pub(crate) fn check_facts(&self, facts: &Facts) -> Result<(), Error> {
         self.check_one_view()?;
-        let (rows, observed) = (facts.n_informative_rows(), facts.n_observed_by_column());
-        Self::check_observed(rows, observed, facts.column_names())?;
-        self.check_shape(rows, facts.n_columns())
+        self.check_views_of(facts)
     }
 
     /// Refuses views, for a method of one table.
@@ -246,6 +244,13 @@ impl Spec {
     pub(crate) fn check_views(&self, data: &Dataset) -> Result<(), Error> {
         let rows = Self::check_rows(data)?;
         self.check_shape(rows, data.n_columns())
+    }
+
+    /// The same of what is known of a table.
+    pub(crate) fn check_views_of(&self, facts: &Facts) -> Result<(), Error> {
+        let (rows, observed) = (facts.n_informative_rows(), facts.n_observed_by_column());
+        Self::check_observed(rows, observed, facts.column_names())?;
+        self.check_shape(rows, facts.n_columns())
     }
 
     /// [`check`](Self::check) for rows that follow each other in time.

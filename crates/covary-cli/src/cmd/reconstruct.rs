@@ -3,6 +3,7 @@
 use super::transform::CoordinatesName;
 use super::{About, Question, asked_json};
 use crate::args::probability;
+use crate::blocks::{Answer, Part};
 use crate::failure::Failure;
 use crate::views;
 use clap::Args;
@@ -111,7 +112,23 @@ impl Reconstruct {
         if self.from_scores {
             return self.of_scores();
         }
-        self.question.answer(&About::Rows, |_, asked, write| {
+        let of_block = |part: &Part<'_>| {
+            let (seen, n) = (part.learned.reconstruct(part.data, self.orthogonal)?, part.data.n_rows());
+            let mut sheet = Sheet::default();
+            for (j, name) in part.names.iter().enumerate() {
+                let in_model = part.map.columns.iter().position(|&c| c == j);
+                let constant = part.map.constants.iter().find(|c| c.0 == j);
+                let cells = match (in_model, constant) {
+                    (Some(column), _) => seen.column(column),
+                    (None, Some(&(_, value))) => vec![value; n],
+                    (None, None) => part.block.values().column(j),
+                };
+                sheet.push(name.clone(), Cells::Numbers(cells));
+            }
+            Ok(sheet)
+        };
+        let by_blocks = Answer { of_block: &of_block, of_all: &|_, _| serde_json::Map::new() };
+        self.question.answer_by_blocks(&About::Rows, Some(&by_blocks), |_, asked, write| {
             let data = asked.data()?;
             let seen = asked.learned.reconstruct(&data, self.orthogonal).map_err(|e| match e {
                 Error::Unsupported { .. } => Failure::Call(

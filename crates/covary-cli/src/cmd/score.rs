@@ -1,15 +1,15 @@
 //! `covary score`: how likely, and how odd, each row is.
 
 use super::{About, Question, asked_json, push_membership};
-use crate::blocks::Answer;
+use crate::blocks::{Answer, Part};
 use crate::console::{Console, count};
 use crate::failure::Failure;
 use clap::Args;
+use covary::Error;
 use covary::data::Facts;
 use covary::io::{Cells, Sheet};
 use covary::learned::{Learned, Membership, Surprise};
 use covary::model::Outlyingness;
-use covary::{Dataset, Error};
 use serde_json::{Value, json};
 use std::sync::{Mutex, PoisonError};
 
@@ -73,7 +73,7 @@ impl Score {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let total = Mutex::new(0.0);
         let sum = || total.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_block = |learned: &Learned, data: &Dataset| {
+        let of_block = |&Part { learned, data, .. }: &Part<'_>| {
             let found = learned.row_scores(data)?;
             found.log_density.iter().for_each(|value| *sum() += value);
             let observed = |i: usize| data.row(i).iter().filter(|v| !v.is_nan()).count() as i64;

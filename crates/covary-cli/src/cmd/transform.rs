@@ -1,7 +1,7 @@
 //! `covary transform`: where the rows stand along the components.
 
 use super::{About, Asked, Question, WriteSheet, asked_json, push_membership};
-use crate::blocks::Answer;
+use crate::blocks::{Answer, Part};
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use covary::family::{Arrangement, Family};
@@ -75,7 +75,7 @@ impl Transform {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let plain = !(self.draw || self.covariance || self.filtered)
             && self.coordinates != Some(CoordinatesName::Variates);
-        let of_block = |learned: &Learned, data: &Dataset| {
+        let of_block = |&Part { learned, data, .. }: &Part<'_>| {
             let scores = learned.scores(data, self.coordinates.and_then(CoordinatesName::coordinates))?;
             let mut sheet = Sheet::default();
             for (k, name) in scores.names.into_iter().enumerate() {

@@ -118,7 +118,10 @@ fn wrong_calls_say_what_would_be_right() {
     refused(&format!("{fit} --model bpca --prior color=blue"), "structured has no option `color`; it has");
     refused(&format!("{fit} --model bpca --prior noise_rate"), "such as noise_rate=0.01");
     refused(&format!("{fit} --model bpca --prior noise_rate=much"), "noise_rate");
-    refused(&format!("{fit} --model bpca --checkpoint chains"), "--checkpoint goes with --inference gibbs");
+    refused(
+        &format!("{fit} --model bpca --inference evidence --checkpoint chains"),
+        "--checkpoint goes with --inference gibbs",
+    );
 }
 
 #[test]

@@ -61,6 +61,45 @@ fn a_table_beyond_memory_leads_to_the_same_bytes() {
 }
 
 #[test]
+fn other_models_of_a_table_beyond_memory_have_the_same_bytes_and_a_killed_fit_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    written(root, "t.npy", &table(block_rows(COLUMNS) + 300));
+    for how in [
+        "--model gaussian --max-iter 1",
+        "--model bpca --components 3 --max-iter 2",
+        "--model bpca --inference mean-field --components 3 --max-iter 2",
+        "--model pca --inference em --components 2 --max-iter 2",
+        "--model fa --inference mean-field --components 2 --max-iter 2",
+    ] {
+        succeed(root, &format!("fit t.npy {how} -o memory.covary"));
+        let said = succeed(root, &format!("fit t.npy {how} --memory 20M -o disk.covary"));
+        assert!(said.err.contains("gone through block by block"), "{}", said.err);
+        let bytes = |name: &str| fs::read(root.join(name)).unwrap();
+        assert!(bytes("disk.covary") == bytes("memory.covary"), "{how}");
+    }
+    // Ended after one step, begun again: the start and that step are not gone through again.
+    let fit = "fit t.npy --components 2 --memory 20M --checkpoint passes";
+    let passes = |err: &str| -> usize {
+        let line = err.lines().find(|line| line.starts_with("gone through ")).expect("it is said");
+        line.split(' ').nth(2).unwrap().parse().unwrap()
+    };
+    let alone = succeed(root, "fit t.npy --components 2 --memory 20M --max-iter 3 -o alone.covary");
+    let short = succeed(root, &format!("{fit} --max-iter 1 -o short.covary"));
+    let rest = succeed(root, &format!("{fit} --max-iter 3 -o rest.covary"));
+    assert!(rest.err.contains("goes on after 3 passes, from passes"), "{}", rest.err);
+    assert_eq!((passes(&alone.err), passes(&short.err), passes(&rest.err)), (7, 5, 4));
+    assert!(fs::read(root.join("rest.covary")).unwrap() == fs::read(root.join("alone.covary")).unwrap());
+    // In memory, too: the same sums.
+    let here = "fit t.npy --inference em --components 2 --max-iter 3 --checkpoint passes -o here.covary";
+    assert!(succeed(root, here).err.contains("goes on after 5 passes"));
+    assert!(fs::read(root.join("here.covary")).unwrap() == fs::read(root.join("alone.covary")).unwrap());
+    let other = format!("{fit} --model fa -o x.covary");
+    let said = run_in(root, &other.split(' ').collect::<Vec<_>>(), b"");
+    assert!(said.code == Some(1) && said.err.contains("was begun with another table"), "{}", said.err);
+}
+
+#[test]
 fn answers_about_rows_beyond_memory_have_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
@@ -74,6 +113,8 @@ fn answers_about_rows_beyond_memory_have_the_same_bytes() {
         ("transform m.covary", "t.npy", "s.csv"),
         ("transform m.covary", "t.parquet", "s.parquet"),
         ("transform m.covary", "t.csv", "s.npy"),
+        ("reconstruct m.covary", "t.npy", "r.npy"),
+        ("reconstruct m.covary --orthogonal", "t.csv", "r.csv"),
         ("score m.covary", "t.npy", "s.csv"),
         ("score m.covary", "t.csv", "s.parquet"),
         ("impute --model m.covary --no-check", "t.npy", "f.npy"),
@@ -124,7 +165,9 @@ fn what_needs_the_table_in_memory_says_so() {
     written(root, "t.arrow", &table(3000));
     fs::create_dir(root.join("empty")).unwrap();
     for (call, words) in [
-        ("fit t.npy --model bpca --memory 1M", "--max-memory SIZE"),
+        ("fit t.npy --model bpca --inference gibbs --memory 1M", "--max-memory SIZE"),
+        ("fit t.npy --model ica --memory 1M", "--max-memory SIZE"),
+        ("fit t.npy --model mppca --memory 1M", "--max-memory SIZE"),
         ("fit t.npy --inference spectral --memory 1M", "--max-memory SIZE"),
         ("fit t.arrow --memory 1M", "--max-memory SIZE"),
         ("fit empty", "no file *.parquet"),

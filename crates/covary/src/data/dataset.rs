@@ -358,18 +358,6 @@ impl Dataset {
         self.patterns.strips(range, longest)
     }
 
-    /// Calls `visit` with blocks of at most `most` rows, and how many they are: those of `range` in the table
-    /// sorted by pattern whose pattern is `asked` for, as [`strips`](Self::strips).
-    pub(crate) fn for_blocks<'a>(
-        &'a self,
-        range: Range<usize>,
-        most: usize,
-        asked: impl Fn(&Pattern<'_>) -> bool,
-        visit: impl FnMut(&[Pattern<'a>], usize),
-    ) {
-        self.patterns.for_blocks(range, most, asked, visit);
-    }
-
     /// Observed cells per column.
     pub fn n_observed_by_column(&self) -> &[usize] {
         &self.observed

@@ -1,43 +1,68 @@
 use crate::linalg::Cell;
 use crate::linalg::rows::{Seen, mark_gaps};
 use rayon::prelude::*;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 /// Rows whose masks one task builds.
 const MASK_ROWS: usize = 1024;
 
-/// Patterns that room is made for before they are seen.
-const MOST_RESERVED: usize = 1 << 17;
+/// Places of a table of patterns before there are many.
+const PLACES: usize = 1 << 12;
 
-/// A hash of words by multiplication, as Firefox and rustc have it: masks of gaps are short, and every block of rows that
-/// is read has its own.
-#[derive(Default)]
-struct Mixed(u64);
+/// Patterns by their masks of gaps, a table of open places: every block of rows that is read has its own.
+struct Ids<'a> {
+    masks: &'a [u64],
+    words: usize,
+    /// A pattern's number and one, 0 where there is none; at least twice as many as there are patterns, a power of two.
+    places: Vec<u32>,
+    /// The first row of every pattern.
+    first: Vec<usize>,
+}
 
-impl Hasher for Mixed {
-    fn write(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        for word in words {
-            self.write_u64(u64::from_le_bytes(*word));
+impl<'a> Ids<'a> {
+    fn new(masks: &'a [u64], words: usize) -> Self {
+        Self { masks, words, places: vec![0; PLACES], first: Vec::new() }
+    }
+
+    #[inline(always)]
+    fn mask(&self, row: usize) -> &'a [u64] {
+        &self.masks[row * self.words..][..self.words]
+    }
+
+    /// The number of the pattern of `row`, and whether it is a new one.
+    #[inline(always)]
+    fn of(&mut self, row: usize) -> (usize, bool) {
+        let place = self.place(self.mask(row));
+        if let Some(id) = (self.places[place] as usize).checked_sub(1) {
+            return (id, false);
         }
-        for byte in rest {
-            self.write_u64(u64::from(*byte));
+        self.first.push(row);
+        self.places[place] = self.first.len() as u32;
+        if 2 * self.first.len() >= self.places.len() {
+            self.places = vec![0; 4 * self.places.len()];
+            for id in 0..self.first.len() {
+                let place = self.place(self.mask(self.first[id]));
+                self.places[place] = id as u32 + 1;
+            }
         }
+        (self.first.len() - 1, true)
     }
 
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
-    }
-
-    fn write_usize(&mut self, length: usize) {
-        self.write_u64(length as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        // Products mix upward: the table looks at the lowest bits first.
-        self.0.rotate_left(26)
+    /// Where the pattern of a mask is, or would be.
+    #[inline(always)]
+    fn place(&self, mask: &[u64]) -> usize {
+        // By multiplication, as Firefox and rustc have it. Products mix upward: the highest bits are taken.
+        let mix = |hash: u64, word: &u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+        let last = self.places.len() - 1;
+        let mut place = mask.iter().fold(0, mix).rotate_left(26) as usize & last;
+        while let Some(id) = (self.places[place] as usize).checked_sub(1) {
+            // Most masks are one word: no call compares them.
+            if self.mask(self.first[id]).iter().eq(mask) {
+                break;
+            }
+            place = (place + 1) & last;
+        }
+        place
     }
 }
 
@@ -113,42 +138,38 @@ impl Patterns {
             }
             Seen::Gaps => {}
         }
-        let mut ids: HashMap<&[u64], usize, BuildHasherDefault<Mixed>> = HashMap::default();
-        // A table with gaps at random has nearly as many patterns as rows.
-        ids.reserve(n_rows.min(MOST_RESERVED));
+        let mut ids = Ids::new(&masks, words);
         let mut pattern_of = Vec::with_capacity(n_rows);
         let mut counts: Vec<usize> = Vec::new();
         let (mut gaps, mut gap_end) = (Vec::new(), Vec::new());
-        let mut last: Option<(&[u64], usize)> = None;
-        for mask in masks.chunks_exact(words) {
+        let (mut last, mut id): (&[u64], usize) = (&[], 0);
+        for (row, mask) in masks.chunks_exact(words).enumerate() {
             // Rows like the one before need no table of patterns.
-            if let Some((_, id)) = last.filter(|(before, _)| *before == mask) {
-                counts[id] += 1;
-                pattern_of.push(id);
-                continue;
-            }
-            let id = *ids.entry(mask).or_insert_with(|| {
-                for (word, first) in mask.iter().zip((0..).step_by(64)) {
-                    let mut bits = *word;
-                    while bits != 0 {
-                        gaps.push(first + bits.trailing_zeros());
-                        bits &= bits - 1;
+            if mask.iter().ne(last) {
+                let (found, new) = ids.of(row);
+                if new {
+                    for (word, first) in mask.iter().zip((0..).step_by(64)) {
+                        let mut bits = *word;
+                        while bits != 0 {
+                            gaps.push(first + bits.trailing_zeros());
+                            bits &= bits - 1;
+                        }
                     }
+                    gap_end.push(gaps.len());
+                    counts.push(0);
                 }
-                gap_end.push(gaps.len());
-                counts.push(0);
-                counts.len() - 1
-            });
+                (last, id) = (mask, found);
+            }
             counts[id] += 1;
-            pattern_of.push(id);
-            last = Some((mask, id));
+            pattern_of.push(id as u32);
         }
         // Counting sort keeps the rows of each pattern in order.
         let mut next = starts(&counts);
         let mut rows = vec![0; n_rows];
         for (i, id) in pattern_of.into_iter().enumerate() {
-            rows[next[id]] = i;
-            next[id] += 1;
+            let next = &mut next[id as usize];
+            rows[*next] = i;
+            *next += 1;
         }
         Some(Self { n_columns, rows, row_end: next, gaps, gap_end })
     }

@@ -85,6 +85,11 @@ impl Facts {
         self.observed.iter().map(|n| self.n_rows - n).sum()
     }
 
+    /// Whether rows that have a value have all of theirs.
+    pub(crate) fn has_only_whole_rows(&self) -> bool {
+        self.observed.iter().sum::<usize>() == self.n_informative_rows * self.n_columns()
+    }
+
     /// Mean of each column over its observed cells; NaN for an empty column.
     pub fn observed_means(&self) -> &[f64] {
         &self.means

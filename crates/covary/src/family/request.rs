@@ -3,7 +3,6 @@
 use super::choice::explaining;
 use super::{AnyMethod, Arrangement, Choice, Entry, Family, Grounds, Kind, Progress};
 use crate::error::Argument;
-use crate::infer::Em;
 use crate::model::{ColumnMap, Rotation};
 use crate::select::Purpose;
 use crate::spec::NoiseFamily;
@@ -292,22 +291,23 @@ impl Request {
         self.method_or(|| (self.entry().default_method)(data, &self.spec()))
     }
 
-    /// The method asked for, or EM, by which rows are gone through that are not in memory.
+    /// The method asked for, or the first of the family's, by which rows are gone through that are not in memory.
     ///
     /// # Errors
-    /// As [`method`](Self::method), and [`Error::NotInMemory`] for another method.
-    pub fn method_by_passes(&self) -> Result<Em, Error> {
-        let em = Method::Em(Em::default());
-        let what = if self.family.methods().contains(&em.name()) {
-            match self.method_or(|| em.into())? {
-                AnyMethod::Linear(Method::Em(em)) if self.classes.is_none() => return Ok(em),
-                AnyMethod::Linear(Method::Em(_)) => "a model for each class".to_owned(),
+    /// As [`method`](Self::method), and [`Error::NotInMemory`] where there is none, for classes and for views.
+    pub fn method_by_passes(&self) -> Result<Method, Error> {
+        let named = self.family.methods().iter().filter_map(|name| Method::from_name(name));
+        let first = named.into_iter().find(Method::goes_by_passes).map(AnyMethod::Linear);
+        let what = match first {
+            Some(_) if self.classes.is_some() => "a model for each class".to_owned(),
+            Some(_) if !self.views.is_empty() || self.family.has_views() => "a model of views".to_owned(),
+            Some(first) => match self.method_or(|| first)? {
+                AnyMethod::Linear(method) if method.goes_by_passes() => return Ok(method),
                 method => format!("method `{}`", method.name()),
-            }
-        } else {
-            format!("model `{}`", self.family.name())
+            },
+            None => format!("model `{}`", self.family.name()),
         };
-        Err(Error::NotInMemory { what, instead: "model `ppca` or `fa` by method `em`" })
+        Err(Error::NotInMemory { what, instead: "model `pca`, `ppca`, `fa`, `gaussian` or `bpca`" })
     }
 
     fn method_or(&self, default: impl FnOnce() -> AnyMethod) -> Result<AnyMethod, Error> {

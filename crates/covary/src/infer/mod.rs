@@ -93,6 +93,25 @@ pub trait Estimator {
         observer: &mut dyn Observer,
     ) -> Result<Fit<Self::Model>, Error>;
 
+    /// Fits rows that are gone through by passes, wherever they are: to those of a table in memory the fit is that of
+    /// [`fit_observed`](Self::fit_observed), bit for bit. [`Em`], [`FullCovariance`], [`Structured`] and [`MeanField`] can;
+    /// others need the table in memory.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit), [`Error::NotInMemory`] of a method that cannot, and what keeps the rows from being gone
+    /// through.
+    fn fit_rows(
+        &self,
+        rows: &dyn Rows,
+        spec: &Spec,
+        observer: &mut dyn Observer,
+    ) -> Result<Fit<Self::Model>, Error> {
+        match rows.in_memory() {
+            Some(data) => self.fit_observed(data, spec, observer),
+            None => Err(Error::NotInMemory { what: "this method".to_owned(), instead: BY_PASSES }),
+        }
+    }
+
     /// Fits.
     ///
     /// # Errors
@@ -101,6 +120,9 @@ pub trait Estimator {
         self.fit_observed(data, spec, &mut ())
     }
 }
+
+/// The methods that go through rows by passes.
+pub(crate) const BY_PASSES: &str = "method `em`, `full-covariance`, `structured` or `mean-field`";
 
 /// One line per method gives it its arm, its name, its options and its dispatch.
 macro_rules! estimators {
@@ -132,6 +154,17 @@ macro_rules! estimators {
             ) -> Result<Fit, Error> {
                 match self {
                     $(Self::$method(method) => method.fit_observed(data, spec, observer),)*
+                }
+            }
+
+            fn fit_rows(
+                &self,
+                rows: &dyn Rows,
+                spec: &Spec,
+                observer: &mut dyn Observer,
+            ) -> Result<Fit, Error> {
+                match self {
+                    $(Self::$method(method) => method.fit_rows(rows, spec, observer),)*
                 }
             }
         }
@@ -172,6 +205,11 @@ estimators! {
 }
 
 impl Method {
+    /// Whether it goes through rows by passes, wherever they are.
+    pub fn goes_by_passes(&self) -> bool {
+        matches!(self, Self::Em(_) | Self::FullCovariance(_) | Self::Structured(_) | Self::MeanField(_))
+    }
+
     /// The method the spec recommends [M 1.12]: closed form where there is one, Newton for factor
     /// analysis of a complete table, EM otherwise.
     pub fn recommended(data: &Dataset, spec: &Spec) -> Self {

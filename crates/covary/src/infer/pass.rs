@@ -29,12 +29,15 @@
 use super::em::moments::LatentMoments;
 use super::em::parameters::{Frame, Parameters};
 use super::em::start::Pairs;
+use super::full_covariance::{Gaussian, Moments};
+use super::report::NEVER;
 use crate::checksum::Checksum;
 use crate::data::{COLUMN_FACTS, ColumnFacts, Facts};
 use crate::linalg::packed;
 use crate::parallel::{BlockError, Forest, add};
 use crate::{Dataset, Error, Matrix};
 use std::borrow::Cow;
+use std::sync::atomic::AtomicBool;
 
 /// Rows that a method can only ask for sums, wherever they are.
 pub trait Rows {
@@ -149,8 +152,20 @@ enum Kind<'a> {
     Counts { d: usize },
     /// Products of each pair of columns, and their counts.
     Pairs { frame: Cow<'a, Frame> },
-    /// The E-step.
-    Latent { frame: Cow<'a, Frame>, at: Cow<'a, Parameters> },
+    /// The E-step, at parameters that are known or have a spread around them.
+    Latent { frame: Cow<'a, Frame>, at: Cow<'a, Parameters>, spread: Cow<'a, [Matrix]> },
+    /// The E-step of a full covariance.
+    Gaussian { frame: Cow<'a, Frame>, at: Cow<'a, Gaussian>, stop: Stop<'a> },
+}
+
+/// A flag that, once set, makes the sums of no use to who asked for them. It is no part of what is asked for.
+#[derive(Debug, Clone, Copy)]
+struct Stop<'a>(&'a AtomicBool);
+
+impl PartialEq for Stop<'_> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// The finished sums of a pass.
@@ -172,7 +187,17 @@ impl<'a> Task<'a> {
     }
 
     pub(super) fn latent(frame: &'a Frame, at: &'a Parameters) -> Self {
-        Self(Kind::Latent { frame: Cow::Borrowed(frame), at: Cow::Borrowed(at) })
+        Self::uncertain(frame, at, &[])
+    }
+
+    pub(super) fn uncertain(frame: &'a Frame, at: &'a Parameters, spread: &'a [Matrix]) -> Self {
+        let (frame, at) = (Cow::Borrowed(frame), Cow::Borrowed(at));
+        Self(Kind::Latent { frame, at, spread: Cow::Borrowed(spread) })
+    }
+
+    pub(super) fn gaussian(frame: &'a Frame, at: &'a Gaussian, stop: &'a AtomicBool) -> Self {
+        let (frame, at) = (Cow::Borrowed(frame), Cow::Borrowed(at));
+        Self(Kind::Gaussian { frame, at, stop: Stop(stop) })
     }
 
     /// How many columns the rows have.
@@ -180,7 +205,9 @@ impl<'a> Task<'a> {
         match &self.0 {
             Kind::Facts { names } => names.len(),
             Kind::Counts { d } => *d,
-            Kind::Pairs { frame } | Kind::Latent { frame, .. } => frame.mean.len(),
+            Kind::Pairs { frame } | Kind::Latent { frame, .. } | Kind::Gaussian { frame, .. } => {
+                frame.mean.len()
+            }
         }
     }
 
@@ -225,6 +252,7 @@ impl<'a> Task<'a> {
             Kind::Counts { .. } => packed::len(d),
             Kind::Pairs { .. } => 2 * packed::len(d),
             Kind::Latent { at, .. } => LatentMoments::numbers_len(d, at.w.n_columns()),
+            Kind::Gaussian { .. } => Moments::numbers_len(d),
         }
     }
 
@@ -238,7 +266,10 @@ impl<'a> Task<'a> {
             }
             Kind::Counts { .. } => Pairs::counts_of(data, b),
             Kind::Pairs { frame } => [Pairs::products_of(data, b, frame), Pairs::counts_of(data, b)].concat(),
-            Kind::Latent { frame, at } => LatentMoments::of_block(data, b, frame, at).into_numbers(),
+            Kind::Latent { frame, at, spread } => {
+                LatentMoments::of_block((data, b), frame, at, spread).into_numbers()
+            }
+            Kind::Gaussian { frame, at, stop } => Moments::sums_of_block((data, b), frame, at, stop.0),
         }
     }
 
@@ -262,10 +293,19 @@ impl<'a> Task<'a> {
                 to.counts(&[2, frame.mean.len(), 0, frame.isotropic.into()]);
                 frame_to(&mut to, frame);
             }
-            Kind::Latent { frame, at } => {
+            Kind::Latent { frame, at, spread } => {
                 to.counts(&[3, frame.mean.len(), at.w.n_columns(), frame.isotropic.into()]);
                 frame_to(&mut to, frame);
                 for numbers in [at.w.as_slice(), &at.mean, &at.psi] {
+                    to.numbers(numbers);
+                }
+                to.counts(&[spread.len()]);
+                spread.iter().for_each(|e| to.numbers(e.as_slice()));
+            }
+            Kind::Gaussian { frame, at, .. } => {
+                to.counts(&[4, frame.mean.len(), 0, frame.isotropic.into()]);
+                frame_to(&mut to, frame);
+                for numbers in [&at.mean, at.covariance.as_slice(), at.precision.as_slice(), &[at.ln_det]] {
                     to.numbers(numbers);
                 }
             }
@@ -294,10 +334,26 @@ impl<'a> Task<'a> {
             2 => Kind::Pairs { frame: frame(&mut from)? },
             3 => {
                 let frame = frame(&mut from)?;
-                let size = d.checked_mul(q).ok_or(Error::DamagedState { why: "a count is too large" })?;
-                let w = Matrix::from_vec(d, q, from.numbers(size)?)?;
+                let w = from.matrix(d, q)?;
                 let (mean, psi) = (from.numbers(d)?, from.numbers(d)?);
-                Kind::Latent { frame, at: Cow::Owned(Parameters { w, mean, psi }) }
+                let spread = match from.count()? {
+                    n if n <= 1 || n == d => n,
+                    _ => return Err(Error::DamagedState { why: "its columns share their spread by parts" }),
+                };
+                let spread = (0..spread)
+                    .map(|_| from.matrix(q.saturating_add(1), q.saturating_add(1)))
+                    .collect::<Result<_, _>>()?;
+                Kind::Latent {
+                    frame,
+                    at: Cow::Owned(Parameters { w, mean, psi }),
+                    spread: Cow::Owned(spread),
+                }
+            }
+            4 => {
+                let (frame, mean) = (frame(&mut from)?, from.numbers(d)?);
+                let (covariance, precision) = (from.matrix(d, d)?, from.matrix(d, d)?);
+                let at = Gaussian { mean, covariance, precision, ln_det: from.numbers(1)?[0] };
+                Kind::Gaussian { frame, at: Cow::Owned(at), stop: Stop(&NEVER) }
             }
             _ => return Err(Error::DamagedState { why: "it asks for something unknown" }),
         };
@@ -356,21 +412,27 @@ impl State {
             return Err(Error::ColumnCount { expected: task.n_columns(), got: block.n_columns() });
         }
         // A block that is larger than others are is one all the same.
-        let mut blocks = Blocks::new(task);
-        for b in 0..block.n_blocks() {
-            blocks.add(task.leaf(block, b));
-        }
-        let mut state = Self {
+        let mut state = Self::empty(task);
+        state.add(index, 0, block.pass(task)?.0)?;
+        Ok(state)
+    }
+
+    /// Finished sums as the state of one block.
+    pub(crate) fn of_sums(task: &Task<'_>, sums: &Sums) -> Self {
+        let mut state = Self::empty(task);
+        state.add(0, 0, sums.0.clone()).expect("the first block is new");
+        state
+    }
+
+    fn empty(task: &Task<'_>) -> Self {
+        Self {
             version: VERSION.to_owned(),
             instructions: instructions(),
             digest: task.digest(),
             rule: task.rule(),
             length: task.length(),
             forest: Forest::new(),
-        };
-        let sums = blocks.sums().expect("a table has rows");
-        state.add(index, 0, sums.0)?;
-        Ok(state)
+        }
     }
 
     fn add(&mut self, start: u64, level: u32, sums: Vec<f64>) -> Result<(), Error> {
@@ -463,7 +525,7 @@ impl State {
 }
 
 /// First bytes; the last of them is the version of the format.
-const TASK: [u8; 8] = *b"covtask\x01";
+const TASK: [u8; 8] = *b"covtask\x02";
 const STATE: [u8; 8] = *b"covsums\x01";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -546,6 +608,12 @@ impl<'a> Reader<'a> {
 
     fn numbers(&mut self, n: usize) -> Result<Vec<f64>, Error> {
         Ok(self.take(n)?.iter().map(|word| f64::from_le_bytes(*word)).collect())
+    }
+
+    fn matrix(&mut self, n_rows: usize, n_columns: usize) -> Result<Matrix, Error> {
+        let size =
+            n_rows.checked_mul(n_columns).ok_or(Error::DamagedState { why: "a count is too large" })?;
+        Matrix::from_vec(n_rows, n_columns, self.numbers(size)?)
     }
 
     fn text(&mut self) -> Result<String, Error> {

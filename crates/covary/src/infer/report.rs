@@ -369,9 +369,11 @@ pub trait Observer {
     }
 }
 
+/// A flag that is never set.
+pub(super) static NEVER: AtomicBool = AtomicBool::new(false);
+
 /// The flag of an observer, or one that is never set.
 pub(crate) fn stop_flag(observer: &dyn Observer) -> &AtomicBool {
-    static NEVER: AtomicBool = AtomicBool::new(false);
     observer.stop_flag().unwrap_or(&NEVER)
 }
 

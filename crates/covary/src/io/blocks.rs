@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Rows that a reader fills.
 pub(super) struct Block<'a> {
@@ -45,6 +45,7 @@ impl Block<'_> {
 
     fn pass_on(&mut self) -> Result<(), Error> {
         if self.filled > 0 {
+            // What a reader has not filled of a buffer that comes back is of an earlier block.
             self.cells.truncate(self.filled);
             self.cells = (self.take)(std::mem::take(&mut self.cells))?;
             self.filled = 0;
@@ -78,6 +79,8 @@ pub struct BlockFile {
     columns: Vec<usize>,
     names: Vec<String>,
     facts: OnceLock<Facts>,
+    /// The cells of the last block, for the first of the next pass: new memory would be cleared before it is filled.
+    buffer: Mutex<Vec<f64>>,
     /// How often it was gone through, other columns of it included.
     n_passes: Arc<AtomicUsize>,
 }
@@ -101,7 +104,18 @@ impl BlockFile {
         let (columns, names) = ((0..all.len()).collect(), all.clone());
         let options = options.clone();
         let n_passes = Arc::default();
-        Ok(Self { files, format, options, all, n_aside, columns, names, facts: OnceLock::new(), n_passes })
+        Ok(Self {
+            files,
+            format,
+            options,
+            all,
+            n_aside,
+            columns,
+            names,
+            facts: OnceLock::new(),
+            buffer: Mutex::default(),
+            n_passes,
+        })
     }
 
     /// The columns of numbers.
@@ -187,13 +201,16 @@ impl BlockFile {
             spare = cells;
             Ok(rest)
         };
-        let n_columns = self.all.len();
-        let mut block =
-            Block { n_columns, size: block_rows(d), cells: Vec::new(), filled: 0, take: &mut take };
+        let buffer = || self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        let (n_columns, size) = (self.all.len(), block_rows(d));
+        let cells = std::mem::take(&mut *buffer());
+        let mut block = Block { n_columns, size, cells, filled: 0, take: &mut take };
         for file in &self.files {
             fill(file, self.format, &self.options, &mut block)?;
         }
-        block.pass_on()
+        block.pass_on()?;
+        *buffer() = block.cells;
+        Ok(())
     }
 }
 
@@ -236,6 +253,7 @@ impl Rows for BlockFile {
             columns: columns.iter().map(|&j| self.columns[j]).collect(),
             names: columns.iter().map(|&j| self.names[j].clone()).collect(),
             facts: OnceLock::new(),
+            buffer: Mutex::default(),
             n_passes: Arc::clone(&self.n_passes),
         }))
     }

@@ -13,6 +13,7 @@ mod fields;
 mod format;
 mod gaps;
 mod identifiers;
+mod journal;
 pub mod model_file;
 mod note;
 #[cfg(feature = "npy")]
@@ -35,6 +36,7 @@ pub use error::{Error, Place, amount};
 pub use fields::Delimiter;
 pub use format::{Format, Layout};
 pub use gaps::Gaps;
+pub use journal::Journal;
 pub use note::{Note, Pattern};
 pub use sheet::{Cells, Sheet};
 pub use table::{ColumnKind, Rounding, Table};

@@ -3,9 +3,9 @@
 use super::{Seen, Watch};
 use crate::family::{AnyMethod, Choice, Components, Grounds, Request};
 use crate::infer::Rows;
-use crate::learned::{Constant, Learned, Training};
+use crate::learned::{Constant, Learned};
 use crate::model::ColumnMap;
-use crate::{Error, Method, Spec};
+use crate::{Error, Estimator, Method, Spec};
 
 /// Cells of the sample of rows that chooses the number of components.
 const SAMPLE_CELLS: usize = 1 << 22;
@@ -44,7 +44,7 @@ impl Request {
         watch: &dyn Watch,
     ) -> Result<Learned, Error> {
         self.check()?;
-        let em = self.method_by_passes()?;
+        let method = self.method_by_passes()?;
         if self.filling.is_some() {
             return Err(Error::NotInMemory {
                 what: "a model that hidden cells choose or calibrate for filling".to_owned(),
@@ -56,13 +56,11 @@ impl Request {
         let whole = map.columns.iter().copied().eq(0..table.n_columns());
         let varying = if whole { None } else { Some(rows.of_columns(&map.columns)?) };
         let rows = varying.as_deref().unwrap_or(rows);
-        let facts = rows.facts()?;
-        let choice = self.choose_by_sample(rows, &Method::Em(em.clone()).into(), watch)?;
+        let choice = self.choose_by_sample(rows, &method.clone().into(), watch)?;
         watch.chosen(&choice);
         let spec = Spec { n_components: choice.n_components, ..self.spec() };
-        let fit = em.fit_rows(rows, &spec, &mut Seen::Fitting(watch))?;
-        let columns = (facts.column_names().to_vec(), Training::of_facts(&facts));
-        let mut learned = Learned::of_table(fit, columns, &spec, &Method::Em(em));
+        let fit = method.fit_rows(rows, &spec, &mut Seen::Fitting(watch))?;
+        let mut learned = Learned::of_rows(fit, rows, &spec, &method)?;
         learned.linear_mut()?.choice = choice.scores().cloned();
         let mut learned = self.for_the_reader(learned)?;
         let named = |&(j, value): &(usize, f64)| Constant { name: table.column_names()[j].clone(), value };
@@ -82,6 +80,9 @@ impl Request {
             return Ok(Choice::new(n, Grounds::Asked));
         }
         let facts = rows.facts()?;
+        if matches!(method, AnyMethod::Linear(Method::FullCovariance(_))) {
+            return Ok(Choice::new(facts.n_columns().saturating_sub(1), Grounds::Fixed));
+        }
         let sample = facts.spread_rows((SAMPLE_CELLS / facts.n_columns()).max(1));
         let sample = rows.some_rows(&sample)?;
         watch.sampled(sample.n_rows(), facts.n_rows());

@@ -308,11 +308,26 @@ impl LinearFit {
 impl Learned {
     /// A fit of `data`; what the fit does not know is left empty, and the family follows from noise and method.
     pub fn of_fit(fit: Fit, data: &Dataset, spec: &Spec, method: &Method) -> Self {
-        let mut learned = Self::of_table(fit, Training::with_names(data), spec, method);
+        Self::of_rows(fit, data, spec, method).expect("rows in memory can be gone through")
+    }
+
+    /// As [`of_fit`](Self::of_fit), of rows wherever they are.
+    ///
+    /// # Errors
+    /// What keeps the rows from being gone through.
+    pub fn of_rows(
+        fit: Fit,
+        rows: &dyn crate::infer::Rows,
+        spec: &Spec,
+        method: &Method,
+    ) -> Result<Self, Error> {
+        let facts = rows.facts()?;
+        let table = (facts.column_names().to_vec(), Training::of_facts(&facts));
+        let mut learned = Self::of_table(fit, table, spec, method);
         if let (Method::FullCovariance(_), Trained::Linear(fit)) = (method, &mut learned.model) {
-            fit.informative_rows = informative_rows(data);
+            fit.informative_rows = informative_rows(rows)?;
         }
-        learned
+        Ok(learned)
     }
 
     /// As [`of_fit`](Self::of_fit), of a table known by its columns' names and numbers.

@@ -240,7 +240,7 @@ impl DenseUnits {
 
     fn fill_gaps(&self, mean: &[f64], data: &Dataset, stop: &AtomicBool) -> Vec<FilledCell> {
         let total = self.scale.len() as f64;
-        let blocks = GapBlocks::new(data, (mean, &self.inverse), (&self.precision, total));
+        let blocks = GapBlocks::new((data, data.sorted()), (mean, &self.inverse), (&self.precision, total));
         let parts = pieces(data.n_rows(), blocks.block_rows, |rows| {
             let mut out = Vec::new();
             let mut deviation = Vec::new();

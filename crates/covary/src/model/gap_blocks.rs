@@ -5,7 +5,7 @@
 //! x̂_m = μ_m − P_mm⁻¹ P_mo y_o        cov = P_mm⁻¹        |C_oo| = |C| |P_mm|        y = t − μ
 //! ```
 
-use crate::data::Pattern;
+use crate::data::{Pattern, Patterns};
 use crate::linalg::blocks::{Blocks, Inverted};
 use crate::linalg::{gemm, packed};
 use crate::{Dataset, Matrix};
@@ -18,6 +18,8 @@ const BLOCK_CELLS: usize = 16 * 1024;
 /// A table and a Gaussian whose precision is in units of `inverse_scale`.
 pub(crate) struct GapBlocks<'a> {
     data: &'a Dataset,
+    /// The rows that are gone through, and in which order.
+    order: &'a Patterns,
     mean: &'a [f64],
     inverse_scale: &'a [f64],
     precision: Blocks,
@@ -39,15 +41,15 @@ pub(crate) struct Filled {
 }
 
 impl<'a> GapBlocks<'a> {
-    /// `total` is the trace of the covariance.
+    /// Rows of a table in some order; `total` is the trace of the covariance.
     pub(crate) fn new(
-        data: &'a Dataset,
+        (data, order): (&'a Dataset, &'a Patterns),
         (mean, inverse_scale): (&'a [f64], &'a [f64]),
         (precision, total): (&Matrix, f64),
     ) -> Self {
         let block_rows = (BLOCK_CELLS / data.n_columns()).clamp(32, 256);
         let precision = Blocks::new(precision, total);
-        Self { data, mean, inverse_scale, precision, block_rows, arch: pulp::Arch::new() }
+        Self { data, order, mean, inverse_scale, precision, block_rows, arch: pulp::Arch::new() }
     }
 
     /// What inverted blocks are to be multiplied by.
@@ -64,7 +66,7 @@ impl<'a> GapBlocks<'a> {
         mut visit: impl FnMut(&[Pattern<'_>], &mut Filled),
     ) {
         let mut filled = Filled::default();
-        self.data.for_blocks(rows, self.block_rows, asked, |strips, n| {
+        self.order.for_blocks(rows, self.block_rows, asked, |strips, n| {
             self.fill(strips, n, &mut filled);
             visit(strips, &mut filled);
         });

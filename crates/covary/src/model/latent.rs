@@ -18,6 +18,8 @@ use std::ops::Range;
 
 /// Cells of a block: its working set stays in the second-level cache.
 const BLOCK_CELLS: usize = 32 * 1024;
+/// Numbers that come from memory together.
+const LINE: usize = 8;
 /// Passes that bring `x̂` to working precision up to a condition of about 1e14.
 const REFINED_PASSES: usize = 4;
 
@@ -270,9 +272,19 @@ impl<'a> Latent<'a> {
         block.z.fill(0.0);
         block.z.chunks_exact_mut(q + 1).for_each(|z| z[q] = 1.0);
         let (mean, inverse) = (&self.units.mean[..d], &self.units.inverse_scale[..d]);
+        let cells = self.data.values().as_slice();
+        // Rows of a pattern are far from each other: all are asked for before anything waits for one of them (10⁶ × 20 cells,
+        // 10 % gaps, q = 5: .074 instead of .095 s for a step of EM).
+        let mut seen = 0;
+        for &i in strips.iter().flat_map(|s| s.rows) {
+            for t in cells[i * d..][..d].iter().step_by(LINE) {
+                seen ^= t.to_bits();
+            }
+        }
+        std::hint::black_box(seen);
         let rows = strips.iter().flat_map(|s| s.rows.iter().map(move |&i| (i, s.gaps)));
         for ((i, gaps), y) in rows.zip(block.y.chunks_exact_mut(d)) {
-            let t = &self.data.row(i)[..d];
+            let t = &cells[i * d..][..d];
             for j in 0..d {
                 y[j] = (t[j] - mean[j]) * inverse[j];
             }

@@ -3,7 +3,7 @@
 //! `Uncertainty` holds, per column, the posterior covariance of (w_j, μ_j) over ψ_j, which has no units: folding a scale back,
 //! rotating and saving need no special case. The block kernels of `model/latent.rs` take it as `Units::spread` and add it to
 //! G and to the right-hand side; with none they are what maximum likelihood uses. So the variational methods pass over the
-//! rows by the E-step of EM (`LatentMoments::of_uncertain`), and a fitted one answers by the same code as any other. PCA, factor
+//! rows by the E-step of EM (`LatentMoments::of_block`), and a fitted one answers by the same code as any other. PCA, factor
 //! analysis and group factor analysis are one mean-field method: columns have a noise group and a view (`State::place`). What has
 //! no closed form (densities) averages over fixed draws of the parameters; the Student form is in `model/student.rs`. A
 //! sampler's answer is a `Mixture`: new rows reweight its draws, rows it was trained on do not (`Fit::of_training_rows`).

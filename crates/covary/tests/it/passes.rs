@@ -1,8 +1,8 @@
 //! Rows that are gone through by passes, wherever they are: same bits, and what is wrong with sums is named.
 
 use covary::data::{Facts, Shape, block_rows, simulate};
-use covary::infer::{Em, FitReport, Rows, State, Sums, Task};
-use covary::{Dataset, Error, Estimator, Fit, LinearGaussian, Spec};
+use covary::infer::{Em, FitReport, FullCovariance, Gibbs, MeanField, Rows, State, Structured, Sums, Task};
+use covary::{Dataset, Error, Estimator, Fit, LinearGaussian, Method, Spec};
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use std::cell::RefCell;
@@ -49,6 +49,23 @@ impl Rows for Elsewhere {
     }
 }
 
+/// Rows that write down what they are asked for.
+struct Asked<'a> {
+    rows: &'a Dataset,
+    tasks: RefCell<Vec<Vec<u8>>>,
+}
+
+impl Rows for Asked<'_> {
+    fn facts(&self) -> Result<Facts, Error> {
+        Ok(self.rows.facts())
+    }
+
+    fn pass(&self, task: &Task<'_>) -> Result<Sums, Error> {
+        self.tasks.borrow_mut().push(task.to_bytes());
+        self.rows.pass(task)
+    }
+}
+
 fn parts(fit: Fit) -> (LinearGaussian, FitReport) {
     (fit.model, fit.report)
 }
@@ -64,29 +81,53 @@ fn several_blocks_elsewhere_lead_to_the_bits_of_the_table_in_memory() {
     let size = block_rows(columns);
     let table = with_gaps(2 * size + 1000, columns);
     let elsewhere = Elsewhere::new(&table, size, 3);
-    let em = Em { max_iterations: 2, ..Em::default() };
-    for spec in [Spec { standardize: true, ..Spec::ppca(2) }, Spec::factor_analysis(2)] {
+    let em = || Method::Em(Em { max_iterations: 2, ..Em::default() });
+    let full = FullCovariance { max_iterations: 2, ..FullCovariance::default() };
+    let mean_field = || Method::MeanField(MeanField { max_iterations: 2, ..MeanField::default() });
+    for (method, spec) in [
+        (em(), Spec { standardize: true, ..Spec::ppca(2) }),
+        (em(), Spec::factor_analysis(2)),
+        (Method::FullCovariance(full), Spec::ppca(columns - 1)),
+        (Method::Structured(Structured { max_iterations: 2, ..Structured::default() }), Spec::ppca(3)),
+        (mean_field(), Spec::ppca(3)),
+        (mean_field(), Spec::factor_analysis(3)),
+    ] {
         let here = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            parts(pool.install(|| em.fit(&table, &spec).unwrap()))
+            parts(pool.install(|| method.fit(&table, &spec).unwrap()))
         };
-        let there = parts(em.fit_rows(&elsewhere, &spec, &mut ()).unwrap());
-        assert_eq!(here(1), there);
-        assert_eq!(here(2), there);
+        let there = parts(method.fit_rows(&elsewhere, &spec, &mut ()).unwrap());
+        assert_eq!(here(1), there, "{}", method.name());
+        assert_eq!(here(2), there, "{}", method.name());
     }
+    let refused = Method::Gibbs(Gibbs::default()).fit_rows(&elsewhere, &Spec::ppca(1), &mut ());
+    assert!(matches!(refused, Err(Error::NotInMemory { .. })));
     assert_eq!(Rows::facts(&table).unwrap(), elsewhere.facts().unwrap());
 }
 
 #[test]
 fn blocks_of_any_size_lead_to_one_result_near_that_of_the_table() {
-    let table = with_gaps(200, 5);
-    let spec = Spec::ppca(2);
-    let here = Em::default().fit(&table, &spec).unwrap();
-    let fit = |seed| Em::default().fit_rows(&Elsewhere::new(&table, 17, seed), &spec, &mut ()).unwrap();
-    let there = |seed| parts(fit(seed));
-    let first = there(0);
-    assert!((here.report.objective.value - first.1.objective.value).abs() < 1e-6);
-    assert!((1..5).all(|seed| there(seed) == first));
+    let (whole, _) = simulate::ppca(Shape { rows: 200, columns: 5, n_components: 2 }, 1);
+    // Rows with more gaps than observed cells, too, and one of gaps alone.
+    let mut values = simulate::hide(&whole, 0.3, 2).values().clone();
+    (0..5).for_each(|j| values[(7, j)] = f64::NAN);
+    let gaps = Dataset::new(values).unwrap();
+    for (method, spec) in [
+        (Method::Em(Em::default()), Spec::ppca(2)),
+        (Method::FullCovariance(FullCovariance::default()), Spec::ppca(4)),
+        (Method::Structured(Structured::default()), Spec::ppca(3)),
+        (Method::MeanField(MeanField::default()), Spec::factor_analysis(3)),
+    ] {
+        for table in [&gaps, &whole] {
+            let here = method.fit(table, &spec).unwrap();
+            let there =
+                |seed| parts(method.fit_rows(&Elsewhere::new(table, 17, seed), &spec, &mut ()).unwrap());
+            let first = there(0);
+            let apart = (here.report.objective.value - first.1.objective.value).abs();
+            assert!(apart < 1e-6, "{}: {apart}", method.name());
+            assert!((1..5).all(|seed| there(seed) == first), "{}", method.name());
+        }
+    }
 }
 
 /// Means, variances and counts of columns against sums of the cells themselves, block by block or not.
@@ -173,7 +214,14 @@ fn damaged_bytes_are_refused() {
     let mut state = rows.state(&task, 0);
     state.merge(&rows.state(&task, 1)).unwrap();
     let mut chance = ChaCha8Rng::seed_from_u64(1);
-    for bytes in [state.to_bytes(), task.to_bytes()] {
+    let asked = Asked { rows: &table, tasks: RefCell::default() };
+    FullCovariance::default().fit_rows(&asked, &Spec::ppca(2), &mut ()).unwrap();
+    Structured { max_iterations: 2, ..Structured::default() }
+        .fit_rows(&asked, &Spec::ppca(2), &mut ())
+        .unwrap();
+    let tasks = asked.tasks.into_inner();
+    let (first, last) = (tasks[0].clone(), tasks[tasks.len() - 1].clone());
+    for bytes in [state.to_bytes(), task.to_bytes(), first, last] {
         for cut in 0..bytes.len() {
             assert!(State::from_bytes(&bytes[..cut]).is_err() && Task::from_bytes(&bytes[..cut]).is_err());
         }

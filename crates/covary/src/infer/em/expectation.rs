@@ -78,15 +78,20 @@ struct Scratch {
 }
 
 impl<'a> Expectation<'a> {
-    pub(super) fn new(data: &'a Dataset, frame: &'a Frame, at: &'a Parameters, spread: &'a [Matrix]) -> Self {
-        let units = Units { w: &at.w, psi: &at.psi, mean: &at.mean, inverse_scale: &frame.inverse, spread };
+    pub(super) fn new(data: &'a Dataset, frame: &'a Frame, at: &'a Parameters) -> Self {
+        let units =
+            Units { w: &at.w, psi: &at.psi, mean: &at.mean, inverse_scale: &frame.inverse, spread: &[] };
         Self { latent: Latent::new(data, units, Keep::Inverse), w: &at.w, weights: Weights::Equal }
     }
 
     /// That of block `b` of the table.
-    pub(super) fn of_block(data: &'a Dataset, b: usize, frame: &'a Frame, at: &'a Parameters) -> Self {
-        let units =
-            Units { w: &at.w, psi: &at.psi, mean: &at.mean, inverse_scale: &frame.inverse, spread: &[] };
+    pub(super) fn of_block(
+        (data, b): (&'a Dataset, usize),
+        frame: &'a Frame,
+        at: &'a Parameters,
+        spread: &'a [Matrix],
+    ) -> Self {
+        let units = Units { w: &at.w, psi: &at.psi, mean: &at.mean, inverse_scale: &frame.inverse, spread };
         let latent = Latent::of_rows(data, data.sorted_block(b), units, Keep::Inverse);
         Self { latent, w: &at.w, weights: Weights::Equal }
     }

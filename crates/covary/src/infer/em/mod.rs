@@ -100,7 +100,11 @@ impl Estimator for Em {
     type Model = LinearGaussian;
 
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
-        self.fit_by(data, spec, Rule::Equal, observer)
+        self.fit_rows(data, spec, observer)
+    }
+
+    fn fit_rows(&self, rows: &dyn Rows, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        self.fit_by(rows, spec, Rule::Equal, observer)
     }
 }
 
@@ -114,15 +118,6 @@ impl Em {
         observer: &mut dyn Observer,
     ) -> Result<Fit, Error> {
         self.fit_by(data, spec, Rule::Tailed(data, tails), observer)
-    }
-
-    /// Fits rows that are gone through by passes, wherever they are: to those of a table in memory the fit is that of
-    /// [`fit_observed`](Estimator::fit_observed), bit for bit.
-    ///
-    /// # Errors
-    /// As [`Estimator::fit`], and what keeps the rows from being gone through.
-    pub fn fit_rows(&self, rows: &dyn Rows, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
-        self.fit_by(rows, spec, Rule::Equal, observer)
     }
 
     fn fit_by(

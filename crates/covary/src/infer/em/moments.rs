@@ -120,7 +120,7 @@ impl LatentMoments {
     }
 
     pub(in crate::infer) fn of(data: &Dataset, frame: &Frame, at: &Parameters) -> Self {
-        Self::of_uncertain(data, frame, at, &[])
+        Expectation::new(data, frame, at).sum(|| Self::empty(frame, at))
     }
 
     pub(in crate::infer) fn of_weighted(
@@ -129,19 +129,7 @@ impl LatentMoments {
         at: &Parameters,
         weights: &[f64],
     ) -> Self {
-        Expectation::new(data, frame, at, &[]).weighted(weights).sum(|| Self::empty(frame, at))
-    }
-
-    /// The E-step under parameters with a `spread` around them ([`Units::spread`]).
-    ///
-    /// [`Units::spread`]: crate::model::latent::Units::spread
-    pub(in crate::infer) fn of_uncertain(
-        data: &Dataset,
-        frame: &Frame,
-        at: &Parameters,
-        spread: &[Matrix],
-    ) -> Self {
-        Expectation::new(data, frame, at, spread).sum(|| Self::empty(frame, at))
+        Expectation::new(data, frame, at).weighted(weights).sum(|| Self::empty(frame, at))
     }
 
     /// The E-step of rows of heavier tails, whose distances were found at these parameters: `u = (ν + m) / (ν + δ)`.
@@ -153,8 +141,7 @@ impl LatentMoments {
         rows: &[RowDistance],
     ) -> Self {
         let scales: Vec<f64> = rows.iter().map(|row| tails.weight(row.n_observed, row.squared)).collect();
-        let mut moments =
-            Expectation::new(data, frame, at, &[]).scaled(&scales).sum(|| Self::empty(frame, at));
+        let mut moments = Expectation::new(data, frame, at).scaled(&scales).sum(|| Self::empty(frame, at));
         moments.tailed = Some(Tailed {
             n_rows: data.n_informative_rows() as f64,
             cells: data.n_observed_by_column().iter().map(|&n| n as f64).collect(),
@@ -164,9 +151,16 @@ impl LatentMoments {
         moments
     }
 
-    /// The E-step of block `b` of a table.
-    pub(in crate::infer) fn of_block(data: &Dataset, b: usize, frame: &Frame, at: &Parameters) -> Self {
-        Expectation::of_block(data, b, frame, at).sum(|| Self::empty(frame, at))
+    /// The E-step of block `b` of a table, under parameters with a `spread` around them ([`Units::spread`]).
+    ///
+    /// [`Units::spread`]: crate::model::latent::Units::spread
+    pub(in crate::infer) fn of_block(
+        block: (&Dataset, usize),
+        frame: &Frame,
+        at: &Parameters,
+        spread: &[Matrix],
+    ) -> Self {
+        Expectation::of_block(block, frame, at, spread).sum(|| Self::empty(frame, at))
     }
 
     /// How many numbers the sums of d columns and q components are.

@@ -181,13 +181,16 @@ pub(in crate::infer) fn unseen_pairs(data: &Dataset) -> Option<Warning> {
 }
 
 /// The same of rows wherever they are.
-pub(super) fn unseen_pairs_of(rows: &dyn Rows, facts: &Facts) -> Result<Option<Warning>, Error> {
+pub(in crate::infer) fn unseen_pairs_of(rows: &dyn Rows, facts: &Facts) -> Result<Option<Warning>, Error> {
     if !may_be_unseen(facts.n_observed_by_column(), facts.n_rows()) {
         return Ok(None);
     }
-    let d = facts.n_columns();
-    let counts = unpacked(&rows.pass(&Task::counts(d))?.0, d)?;
-    Ok(unseen(&counts, facts.column_names()))
+    Ok(unseen(&pair_counts(rows, facts.n_columns())?, facts.column_names()))
+}
+
+/// Rows that have both columns of each pair, a lower triangle.
+pub(in crate::infer) fn pair_counts(rows: &dyn Rows, d: usize) -> Result<Matrix, Error> {
+    unpacked(&rows.pass(&Task::counts(d))?.0, d)
 }
 
 fn may_be_unseen(observed: &[usize], n_rows: usize) -> bool {
@@ -220,7 +223,7 @@ fn unpacked(triangle: &[f64], d: usize) -> Result<Matrix, Error> {
 
 /// Sums over the rows that have both columns of a pair; lower triangles.
 pub(in crate::infer) struct Pairs {
-    products: Matrix,
+    pub(in crate::infer) products: Matrix,
     counts: Matrix,
 }
 
@@ -230,7 +233,7 @@ impl Pairs {
     }
 
     /// Those of a pass.
-    fn summed(sums: &Sums, d: usize) -> Result<Self, Error> {
+    pub(in crate::infer) fn summed(sums: &Sums, d: usize) -> Result<Self, Error> {
         let (products, counts) = sums.0.split_at(sums.0.len() / 2);
         Ok(Self { products: unpacked(products, d)?, counts: unpacked(counts, d)? })
     }
@@ -272,7 +275,7 @@ impl Pairs {
         Matrix::from_rows(&rows)
     }
 
-    pub(in crate::infer) fn products(data: &Dataset, frame: &Frame) -> Matrix {
+    fn products(data: &Dataset, frame: &Frame) -> Matrix {
         Self::products_of_rows(data, 0..data.n_rows(), frame)
     }
 

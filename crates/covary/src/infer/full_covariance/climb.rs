@@ -3,16 +3,19 @@
 use super::anderson::Anderson;
 use super::expectation::Moments;
 use super::{FullCovariance, Gaussian, floor};
+use crate::data::Facts;
 use crate::infer::em::parameters::Frame;
-use crate::infer::report::{Observer, Step, Termination, Warning, stop_flag};
+use crate::infer::pass::{Rows, Task};
+use crate::infer::report::{NEVER, Observer, Step, Termination, Warning, stop_flag};
 use crate::linalg::{Eigen, eigen, packed, positive_inverse};
-use crate::{Dataset, Error, LinearGaussian, Matrix, Spec};
+use crate::{Error, LinearGaussian, Matrix, Spec};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A climb: where it stands and how it went.
 pub(super) struct Climb<'a> {
     method: &'a FullCovariance,
-    data: &'a Dataset,
+    rows: &'a dyn Rows,
+    facts: &'a Facts,
     frame: &'a Frame,
     floor: f64,
     /// Rows with an observed cell.
@@ -25,8 +28,13 @@ pub(super) struct Climb<'a> {
 
 impl<'a> Climb<'a> {
     /// At the start given, or `Σ = v I`, the center of the prior: from there the first step fills gaps by the means.
-    pub(super) fn new(method: &'a FullCovariance, data: &'a Dataset, spec: &Spec, frame: &'a Frame) -> Self {
-        let identity = || Matrix::identity(data.n_columns());
+    pub(super) fn new(
+        method: &'a FullCovariance,
+        (rows, facts): (&'a dyn Rows, &'a Facts),
+        spec: &Spec,
+        frame: &'a Frame,
+    ) -> Self {
+        let identity = || Matrix::identity(facts.n_columns());
         let given = |model: &LinearGaussian| {
             let mut covariance = model.covariance();
             covariance.scale_both(&frame.inverse);
@@ -41,10 +49,11 @@ impl<'a> Climb<'a> {
         });
         Self {
             method,
-            data,
+            rows,
+            facts,
             frame,
             floor: floor(spec),
-            n: data.n_informative_rows() as f64,
+            n: facts.n_informative_rows() as f64,
             at,
             trace: Vec::new(),
             termination: Termination::IterationLimit,
@@ -53,11 +62,10 @@ impl<'a> Climb<'a> {
     }
 
     pub(super) fn run(mut self, observer: &mut dyn Observer) -> Result<Self, Error> {
-        let d = self.data.n_columns();
-        let enough = self.method.tolerance * packed::len(d) as f64;
-        let complete = self.data.patterns().all(|p| p.gaps.is_empty() || p.n_observed() == 0);
+        let enough = self.method.tolerance * packed::len(self.facts.n_columns()) as f64;
+        let complete = self.facts.has_only_whole_rows();
         let mut anderson = Anderson::default();
-        let mut moments = self.expectation(&self.at, &AtomicBool::new(false));
+        let mut moments = self.expectation(&self.at, &NEVER)?;
         let mut objective = self.objective(&self.at, &moments);
         let mut gains = [f64::INFINITY; 2];
         self.trace.push(objective);
@@ -114,22 +122,22 @@ impl<'a> Climb<'a> {
         if let Some(far) = anderson.extrapolate(here, step)
             && let Some(at) = self.at_coordinates(&far)
         {
-            let point = self.point(at, stop);
+            let point = self.point(at, stop)?;
             if point.objective >= objective {
                 return Ok(point);
             }
             anderson.restart();
         }
-        Ok(self.point(self.gaussian(mean, covariance)?, stop))
+        self.point(self.gaussian(mean, covariance)?, stop)
     }
 
-    fn point(&self, at: Gaussian, stop: &AtomicBool) -> Point {
-        let moments = self.expectation(&at, stop);
-        Point { objective: self.objective(&at, &moments), at, moments }
+    fn point(&self, at: Gaussian, stop: &AtomicBool) -> Result<Point, Error> {
+        let moments = self.expectation(&at, stop)?;
+        Ok(Point { objective: self.objective(&at, &moments), at, moments })
     }
 
-    fn expectation(&self, at: &Gaussian, stop: &AtomicBool) -> Moments {
-        Moments::of_unless(self.data, self.frame, at, None, stop)
+    fn expectation(&self, at: &Gaussian, stop: &AtomicBool) -> Result<Moments, Error> {
+        Moments::of_numbers(at, &self.rows.pass(&Task::gaussian(self.frame, at, stop))?.0)
     }
 
     /// `δ = 1/n Σᵢ ⟨y⟩        Σ = (Σᵢ ⟨yyᵀ⟩ − n δδᵀ + λ I) / (n + λ)`
@@ -189,7 +197,7 @@ impl<'a> Climb<'a> {
 
     /// `ℓ − λ KL(N(0, I) ‖ N(0, Σ))`, ℓ in the user's units.
     fn objective(&self, at: &Gaussian, moments: &Moments) -> f64 {
-        let counts = self.data.n_observed_by_column();
+        let counts = self.facts.n_observed_by_column();
         let units: f64 = counts.iter().zip(&self.frame.scale).map(|(n, s)| *n as f64 * s.ln()).sum();
         let divergence = 0.5 * (at.precision.trace() - at.mean.len() as f64 + at.ln_det);
         moments.log_likelihood - units - self.method.pseudo_rows * divergence

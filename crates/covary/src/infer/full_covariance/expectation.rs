@@ -9,13 +9,14 @@
 //! so that the sum over such rows is `n Σ + Σ H Σ` with `H = Σᵢ (ηηᵀ − Σ_oo⁻¹)`, o × o for each row.
 
 use super::Gaussian;
-use crate::data::Pattern;
+use crate::data::{Pattern, Patterns};
 use crate::infer::em::parameters::Frame;
+use crate::infer::report::NEVER;
 use crate::linalg::blocks::{Blocks, Inverted};
 use crate::linalg::{add_gram_lower, dot, packed};
 use crate::model::gap_blocks::{Filled, GapBlocks};
 use crate::parallel::{add, over_pieces};
-use crate::{Dataset, Matrix};
+use crate::{Dataset, Error, Matrix};
 use faer::MatRef;
 use std::f64::consts::PI;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,12 +57,54 @@ struct Sums {
     /// `Σᵢ ln |P_mm|` or `ln |Σ_oo|`, and `Σᵢ yᵀη` where it is not a trace.
     ln_det: f64,
     distance: f64,
+    /// Rows with few gaps and these gaps; rows with few observed cells and their gaps.
+    counts: [f64; 4],
 }
 
 impl Sums {
     fn new(d: usize) -> Self {
         let (first, pull) = (vec![0.0; d], vec![0.0; d]);
-        Self { first, second: Matrix::zeros(d, d), pull, pull_second: None, ln_det: 0.0, distance: 0.0 }
+        let second = Matrix::zeros(d, d);
+        Self { first, second, pull, pull_second: None, ln_det: 0.0, distance: 0.0, counts: [0.0; 4] }
+    }
+
+    /// As many numbers as [`into_numbers`](Self::into_numbers) gives.
+    fn numbers_len(d: usize) -> usize {
+        2 * (d + packed::len(d)) + 6
+    }
+
+    /// The sums one after the other: those of disjoint rows at the same Gaussian add as these do.
+    fn into_numbers(self) -> Vec<f64> {
+        let triangle = |m: &Matrix| -> Vec<f64> {
+            m.rows().enumerate().flat_map(|(i, row)| row[..=i].iter().copied()).collect()
+        };
+        let none = || vec![0.0; packed::len(self.first.len())];
+        let pull_second = self.pull_second.as_ref().map_or_else(none, triangle);
+        let scalars = [self.ln_det, self.distance];
+        [&self.first, &triangle(&self.second), &self.pull, &pull_second, &scalars[..], &self.counts].concat()
+    }
+
+    fn of_numbers(d: usize, numbers: &[f64]) -> Result<Self, Error> {
+        if numbers.len() != Self::numbers_len(d) {
+            return Err(Error::DamagedState { why: "its length is not that of its shape" });
+        }
+        let (first, rest) = numbers.split_at(d);
+        let (second, rest) = rest.split_at(packed::len(d));
+        let (pull, rest) = rest.split_at(d);
+        let (pull_second, rest) = rest.split_at(packed::len(d));
+        let counts = [rest[2], rest[3], rest[4], rest[5]];
+        let lower = |triangle: &[f64]| {
+            Matrix::from_fn(d, d, |i, j| if j <= i { triangle[packed::len(i) + j] } else { 0.0 })
+        };
+        Ok(Self {
+            first: first.to_vec(),
+            second: lower(second),
+            pull: pull.to_vec(),
+            pull_second: (counts[2] > 0.0).then(|| lower(pull_second)),
+            ln_det: rest[0],
+            distance: rest[1],
+            counts,
+        })
     }
 
     fn merge(&mut self, other: &Self) {
@@ -75,6 +118,53 @@ impl Sums {
         }
         self.ln_det += other.ln_det;
         self.distance += other.distance;
+        add(&mut self.counts, &other.counts);
+    }
+}
+
+impl Sums {
+    /// Over rows of a table in some order.
+    fn of(
+        (data, order): (&Dataset, &Patterns),
+        frame: &Frame,
+        at: &Gaussian,
+        weights: Weights<'_>,
+        stop: &AtomicBool,
+    ) -> Self {
+        let go_on = || !stop.load(Ordering::Relaxed);
+        let d = data.n_columns();
+        let (units, precision) = ((&at.mean[..], &frame.inverse[..]), (&at.precision, at.covariance.trace()));
+        let blocks = GapBlocks::new((data, order), units, precision);
+        let sparse = Sparse::new((data, order), frame, at, weights);
+        let mut sums = over_pieces(
+            order.n_rows(),
+            blocks.block_rows,
+            |rows| {
+                let mut sums = Self::new(d);
+                let dense = |strip: &Pattern<'_>| few_gaps(strip) && weights.sum(strip.rows) > 0.0 && go_on();
+                blocks.for_blocks(rows.clone(), dense, |strips, filled| {
+                    let unit = blocks.unit();
+                    blocks.arch.dispatch(Spread { strips, filled, unit, weights, sums: &mut sums });
+                    let y = MatRef::from_row_major_slice(&filled.y, filled.y.len() / d, d);
+                    add_gram_lower(sums.second.view_mut(), y);
+                });
+                if let Some(sparse) = &sparse {
+                    let asked = |strip: &Pattern<'_>| few_observed(strip) && weights.sum(strip.rows) > 0.0;
+                    let strips: Vec<_> = order.strips(rows, usize::MAX).filter(asked).collect();
+                    for batch in strips.chunks(BATCH).take_while(|_| go_on()) {
+                        blocks.arch.dispatch(AddSparse(sparse, batch, &mut sums));
+                    }
+                }
+                sums
+            },
+            Self::merge,
+        );
+        for pattern in (0..order.len()).map(|p| order.get(p)).filter(|p| p.n_observed() > 0) {
+            let (n, of) = (weights.sum(pattern.rows), if few_gaps(&pattern) { 0 } else { 2 });
+            sums.counts[of] += n;
+            sums.counts[of + 1] += n * pattern.gaps.len() as f64;
+        }
+        sums
     }
 }
 
@@ -96,58 +186,33 @@ impl Moments {
         at: &Gaussian,
         weights: Option<&[f64]>,
     ) -> Self {
-        Self::of_unless(data, frame, at, weights, &AtomicBool::new(false))
+        Self::gather(Sums::of((data, data.sorted()), frame, at, Weights(weights), &NEVER), at)
     }
 
-    /// The same, of no use once `stop` is set: the rows that are left are passed over.
-    pub(super) fn of_unless(
-        data: &Dataset,
+    /// The sums over block `b` of a table as numbers, of no use once `stop` is set: the rows that are left are passed over.
+    pub(in crate::infer) fn sums_of_block(
+        (data, b): (&Dataset, usize),
         frame: &Frame,
         at: &Gaussian,
-        weights: Option<&[f64]>,
         stop: &AtomicBool,
-    ) -> Self {
-        let go_on = || !stop.load(Ordering::Relaxed);
-        let weights = Weights(weights);
-        let d = data.n_columns();
-        let blocks = GapBlocks::new(data, (&at.mean, &frame.inverse), (&at.precision, at.covariance.trace()));
-        let sparse = Sparse::new(data, frame, at, weights);
-        let sums = over_pieces(
-            data.n_rows(),
-            blocks.block_rows,
-            |rows| {
-                let mut sums = Sums::new(d);
-                let dense = |strip: &Pattern<'_>| few_gaps(strip) && weights.sum(strip.rows) > 0.0 && go_on();
-                blocks.for_blocks(rows.clone(), dense, |strips, filled| {
-                    let unit = blocks.unit();
-                    blocks.arch.dispatch(Spread { strips, filled, unit, weights, sums: &mut sums });
-                    let y = MatRef::from_row_major_slice(&filled.y, filled.y.len() / d, d);
-                    add_gram_lower(sums.second.view_mut(), y);
-                });
-                if let Some(sparse) = &sparse {
-                    let asked = |strip: &Pattern<'_>| few_observed(strip) && weights.sum(strip.rows) > 0.0;
-                    let strips: Vec<_> = data.strips(rows, usize::MAX).filter(asked).collect();
-                    for batch in strips.chunks(BATCH).take_while(|_| go_on()) {
-                        blocks.arch.dispatch(AddSparse(sparse, batch, &mut sums));
-                    }
-                }
-                sums
-            },
-            Sums::merge,
-        );
-        Self::gather(sums, data, at, weights)
+    ) -> Vec<f64> {
+        Sums::of((data, data.sorted_block(b)), frame, at, Weights(None), stop).into_numbers()
     }
 
-    fn gather(sums: Sums, data: &Dataset, at: &Gaussian, weights: Weights<'_>) -> Self {
-        let Sums { mut first, mut second, pull, pull_second, ln_det, distance } = sums;
+    /// How many numbers the sums of d columns are.
+    pub(in crate::infer) fn numbers_len(d: usize) -> usize {
+        Sums::numbers_len(d)
+    }
+
+    /// What the rows say whose sums are `numbers`.
+    pub(super) fn of_numbers(at: &Gaussian, numbers: &[f64]) -> Result<Self, Error> {
+        Ok(Self::gather(Sums::of_numbers(at.mean.len(), numbers)?, at))
+    }
+
+    fn gather(sums: Sums, at: &Gaussian) -> Self {
+        let Sums { mut first, mut second, pull, pull_second, ln_det, distance, counts } = sums;
         let d = first.len();
-        let count = |asked: fn(&Pattern<'_>) -> bool| {
-            data.patterns().filter(asked).fold((0.0, 0.0), |(rows, gaps), p| {
-                let n = weights.sum(p.rows);
-                (rows + n, gaps + n * p.gaps.len() as f64)
-            })
-        };
-        let ((dense, gaps), (sparse, sparse_gaps)) = (count(few_gaps), count(few_observed));
+        let [dense, gaps, sparse, sparse_gaps] = counts;
         // tr P Σᵢ⟨yyᵀ⟩ = Σᵢ ŷᵀPŷ + Σᵢ tr P_mm P_mm⁻¹, and ŷᵀPŷ = y_oᵀ Σ_oo⁻¹ y_o.
         let mut trace = 0.0;
         for i in 0..d {
@@ -238,9 +303,15 @@ const BATCH: usize = 64;
 
 impl<'a> Sparse<'a> {
     /// `None` if there is no such row.
-    fn new(data: &'a Dataset, frame: &'a Frame, at: &'a Gaussian, weights: Weights<'a>) -> Option<Self> {
+    fn new(
+        (data, order): (&'a Dataset, &Patterns),
+        frame: &'a Frame,
+        at: &'a Gaussian,
+        weights: Weights<'a>,
+    ) -> Option<Self> {
         let blocks = || Blocks::new(&at.covariance, at.precision.trace());
-        data.patterns().any(|p| few_observed(&p)).then(|| Self { data, frame, at, weights, blocks: blocks() })
+        let any = (0..order.len()).any(|p| few_observed(&order.get(p)));
+        any.then(|| Self { data, frame, at, weights, blocks: blocks() })
     }
 
     #[inline(always)]

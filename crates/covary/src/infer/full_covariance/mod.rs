@@ -10,9 +10,11 @@ pub(crate) use posterior::{ParameterPosterior, informative_rows};
 
 use super::Estimator;
 use super::em::parameters::Frame;
-use super::em::unseen_pairs;
+use super::em::start::unseen_pairs_of;
 use super::options::{Options, Setting};
+use super::pass::Rows;
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Warning};
+use crate::data::Facts;
 use crate::linalg::eigen;
 use crate::model::{LinearGaussian, Noise};
 use crate::spec::NoiseFamily;
@@ -82,27 +84,33 @@ impl Estimator for FullCovariance {
     type Model = LinearGaussian;
 
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        self.fit_rows(data, spec, observer)
+    }
+
+    fn fit_rows(&self, rows: &dyn Rows, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        let facts = &rows.facts()?;
         spec.check_method(NAME, NoiseFamily::Isotropic)?;
-        spec.check(data)?;
-        let constant = spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
-        self.check(data, spec)?;
-        let frame = Frame::new(data, spec);
-        let climb = Climb::new(self, data, spec, &frame).run(observer)?;
+        spec.check_facts(facts)?;
+        let (variances, names) = (facts.observed_variances(), facts.column_names());
+        let constant = spec.check_variances_of(variances, names, &|j| !facts.is_constant(j))?;
+        self.check(facts, spec)?;
+        let frame = Frame::of_columns(facts.observed_means(), variances, spec);
+        let climb = Climb::new(self, (rows, facts), spec, &frame).run(observer)?;
         let mut warnings = climb.warnings;
         if !constant.is_empty() {
             warnings.push(Warning::ConstantColumns { columns: constant });
         }
         let spectrum = eigen(&climb.at.covariance)?;
-        if spectrum.values[data.n_columns() - 1] <= floor(spec) * (1.0 + 1e-6) {
-            warnings.push(Warning::NoiseAtFloor { columns: data.column_names().to_vec() });
+        if spectrum.values[names.len() - 1] <= floor(spec) * (1.0 + 1e-6) {
+            warnings.push(Warning::NoiseAtFloor { columns: names.to_vec() });
         }
-        let sparse = |j: &usize| data.n_observed_by_column()[*j] <= spec.n_components;
-        let sparse: Vec<usize> = (0..data.n_columns()).filter(sparse).collect();
+        let sparse = |j: &usize| facts.n_observed_by_column()[*j] <= spec.n_components;
+        let sparse: Vec<usize> = (0..names.len()).filter(sparse).collect();
         if self.pseudo_rows == 0.0 && !sparse.is_empty() {
-            let columns = sparse.iter().map(|&j| data.column_names()[j].clone()).collect();
+            let columns = sparse.iter().map(|&j| names[j].clone()).collect();
             warnings.push(Warning::SparseColumns { columns });
         }
-        warnings.extend(unseen_pairs(data));
+        warnings.extend(unseen_pairs_of(rows, facts)?);
         let kind =
             if self.pseudo_rows == 0.0 { ObjectiveKind::LogLikelihood } else { ObjectiveKind::LogPosterior };
         let value = *climb.trace.last().expect("the start is in the trace");
@@ -119,18 +127,18 @@ impl FullCovariance {
         Self { init: start.map(|model| Box::new(model.clone())), ..self.clone() }
     }
 
-    fn check(&self, data: &Dataset, spec: &Spec) -> Result<(), Error> {
+    fn check(&self, facts: &Facts, spec: &Spec) -> Result<(), Error> {
         for (name, value) in [("pseudo_rows", self.pseudo_rows), ("tolerance", self.tolerance)] {
             if !(value >= 0.0 && value.is_finite()) {
                 return Err(Error::OutOfRange { name, value, bound: "finite and not negative" });
             }
         }
-        let (asked, columns) = (spec.n_components, data.n_columns());
+        let (asked, columns) = (spec.n_components, facts.n_columns());
         if asked + 1 != columns {
             return Err(Error::FixedComponents { asked, columns, fixed: columns - 1 });
         }
-        let rows = data.n_informative_rows();
-        if self.pseudo_rows == 0.0 && rows <= data.n_columns() && spec.noise_floor.is_none() {
+        let rows = facts.n_informative_rows();
+        if self.pseudo_rows == 0.0 && rows <= columns && spec.noise_floor.is_none() {
             return Err(Error::DegenerateNoise { asked: spec.n_components, rank: rows - 1 });
         }
         Ok(())
@@ -159,7 +167,7 @@ fn model(
 }
 
 /// Where a climb stands: the mean in the user's units, the rest in those of the frame.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Gaussian {
     pub(super) mean: Vec<f64>,
     pub(super) covariance: Matrix,

@@ -17,6 +17,8 @@
 //! ```
 
 use super::{Frame, FullCovariance, model};
+use crate::infer::em::start::pair_counts;
+use crate::infer::pass::Rows;
 use crate::linalg::rows::add_multiple;
 use crate::linalg::{Cholesky, dot, eigen};
 use crate::model::FilledCell;
@@ -40,20 +42,19 @@ fn order(n_observed: &[usize]) -> Vec<usize> {
 /// ```text
 /// Nⱼ = (nⱼ + Σ_{k before j} nⱼₖ) / (1 + columns before j)        nⱼₖ: rows with both
 /// ```
-pub(crate) fn informative_rows(data: &Dataset) -> Vec<f64> {
-    let order = order(data.n_observed_by_column());
-    let mut rows = vec![0.0; order.len()];
-    let mut missing = vec![false; order.len()];
-    for pattern in data.patterns() {
-        pattern.gaps.iter().for_each(|&j| missing[j as usize] = true);
-        let mut seen = 1.0;
-        for (place, &j) in order.iter().enumerate().filter(|&(_, &j)| !missing[j]) {
-            rows[j] += pattern.rows.len() as f64 * seen / (1 + place) as f64;
-            seen += 1.0;
-        }
-        pattern.gaps.iter().for_each(|&j| missing[j as usize] = false);
+///
+/// # Errors
+/// If the rows cannot be gone through.
+pub(crate) fn informative_rows(rows: &dyn Rows) -> Result<Vec<f64>, Error> {
+    let facts = rows.facts()?;
+    let order = order(facts.n_observed_by_column());
+    let both = pair_counts(rows, order.len())?;
+    let mut informative = vec![0.0; order.len()];
+    for (place, &j) in order.iter().enumerate() {
+        let with = |k: &usize| both[(j.max(*k), j.min(*k))];
+        informative[j] = order[..=place].iter().map(with).sum::<f64>() / (1 + place) as f64;
     }
-    rows
+    Ok(informative)
 }
 
 /// The posterior of mean and covariance around those of a fit.

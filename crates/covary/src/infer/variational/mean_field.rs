@@ -2,8 +2,9 @@
 
 use super::bound::{Parts, bound, rotate, translate_mean_field};
 use super::state::{Gamma, Prior, State, Statistics};
-use super::{BROAD, Climb, MAX_ITERATIONS, Scheme, Settings, TOLERANCE};
+use super::{BROAD, Climb, MAX_ITERATIONS, Scheme, Settings, TOLERANCE, Table};
 use crate::infer::options::options;
+use crate::infer::pass::Rows;
 use crate::infer::report::{Fit, Observer};
 use crate::infer::{Estimator, em::parameters::Frame};
 use crate::linalg::{Cholesky, dot};
@@ -70,7 +71,12 @@ impl Estimator for MeanField {
     type Model = LinearGaussian;
 
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
-        Climb::new(self, data, spec)?.fit(self, observer)
+        self.fit_rows(data, spec, observer)
+    }
+
+    fn fit_rows(&self, rows: &dyn Rows, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        let facts = &rows.facts()?;
+        Climb::new(self, Table { rows, facts }, spec)?.fit(self, observer)
     }
 }
 
@@ -99,8 +105,8 @@ impl Scheme for MeanField {
     }
 
     /// X, μ, W, α, τ, then the two moves [M 2.2.2].
-    fn sweep(&self, data: &Dataset, frame: &Frame, prior: &Prior, state: &mut State) -> Result<f64, Error> {
-        let statistics = Statistics::of(data, frame, state);
+    fn sweep(&self, table: Table<'_>, frame: &Frame, prior: &Prior, state: &mut State) -> Result<f64, Error> {
+        let statistics = Statistics::of(table, frame, state)?;
         let ln_covariance = update(prior, &statistics, state)?;
         state.update_relevance(prior);
         update_noise(prior, &statistics, state);

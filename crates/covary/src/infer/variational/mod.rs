@@ -18,13 +18,14 @@ pub use spike_slab::SpikeSlab;
 pub use structured::Structured;
 
 use super::em::parameters::Frame;
-use super::em::start::{Pairs, WIDE, mean_filled, unseen_pairs};
+use super::em::start::{Pairs, WIDE, mean_filled, unseen_pairs_of};
+use super::pass::{Rows, Task};
 use super::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
-use crate::data::Pattern;
+use crate::data::{Facts, Pattern};
 use crate::linalg::{Cholesky, Eigen, canonical_signs, eigen};
 use crate::spec::NoiseFamily;
 use crate::views::signal_of_noise;
-use crate::{Dataset, Error, Matrix, Spec};
+use crate::{Error, Matrix, Spec};
 use state::{Gamma, Prior, State};
 use std::ops::Range;
 
@@ -99,7 +100,7 @@ trait Scheme {
     fn settings(&self) -> Settings;
     fn supports(family: NoiseFamily) -> bool;
     /// One sweep over all factors; the bound after it, in the units of the frame.
-    fn sweep(&self, data: &Dataset, frame: &Frame, prior: &Prior, state: &mut State) -> Result<f64, Error>;
+    fn sweep(&self, table: Table<'_>, frame: &Frame, prior: &Prior, state: &mut State) -> Result<f64, Error>;
 }
 
 /// Sweeps before components are dropped, and from one look at them to the next [M 2.2.7].
@@ -110,9 +111,16 @@ const HOPELESS: f64 = 1e-3;
 /// … and one with no more than this at the end.
 const LIVE: f64 = 0.5;
 
+/// What is fitted to, and what is known of it.
+#[derive(Clone, Copy)]
+struct Table<'a> {
+    rows: &'a dyn Rows,
+    facts: &'a Facts,
+}
+
 /// A fit under way.
 struct Climb<'a> {
-    data: &'a Dataset,
+    table: Table<'a>,
     spec: &'a Spec,
     frame: Frame,
     prior: Prior,
@@ -122,13 +130,14 @@ struct Climb<'a> {
 
 impl<'a> Climb<'a> {
     /// Checks the request and makes a start.
-    fn new<S: Scheme>(scheme: &S, data: &'a Dataset, spec: &'a Spec) -> Result<Self, Error> {
+    fn new<S: Scheme>(scheme: &S, table: Table<'a>, spec: &'a Spec) -> Result<Self, Error> {
+        let facts = table.facts;
         // Its own priors are proper, so that the posterior is, however many the loadings that fit equally well.
         let proper = Spec { allow_unidentified: true, ..spec.clone() };
         if S::VIEWS {
-            proper.check_views(data)?;
+            proper.check_views_of(facts)?;
         } else {
-            proper.check(data)?;
+            proper.check_facts(facts)?;
         }
         let settings = scheme.settings();
         let refused = |what, instead| Err(Error::Unsupported { method: S::NAME, what, instead });
@@ -144,32 +153,28 @@ impl<'a> Climb<'a> {
         if !S::supports(spec.noise) {
             return refused("diagonal noise", "`mean-field`");
         }
-        let constant = spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
+        let varies = |j: usize| !facts.is_constant(j);
+        let constant = spec.check_variances_of(facts.observed_variances(), facts.column_names(), &varies)?;
         settings.check()?;
-        let d = data.n_columns();
+        let d = facts.n_columns();
         let frame = if settings.raw {
             let isotropic = spec.noise == NoiseFamily::Isotropic && spec.views.len() < 2;
-            Frame::with_scale(data.observed_means().to_vec(), vec![1.0; d], isotropic)
+            Frame::with_scale(facts.observed_means().to_vec(), vec![1.0; d], isotropic)
         } else {
-            Frame::new(data, spec)
+            Frame::of_columns(facts.observed_means(), facts.observed_variances(), spec)
         };
         let (mean, offset) = settings.centers(&frame, spec.n_components)?;
         let Settings { relevance, noise, mean_precision, in_noise_units, .. } = settings;
         let prior = Prior { relevance, noise, mean_precision, mean, offset, in_noise_units };
-        let state = start(data, spec, &frame, &prior, S::COUPLED)?;
-        Ok(Self { data, spec, frame, prior, state, constant })
+        let state = start(table, spec, &frame, &prior, S::COUPLED)?;
+        Ok(Self { table, spec, frame, prior, state, constant })
     }
 
     fn fit<S: Scheme>(mut self, scheme: &S, observer: &mut dyn Observer) -> Result<Fit, Error> {
         let Settings { max_iterations, tolerance, pruning, .. } = scheme.settings();
-        let units: f64 = self
-            .data
-            .n_observed_by_column()
-            .iter()
-            .zip(&self.frame.scale)
-            .map(|(n, s)| *n as f64 * s.ln())
-            .sum();
-        let cells = self.data.n_observed() as f64;
+        let counts = self.table.facts.n_observed_by_column();
+        let units: f64 = counts.iter().zip(&self.frame.scale).map(|(n, s)| *n as f64 * s.ln()).sum();
+        let cells = counts.iter().sum::<usize>() as f64;
         let mut trace: Vec<f64> = Vec::new();
         let mut termination = Termination::IterationLimit;
         let mut warnings = Vec::new();
@@ -177,7 +182,7 @@ impl<'a> Climb<'a> {
         // Bounds over different components do not compare.
         let mut comparable = false;
         for iteration in 1..=max_iterations {
-            let objective = scheme.sweep(self.data, &self.frame, &self.prior, &mut self.state)? - units;
+            let objective = scheme.sweep(self.table, &self.frame, &self.prior, &mut self.state)? - units;
             let gain = match trace.last() {
                 Some(last) if comparable => objective - last,
                 _ => f64::INFINITY,
@@ -208,7 +213,7 @@ impl<'a> Climb<'a> {
         }
         // Cut short, the others have not yet taken over from what is dropped.
         if pruning && self.prune(LIVE) {
-            trace.push(scheme.sweep(self.data, &self.frame, &self.prior, &mut self.state)? - units);
+            trace.push(scheme.sweep(self.table, &self.frame, &self.prior, &mut self.state)? - units);
         }
         if pruning && self.state.n_views() > 1 {
             self.silence();
@@ -218,7 +223,7 @@ impl<'a> Climb<'a> {
 
     /// How much of a bound may be rounding: its squared errors are differences of sums of this size.
     fn rounding(&self) -> f64 {
-        let (state, counts) = (&self.state, self.data.n_observed_by_column());
+        let (state, counts) = (&self.state, self.table.facts.n_observed_by_column());
         let of = |j: usize| {
             let w = &state.v.row(j)[..state.n_components()];
             state.tau(j) * counts[j] as f64 * w.iter().map(|w| w * w).sum::<f64>()
@@ -235,7 +240,7 @@ impl<'a> Climb<'a> {
     /// fits is there for every view, and too weak is what a view by itself would not keep at the optimum of
     /// its bound.
     fn prune(&mut self, share: f64) -> bool {
-        let counts = self.data.n_observed_by_column();
+        let counts = self.table.facts.n_observed_by_column();
         let views = self.spec.view_columns(counts.len());
         let least = |columns: Range<usize>| {
             let d = columns.len() as f64;
@@ -246,7 +251,8 @@ impl<'a> Climb<'a> {
             // What noise shows rests on pairs of cells.
             let missing =
                 |p: &Pattern<'_>| p.gaps.iter().filter(|g| columns.contains(&(**g as usize))).count();
-            let seen = self.data.patterns().filter(|p| missing(p) < columns.len());
+            let data = self.table.rows.in_memory().expect("several views are refused elsewhere");
+            let seen = data.patterns().filter(|p| missing(p) < columns.len());
             let ratio = d * seen.map(|p| p.rows.len()).sum::<usize>() as f64 / (n * n);
             shrunk(edge_of(ratio), ratio)
         };
@@ -301,11 +307,11 @@ impl<'a> Climb<'a> {
         termination: Termination,
         mut warnings: Vec<Warning>,
     ) -> Result<Fit, Error> {
-        let Self { data, spec, frame, prior, mut state, constant } = self;
+        let Self { table: Table { rows, facts }, spec, frame, prior, mut state, constant } = self;
         if !constant.is_empty() {
             warnings.push(Warning::ConstantColumns { columns: constant });
         }
-        warnings.extend(unseen_pairs(data));
+        warnings.extend(unseen_pairs_of(rows, facts)?);
         let model = frame.model(&state.parameters(&frame), spec)?.with_uncertainty(state.uncertainty())?;
         let (model, turn) = if state.n_views() == 1 {
             model.canonical_with_rotation()
@@ -320,7 +326,7 @@ impl<'a> Climb<'a> {
         // In units of the noise α has none; else those of 1/W², where the columns of a view share them.
         let shared_units = spec.noise == NoiseFamily::Isotropic && !spec.standardize && !prior.in_noise_units;
         let mut alpha = state.alpha();
-        for (view, columns) in spec.view_columns(data.n_columns()).into_iter().enumerate() {
+        for (view, columns) in spec.view_columns(facts.n_columns()).into_iter().enumerate() {
             let unit = if shared_units { frame.inverse[columns.start].powi(2) } else { 1.0 };
             alpha.row_mut(view).iter_mut().for_each(|a| *a *= unit);
         }
@@ -334,23 +340,33 @@ impl<'a> Climb<'a> {
 
 /// Leading eigenpairs of the mean-filled table, and little noise [M 2.2.5]: a start with too much
 /// noise prunes components that are there, and cannot bring them back.
-fn start(data: &Dataset, spec: &Spec, frame: &Frame, prior: &Prior, coupled: bool) -> Result<State, Error> {
+fn start(
+    Table { rows, facts }: Table<'_>,
+    spec: &Spec,
+    frame: &Frame,
+    prior: &Prior,
+    coupled: bool,
+) -> Result<State, Error> {
     const LEAST_NOISE: f64 = 0.01;
-    let (n, d, q) = (data.n_informative_rows(), data.n_columns(), spec.n_components);
+    let (n, d, q) = (facts.n_informative_rows(), facts.n_columns(), spec.n_components);
     let (values, vectors, least) = if d > WIDE {
+        let data = rows.in_memory().ok_or(Error::NotInMemory {
+            what: format!("the start of variational Bayes for more than {WIDE} columns"),
+            instead: "model `ppca` by method `em` with `init=random`",
+        })?;
         match mean_filled(data, q, frame)? {
             Some(Eigen { values, vectors }) => (values, vectors, 0.0),
             None => (vec![1.0; q], Matrix::from_fn(d, q, |i, j| f64::from(i % q.max(1) == j)), 0.0),
         }
     } else {
-        let mut covariance = Pairs::products(data, frame);
+        let mut covariance = Pairs::summed(&rows.pass(&Task::pairs(frame))?, d)?.products;
         covariance.mirror_lower();
         covariance.as_mut_slice().iter_mut().for_each(|v| *v /= n as f64);
         let Eigen { values, vectors } = eigen(&covariance)?;
         let least = values[(n - 1).min(d) - 1];
         (values, vectors, least)
     };
-    let total: f64 = data.observed_variances().iter().zip(&frame.inverse).map(|(v, s)| v * s * s).sum();
+    let total: f64 = facts.observed_variances().iter().zip(&frame.inverse).map(|(v, s)| v * s * s).sum();
     let mean = total / (n - 1).min(d).max(1) as f64;
     let mean = if mean > 0.0 { mean } else { 1.0 };
     let length = |i: usize| values.get(i).copied().unwrap_or(0.0).max(1e-12 * mean).sqrt();

@@ -1,5 +1,6 @@
 //! Bayesian PCA that selects columns: rows of W are 0 or not [M 2.9.3].
 
+use super::Table;
 use super::start;
 use super::state::{Gamma, Prior, State, Statistics, trace_product};
 use crate::infer::em::parameters::Frame;
@@ -146,7 +147,8 @@ impl SpikeSlab {
             offset: vec![0.0; q],
             in_noise_units: true,
         };
-        let m = start(data, spec, frame, &prior, false)?.v.first_columns(q);
+        let m =
+            start(Table { rows: data, facts: &data.facts() }, spec, frame, &prior, false)?.v.first_columns(q);
         let total: f64 = data.observed_variances().iter().zip(&frame.inverse).map(|(v, s)| v * s * s).sum();
         let left = total - m.as_slice().iter().map(|v| v * v).sum::<f64>();
         let noise = (left / (d - q) as f64).max(1e-6 * total / d as f64);
@@ -161,11 +163,12 @@ impl SpikeSlab {
         posterior: &mut Posterior<'_>,
         observer: &mut dyn Observer,
     ) -> Result<(Vec<f64>, Termination), Error> {
-        let counts = data.n_observed_by_column();
+        let facts = &data.facts();
+        let counts = facts.n_observed_by_column();
         let units: f64 = counts.iter().zip(&frame.scale).map(|(n, s)| *n as f64 * s.ln()).sum();
         let mut trace: Vec<f64> = Vec::new();
         for iteration in 1..=self.max_iterations {
-            let objective = posterior.sweep(data, frame)? - units;
+            let objective = posterior.sweep(Table { rows: data, facts }, frame)? - units;
             let last = trace.last().copied();
             trace.push(objective);
             if self.tolerance > 0.0 && last.is_some_and(|last| objective - last < self.tolerance) {
@@ -264,8 +267,8 @@ impl<'a> Posterior<'a> {
     }
 
     /// Scores, μ, loadings with inclusions, κ, τ, and the expansion; the bound after these.
-    fn sweep(&mut self, data: &Dataset, frame: &Frame) -> Result<f64, Error> {
-        let statistics = Statistics::of(data, frame, &self.state());
+    fn sweep(&mut self, table: Table<'_>, frame: &Frame) -> Result<f64, Error> {
+        let statistics = Statistics::of(table, frame, &self.state())?;
         let mut ln_det_s = self.update_loadings(&statistics);
         let beta = self.update_inclusion();
         let state = self.state();
@@ -275,7 +278,8 @@ impl<'a> Posterior<'a> {
                 statistics.error(j, state.v.row(j)) + spread
             })
             .sum();
-        let (cells, q) = (data.n_observed() as f64, self.m.n_columns() as f64);
+        let cells = table.facts.n_observed_by_column().iter().sum::<usize>() as f64;
+        let q = self.m.n_columns() as f64;
         let Gamma { shape, rate } = self.prior.noise();
         self.noise = Gamma {
             shape: shape + 0.5 * (cells + q * self.n_in()),

@@ -1,11 +1,13 @@
 //! The factors of q, and their moments from one pass over the rows.
 
+use super::Table;
 use crate::infer::em::LatentMoments;
 use crate::infer::em::parameters::{Frame, Parameters};
+use crate::infer::pass::Task;
 use crate::linalg::{dot, packed};
 use crate::model::Uncertainty;
 use crate::model::latent::one_or_each;
-use crate::{Dataset, Matrix};
+use crate::{Error, Matrix};
 use statrs::function::gamma::{digamma, ln_gamma};
 
 /// A Gamma distribution by shape and rate.
@@ -286,13 +288,13 @@ pub(super) struct Statistics {
 
 impl Statistics {
     /// q(X) at `state`, summed up (2.1, 3.6). No row's covariance is kept.
-    pub(super) fn of(data: &Dataset, frame: &Frame, state: &State) -> Self {
+    pub(super) fn of(Table { rows, facts }: Table<'_>, frame: &Frame, state: &State) -> Result<Self, Error> {
         let at = state.parameters(frame);
-        let moments = LatentMoments::of_uncertain(data, frame, &at, &state.relative());
-        let (d, q) = (data.n_columns(), state.n_components());
-        let shared = data.patterns().filter(|p| p.n_observed() > 0).all(|p| p.gaps.is_empty());
-        let own = if shared { 1 } else { d };
-        Self {
+        let sums = rows.pass(&Task::uncertain(frame, &at, &state.relative()))?;
+        let moments = LatentMoments::of_numbers(frame, &at, &sums.0)?;
+        let (d, q) = (facts.n_columns(), state.n_components());
+        let own = if facts.has_only_whole_rows() { 1 } else { d };
+        Ok(Self {
             n: moments.n_rows(),
             latent: packed::unpack(&moments.latent, q + 1),
             ln_det: moments.ln_det,
@@ -302,7 +304,7 @@ impl Statistics {
             counts: (0..d).map(|j| moments.count(j)).collect(),
             reference: Matrix::from_rows(&(0..d).map(|j| moments.reference(j)).collect::<Vec<_>>()),
             errors: (0..d).map(|j| moments.error_at_reference(j)).collect(),
-        }
+        })
     }
 
     pub(super) fn normal(&self, j: usize) -> &Matrix {

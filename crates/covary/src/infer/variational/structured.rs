@@ -2,8 +2,9 @@
 
 use super::bound::{Parts, bound, rotate, translation};
 use super::state::{Gamma, Prior, State, Statistics};
-use super::{BROAD, Climb, MAX_ITERATIONS, Scheme, Settings, TOLERANCE};
+use super::{BROAD, Climb, MAX_ITERATIONS, Scheme, Settings, TOLERANCE, Table};
 use crate::infer::options::options;
+use crate::infer::pass::Rows;
 use crate::infer::report::{Fit, Observer};
 use crate::infer::{Estimator, em::parameters::Frame};
 use crate::linalg::Cholesky;
@@ -72,7 +73,12 @@ impl Estimator for Structured {
     type Model = LinearGaussian;
 
     fn fit_observed(&self, data: &Dataset, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
-        Climb::new(self, data, spec)?.fit(self, observer)
+        self.fit_rows(data, spec, observer)
+    }
+
+    fn fit_rows(&self, rows: &dyn Rows, spec: &Spec, observer: &mut dyn Observer) -> Result<Fit, Error> {
+        let facts = &rows.facts()?;
+        Climb::new(self, Table { rows, facts }, spec)?.fit(self, observer)
     }
 }
 
@@ -101,8 +107,8 @@ impl Scheme for Structured {
     }
 
     /// X, the translation, (μ, W, τ), α, the rotation [M 2.3.4].
-    fn sweep(&self, data: &Dataset, frame: &Frame, prior: &Prior, state: &mut State) -> Result<f64, Error> {
-        let mut statistics = Statistics::of(data, frame, state);
+    fn sweep(&self, table: Table<'_>, frame: &Frame, prior: &Prior, state: &mut State) -> Result<f64, Error> {
+        let mut statistics = Statistics::of(table, frame, state)?;
         if self.expansion
             && let Some(c) = translation(prior, &statistics, state)
         {

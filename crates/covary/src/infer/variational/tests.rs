@@ -1,5 +1,6 @@
 //! The golden cases of the spec, which start both methods where no user would.
 
+use super::Table;
 use super::rotation::Turned;
 use super::state::{Gamma, Prior, State};
 use super::{MeanField, Scheme, Structured};
@@ -80,7 +81,8 @@ impl Case {
     }
 
     fn sweep(&mut self, scheme: &impl Scheme) -> f64 {
-        scheme.sweep(&self.data, &self.frame, &self.prior, &mut self.state).unwrap()
+        let table = Table { rows: &self.data, facts: &self.data.facts() };
+        scheme.sweep(table, &self.frame, &self.prior, &mut self.state).unwrap()
     }
 
     fn model(&self) -> LinearGaussian {
