@@ -127,6 +127,12 @@ def test_a_wide_table_is_the_long_one():
     assert (counted.grid_[0], counted.grid_[-1]) == (0, 5)
 
 
+@pytest.mark.parametrize("seed", [2, 3, 9])
+def test_the_number_of_components_is_found(seed):
+    """Little noise: without a penalty on what has no size, seven components were once taken for two."""
+    assert covary.FunctionalPCA(curve="who", time="when").fit(simulated(150, seed)).n_components_ == 2
+
+
 def test_options_reach_the_library():
     X, times = wide()
     model = covary.FunctionalPCA(1, times=times, n_basis=9, interval=(-1, 6), smoothing=(0.5, 2.0)).fit(X)

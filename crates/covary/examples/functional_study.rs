@@ -15,7 +15,7 @@ use covary::{Dataset, Error, Estimator, Spec};
 use std::fmt::Write;
 
 /// Seeds of development were below this.
-const FIRST: u64 = 1000;
+const FIRST: u64 = 2000;
 const CURVES: usize = 200;
 const POINTS: usize = 5;
 

@@ -2,6 +2,7 @@
 
 use super::{AnyMethod, Arrangement, Choice, Chosen, Entry, Grounds, Kind, LINEAR, Progress, Request};
 use crate::functional::{CurveSearch, FunctionalEm};
+use crate::select::ChoiceRule;
 use crate::{Dataset, Spec};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -25,13 +26,11 @@ pub(super) const ENTRY: Entry = Entry {
 
 /// The components that predict hidden points of curves.
 fn choose(request: &Request, data: &Dataset, method: &AnyMethod, watch: &Progress<'_>) -> Chosen {
-    let search = CurveSearch {
-        estimator: method.functional()?.clone(),
-        purpose: request.purpose(),
-        seed: request.seed,
-        ..CurveSearch::default()
-    };
+    let search =
+        CurveSearch { estimator: method.functional()?.clone(), seed: request.seed, ..CurveSearch::default() };
     let scores = search.run_observed(data, &request.spec(), watch)?;
-    let n_components = scores.as_ref().map_or(1, |scores| scores.chosen(search.purpose.rule()));
+    // To fill as well: more components than the fewest that predict as well as the best follow the noise of few points, and
+    // intervals are too short then.
+    let n_components = scores.as_ref().map_or(1, |scores| scores.chosen(ChoiceRule::OneStandardError));
     Ok(Choice::new(n_components, Grounds::HiddenCells(scores)))
 }

@@ -6,7 +6,7 @@ use crate::infer::{Step, Termination};
 use crate::model::FilledCell;
 use crate::parallel::try_map;
 use crate::select::{
-    CheckedCell, HeldOut, HeldOutRows, Purpose, Score, SelfCheck, SelfCheckOptions, compare, summarize,
+    CheckedCell, HeldOut, HeldOutRows, Score, SelfCheck, SelfCheckOptions, compare, summarize,
 };
 use crate::{Dataset, Error, Estimator, Spec};
 use rand::SeedableRng;
@@ -23,6 +23,8 @@ const CURVES: usize = 500;
 const KEPT: usize = 2;
 /// Numbers in a row without a gain after which no larger one is tried.
 const PATIENCE: usize = 2;
+/// A component whose variance at a point is this share of the noise's has none: there is no larger number to try.
+const NOTHING: f64 = 1e-3;
 /// The tolerance of fits that choose.
 const TOLERANCE: f64 = 0.1;
 
@@ -30,7 +32,8 @@ const TOLERANCE: f64 = 0.1;
 ///
 /// Three sets of points are hidden in turn, a fifth of each curve with three points or more; every number is fitted without them,
 /// smoothing included, and scored by the joint log-density of the hidden points of a curve given its visible ones. Numbers are
-/// tried from 1 on until two in a row gain nothing. At most 500 curves take part.
+/// tried from 1 on until two in a row gain nothing, or the smoothing draws the last component of every set to 0. At most 500
+/// curves take part.
 ///
 /// ```
 /// use covary::functional::{CurveSearch, simulated};
@@ -44,8 +47,6 @@ const TOLERANCE: f64 = 0.1;
 pub struct CurveSearch {
     /// What all candidates share.
     pub estimator: FunctionalEm,
-    /// What the number is for: the fewest within one standard error of the best, or the best.
-    pub purpose: Purpose,
     /// Most components that are tried.
     pub max_components: usize,
     /// Seed of which points are hidden.
@@ -54,7 +55,7 @@ pub struct CurveSearch {
 
 impl Default for CurveSearch {
     fn default() -> Self {
-        Self { estimator: FunctionalEm::default(), purpose: Purpose::default(), max_components: 8, seed: 0 }
+        Self { estimator: FunctionalEm::default(), max_components: 8, seed: 0 }
     }
 }
 
@@ -121,12 +122,16 @@ impl CurveSearch {
                 for i in (0..curves.len()).filter(|&i| rows.n_hidden[i] > 0) {
                     rows.joint[i] = after[i].log_density - before[i].log_density;
                 }
-                Ok(Some(rows))
+                let nothing = NOTHING * fit.model.noise() * fit.model.basis().length();
+                Ok(Some((rows, fit.model.eigenvalues()[n_components - 1] > nothing)))
             };
-            let scored: Option<Vec<HeldOutRows>> = try_map(SETS, score)?.into_iter().collect();
-            let Some(scored) = scored else { break };
+            let scored: Option<Vec<(HeldOutRows, bool)>> = try_map(SETS, score)?.into_iter().collect();
+            let Some(scored) = scored.filter(|sets| n_components == 1 || sets.iter().any(|(_, any)| *any))
+            else {
+                break;
+            };
             let mut total = HeldOutRows::new(curves.len());
-            for rows in &scored {
+            for (rows, _) in &scored {
                 total.add(rows);
             }
             let loss = -total.joint.iter().sum::<f64>();

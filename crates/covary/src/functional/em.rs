@@ -132,6 +132,8 @@ const SETTLED: f64 = 0.02;
 /// Steps of EM, and the tolerance, between two changes of λ.
 const STEPS_PER_ROUND: usize = 20;
 const ROUGH: f64 = 0.1;
+/// Most steps for the sizes of the components.
+const SIZING: usize = 500;
 /// Splines unless another number is asked for: the fewest and the most.
 const FEWEST: usize = 10;
 const MOST: usize = 30;
@@ -177,12 +179,16 @@ impl Estimator for FunctionalEm {
             }
         };
         let climb = self.climb(&Walk { problem: &problem, lambda }, point, stopped, observer);
-        let mut parameters = climb.parameters;
+        let (mut parameters, mut report) = (climb.parameters, climb.report);
+        if self.smoothing == Smoothing::Reml && !stopped {
+            let gain = problem.resize(&mut parameters, self.tolerance);
+            report.objective.value += gain;
+            report.trace.push(report.objective.value);
+        }
         parameters.orient(&basis, spec.n_components)?;
         let information = Information::new(&design, &parameters, spec.n_components);
         let covariance = information.covariance(&parameters, &problem.penalty, lambda)?;
         let model = parameters.model(basis, units, covariance, lambda)?;
-        let mut report = climb.report;
         if model.noise() <= spec.floor() * scale * scale * (1.0 + 1e-9) {
             report.warnings.push(Warning::NoiseAtFloor { columns: vec![value_name(data)] });
         }
@@ -225,6 +231,71 @@ pub(super) struct Problem<'a> {
     pub(super) q: usize,
     /// From densities in units of the fit to those of the table.
     ln_scale: f64,
+}
+
+impl Problem<'_> {
+    /// Sizes of the components and the noise by maximum likelihood, what the components span being as it is: steps of EM for the
+    /// covariance of the scores [M 2.10.1]. The penalty is on components as large as their scores are, so that it draws their sizes to
+    /// 0 beside making them smooth. What the log-likelihood gains.
+    fn resize(&self, parameters: &mut Parameters, tolerance: f64) -> f64 {
+        let (q, size) = (self.q, self.design.basis_size);
+        let mut aitken = Aitken::new(tolerance);
+        let mut first = None;
+        let mut last = 0.0;
+        for _ in 0..SIZING {
+            let sums = self.sizes(parameters);
+            last = sums.log_likelihood;
+            first.get_or_insert(last);
+            if aitken.push(last) {
+                break;
+            }
+            let mut covariance = Matrix::from_vec(q, q, sums.second).expect("a square");
+            covariance.as_mut_slice().iter_mut().for_each(|c| *c /= sums.curves);
+            covariance.symmetrize();
+            let Some(factor) = Cholesky::new(&covariance) else { break };
+            let theta = parameters.theta(q, size).dot(factor.lower());
+            parameters.v[..q * size].copy_from_slice(theta.transpose().as_slice());
+            let left = parameters.noise * sums.left / self.design.n_points() as f64;
+            parameters.noise = left.max(self.floor);
+        }
+        last - first.unwrap_or(last)
+    }
+
+    fn sizes(&self, parameters: &Parameters) -> Sizes {
+        let (q, size) = (self.q, self.design.basis_size);
+        let work = |curves: std::ops::Range<usize>| {
+            let mut out = Sizes { second: vec![0.0; q * q], left: 0.0, curves: 0.0, log_likelihood: 0.0 };
+            for rows in curves.map(|i| self.design.curve(i)).filter(|rows| !rows.values.is_empty()) {
+                let known = Known::new(rows, parameters, q, size);
+                let s = known.covariance();
+                add(&mut out.second, s.as_slice());
+                for (k, m) in known.mean.iter().enumerate() {
+                    crate::linalg::rows::add_multiple(&mut out.second[k * q..][..q], *m, &known.mean);
+                }
+                // ‖y − Φ v₀ − F m‖² + tr F S Fᵀ, in units of σ², as FᵀF = σ² (S⁻¹ − I).
+                out.left += known.distance - dot(&known.mean, &known.mean) + q as f64 - s.trace();
+                out.curves += 1.0;
+                out.log_likelihood += known.log_density;
+            }
+            out
+        };
+        over_pieces(self.design.n_curves(), 1, work, |a, b| {
+            add(&mut a.second, &b.second);
+            a.left += b.left;
+            a.curves += b.curves;
+            a.log_likelihood += b.log_likelihood;
+        })
+    }
+}
+
+/// Sums over curves, which sizes are made from.
+struct Sizes {
+    /// `Σ m mᵀ + S`.
+    second: Vec<f64>,
+    /// Squares that the scores leave, in units of the noise.
+    left: f64,
+    curves: f64,
+    log_likelihood: f64,
 }
 
 /// Coefficients of components and mean, one after the other, and the noise.

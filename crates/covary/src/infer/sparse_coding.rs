@@ -1,5 +1,6 @@
 //! Sparse components in the sense of dictionary learning, with gaps.
 
+use crate::linalg::rows::add_multiple;
 use crate::linalg::{Svd, canonical_signs, dot, thin_svd};
 use crate::parallel::pieces;
 use crate::{Dataset, Error, Matrix};
@@ -11,7 +12,8 @@ use crate::{Dataset, Error, Matrix};
 /// ```
 ///
 /// in iterations over V and U: the column of V for each column of the table by coordinate descent on q × q products, each column
-/// of U in closed form. With a [number of entries](Self::n_nonzero) instead of α each component in turn keeps its largest, which
+/// of U in closed form. An iteration begins beyond where the last one ended, in its direction; one that so ends higher than the last
+/// is made again from there, so that the objective never increases. With a [number of entries](Self::n_nonzero) instead of α each component in turn keeps its largest, which
 /// is the minimum given its scores. A complete table enters by its singular values and right singular vectors, whose U has as many
 /// rows as the smaller side; a gap is what `U V` says after each iteration, which never raises the objective. It has no
 /// likelihood; [`SparseEm`](super::SparseEm) does.
@@ -55,9 +57,19 @@ pub struct SparseComponents {
     pub errors: Vec<f64>,
 }
 
-/// Sweeps over the entries of one column, and the change, as a share of the largest, at which they end.
-const SWEEPS: usize = 1000;
+/// Iterations that find each column of V to [`ROUGH`]; later ones make one sweep over its entries, which then move little.
+const THOROUGH: usize = 10;
+/// The change of a sweep, as a share of the largest entry, at which sweeps end: in thorough iterations, and of [`lasso`].
+const ROUGH: f64 = 1e-3;
 const SETTLED: f64 = 1e-10;
+/// Most sweeps.
+const SWEEPS: usize = 1000;
+/// How far beyond an iteration the next one begins, as a share of its step: at first, how much farther after each, and at most.
+const BEYOND: f64 = 0.5;
+const FARTHER: f64 = 1.05;
+const FARTHEST: f64 = 1.0;
+/// Squares left, as a share of those of the table, below which a difference of large sums has too few digits to be the objective.
+const DIGITS: f64 = 0.01;
 /// Columns that one thread takes at a time.
 const STEP: usize = 64;
 
@@ -76,31 +88,53 @@ impl SparseCoding {
         };
         let whole = Matrix::from_fn(data.n_rows(), data.n_columns(), centered);
         let (table, u, v) = match start {
-            Some((u, v)) => (whole, u.clone(), v.clone()),
+            Some((u, v)) => (whole, u.transpose(), v.transpose()),
             None => self.spectral(whole, data.is_complete())?,
         };
         let alpha = if self.n_nonzero.is_some() { 0.0 } else { self.alpha };
-        let mut at = Iterate { alpha, table, u, v };
+        let squares = dot(table.as_slice(), table.as_slice());
         let gaps: Vec<(usize, usize)> = if data.is_complete() { Vec::new() } else { gaps(data) };
+        let mut at = Iterate { alpha, squares, columns: table.transpose(), u, v };
         let mut errors: Vec<f64> = Vec::new();
-        for _ in 0..self.max_iterations {
-            if let Some(n) = self.n_nonzero {
-                at.largest(n);
-            } else {
-                at.components();
-                at.scores();
-            }
-            let fitted = at.u.dot(&at.v);
-            let error = at.objective(&fitted, &gaps);
-            at.revive(&fitted);
+        let mut beyond = BEYOND;
+        // Where the last iteration ended, if the next one began farther on.
+        let mut back: Option<(Matrix, Matrix)> = None;
+        for iteration in 0..self.max_iterations {
+            let thorough = iteration < THOROUGH;
+            let from = (at.u.clone(), at.v.clone());
+            let mut error = match self.n_nonzero {
+                Some(n) => at.largest(n, &gaps),
+                None => at.step(thorough, &gaps),
+            };
             let last = errors.last().copied();
+            let ended = |error: f64| last.is_some_and(|last| last - error < self.tolerance * error);
+            let from = match back.take() {
+                // Too far, or at the end: a step from where it was.
+                Some(here) if ended(error) => {
+                    beyond *= 0.5;
+                    (at.u, at.v) = here.clone();
+                    at.fill(&gaps);
+                    error = at.step(thorough, &gaps);
+                    here
+                }
+                Some(here) => {
+                    beyond = (beyond * FARTHER).min(FARTHEST);
+                    here
+                }
+                None => from,
+            };
+            let revived = at.revive();
             errors.push(error);
-            if last.is_some_and(|last| last - error < self.tolerance * error) {
+            if ended(error) {
                 break;
             }
+            if !revived && iteration > 0 && self.n_nonzero.is_none() {
+                back = Some((at.u.clone(), at.v.clone()));
+                at.extrapolate(&from, beyond);
+            }
         }
-        let mut components = at.v;
-        let mut by_column = components.transpose();
+        let mut by_column = at.v;
+        let mut components = by_column.transpose();
         canonical_signs(&mut by_column);
         for k in 0..self.n_components {
             let column = by_column.column(k);
@@ -116,14 +150,14 @@ impl SparseCoding {
     fn spectral(&self, whole: Matrix, complete: bool) -> Result<(Matrix, Matrix, Matrix), Error> {
         let Svd { u, s, v } = thin_svd(&whole)?;
         let (q, d, kept) = (self.n_components, whole.n_columns(), s.len().min(self.n_components));
-        let components = Matrix::from_fn(q, d, |k, j| if k < kept { v[(j, k)] } else { 0.0 });
+        let components = Matrix::from_fn(d, q, |j, k| if k < kept { v[(j, k)] } else { 0.0 });
         if complete {
-            let scores = Matrix::from_fn(s.len(), q, |i, k| if i == k { s[k] } else { 0.0 });
+            let scores = Matrix::from_fn(q, s.len(), |k, i| if i == k { s[k] } else { 0.0 });
             let mut turned = v;
             turned.scale_columns(&s);
             return Ok((turned.transpose(), scores, components));
         }
-        let scores = Matrix::from_fn(whole.n_rows(), q, |i, k| if k < kept { u[(i, k)] * s[k] } else { 0.0 });
+        let scores = Matrix::from_fn(q, whole.n_rows(), |k, i| if k < kept { u[(i, k)] * s[k] } else { 0.0 });
         Ok((whole, scores, components))
     }
 
@@ -168,123 +202,198 @@ fn gaps(data: &Dataset) -> Vec<(usize, usize)> {
 /// Where the iterations stand.
 struct Iterate {
     alpha: f64,
-    table: Matrix,
+    /// Σ t², of a complete table.
+    squares: f64,
+    /// The table, a row for each of its columns, gaps as `U V` had them last.
+    columns: Matrix,
+    /// Scores, a row for each component.
     u: Matrix,
+    /// Entries of the components, a row for each column of the table.
     v: Matrix,
 }
 
 impl Iterate {
+    /// V, then U, and the objective there.
+    fn step(&mut self, thorough: bool, gaps: &[(usize, usize)]) -> f64 {
+        self.components(thorough);
+        let (cross, gram) = self.scores();
+        if gaps.is_empty() {
+            // ½ Σ t² − Σ (Tᵀ V)·U + ½ Σ (VᵀV)·(UᵀU)
+            let products = dot(cross.as_slice(), self.u.as_slice());
+            let image = times_sparse(&gram, &self.u);
+            let left = self.squares - 2.0 * products + dot(image.as_slice(), self.u.as_slice());
+            if left > DIGITS * self.squares {
+                return 0.5 * left + self.penalty();
+            }
+        }
+        self.fill(gaps)
+    }
+
     /// Each column of V: `min ½ vᵀ UᵀU v − (Uᵀt)ᵀ v + α ‖v‖₁`.
-    fn components(&mut self) {
-        let (gram, cross) = (self.u.t_dot(&self.u), self.table.t_dot(&self.u));
-        let (d, q, at) = (self.table.n_columns(), self.u.n_columns(), self.v.transpose());
-        let (alpha, fitted) = (self.alpha, at.dot(&gram));
+    fn components(&mut self, thorough: bool) {
+        let (gram, cross) = (self.u.dot_t(&self.u), self.columns.dot_t(&self.u));
+        let (d, q, alpha, at) = (self.columns.n_rows(), self.u.n_rows(), self.alpha, &self.v);
+        let (sweeps, settled) = if thorough { (SWEEPS, ROUGH) } else { (1, 0.0) };
         let parts = pieces(d, STEP, |columns| {
             let of = |j: usize| {
-                let slope = cross.row(j).iter().zip(fitted.row(j)).map(|(b, f)| b - f).collect();
-                descend(&gram, slope, at.row(j), alpha)
+                let mut slope = cross.row(j).to_vec();
+                for (k, v) in entries(at.row(j)) {
+                    add_multiple(&mut slope, -v, gram.row(k));
+                }
+                descend(&gram, slope, at.row(j), alpha, (sweeps, settled))
             };
             columns.flat_map(of).collect::<Vec<f64>>()
         });
-        let by_column = parts.concat();
-        self.v = Matrix::from_fn(q, d, |k, j| by_column[j * q + k]);
+        self.v = Matrix::from_vec(d, q, parts.concat()).expect("q entries for each column");
     }
 
-    /// Each column of U, in turn: what the others leave, regressed on its component, and no longer than 1.
-    fn scores(&mut self) {
-        let (cross, gram) = (self.v.dot_t(&self.table), self.v.dot_t(&self.v));
-        let mut u = self.u.transpose();
-        for k in 0..u.n_rows() {
+    /// Each column of U, in turn: what the others leave, regressed on its component, and no longer than 1. `Tᵀ V` and `VᵀV`.
+    fn scores(&mut self) -> (Matrix, Matrix) {
+        let by_component = self.v.transpose();
+        let (cross, gram) =
+            (times_sparse(&by_component, &self.columns), times_sparse(&by_component, &self.v));
+        for k in 0..self.u.n_rows() {
             if gram[(k, k)] <= 0.0 {
                 continue;
             }
             let mut next = cross.row(k).to_vec();
-            for l in (0..u.n_rows()).filter(|&l| l != k && gram[(k, l)] != 0.0) {
-                next.iter_mut().zip(u.row(l)).for_each(|(x, u)| *x -= u * gram[(k, l)]);
+            for (l, g) in entries(gram.row(k)).filter(|&(l, _)| l != k) {
+                add_multiple(&mut next, -g, self.u.row(l));
             }
-            let length = dot(&next, &next).sqrt();
-            let scale = 1.0 / length.max(gram[(k, k)]);
-            u.row_mut(k).iter_mut().zip(&next).for_each(|(u, x)| *u = x * scale);
+            let scale = 1.0 / dot(&next, &next).sqrt().max(gram[(k, k)]);
+            self.u.row_mut(k).iter_mut().zip(&next).for_each(|(u, x)| *u = x * scale);
         }
-        self.u = u.transpose();
+        (cross, gram)
     }
 
     /// Each component in turn: of what the others leave, its `n` largest entries given its scores of unit length, then its scores
     /// given these. Each is the minimum given the rest.
-    fn largest(&mut self, n: usize) {
-        let by_column = self.table.transpose();
-        let (mut u, d) = (self.u.transpose(), self.table.n_columns());
-        for k in 0..u.n_rows() {
-            let length = dot(u.row(k), u.row(k)).sqrt();
+    fn largest(&mut self, n: usize, gaps: &[(usize, usize)]) -> f64 {
+        let (q, d) = (self.u.n_rows(), self.columns.n_rows());
+        for k in 0..q {
+            let length = dot(self.u.row(k), self.u.row(k)).sqrt();
             if length > 0.0 {
-                u.row_mut(k).iter_mut().for_each(|x| *x /= length);
-                self.v.row_mut(k).iter_mut().for_each(|x| *x *= length);
+                self.u.row_mut(k).iter_mut().for_each(|x| *x /= length);
             }
-            let with: Vec<f64> = u.rows().map(|other| dot(other, u.row(k))).collect();
-            let mut next: Vec<f64> = by_column.rows().map(|column| dot(column, u.row(k))).collect();
-            for l in (0..u.n_rows()).filter(|&l| l != k) {
-                next.iter_mut().zip(self.v.row(l)).for_each(|(x, v)| *x -= v * with[l]);
-            }
+            let own = self.u.row(k);
+            let with: Vec<f64> = self.u.rows().map(|other| dot(other, own)).collect();
+            let others = |j: usize| entries(self.v.row(j)).filter(|&(l, _)| l != k);
+            let left =
+                |j: usize| dot(self.columns.row(j), own) - others(j).map(|(l, v)| v * with[l]).sum::<f64>();
+            let mut next: Vec<f64> = (0..d).map(left).collect();
             let mut order: Vec<usize> = (0..d).collect();
             order.sort_by(|&i, &j| next[j].abs().total_cmp(&next[i].abs()));
             order[n..].iter().for_each(|&j| next[j] = 0.0);
-            let of_others: Vec<f64> = self.v.rows().map(|other| dot(other, &next)).collect();
-            let mut scores: Vec<f64> = self.table.rows().map(|row| dot(row, &next)).collect();
-            for l in (0..u.n_rows()).filter(|&l| l != k && of_others[l] != 0.0) {
-                scores.iter_mut().zip(u.row(l)).for_each(|(x, u)| *x -= u * of_others[l]);
+            let (mut scores, mut of_others) = (vec![0.0; self.u.n_columns()], vec![0.0; q]);
+            for (j, v) in entries(&next) {
+                add_multiple(&mut scores, v, self.columns.row(j));
+                others(j).for_each(|(l, other)| of_others[l] += v * other);
+            }
+            for (l, with) in entries(&of_others) {
+                add_multiple(&mut scores, -with, self.u.row(l));
             }
             let square = dot(&next, &next);
-            self.v.row_mut(k).copy_from_slice(&next);
+            (0..d).for_each(|j| self.v[(j, k)] = next[j]);
             if square > 0.0 {
-                u.row_mut(k).iter_mut().zip(&scores).for_each(|(u, x)| *u = x / square);
+                self.u.row_mut(k).iter_mut().zip(&scores).for_each(|(u, x)| *u = x / square);
             }
         }
-        self.u = u.transpose();
+        self.fill(gaps)
     }
 
     /// Scores of empty components matter to nothing: they become what is left of the columns explained least, of which the next
-    /// iteration may make something.
-    fn revive(&mut self, fitted: &Matrix) {
-        let empty: Vec<usize> =
-            (0..self.v.n_rows()).filter(|&k| self.v.row(k).iter().all(|v| *v == 0.0)).collect();
-        if empty.is_empty() {
-            return;
+    /// iteration may make something. Whether there were any.
+    fn revive(&mut self) -> bool {
+        let mut empty = vec![true; self.u.n_rows()];
+        self.v.rows().for_each(|row| entries(row).for_each(|(k, _)| empty[k] = false));
+        if !empty.contains(&true) {
+            return false;
         }
-        let left =
-            Matrix::from_fn(fitted.n_columns(), fitted.n_rows(), |j, i| self.table[(i, j)] - fitted[(i, j)]);
+        let mut left = self.columns.clone();
+        for (left, v) in left.as_mut_slice().iter_mut().zip(self.v.dot(&self.u).as_slice()) {
+            *left -= v;
+        }
         let squares: Vec<f64> = left.rows().map(|r| dot(r, r)).collect();
         let mut order: Vec<usize> = (0..squares.len()).filter(|&j| squares[j] > 0.0).collect();
         order.sort_by(|&i, &j| squares[j].total_cmp(&squares[i]));
-        for (k, j) in empty.into_iter().zip(order) {
+        for (k, j) in (0..empty.len()).filter(|&k| empty[k]).zip(order) {
             let length = squares[j].sqrt();
-            (0..self.u.n_rows()).for_each(|i| self.u[(i, k)] = left[(j, i)] / length);
+            self.u.row_mut(k).iter_mut().zip(left.row(j)).for_each(|(u, x)| *u = x / length);
+        }
+        true
+    }
+
+    /// Goes on in the direction from where the iteration began, entries that it made 0 or took from 0 staying as they are.
+    fn extrapolate(&mut self, (u, v): &(Matrix, Matrix), beyond: f64) {
+        for k in 0..self.u.n_rows() {
+            let row = self.u.row_mut(k);
+            row.iter_mut().zip(u.row(k)).for_each(|(x, from)| *x += beyond * (*x - from));
+            let length = dot(row, row).sqrt().max(1.0);
+            for x in row.iter_mut() {
+                *x /= length;
+            }
+        }
+        for (x, from) in self.v.as_mut_slice().iter_mut().zip(v.as_slice()) {
+            if *x != 0.0 && *from != 0.0 {
+                *x += beyond * (*x - from);
+            }
         }
     }
 
-    /// The objective, with gaps as the product has them from now on.
-    fn objective(&mut self, fitted: &Matrix, gaps: &[(usize, usize)]) -> f64 {
-        for &cell in gaps {
-            self.table[cell] = fitted[cell];
+    /// The objective, cell by cell, with gaps as the product has them from now on.
+    fn fill(&mut self, gaps: &[(usize, usize)]) -> f64 {
+        let fitted = self.v.dot(&self.u);
+        for &(i, j) in gaps {
+            self.columns[(j, i)] = fitted[(j, i)];
         }
-        let squares = self.table.as_slice().iter().zip(fitted.as_slice()).map(|(t, f)| (t - f).powi(2));
-        let sizes = self.v.as_slice().iter().map(|v| v.abs());
-        0.5 * squares.sum::<f64>() + self.alpha * sizes.sum::<f64>()
+        let cells = self.columns.as_slice().iter().zip(fitted.as_slice());
+        0.5 * cells.map(|(t, f)| (t - f).powi(2)).sum::<f64>() + self.penalty()
+    }
+
+    fn penalty(&self) -> f64 {
+        self.alpha * self.v.as_slice().iter().map(|v| v.abs()).sum::<f64>()
     }
 }
 
-/// `min ½ vᵀ G v − bᵀ v + α ‖v‖₁` from `start`, by coordinate descent: sweeps over the entries that are not 0, and over all
-/// once these have settled.
+/// What is not 0, and where.
+fn entries(row: &[f64]) -> impl Iterator<Item = (usize, f64)> + '_ {
+    row.iter().copied().enumerate().filter(|(_, v)| *v != 0.0)
+}
+
+/// `A B`, by the entries of A that are not 0 where these are few.
+fn times_sparse(a: &Matrix, b: &Matrix) -> Matrix {
+    let left = a.as_slice().iter().filter(|v| **v != 0.0).count();
+    if 4 * left > a.as_slice().len() {
+        return a.dot(b);
+    }
+    let mut out = Matrix::zeros(a.n_rows(), b.n_columns());
+    for (i, row) in a.rows().enumerate() {
+        for (k, v) in entries(row) {
+            add_multiple(out.row_mut(i), v, b.row(k));
+        }
+    }
+    out
+}
+
+/// `min ½ vᵀ G v − bᵀ v + α ‖v‖₁` from `start`, by coordinate descent.
 pub(super) fn lasso(g: &Matrix, b: &[f64], start: &[f64], alpha: f64) -> Vec<f64> {
     let slope = b.iter().zip(g.rows()).map(|(b, g)| b - dot(g, start)).collect();
-    descend(g, slope, start, alpha)
+    descend(g, slope, start, alpha, (SWEEPS, SETTLED))
 }
 
-/// [`lasso`] given `slope = b − G v` at the start.
-fn descend(g: &Matrix, mut slope: Vec<f64>, start: &[f64], alpha: f64) -> Vec<f64> {
+/// [`lasso`] given `slope = b − G v` at the start: sweeps over all entries, and over those that are not 0 until these have
+/// settled, in turns; at most so many, until the largest change is this share of the largest entry.
+fn descend(
+    g: &Matrix,
+    mut slope: Vec<f64>,
+    start: &[f64],
+    alpha: f64,
+    (sweeps, settled): (usize, f64),
+) -> Vec<f64> {
     let q = start.len();
     let mut at = start.to_vec();
     let mut all = true;
-    for _ in 0..SWEEPS {
+    for _ in 0..sweeps {
         let (mut moved, mut size) = (0.0_f64, 0.0_f64);
         for i in 0..q {
             if !all && at[i] == 0.0 {
@@ -296,16 +405,16 @@ fn descend(g: &Matrix, mut slope: Vec<f64>, start: &[f64], alpha: f64) -> Vec<f6
                 if curvature > 0.0 { z.signum() * (z.abs() - alpha).max(0.0) / curvature } else { 0.0 };
             let change = next - at[i];
             if change != 0.0 {
-                slope.iter_mut().zip(g.row(i)).for_each(|(s, g)| *s -= g * change);
+                add_multiple(&mut slope, -change, g.row(i));
                 at[i] = next;
             }
             (moved, size) = (moved.max(change.abs()), size.max(next.abs()));
         }
-        let settled = moved <= SETTLED * size;
-        if settled && all {
+        let done = moved <= settled * size;
+        if done && all {
             break;
         }
-        all = settled;
+        all = done;
     }
     at
 }

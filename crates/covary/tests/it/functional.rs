@@ -240,6 +240,35 @@ fn smoothing_by_reml_is_near_that_of_least_error_and_follows_units() {
     scaled(b.model.smoothing()[1], 24_f64.powi(3) / 1e6 * a.model.smoothing()[1], 1e-3);
 }
 
+/// The penalty makes components smooth and leaves their sizes alone: these, and the noise, are where the likelihood is largest.
+#[test]
+fn sizes_are_those_of_maximum_likelihood() {
+    let (table, _) = simulated(35, 30, 12);
+    let exact = FunctionalEm { tolerance: 1e-9, ..FunctionalEm::default() };
+    let model = exact.fit(&table, &Spec::ppca(2)).unwrap().model;
+    let log_likelihood = |sizes: [f64; 2], noise: f64| {
+        let mut loadings = model.loadings().clone();
+        loadings.scale_columns(&sizes);
+        let mean = model.mean_coefficients().to_vec();
+        let other = FunctionalPca::new(model.basis().clone(), mean, loadings, noise * model.noise()).unwrap();
+        other.densities(&table).unwrap().iter().map(|d| d.log_density).sum::<f64>()
+    };
+    let here = log_likelihood([1.0, 1.0], 1.0);
+    for (sizes, noise) in [([1.001, 1.0], 1.0), ([1.0, 1.001], 1.0), ([1.0, 1.0], 1.001)] {
+        let there = log_likelihood(sizes, noise);
+        let back = log_likelihood(sizes.map(|s| 2.0 - s), 2.0 - noise);
+        assert!(there < here && back < here, "{sizes:?} {noise}: {there} {back} {here}");
+        // At a maximum both sides fall by the same.
+        assert!((there - back).abs() < 0.02 * (here - there), "{sizes:?} {noise}: {there} {back} {here}");
+    }
+    // So that eigenvalues are nearly those without a penalty.
+    let plain = FunctionalEm { smoothing: Smoothing::Given { mean: 0.0, components: 0.0 }, ..exact };
+    let plain = plain.fit(&table, &Spec::ppca(2)).unwrap().model.eigenvalues();
+    for (smooth, plain) in model.eigenvalues().iter().zip(plain) {
+        assert!((smooth / plain - 1.0).abs() < 0.03, "{smooth} {plain}");
+    }
+}
+
 #[test]
 fn the_number_of_components_is_found_by_hidden_points() {
     let mut right = 0;

@@ -228,6 +228,64 @@ fn sparse_coding_never_raises_its_objective_and_finds_planted_zeros() {
     }
 }
 
+/// Without a penalty the objective at its minimum is half of what the leading singular values leave; with one it is that of its
+/// optimality conditions: what each entry's slope may be is α.
+#[test]
+fn the_objective_of_sparse_coding_is_that_of_its_formula() {
+    let (table, _) = planted(120, 0.0, 23);
+    let mean = table.observed_means();
+    let centered = Matrix::from_fn(120, 10, |i, j| table.row(i)[j] - mean[j]);
+    let scatter = centered.t_dot(&centered);
+    let (_, values) = LinearGaussian::from_covariance(vec![0.0; 10], &scatter).unwrap().principal_axes();
+    for q in [2, 9] {
+        let coding = SparseCoding { n_components: q, alpha: 0.0, ..SparseCoding::default() };
+        let error = *coding.fit(&table, None).unwrap().errors.last().unwrap();
+        let want = 0.5 * (scatter.trace() - values[..q].iter().sum::<f64>());
+        assert_close("objective", &[error], &[want], 1e-8);
+    }
+    // One component: min over ‖u‖ ≤ 1 and v has u = X v / ‖X v‖ and v = soft(Xᵀu, α) and the objective follows from these.
+    let alpha = 4.0;
+    let coding = SparseCoding { n_components: 1, alpha, tolerance: 1e-15, ..SparseCoding::default() };
+    let found = coding.fit(&table, None).unwrap();
+    let unit = found.components.row(0);
+    let scores: Vec<f64> = centered.rows().map(|r| r.iter().zip(unit).map(|(a, b)| a * b).sum()).collect();
+    let length = scores.iter().map(|x: &f64| x * x).sum::<f64>().sqrt();
+    let soft = |j: usize| {
+        let z: f64 = (0..120).map(|i| centered[(i, j)] * scores[i] / length).sum();
+        z.signum() * (z.abs() - alpha).max(0.0)
+    };
+    let v: Vec<f64> = (0..10).map(soft).collect();
+    let left: f64 = (0..120)
+        .flat_map(|i| (0..10).map(move |j| (i, j)))
+        .map(|(i, j)| (centered[(i, j)] - scores[i] / length * v[j]).powi(2))
+        .sum();
+    let by_hand = 0.5 * left + alpha * v.iter().map(|v| v.abs()).sum::<f64>();
+    assert_close("objective", &[*found.errors.last().unwrap()], &[by_hand], 1e-9);
+    assert!(v.contains(&0.0) && v.iter().any(|v| *v != 0.0));
+}
+
+#[test]
+fn threads_do_not_matter_to_sparse_components() {
+    for gaps in [0.0, 0.2] {
+        let (table, _) = simulate::ppca(Shape { rows: 60, columns: 150, n_components: 4 }, 7);
+        let table = if gaps > 0.0 { simulate::hide(&table, gaps, 7) } else { table };
+        let fits = |threads| {
+            on_threads(threads, || {
+                let penalized = SparseCoding { n_components: 5, alpha: 2.0, ..SparseCoding::default() };
+                let counted = SparseCoding { n_nonzero: Some(9), ..penalized.clone() };
+                let (_, covariance) = ElasticNet::moments(&table).unwrap();
+                let net = ElasticNet { penalties: vec![0.5; 3], max_iterations: 50, ..ElasticNet::default() };
+                (
+                    penalized.fit(&table, None).unwrap(),
+                    counted.fit(&table, None).unwrap(),
+                    net.fit(&covariance).unwrap(),
+                )
+            })
+        };
+        assert!(fits(1) == fits(2), "{gaps}");
+    }
+}
+
 #[test]
 fn sparse_coding_keeps_as_many_entries_as_asked_for() {
     for gaps in [0.0, 0.2] {
