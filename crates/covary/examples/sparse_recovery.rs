@@ -11,7 +11,8 @@ use covary::infer::{ElasticNet, Nonzero, PenalizedDecomposition, SparseCoding, S
 use covary::{Dataset, Density, Estimator, LinearGaussian, Matrix, Noise, Spec};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::error::Error;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 const COLUMNS: usize = 20;
 const COMPONENTS: usize = 3;
@@ -19,7 +20,12 @@ const EACH: usize = 6;
 /// Seeds below this were looked at while the methods were made.
 const FIRST: u64 = 1000;
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Failure> {
+    // Calls from outside the pool would wait for it at every step.
+    rayon::ThreadPoolBuilder::new().num_threads(1).build()?.install(run)
+}
+
+fn run() -> Result<(), Failure> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["table", rows, strength, seed] => {
@@ -59,7 +65,7 @@ fn some(rng: &mut dyn Rng) -> Vec<usize> {
     columns
 }
 
-fn recovery(tables: u64) -> Result<(), Box<dyn Error>> {
+fn recovery(tables: u64) -> Result<(), Failure> {
     println!("rows strength gaps | exact | missed too many | seconds");
     for rows in [100, 200, 500, 1000] {
         for strength in [0.5, 1.0, 2.0] {
@@ -128,7 +134,7 @@ fn found(table: &Dataset) -> Result<Found, covary::Error> {
     Ok(found)
 }
 
-fn methods(tables: u64) -> Result<(), Box<dyn Error>> {
+fn methods(tables: u64) -> Result<(), Failure> {
     println!("rows strength gaps | method | exact | missed, too many");
     for rows in [200, 500, 1000] {
         for strength in [0.5, 1.0, 2.0] {

@@ -1,5 +1,6 @@
 //! Cubic B-splines on clamped uniform knots [M 2.10].
 
+use crate::linalg::Cholesky;
 use crate::{Error, Matrix};
 
 const DEGREE: usize = 3;
@@ -175,6 +176,12 @@ impl Basis {
 
     /// `Ω = ∫ φ″ φ″ᵀ dt`, of which straight lines are the null space.
     pub fn penalty(&self) -> Matrix {
+        let root = self.curvature();
+        root.t_dot(&root)
+    }
+
+    /// R with `Ω = RᵀR`, so that `‖R v‖²` is the roughness of a nearly straight line with all its digits.
+    pub(super) fn curvature(&self) -> Matrix {
         // The second derivative of a cubic spline is a linear one: its coefficients are divided differences.
         let differences = |degree: usize| {
             let n = self.spans() + degree;
@@ -188,12 +195,13 @@ impl Basis {
             })
         };
         let second = differences(DEGREE - 1).dot(&differences(DEGREE));
-        let mut penalty = second.t_dot(&self.unit_gram(1).dot(&second));
-        let span = self.length() / self.spans() as f64;
+        let gram = Cholesky::new(&self.unit_gram(1)).expect("splines are independent");
+        let mut root = gram.lower().t_dot(&second);
         // A derivative for each span, twice, squared, and one integral.
-        penalty.as_mut_slice().iter_mut().for_each(|v| *v /= span * span * span);
-        penalty.symmetrize();
-        penalty
+        let span = self.length() / self.spans() as f64;
+        let scale = span.powi(3).sqrt().recip();
+        root.as_mut_slice().iter_mut().for_each(|v| *v *= scale);
+        root
     }
 
     /// `∫ φ dt`.

@@ -159,6 +159,7 @@ impl Estimator for FunctionalEm {
         let problem = Problem {
             design: &design,
             penalty: basis.penalty(),
+            curvature: basis.curvature(),
             floor: spec.floor(),
             q: spec.n_components,
             ln_scale: scale.ln(),
@@ -227,6 +228,7 @@ pub(super) struct Lambda {
 pub(super) struct Problem<'a> {
     pub(super) design: &'a Design,
     pub(super) penalty: Matrix,
+    curvature: Matrix,
     floor: f64,
     pub(super) q: usize,
     /// From densities in units of the fit to those of the table.
@@ -234,6 +236,11 @@ pub(super) struct Problem<'a> {
 }
 
 impl Problem<'_> {
+    /// `∫ f″(t)² dt` of a function with these coefficients.
+    fn roughness(&self, v: &[f64]) -> f64 {
+        self.curvature.rows().map(|row| dot(row, v).powi(2)).sum()
+    }
+
     /// Sizes of the components and the noise by maximum likelihood, what the components span being as it is: steps of EM for the
     /// covariance of the scores [M 2.10.1]. The penalty is on components as large as their scores are, so that it draws their sizes to
     /// 0 beside making them smooth. What the log-likelihood gains.
@@ -517,7 +524,7 @@ impl Walk<'_> {
     fn at(&self, parameters: Parameters) -> Point {
         let moments = Moments::new(self.problem, &parameters);
         let (q, size) = (self.problem.q, self.problem.design.basis_size);
-        let rough = |k: usize| quadratic(&self.problem.penalty, parameters.function(k, size));
+        let rough = |k: usize| self.problem.roughness(parameters.function(k, size));
         let components: f64 = (0..q).map(rough).sum();
         let penalty = 0.5 * (self.lambda.components * components + self.lambda.mean * rough(q));
         let jacobian = self.problem.design.n_points() as f64 * self.problem.ln_scale;
@@ -689,7 +696,7 @@ impl FunctionalEm {
                 lambda,
             )?;
             let dims = (size - 2) as f64;
-            let rough = |k: usize| quadratic(&problem.penalty, parameters.function(k, size));
+            let rough = |k: usize| problem.roughness(parameters.function(k, size));
             let next = |dims: f64, trace: f64, own: f64, rough: f64, even: f64| {
                 let next = (dims - own * trace).max(0.0) / rough.max(f64::MIN_POSITIVE);
                 next.clamp(even / FARTHEST, even * FARTHEST)
