@@ -43,11 +43,12 @@ class DynamicFactor(InTime):
         Whether every column has a straight line in time.
     noise : {"diagonal", "isotropic"} or None, default=None
         A noise variance for each column, or one for all; None is the library's choice, diagonal.
-    noise_memory : bool, default=False
-        Whether the noise of every column remembers a share of itself from one step to the next, AR(1).
+    noise_memory : bool or None, default=None
+        Whether the noise of every column remembers a share of itself from one step to the next, AR(1). None is True for tables
+        with fewer than four rows for each column, else False.
     loadings : {"likelihood", "bayes"} or None, default=None
         Where loadings, levels and noise come from: their likelihood, with the dynamics; or a Bayesian PCA, which shrinks what few
-        rows support. None is "bayes" for tables with fewer than two rows for each column, else "likelihood".
+        rows support. None is "bayes" for tables with fewer than four rows for each column, else "likelihood".
     standardize : bool, default=True
         Give every column unit variance before fitting.
     max_iter : int or None, default=None
@@ -110,7 +111,7 @@ class DynamicFactor(InTime):
     season: Any = None
     trend: bool = False
     noise: str | None = None
-    noise_memory: bool = False
+    noise_memory: bool | None = None
     loadings: str | None = None
     standardize: bool = True
     max_iter: int | None = None
@@ -139,8 +140,9 @@ class DynamicFactor(InTime):
             "order": _options.whole(self, "order", 1),
             "season": self._season(),
             "trend": _options.switch(self, "trend"),
-            "noise_memory": _options.switch(self, "noise_memory"),
         }
+        if self.noise_memory is not None:
+            options["noise_memory"] = _options.switch(self, "noise_memory")
         loadings = _options.word(self, "loadings", (None, "likelihood", "bayes"))
         if loadings is not None:
             options["loadings"] = loadings

@@ -8,7 +8,7 @@ use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 impl DynamicFactor {
-    /// A new sequence of this many rows, the first at time `first`.
+    /// A new sequence of this many rows, the first at time `first`; of uncertain loadings, by a draw of these.
     ///
     /// ```
     /// use covary::dynamics::{DynamicFactor, Regressors, Start};
@@ -28,7 +28,8 @@ impl DynamicFactor {
     /// # Errors
     /// [`Error::Numerical`] if a covariance has no root.
     pub fn sample(&self, first: i64, rows: usize, rng: &mut dyn Rng) -> Result<Matrix, Error> {
-        let space = StateSpace::new(self)?;
+        let truth = self.drawn(rng)?;
+        let space = StateSpace::new(&truth)?;
         let mut out = Matrix::zeros(rows, self.n_columns());
         let mut state = space.first_state(rng);
         let mut noise = vec![0.0; self.n_columns()];
@@ -39,9 +40,9 @@ impl DynamicFactor {
                 // The first is as noise is in the long run.
                 let rho = self.noise_memory().map_or(0.0, |rho| rho[j]) * f64::from(u8::from(t > 0));
                 noise[j] = rho * noise[j] + (1.0 - rho * rho).sqrt() * new;
-                *cell = dot(self.loadings().row(j), &state[..self.n_components()])
-                    + dot(self.coefficients().row(j), &b)
-                    + self.noise().variance(j).sqrt() * noise[j];
+                *cell = dot(truth.loadings().row(j), &state[..self.n_components()])
+                    + dot(truth.coefficients().row(j), &b)
+                    + truth.noise().variance(j).sqrt() * noise[j];
             }
             state = space.next_state(&state, rng);
         }
@@ -60,9 +61,10 @@ impl DynamicFactor {
         rng: &mut dyn Rng,
     ) -> Result<Matrix, Error> {
         let expected = self.fill(table, timeline)?;
+        let truth = self.drawn(rng)?;
         let mut drawn = Matrix::zeros(table.n_rows(), table.n_columns());
         for sequence in timeline.sequences() {
-            let rows = self.sample(sequence.first(), sequence.rows().len(), rng)?;
+            let rows = truth.sample(sequence.first(), sequence.rows().len(), rng)?;
             for (step, row) in sequence.rows().iter().enumerate() {
                 if let Some(row) = *row {
                     drawn.row_mut(row).copy_from_slice(rows.row(step));

@@ -3,7 +3,7 @@
 use super::memory::{Chains, Products};
 use super::model::{DynamicFactor, spectral_radius, stationary};
 use super::moments::{Maximize, Moments, regressed, unexplained};
-use super::prior::{Prior, seasonal_deviation};
+use super::prior::{FollowsItself, Prior, seasonal_deviation, wave_precisions};
 use super::{Regressors, Root, Season, Start, Timeline, Trend, model};
 use crate::infer::options::{one_method, options, start, words};
 use crate::infer::{
@@ -75,7 +75,7 @@ pub enum Loadings {
     #[default]
     Likelihood,
     /// A Bayesian PCA of what season and trend leave, which shrinks what few rows support; transition and innovations are fitted
-    /// given these (two steps, as Doz, Giannone & Reichlin 2011). For tables with more columns than rows.
+    /// given its posterior (two steps, as Doz, Giannone & Reichlin 2011; [M 1.10.12]). For tables with more columns than rows.
     Bayes,
 }
 
@@ -252,11 +252,20 @@ impl DynamicEm {
     ) -> Result<Climb, Error> {
         let (shrunk, is_posterior) = (prior.rank(), prior.rank() > 0);
         let constant = units.ln_jacobian(problem.table, shrunk);
-        let maximize =
-            Maximize { prior, floor: problem.spec.floor(), first: self.first_state, loadings: self.loadings };
-        let walk = Walk { problem, maximize, constant };
+        let maximize = Maximize {
+            prior,
+            floor: problem.spec.floor(),
+            first: self.first_state,
+            loadings: self.loadings,
+            follows: None,
+        };
+        let mut walk = Walk { problem, maximize, constant };
 
         let mut point = walk.at(start)?;
+        if self.loadings == Loadings::Bayes {
+            walk.maximize.follows = FollowsItself::of(&point.moments.dynamics);
+            point = walk.believed(point);
+        }
         let mut ascent = Ascent::new(self.tolerance, point.objective);
         while ascent.goes_on(self.max_iterations) {
             let judged = ascent.trace.len() > STEPS_TO_JUDGE;
@@ -264,7 +273,11 @@ impl DynamicEm {
             point = if slow { walk.cycle(&point, &mut ascent.aitken)? } else { walk.next(&point)? };
             ascent.take(point.objective, observer);
         }
-        let kind = if is_posterior { ObjectiveKind::LogPosterior } else { ObjectiveKind::LogLikelihood };
+        let kind = match (self.loadings, is_posterior) {
+            (Loadings::Bayes, _) => ObjectiveKind::LowerBound,
+            (Loadings::Likelihood, true) => ObjectiveKind::LogPosterior,
+            (Loadings::Likelihood, false) => ObjectiveKind::LogLikelihood,
+        };
         let report = ascent.ended().report(kind);
         Ok(Climb { model: point.model, report })
     }
@@ -300,7 +313,7 @@ impl DynamicEm {
             Loadings::Bayes => Structured::default().fit(&left, &Spec::ppca(spec.n_components))?.model,
         };
         let scores = rough.transform(&left, Coordinates::Posterior)?;
-        let (transition, innovation) = self.follow(&scores, timeline);
+        let (transition, innovation) = self.follow(&scores, &left, timeline);
         let states = transition.n_columns();
         let covariance = stationary(&transition, &innovation).unwrap_or_else(|| Matrix::identity(states));
         let mut coefficients = coefficients;
@@ -318,37 +331,44 @@ impl DynamicEm {
         };
         let start = Start { mean: vec![0.0; states], covariance };
         let loadings = rough.loadings().clone();
-        let (memory, noise) = if self.noise_memory {
-            let (rho, psi) = remembered(&rough, &scores, &left, timeline, spec);
-            // Loadings of a Bayesian PCA stay, and so does what the noise around them is.
-            let own = self.loadings == Loadings::Bayes && spec.noise == NoiseFamily::Diagonal;
-            (Some(rho), if own { Noise::Diagonal(psi) } else { noise })
-        } else {
-            (None, noise)
-        };
+        let memory =
+            if self.noise_memory { Some(remembered(&rough, &scores, &left, timeline, spec)) } else { None };
         let model =
             DynamicFactor::new(transition, innovation, loadings, coefficients, regressors, noise, start)?
                 .with_noise_memory(memory)?;
+        let uncertainty = rough.uncertainty().filter(|_| self.loadings == Loadings::Bayes).cloned();
+        let model = match uncertainty {
+            Some(uncertainty) => model.with_uncertainty(uncertainty)?,
+            None => model,
+        };
         Ok((model, prior))
     }
 
-    /// What is believed of coefficients before the table is seen, except for how far seasonal means are from a wave.
+    /// What is believed of coefficients before the table is seen, except for how far seasonal means are from a wave, and how large waves
+    /// are in a table of many columns.
     fn prior(&self, problem: &Problem<'_>, regressors: &Regressors) -> Result<Prior, Error> {
+        let mut waves = Vec::new();
         let deviation = match regressors.season {
             Season::Indicators { period } if self.ridge > 0.0 => {
-                let waves = Season::Harmonics { period: period as f64, n: 1 };
-                let waves = Regressors { season: waves, trend: regressors.trend };
-                let (_, left) = problem.regressed(&waves, &Prior::new(&waves, self.ridge, 1.0))?;
+                let wave = Season::Harmonics { period: period as f64, n: 1 };
+                let wave = Regressors { season: wave, trend: regressors.trend };
+                let (_, left) = problem.regressed(&wave, &Prior::new(&wave, self.ridge, 1.0, &[]))?;
                 seasonal_deviation(&left, &seasons(problem.timeline, period), period)
+            }
+            Season::Harmonics { n, .. } if self.ridge > 0.0 && self.loadings == Loadings::Bayes => {
+                let weak = Prior::new(regressors, self.ridge, 1.0, &[]);
+                let (coefficients, left) = problem.regressed(regressors, &weak)?;
+                waves = wave_precisions(&coefficients, &left, n);
+                1.0
             }
             _ => 1.0,
         };
-        Ok(Prior::new(regressors, self.ridge, deviation))
+        Ok(Prior::new(regressors, self.ridge, deviation, &waves))
     }
 
     /// Least squares of scores on those of the steps before, their memory kept below 0.98, and the covariance of what is
     /// left.
-    fn follow(&self, scores: &Matrix, timeline: &Timeline) -> (Matrix, Matrix) {
+    fn follow(&self, scores: &Matrix, left: &Dataset, timeline: &Timeline) -> (Matrix, Matrix) {
         let (k, p) = (scores.n_columns(), self.order);
         let states = k * p;
         let (mut before, mut with, mut now) =
@@ -357,6 +377,10 @@ impl DynamicEm {
         for sequence in timeline.sequences() {
             for window in sequence.rows().windows(p + 1) {
                 let Some(rows) = window.iter().copied().collect::<Option<Vec<usize>>>() else { continue };
+                // Scores of a row without a cell are 0, and would be taken for what the others return to.
+                if rows.iter().any(|&row| left.row(row).iter().all(|v| v.is_nan())) {
+                    continue;
+                }
                 let x = scores.row(rows[p]);
                 let s: Vec<f64> = (0..p).rev().flat_map(|l| scores.row(rows[l]).to_vec()).collect();
                 for i in 0..k {
@@ -385,19 +409,19 @@ impl DynamicEm {
     }
 }
 
-/// How what a model without memory leaves of each column follows itself: ρ, and its variance.
+/// How what a model without memory leaves of each column follows itself.
 fn remembered(
     rough: &LinearGaussian,
     scores: &Matrix,
     left: &Dataset,
     timeline: &Timeline,
     spec: &Spec,
-) -> (Vec<f64>, Vec<f64>) {
+) -> Vec<f64> {
     let chains = Chains::of(left, timeline, rough.loadings().n_columns());
     let rest = |row: usize, j: usize| {
         left.row(row)[j] - rough.mean()[j] - dot(rough.loadings().row(j), scores.row(row))
     };
-    let found = crate::parallel::map(left.n_columns(), |j| {
+    crate::parallel::map(left.n_columns(), |j| {
         let mut sums = Products::new(chains.reach());
         for sequence in timeline.sequences() {
             for (t, row) in sequence.rows().iter().enumerate() {
@@ -410,9 +434,8 @@ fn remembered(
                 }
             }
         }
-        sums.best(0.0, Err(spec.floor()))
-    });
-    found.into_iter().unzip()
+        sums.best(0.0, Err(spec.floor())).0
+    })
 }
 
 impl Problem<'_> {
@@ -461,7 +484,18 @@ impl Walk<'_> {
         let moments = Moments::new(&model, self.problem.table, self.problem.timeline, &self.maximize)?;
         let objective =
             moments.log_likelihood + self.maximize.prior.ln_density(model.coefficients()) + self.constant;
-        Ok(Point { model, moments, objective })
+        Ok(self.believed(Point { model, moments, objective }))
+    }
+
+    /// With the prior of the transition.
+    fn believed(&self, mut point: Point) -> Point {
+        if let Some(prior) = &self.maximize.follows {
+            point.moments.dynamics.believe(prior);
+            // A covariance without an inverse is no place to climb to.
+            let density = prior.ln_density(point.model.transition(), point.model.innovation());
+            point.objective += density.unwrap_or(f64::NEG_INFINITY);
+        }
+        point
     }
 
     /// A step of EM.
@@ -551,7 +585,8 @@ fn from_coordinates(like: &DynamicFactor, t: &[f64], first: FirstState, floor: f
         Noise::Isotropic(_) => Noise::Isotropic(psi[0]),
         Noise::Diagonal(_) => Noise::Diagonal(psi),
     };
-    let memory = like.noise_memory().map(|rho| take(rho.len()).iter().map(|t| t.tanh()).collect());
+    let memory: Option<Vec<f64>> =
+        like.noise_memory().map(|rho| take(rho.len()).iter().map(|t| t.tanh()).collect());
     let k = like.n_components();
     let innovation = from_triangle(take(k * (k + 1) / 2), k);
     let n = like.start().mean.len();
@@ -573,7 +608,7 @@ fn from_coordinates(like: &DynamicFactor, t: &[f64], first: FirstState, floor: f
         noise,
         start,
     )
-    .and_then(|model| model.with_noise_memory(memory))
+    .and_then(|model| model.like(like).with_noise_memory(memory))
     .ok()
 }
 

@@ -93,7 +93,11 @@ impl DynamicFactor {
             let n = from.cells[j] as f64;
             self.noise().variance(j) * (2.0 * n - left(n, k + r)) / left(n, k + r)
         };
-        let noise = Noise::Diagonal((0..self.n_columns()).map(variance).collect());
+        // A posterior of the loadings knows what estimating them cost.
+        let noise = match self.uncertainty() {
+            Some(_) => self.noise().clone(),
+            None => Noise::Diagonal((0..self.n_columns()).map(variance).collect()),
+        };
         let mut transition = self.transition().clone();
         let mut start = self.start().clone();
         if let Some(bias) = bias(self.transition(), self.innovation()) {
@@ -109,8 +113,8 @@ impl DynamicFactor {
             }
         }
         let (loadings, coefficients) = (self.loadings().clone(), self.coefficients().clone());
-        Self::new(transition, innovation, loadings, coefficients, self.regressors().clone(), noise, start)?
-            .with_noise_memory(self.noise_memory().map(<[f64]>::to_vec))
+        let regressors = self.regressors().clone();
+        Ok(Self::new(transition, innovation, loadings, coefficients, regressors, noise, start)?.like(self))
     }
 }
 

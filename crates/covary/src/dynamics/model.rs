@@ -4,8 +4,10 @@ use super::memory::{Chains, bridge, share};
 use super::smoother::{Pass, StateSpace};
 use super::{Regressors, Timeline};
 use crate::linalg::{Cholesky, canonical_signs, dot, eigen};
-use crate::model::{Fill, FilledCell};
-use crate::{Dataset, Error, Matrix, Noise};
+use crate::model::{Fill, FilledCell, Uncertainty};
+use crate::{Dataset, Error, LinearGaussian, Matrix, Noise};
+use rand::Rng;
+use std::sync::Arc;
 
 /// Factors `x_t` of rows in time, each a linear function of those before it:
 ///
@@ -40,6 +42,8 @@ pub struct DynamicFactor {
     start: Start,
     /// ρ of each column, if noise remembers.
     memory: Option<Vec<f64>>,
+    /// Of loadings and levels, where these have a posterior.
+    uncertainty: Option<Arc<Uncertainty>>,
 }
 
 /// The distribution of the first state of a sequence: of `x_1`, or of `(x_1, x_0, …)` where the order is above 1.
@@ -119,7 +123,17 @@ impl DynamicFactor {
         if let Some(value) = given.into_iter().find_map(finite) {
             return Err(Error::OutOfRange { name: "parameter", value, bound: "finite" });
         }
-        Ok(Self { transition, innovation, loadings, coefficients, regressors, noise, start, memory: None })
+        Ok(Self {
+            transition,
+            innovation,
+            loadings,
+            coefficients,
+            regressors,
+            noise,
+            start,
+            memory: None,
+            uncertainty: None,
+        })
     }
 
     /// `(A₁ … A_p)`, k × kp.
@@ -195,11 +209,54 @@ impl DynamicFactor {
         Ok(self)
     }
 
+    /// The posterior of loadings and levels around those of the model; `None` where they are taken as known.
+    pub fn uncertainty(&self) -> Option<&Uncertainty> {
+        self.uncertainty.as_deref()
+    }
+
+    /// The same model with a posterior of loadings and levels, as that of a Bayesian PCA has: `(w_j, level_j) ~ N(·, ψ_j E_j)`. Factors are
+    /// then conditioned by expectations over it, filled cells and forecasts are less certain, and
+    /// [`log_density`](Self::log_density) is a lower bound of the density averaged over it [M 1.10.12].
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] or [`Error::OutOfRange`] if it does not fit the model.
+    pub fn with_uncertainty(mut self, uncertainty: Uncertainty) -> Result<Self, Error> {
+        uncertainty.check(self.n_columns(), self.n_components())?;
+        self.uncertainty = Some(Arc::new(uncertainty));
+        Ok(self)
+    }
+
+    /// The same model with the memory of noise and the posterior of loadings that another has.
+    pub(super) fn like(self, other: &Self) -> Self {
+        Self { memory: other.memory.clone(), uncertainty: other.uncertainty.clone(), ..self }
+    }
+
+    /// A draw from the posterior of loadings, levels and noise.
+    pub(super) fn drawn(&self, rng: &mut dyn Rng) -> Result<Self, Error> {
+        let Some(uncertainty) = self.uncertainty() else { return Ok(self.clone()) };
+        let mean = vec![0.0; self.n_columns()];
+        let drawn = LinearGaussian::new(self.loadings.clone(), mean, self.noise.clone())?
+            .with_uncertainty(uncertainty.clone())?
+            .draw_parameters(rng);
+        let mut out = self.clone();
+        (out.loadings, out.noise, out.uncertainty) = (drawn.loadings().clone(), drawn.noise().clone(), None);
+        out.raise_levels(drawn.mean());
+        Ok(out)
+    }
+
+    fn raise_levels(&mut self, by: &[f64]) {
+        for l in (0..self.regressors.len()).filter(|&l| self.regressors.is_level(l)) {
+            for (j, m) in by.iter().enumerate() {
+                self.coefficients[(j, l)] += m;
+            }
+        }
+    }
+
     /// The same model with another first state.
     pub(super) fn with_start(self, start: Start) -> Result<Self, Error> {
-        let Self { transition, innovation, loadings, coefficients, regressors, noise, memory, .. } = self;
-        Self::new(transition, innovation, loadings, coefficients, regressors, noise, start)?
-            .with_noise_memory(memory)
+        let like = self.clone();
+        let Self { transition, innovation, loadings, coefficients, regressors, noise, .. } = self;
+        Ok(Self::new(transition, innovation, loadings, coefficients, regressors, noise, start)?.like(&like))
     }
 
     /// The same model of a state with the factors of `order` steps.
@@ -384,7 +441,27 @@ impl DynamicFactor {
                         - 2.0 * c * form(w, w, |i| &shared.row(i)[lag..lag + k]);
                     noise *= 1.0 - c * c;
                 }
-                cells.push(FilledCell::normal(step, j, at, (variance.max(0.0) + noise).sqrt()));
+                variance = variance.max(0.0);
+                if let Some(u) = self.uncertainty() {
+                    // As `w`, the posterior is of x_t − c x_s, which has this mean and this covariance.
+                    let (mut x, mut level) = (mean[..k].to_vec(), 1.0);
+                    let mut v = Matrix::from_fn(k, k, |i, l| covariance[(i, l)]);
+                    if let (Some((back, _)), Some(shared), Some(rho)) = (last, &shared, &self.memory) {
+                        let (c, lag) = (share(rho[j], back + step + 1), back * k);
+                        level -= c;
+                        for i in 0..k {
+                            x[i] -= c * pass.filtered.row(end - 1)[lag + i];
+                            for l in 0..k {
+                                v[(i, l)] += c * c * past[(lag + i, lag + l)]
+                                    - c * (shared[(i, lag + l)] + shared[(l, lag + i)]);
+                            }
+                        }
+                    }
+                    let psi = self.noise.variance(j);
+                    variance += psi * u.added_spread(j, (&x, level), &v);
+                    noise *= u.noise_factor(j);
+                }
+                cells.push(FilledCell::normal(step, j, at, (variance + noise).sqrt()));
             }
             (mean, root) = pass.space().ahead(&mean, &root);
             shared = shared.map(|shared| pass.space().moved(&shared));
@@ -415,8 +492,21 @@ impl DynamicFactor {
                 of_factors += one.share * other.share * form(w, w, |i| &covariance.row(from + i)[to..to + k]);
             }
         }
-        let sd = (of_factors.max(0.0) + variance * self.noise.variance(j)).sqrt();
-        FilledCell::normal(row, j, at, sd)
+        let psi = self.noise.variance(j);
+        let mut squared = of_factors.max(0.0) + variance * psi;
+        if let Some(u) = self.uncertainty() {
+            let at = |one: &Term| (end - one.step) * k;
+            let x: Vec<f64> =
+                (0..k).map(|i| terms.iter().map(|one| one.share * mean[at(one) + i]).sum()).collect();
+            let of = |i: usize, j: usize| {
+                let pairs = terms.iter().flat_map(|one| terms.iter().map(move |other| (one, other)));
+                pairs.map(|(a, b)| a.share * b.share * covariance[(at(a) + i, at(b) + j)]).sum()
+            };
+            let level = terms.iter().map(|one| one.share).sum();
+            let v = Matrix::from_fn(k, k, of);
+            squared += psi * (u.added_spread(j, (&x, level), &v) + variance * (u.noise_factor(j) - 1.0));
+        }
+        FilledCell::normal(row, j, at, squared.sqrt())
     }
 
     /// Refuses what does not belong together.
@@ -495,7 +585,7 @@ impl DynamicFactor {
             out
         };
         let mean = maps.rows().map(|row| dot(row, &self.start.mean)).collect();
-        Self::new(
+        let turned = Self::new(
             map.dot(&self.transition).dot(&backs),
             both(&self.innovation, map),
             loadings,
@@ -503,20 +593,16 @@ impl DynamicFactor {
             self.regressors.clone(),
             self.noise.clone(),
             Start { mean, covariance: both(&self.start.covariance, &maps) },
-        )?
-        .with_noise_memory(self.memory.clone())
+        )?;
+        let uncertainty = self.uncertainty().map(|u| Arc::new(u.rotated(back)));
+        Ok(Self { uncertainty, ..turned.like(self) })
     }
 
     /// The same model of columns multiplied by `scale` after `shift` was added to their level.
     pub(super) fn in_units(mut self, shift: &[f64], scale: &[f64]) -> Self {
         self.loadings.scale_rows(scale);
         self.coefficients.scale_rows(scale);
-        let levels = (0..self.regressors.len()).filter(|&l| self.regressors.is_level(l));
-        for l in levels.collect::<Vec<_>>() {
-            for (j, m) in shift.iter().enumerate() {
-                self.coefficients[(j, l)] += m;
-            }
-        }
+        self.raise_levels(shift);
         let d = self.n_columns();
         self.noise = match (&self.noise, scale.iter().all(|s| *s == scale[0])) {
             (Noise::Isotropic(v), true) => Noise::Isotropic(v * scale[0] * scale[0]),

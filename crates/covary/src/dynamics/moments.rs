@@ -2,7 +2,7 @@
 
 use super::memory::{Chains, Products, share};
 use super::model::{DynamicFactor, companion, long_run, stationary};
-use super::prior::Prior;
+use super::prior::{FollowsItself, Prior};
 use super::smoother::Smoothed;
 use super::{FirstState, Loadings, Sequence, Start, Timeline};
 use crate::infer::{quadratic, solve_spd};
@@ -20,7 +20,7 @@ const ROUNDS: usize = 30;
 /// differences from these nothing cancels, however small the noise.
 pub(super) struct Moments {
     pub(super) log_likelihood: f64,
-    dynamics: Dynamics,
+    pub(super) dynamics: Dynamics,
     /// Of no use where loadings stay as they are.
     columns: Option<Columns>,
     /// ρ of each column if noise remembers, new already, and the variances that go with it.
@@ -28,12 +28,12 @@ pub(super) struct Moments {
 }
 
 /// Of the factors: over steps that follow another, and over first steps.
-struct Dynamics {
-    steps: f64,
+pub(super) struct Dynamics {
+    pub(super) steps: f64,
     /// `Σ⟨x_t x_tᵀ⟩`, k × k, `Σ⟨x_t s_{t−1}ᵀ⟩` and `Σ⟨s_{t−1} s_{t−1}ᵀ⟩`, s the state.
-    now: Matrix,
-    with_before: Matrix,
-    before: Matrix,
+    pub(super) now: Matrix,
+    pub(super) with_before: Matrix,
+    pub(super) before: Matrix,
     sequences: f64,
     first: Vec<f64>,
     first_square: Matrix,
@@ -60,6 +60,8 @@ pub(super) struct Maximize {
     pub(super) first: FirstState,
     /// Those of a Bayesian PCA stay as they are, and with them coefficients and noise.
     pub(super) loadings: Loadings,
+    /// Of the transition, if any.
+    pub(super) follows: Option<FollowsItself>,
 }
 
 impl Moments {
@@ -71,15 +73,7 @@ impl Moments {
         maximize: &Maximize,
     ) -> Result<Self, Error> {
         let (k, states) = (model.n_components(), model.start().mean.len());
-        let mut dynamics = Dynamics {
-            steps: 0.0,
-            now: Matrix::zeros(k, k),
-            with_before: Matrix::zeros(k, states),
-            before: Matrix::zeros(states, states),
-            sequences: 0.0,
-            first: vec![0.0; states],
-            first_square: Matrix::zeros(states, states),
-        };
+        let mut dynamics = Dynamics::zeros(k, states);
         let width = k + model.regressors().len();
         let mut rows = Rows {
             z: Matrix::zeros(table.n_rows(), width),
@@ -241,6 +235,18 @@ impl Rows {
 }
 
 impl Dynamics {
+    pub(super) fn zeros(k: usize, states: usize) -> Self {
+        Self {
+            steps: 0.0,
+            now: Matrix::zeros(k, k),
+            with_before: Matrix::zeros(k, states),
+            before: Matrix::zeros(states, states),
+            sequences: 0.0,
+            first: vec![0.0; states],
+            first_square: Matrix::zeros(states, states),
+        }
+    }
+
     fn add(&mut self, smoothed: &Smoothed, k: usize) {
         let means = smoothed.means();
         // ⟨s sᵀ⟩ = P + m mᵀ, as many rows and columns of it as the sum has.
@@ -268,6 +274,13 @@ impl Dynamics {
             }
             self.steps += 1.0;
         }
+    }
+
+    /// As if what a prior says of the transition had been seen, too.
+    pub(super) fn believe(&mut self, prior: &FollowsItself) {
+        add(self.now.as_mut_slice(), prior.now.as_slice());
+        add(self.with_before.as_mut_slice(), prior.with_before.as_slice());
+        add(self.before.as_mut_slice(), prior.before.as_slice());
     }
 
     /// New transition, innovations and first state.
@@ -423,8 +436,9 @@ impl Maximize {
         let Some(columns) = columns else {
             let (w, b) = (model.loadings().clone(), model.coefficients().clone());
             let (regressors, noise) = (model.regressors().clone(), model.noise().clone());
-            return DynamicFactor::new(transition, innovation, w, b, regressors, noise, start)?
-                .with_noise_memory(model.noise_memory().map(<[f64]>::to_vec));
+            return Ok(
+                DynamicFactor::new(transition, innovation, w, b, regressors, noise, start)?.like(model)
+            );
         };
         let (k, d) = (model.n_components(), model.n_columns());
         let (mut loadings, mut coefficients) = (model.loadings().clone(), model.coefficients().clone());

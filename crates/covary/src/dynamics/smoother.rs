@@ -34,6 +34,29 @@ pub(super) struct Seen {
     cells: Vec<SeenCell>,
     /// Most steps back that a cell's noise remembers.
     longest: usize,
+    unsure: Option<Unsure>,
+}
+
+/// What the posterior of loadings and levels adds to squared errors over variances, as a function of the factors s of these steps:
+/// `sᵀ S s + 2 oᵀ s + c`, S being a part of the information [M 1.10.12].
+struct Unsure {
+    square: Matrix,
+    offset: Vec<f64>,
+    constant: f64,
+}
+
+impl Unsure {
+    /// Half of its slope.
+    fn slope(&self, state: &[f64]) -> Vec<f64> {
+        let rows = self.square.rows().zip(&self.offset);
+        rows.map(|(row, o)| dot(row, &state[..row.len()]) + o).collect()
+    }
+
+    fn at(&self, state: &[f64]) -> f64 {
+        let slope = self.slope(state);
+        let linear = slope.iter().zip(&self.offset).zip(state).map(|((slope, o), s)| s * (slope + o));
+        linear.sum::<f64>() + self.constant
+    }
 }
 
 /// A column, seen in the difference to `share` of what it was `lag` steps before if its noise remembers that; 0 and 0 if not.
@@ -155,7 +178,34 @@ impl<'a> StateSpace<'a> {
             }
         }
         let ln_noise = cells.iter().map(|cell| (TAU * cell.variance).ln()).sum();
-        Seen { information, ln_noise, cells, longest }
+        let unsure = self.unsure(&cells, longest);
+        if let Some(unsure) = &unsure {
+            crate::parallel::add(information.as_mut_slice(), unsure.square.as_slice());
+        }
+        Seen { information, ln_noise, cells, longest, unsure }
+    }
+
+    /// `zᵀ E z / (1 − ρ^{2g})` of every cell, z = (x_t − ρ^g x_{t−g}, 1 − ρ^g).
+    fn unsure(&self, cells: &[SeenCell], longest: usize) -> Option<Unsure> {
+        let (k, uncertainty) = (self.model.n_components(), self.model.uncertainty()?);
+        let n = k * (longest + 1);
+        let mut out = Unsure { square: Matrix::zeros(n, n), offset: vec![0.0; n], constant: 0.0 };
+        for &SeenCell { column, lag, share, .. } in cells {
+            let e = uncertainty.of_column(column);
+            let (new, level) = (1.0 - share * share, 1.0 - share);
+            out.constant += level * level * e[(k, k)] / new;
+            let blocks = [(0, 1.0), (lag * k, -share)];
+            for (from, a) in blocks.iter().take(1 + lag.min(1)) {
+                for i in 0..k {
+                    out.offset[from + i] += a * level * e[(i, k)] / new;
+                    for (to, c) in blocks.iter().take(1 + lag.min(1)) {
+                        let sums = out.square.row_mut(from + i)[*to..to + k].iter_mut();
+                        sums.zip(e.row(i)).for_each(|(sum, e)| *sum += a * c * e / new);
+                    }
+                }
+            }
+        }
+        Some(out)
     }
 
     pub(super) fn filter(&'a self, table: &Dataset, observed: &Observed, sequence: &Sequence) -> Pass<'a> {
@@ -304,6 +354,9 @@ impl Pass<'_> {
             pull.iter_mut().zip(w).for_each(|(u, w)| *u += w * r / variance);
             residuals.push(r);
         }
+        if let Some(unsure) = &seen.unsure {
+            pull.iter_mut().zip(unsure.slope(mean)).for_each(|(u, slope)| *u -= slope);
+        }
         // s = G⁻¹ L⁻ᵀ Wᵀ Ψ⁻¹ r, and the state moves by L⁻ s.
         let mut s: Vec<f64> =
             (0..n).map(|i| pull.iter().enumerate().map(|(a, u)| gain.predicted[(a, i)] * u).sum()).collect();
@@ -320,7 +373,8 @@ impl Pass<'_> {
         };
         let left: f64 = seen.cells.iter().zip(&residuals).map(left).sum();
         let squared = left + dot(&s, &s);
-        (-0.5 * (seen.ln_noise + chol.ln_det() + squared), squared)
+        let unsure = seen.unsure.as_ref().map_or(0.0, |unsure| unsure.at(mean));
+        (-0.5 * (seen.ln_noise + chol.ln_det() + squared + unsure), squared)
     }
 
     /// The states it went through.

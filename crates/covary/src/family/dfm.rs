@@ -4,8 +4,8 @@ use super::{AnyMethod, Arrangement, Choice, Chosen, Entry, Grounds, Kind, LINEAR
 use crate::dynamics::{DynamicEm, Loadings, TimeSearch};
 use crate::{Dataset, Error, Spec};
 
-/// With fewer rows than this for each column loadings are those of a Bayesian PCA.
-const ROWS_FOR_COLUMN: usize = 2;
+/// With fewer rows than this for each column loadings are those of a Bayesian PCA (docs/time.md has what was measured).
+const ROWS_FOR_COLUMN: usize = 4;
 
 /// Where loadings stay as they are, dynamics of many factors have thousands of parameters: the last nat moves no prediction, and takes
 /// most of the steps.
@@ -26,7 +26,9 @@ pub(super) const ENTRY: Entry = Entry {
         // The likelihood of loadings follows what few rows happen to show.
         let wide = data.n_rows() < ROWS_FOR_COLUMN * data.n_columns();
         if wide {
-            DynamicEm { loadings: Loadings::Bayes, tolerance: A_NAT, ..DynamicEm::default() }.into()
+            // What factors leave of a column persists, and would count as news in every row; where it does not, ρ is about 0.
+            let (loadings, noise_memory) = (Loadings::Bayes, true);
+            DynamicEm { loadings, noise_memory, tolerance: A_NAT, ..DynamicEm::default() }.into()
         } else {
             DynamicEm::default().into()
         }

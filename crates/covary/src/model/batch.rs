@@ -393,14 +393,8 @@ pub(super) fn added_variance(
     x: &[f64],
     column: usize,
 ) -> (f64, f64) {
-    let (e, q) = (u.of_column(column), x.len());
-    let mut spread = e[(q, q)];
-    for i in 0..q {
-        let row = &e.row(i)[..q];
-        spread += x[i] * (dot(row, x) + 2.0 * e[(i, q)]) + dot(row, v.row(i));
-    }
     let psi = noise.variance(column);
-    (psi * u.spread_factor(column) * spread.max(0.0), psi * (u.noise_factor(column) - 1.0))
+    (psi * u.added_spread(column, (x, 1.0), v), psi * (u.noise_factor(column) - 1.0))
 }
 
 /// Volumes and distances of a block's rows, once `W x̂` is known.

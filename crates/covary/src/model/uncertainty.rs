@@ -12,7 +12,7 @@ use super::density::check_columns;
 use super::latent::one_or_each;
 use super::student::Student;
 use super::{Completed, Density, Given, LinearGaussian, Mixture, Noise};
-use crate::linalg::Cholesky;
+use crate::linalg::{Cholesky, dot};
 use crate::{Dataset, Error, Matrix};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -46,7 +46,7 @@ const LARGEST: f64 = 1e100;
 const SHAPES: std::ops::RangeInclusive<f64> = 1e-6..=1e15;
 
 impl Uncertainty {
-    pub(super) fn check(&self, d: usize, q: usize) -> Result<(), Error> {
+    pub(crate) fn check(&self, d: usize, q: usize) -> Result<(), Error> {
         let wrong = |what, expected, got| Err(Error::WrongLength { what, expected, got });
         if ![1, d].contains(&self.relative.len()) {
             return wrong("covariances of loadings", d, self.relative.len());
@@ -91,8 +91,8 @@ impl Uncertainty {
         }
     }
 
-    /// Loadings rotated to `W R`.
-    pub(super) fn rotated(&self, rotation: &Matrix) -> Self {
+    /// Loadings turned to `W R`.
+    pub(crate) fn rotated(&self, rotation: &Matrix) -> Self {
         let turn = rotation.bordered();
         let turned = |e: &Matrix| {
             let mut e = turn.t_dot(&e.dot(&turn));
@@ -102,7 +102,7 @@ impl Uncertainty {
         Self { relative: self.relative.iter().map(turned).collect(), ..self.clone() }
     }
 
-    pub(super) fn of_column(&self, j: usize) -> &Matrix {
+    pub(crate) fn of_column(&self, j: usize) -> &Matrix {
         one_or_each(&self.relative, j).expect("there is one at least")
     }
 
@@ -112,7 +112,7 @@ impl Uncertainty {
 
     /// `⟨σ²⟩ / ψ = a / (a − 1)`. A column seen once or twice, with a below 3/2, has no ⟨σ²⟩ to speak of; it
     /// counts as one seen three times.
-    pub(super) fn noise_factor(&self, j: usize) -> f64 {
+    pub(crate) fn noise_factor(&self, j: usize) -> f64 {
         let a = self.shape_of(j);
         a / (a - 1.0).max(0.5)
     }
@@ -120,6 +120,18 @@ impl Uncertainty {
     /// What multiplies `ψ E`, on average over the noise.
     pub(super) fn spread_factor(&self, j: usize) -> f64 {
         if self.coupled { self.noise_factor(j) } else { 1.0 }
+    }
+
+    /// What loadings and mean of a column add to the variance of `wᵀ x + level · μ` where the scores have mean x and covariance V, in
+    /// variances of its noise: `ẑᵀ E ẑ + tr E V` with ẑ = (x, level).
+    pub(crate) fn added_spread(&self, column: usize, (x, level): (&[f64], f64), v: &Matrix) -> f64 {
+        let (e, q) = (self.of_column(column), x.len());
+        let mut spread = level * level * e[(q, q)];
+        for i in 0..q {
+            let row = &e.row(i)[..q];
+            spread += x[i] * (dot(row, x) + 2.0 * level * e[(i, q)]) + dot(row, v.row(i));
+        }
+        self.spread_factor(column) * spread.max(0.0)
     }
 }
 
@@ -248,7 +260,7 @@ impl LinearGaussian {
     #[cfg(test)]
     pub(crate) fn cell_variance(&self, column: usize, x: &[f64], v: &Matrix) -> (f64, f64) {
         let w = self.loadings().row(column);
-        let own: f64 = w.iter().enumerate().map(|(i, wi)| wi * crate::linalg::dot(v.row(i), w)).sum();
+        let own: f64 = w.iter().enumerate().map(|(i, wi)| wi * dot(v.row(i), w)).sum();
         let psi = self.noise().variance(column);
         let added = self.uncertainty().map(|u| super::batch::added_variance(u, self.noise(), v, x, column));
         let (signal, noise) = added.unwrap_or_default();

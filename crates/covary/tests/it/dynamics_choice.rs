@@ -193,7 +193,9 @@ fn loadings_of_wide_tables_are_those_of_a_bayesian_pca() {
         };
         bayes += error(&Request::new(Family::Dfm)) / 2.0;
         let free = |n| Request {
-            options: vec![("loadings".to_owned(), "likelihood".to_owned())],
+            options: [("loadings", "likelihood"), ("noise_memory", "false")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .to_vec(),
             n_components: Some(Components::Number(n)),
             ..Request::new(Family::Dfm)
         };

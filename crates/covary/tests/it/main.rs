@@ -14,6 +14,7 @@ mod diagnostics;
 mod draws;
 mod dynamics;
 mod dynamics_agreement;
+mod dynamics_bayes;
 mod dynamics_choice;
 mod dynamics_learned;
 mod dynamics_memory;

@@ -2,11 +2,13 @@
 
 use super::describe::{Entries, noise, numbers, rows, stored};
 use super::header::{self, Nothing, TimeDef, one};
+use super::linear::{from_triangles, triangles};
 use super::{Arrays, Error, Kept, counts, invalid, noise_variances, range, take_noise};
 use crate::data::{Steps, TimeAxis};
 use crate::dynamics::{DynamicFactor, LearnedFrom, Regressors, Season, Start, Trend};
 use crate::infer::ObjectiveKind;
 use crate::learned::{DynamicFit, Learned, Trained};
+use crate::model::Uncertainty;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -106,6 +108,10 @@ impl Kept for DynamicFit {
         if let Some(rho) = model.noise_memory() {
             arrays.put("noise_memory", rho.to_vec());
         }
+        if let Some(u) = model.uncertainty() {
+            arrays.put_matrix("relative_covariances", &triangles(&u.relative));
+            arrays.put("noise_shape", u.shape.clone());
+        }
         let own = Own {
             season: season(model.regressors()),
             trend: model.regressors().trend.map(|Trend { center, unit }| TrendDef { center, unit }),
@@ -171,7 +177,15 @@ pub(super) fn take(header: &str, mut arrays: Arrays) -> Result<Learned, Error> {
     )
     .map_err(invalid)?;
     let memory = arrays.has("noise_memory").then(|| arrays.take("noise_memory")).transpose()?;
-    let model = model.with_noise_memory(memory).map_err(invalid)?;
+    let mut model = model.with_noise_memory(memory).map_err(invalid)?;
+    if arrays.has("relative_covariances") {
+        let size = model.n_components() + 1;
+        let relative = from_triangles(&arrays.take_matrix("relative_covariances")?, size)?;
+        // That of a structured posterior, as what is fitted takes it from.
+        let (shape, coupled) = (arrays.take("noise_shape")?, true);
+        let uncertainty = Uncertainty { relative, shape, coupled, inclusion: Vec::new() };
+        model = model.with_uncertainty(uncertainty).map_err(invalid)?;
+    }
     let from = LearnedFrom {
         rows: header.last.n_informative_rows.unwrap_or(header.n_rows).min(header.n_rows),
         cells: counts(arrays.get("n_observed_by_column")?)?,

@@ -304,13 +304,13 @@ pub(super) fn take(header: &str, mut arrays: Arrays) -> Result<Learned, Error> {
 }
 
 /// The lower triangle of each matrix, one per row.
-fn triangles(matrices: &[Matrix]) -> Matrix {
+pub(super) fn triangles(matrices: &[Matrix]) -> Matrix {
     let triangle =
         |m: &Matrix| -> Vec<f64> { (0..m.n_rows()).flat_map(|i| m.row(i)[..=i].to_vec()).collect() };
     Matrix::from_rows(&matrices.iter().map(triangle).collect::<Vec<_>>())
 }
 
-fn from_triangles(triangles: &Matrix, size: usize) -> Result<Vec<Matrix>, Error> {
+pub(super) fn from_triangles(triangles: &Matrix, size: usize) -> Result<Vec<Matrix>, Error> {
     if triangles.n_columns() != packed::len(size) {
         return Err(Error::broken("relative_covariances", "are not triangles of the right size"));
     }
