@@ -88,7 +88,7 @@ fn ask<T: Send>(
     run(slf.py(), threads, None, |_| ask(&*own.place.column_map.dataset(&table)?))
 }
 
-fn in_time(table: Dataset, times: Option<&Times>, fit: &DynamicFit) -> Result<Dataset, Error> {
+pub(crate) fn in_time(table: Dataset, times: Option<&Times>, fit: &DynamicFit) -> Result<Dataset, Error> {
     match times {
         Some(times) => table.in_time(times.timeline(fit.axis.as_ref().map(|axis| axis.steps))?),
         None => Ok(table),

@@ -52,7 +52,7 @@ fn parts<'a>(slf: &'a Bound<'_, Functional>) -> (&'a Learned, &'a FunctionalFit)
 }
 
 /// A table, long if its points are given.
-fn table(
+pub(crate) fn table(
     own: &Learned,
     py: Python<'_>,
     x: Table<'_>,

@@ -290,6 +290,23 @@ class Stream:
     def transform(self, x: _Table, whiten: bool, threads: int = 0) -> _F: ...
     def impute(self, x: _Table, threads: int = 0) -> tuple[_F, _F]: ...
 
+def figure(
+    kind: str,
+    model: Learned,
+    x: _Table | None,
+    asked: dict[str, Any],
+    *,
+    points: Any = None,
+    times: Any = None,
+    threads: int = 0,
+) -> str: ...
+def figure_select(
+    x: _Table, names: list[str] | None, *, max_components: int | None, seed: int, threads: int = 0
+) -> str: ...
+def card(model: Learned) -> str: ...
+def report(
+    model: Learned, x: _Table, about: dict[str, Any], *, points: Any = None, times: Any = None, threads: int = 0
+) -> tuple[str, str]: ...
 def open_model(bytes: bytes) -> Model | Mixture | Sources: ...
 def fit(
     x: _Table,

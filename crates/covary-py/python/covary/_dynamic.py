@@ -330,6 +330,10 @@ class DynamicFactor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
             raise _options.refuse(self, "season", season, "None, the steps of a period, or these and the number of waves")
         return f"{int(period) if float(period).is_integer() else float(period)}:{waves}"
 
+    def _placed_rows(self, X: Any) -> tuple[Array, dict[str, Any]]:
+        rows, times = self._asked(X)
+        return rows, {"times": times}
+
     def _asked(self, X: Any) -> tuple[Array, _Times | None]:
         check_is_fitted(self)
         numbers, times = self._in_time(X)
