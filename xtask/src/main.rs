@@ -101,7 +101,7 @@ fn checks(python: &OsString, browser: Option<&OsString>) -> Vec<Check> {
         Check {
             heading: "the report in a browser",
             commands: vec![
-                own("python", "-m pip install --quiet playwright pytest"),
+                own("python", "-m pip install --quiet playwright pytest pypdfium2 numpy"),
                 open,
             ],
         }

@@ -4,7 +4,7 @@ use crate::interrupt::{self, Ends, Part};
 use covary::infer::{Observer, Step};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
@@ -27,13 +27,14 @@ impl Console {
 
     pub(crate) fn say(self, line: &str) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr().lock(), "{}", harmless(line));
+            let _ = writeln!(std::io::stderr().lock(), "{}", for_terminal(&harmless(line)));
         }
     }
 
     #[allow(clippy::unused_self, reason = "the console that warns is the one that says")]
     pub(crate) fn warn(self, line: &str) {
-        let _ = writeln!(std::io::stderr().lock(), "warning: {}", harmless(line));
+        let said = format!("warning: {}", harmless(line));
+        let _ = writeln!(std::io::stderr().lock(), "{}", for_terminal(&said));
     }
 
     /// Shows the steps of a fit as they come: on a terminal only, so that logs stay clean.
@@ -74,6 +75,38 @@ impl Console {
         bar.set_prefix(what.to_owned());
         Progress { part: interrupt::begin(what, ends, Some(bar.clone())), bar }
     }
+}
+
+/// Sentences broken at words for a terminal; files and pipes get them as they are.
+fn for_terminal(text: &str) -> Cow<'_, str> {
+    if !std::io::stderr().is_terminal() {
+        return Cow::Borrowed(text);
+    }
+    let width = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(80);
+    Cow::Owned(wrapped(text, width))
+}
+
+/// Lines of at most `width` letters, as far as words allow; what is indented is a table and stays as it is.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for whole in text.split('\n') {
+        if whole.starts_with(' ') || whole.chars().count() <= width {
+            lines.push(whole.to_owned());
+            continue;
+        }
+        lines.push(String::new());
+        for word in whole.split(' ') {
+            let line = lines.last_mut().expect("one was begun");
+            if line.is_empty() {
+                line.push_str(word);
+            } else if line.chars().count() + 1 + word.chars().count() <= width {
+                line.extend([" ", word]);
+            } else {
+                lines.push(word.to_owned());
+            }
+        }
+    }
+    lines.join("\n")
 }
 
 /// One line of progress that wipes itself when dropped, and listens for Ctrl-C.
@@ -183,7 +216,7 @@ pub(crate) fn aligned(rows: &[Vec<String>], left: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{aligned, harmless};
+    use super::{aligned, harmless, wrapped};
 
     #[test]
     fn names_do_nothing_to_a_terminal() {
@@ -195,5 +228,15 @@ mod tests {
     fn columns_line_up() {
         let rows = [vec!["row".into(), "column".into()], vec!["12".into(), "ä".into()]];
         assert_eq!(aligned(&rows, &[1]), "  row  column\n   12  ä");
+    }
+
+    #[test]
+    fn sentences_are_broken_at_words_and_tables_are_not() {
+        let text = "one two three four\n  a table that is wide stays\nshort";
+        assert_eq!(wrapped(text, 9), "one two\nthree\nfour\n  a table that is wide stays\nshort");
+        assert_eq!(wrapped("averyveryverylongword and", 5), "averyveryverylongword\nand");
+        let said = wrapped(&"word ".repeat(60), 80);
+        assert!(said.lines().all(|line| line.chars().count() <= 80));
+        assert_eq!(said.split_whitespace().count(), 60);
     }
 }

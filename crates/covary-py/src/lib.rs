@@ -6,12 +6,13 @@
 //! `request.rs` makes a `covary::family::Request` of keywords and learns it; `learned.rs` wraps the `Learned` with the place
 //! of its columns in the user's table (`place.rs`), so that `save` writes the command's bytes; `linear.rs`, `mixture.rs` and
 //! `sources.rs` add what only models of their kind have. `principal.rs` wraps `model::Principal` and `infer::Incremental`, whose
-//! conventions are scikit-learn's. `passes.rs` fits to rows that an engine goes through, by bytes. `error.rs` says which exception stands for which variant of `Error`.
+//! conventions are scikit-learn's. `passes.rs` fits to rows that an engine goes through, by bytes. `figures.rs` asks `covary-report` for numbers of figures and for pages. `error.rs` says which exception stands for which variant of `Error`.
 
 mod array;
 mod choose;
 mod dynamic;
 mod error;
+mod figures;
 mod functional;
 mod learned;
 mod linear;
@@ -31,6 +32,8 @@ mod _covary {
     use super::choose::{compare, compare_mixtures, far_cells, parallel_analysis, pool, wild_cells};
     #[pymodule_export]
     use super::dynamic::Dynamic;
+    #[pymodule_export]
+    use super::figures::{card, figure, figure_select, report};
     #[pymodule_export]
     use super::functional::Functional;
     #[pymodule_export]

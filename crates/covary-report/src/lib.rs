@@ -71,6 +71,9 @@ pub enum Error {
     /// The model has no sparse loadings.
     #[error("the model has no path of penalties: it comes with sparse loadings")]
     NoPath,
+    /// The model has no factors to interpret.
+    #[error("the figure is of a factor analysis, or of rotated components, and this model is neither")]
+    NoFactors,
     /// The model is of one table.
     #[error("the model has no views: they come with canonical correlation and group factor analysis")]
     NoViews,
@@ -115,6 +118,7 @@ impl Error {
             Self::NoComponents => vec![Remedy::Components(1)],
             Self::NoRelevance => vec![Remedy::Families(&[Family::Bpca])],
             Self::NoPath => vec![Remedy::Families(&[Family::Spca])],
+            Self::NoFactors => vec![Remedy::Families(&[Family::Fa])],
             Self::NoViews => vec![Remedy::Families(&[Family::Pcca, Family::Gfa])],
             Self::OfViews { .. } => vec![Remedy::Kind("views")],
             Self::NoTrace => vec![Remedy::Library(covary::Remedy::Method("em"))],

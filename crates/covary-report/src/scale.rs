@@ -141,10 +141,13 @@ fn power(exponent: i32) -> String {
 fn tick_text(value: f64, step: f64, largest: f64) -> String {
     let value = if value.abs() < step * 1e-6 { 0.0 } else { value };
     let (unit, letter) = match largest {
-        l if !(1e-4..1e15).contains(&l) => {
-            return if value == 0.0 { "0".to_owned() } else { minus(&format!("{value:.1e}")) };
+        l if !(1e-4..1e9).contains(&l) => {
+            return if value == 0.0 {
+                "0".to_owned()
+            } else {
+                minus(&format!("{value:.1e}").replace(".0e", "e"))
+            };
         }
-        l if l >= 1e9 => (1e9, "G"),
         l if l >= 1e6 => (1e6, "M"),
         l if l >= 1e4 => (1e3, "k"),
         _ => (1.0, ""),

@@ -365,6 +365,13 @@ impl Canvas {
         self.stroke(stroke);
     }
 
+    /// An opaque ellipse with a rim.
+    pub fn oval(&mut self, (x, y): (f64, f64), half: (f64, f64), fill: Color, rim: Stroke) {
+        let [x, y, a, b] = [x, y, half.0, half.1].map(Number);
+        put!(self, "<ellipse cx=\"{x}\" cy=\"{y}\" rx=\"{a}\" ry=\"{b}\" fill=\"{fill}\"");
+        self.stroke(rim);
+    }
+
     /// An opaque disc with a rim.
     pub fn disc(&mut self, (x, y): (f64, f64), radius: f64, fill: Color, rim: Stroke) {
         let [x, y, r] = [x, y, radius].map(Number);

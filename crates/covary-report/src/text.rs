@@ -93,6 +93,8 @@ fn cut(text: &str, size: f64, weight: Weight, room: f64) -> String {
 /// assert!(cut.iter().all(|name| width(name, 11.0, Weight::Regular) <= 90.0));
 /// ```
 pub fn shortened(names: &[String], size: f64, room: f64) -> Vec<String> {
+    // Letters of a word that are shown before the one that tells names apart.
+    const MOST_BEFORE: usize = 10;
     let fits = |name: &String| width(name, size, Weight::Regular) <= room;
     let names: Vec<String> = names.iter().map(|name| clean(name)).collect();
     if names.iter().all(fits) {
@@ -112,7 +114,15 @@ pub fn shortened(names: &[String], size: f64, room: f64) -> Vec<String> {
         None => cut[k].clone(),
         Some(j) => {
             let part = names[k].chars().zip(names[j].chars()).take_while(|(a, b)| a == b).count();
-            let rest: String = names[k].chars().skip(part.saturating_sub(2)).collect();
+            // From the word on in which they part, and the one before if they part where a word begins.
+            let same: Vec<char> = names[k].chars().take(part).collect();
+            let begin = |of: &[char]| of.iter().rposition(|c| " _-/,".contains(*c)).map_or(0, |at| at + 1);
+            let begins = match begin(&same) {
+                at if at == part => begin(&same[..part.saturating_sub(1)]),
+                at => at,
+            };
+            let from = if part - begins <= MOST_BEFORE { begins } else { part.saturating_sub(2) };
+            let rest: String = names[k].chars().skip(from).collect();
             shorten(&format!("…{rest}"), size, room)
         }
     };
@@ -185,6 +195,12 @@ fn broken_at_words(text: &str, size: f64, room: f64) -> Vec<String> {
 /// A name as far as what is said when a mark is pointed at has room for it.
 pub(crate) fn in_tip(name: &str) -> String {
     shorten(name, 11.0, 240.0)
+}
+
+/// A sentence as it begins: with a capital letter.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Text on one line, without what XML forbids and without marks that would turn what follows around.

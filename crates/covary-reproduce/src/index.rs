@@ -1,6 +1,6 @@
 //! One page of many exhibits, as HTML that needs nothing else and as Markdown.
 
-use crate::Record;
+use crate::{Record, Verdict};
 use covary_report::Style;
 use std::fmt::Write;
 
@@ -25,6 +25,10 @@ p{margin:8px 0}.muted{color:var(--muted)}code{background:var(--soft);padding:1px
 figure{margin:16px 0;overflow-x:auto}figure svg{max-width:100%;height:auto;border:1px solid var(--line);border-radius:6px}\
 table{border-collapse:collapse;margin:12px 0;width:100%;font-variant-numeric:tabular-nums}caption{text-align:left;font-weight:600;padding:6px 0}\
 th,td{text-align:left;padding:5px 10px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}th{color:var(--muted);font-weight:500}\
+.scroll{overflow-x:auto}td,th,p,li{overflow-wrap:anywhere}\
+.cards{list-style:none;padding:0;display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,230px),1fr));gap:14px}\
+.cards li{border:1px solid var(--line);border-radius:8px;padding:8px 10px;display:flex;flex-direction:column;gap:4px;font-size:14px}\
+.cards svg{display:block;width:100%;height:130px;background:#fff;border-radius:4px;margin-bottom:6px}\
 .agrees{color:var(--good)}.differs{color:var(--bad)}a{color:inherit}ul{padding-left:20px}";
 
 /// A page that needs nothing else: figures are inside, nothing is fetched.
@@ -32,18 +36,29 @@ pub fn html(records: &[Record], left_out: &[LeftOut]) -> String {
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{TITLE}</title>\n<style>{STYLE}</style>\n\
-         </head>\n<body>\n<h1>{TITLE}</h1>\n<p class=\"muted\">{LEDE}</p>\n"
+         </head>\n<body id=\"top\">\n<h1>{TITLE}</h1>\n<p class=\"muted\">{LEDE}</p>\n"
     );
     let mut put = |text: &str| out.push_str(text);
-    put("<table>\n<tr><th>exhibit</th><th>what it shows</th><th>rows that agree</th></tr>\n");
+    put("<ul class=\"cards\">\n");
     for r in records {
-        let (agree, rows) = r.agreement();
         let (name, title, source) = (escape(&r.name), escape(&r.title), escape(&r.source));
+        let verdict = r.verdict();
+        let class = if verdict.sign == '✗' { "differs" } else { "agrees" };
+        // The figure itself, once more and small: it is in the page only once.
+        let small = r.charts.first().map_or(String::new(), |chart| {
+            let (w, h) = chart.draw(&Style::default()).size();
+            format!(
+                "<svg viewBox=\"0 0 {w} {h}\" preserveAspectRatio=\"xMidYMin slice\" aria-hidden=\"true\"><use href=\"#figure-{name}\" width=\"{w}\" height=\"{h}\"/></svg>"
+            )
+        });
         put(&format!(
-            "<tr><td><a href=\"#{name}\">{source}</a></td><td>{title}</td><td>{agree} of {rows}</td></tr>\n"
+            "<li><a href=\"#{name}\">{small}<strong>{title}</strong></a><span class=\"muted\">{source}</span>\
+             <span class=\"{class}\">{} {}</span></li>\n",
+            verdict.sign,
+            escape(&verdict.words)
         ));
     }
-    put("</table>\n");
+    put("</ul>\n");
     if !left_out.is_empty() {
         put("<p>Left out:</p>\n<ul>\n");
         for l in left_out {
@@ -60,33 +75,37 @@ pub fn html(records: &[Record], left_out: &[LeftOut]) -> String {
             escape(&r.command),
             r.seed
         ));
-        for chart in &r.charts {
-            put(&format!("<figure>{}</figure>\n", chart.draw(&Style::default())));
+        for (k, chart) in r.charts.iter().enumerate() {
+            let mut drawn = chart.draw(&Style::default()).to_string();
+            if k == 0 {
+                drawn = drawn.replacen("<svg ", &format!("<svg id=\"figure-{}\" ", escape(&r.name)), 1);
+            }
+            put(&format!("<figure>{drawn}</figure>\n"));
         }
         for table in &r.tables {
-            put(&format!("<table>\n<caption>{}</caption>\n", escape(&table.title)));
+            put(&format!("<div class=\"scroll\"><table>\n<caption>{}</caption>\n", prose(&table.title)));
             let against = escape(&table.against);
             put(&format!("<tr><th>quantity</th><th>{against}</th><th>ours</th><th>difference</th></tr>\n"));
             for row in &table.rows {
-                let cells = [&row.quantity, &row.paper, &row.ours].map(|c| format!("<td>{}</td>", escape(c)));
+                let cells = [&row.quantity, &row.paper, &row.ours].map(|c| format!("<td>{}</td>", prose(c)));
                 let class = if row.agrees { "agrees" } else { "differs" };
-                let difference = escape(&row.difference);
+                let difference = prose(&row.difference);
                 put(&format!("<tr>{}<td class=\"{class}\">{difference}</td></tr>\n", cells.concat()));
             }
-            put("</table>\n");
+            put("</table></div>\n");
             let whys = table.whys();
             if !whys.is_empty() {
                 put("<ul>\n");
                 for why in &whys {
-                    put(&format!("<li>{}</li>\n", escape(why)));
+                    put(&format!("<li>{}</li>\n", prose(why)));
                 }
                 put("</ul>\n");
             }
         }
         for note in &r.notes {
-            put(&format!("<p>{}</p>\n", escape(note)));
+            put(&format!("<p>{}</p>\n", prose(note)));
         }
-        put("</section>\n");
+        put("<p><a href=\"#top\">to all exhibits</a></p>\n</section>\n");
     }
     put("</body>\n</html>\n");
     out
@@ -95,10 +114,14 @@ pub fn html(records: &[Record], left_out: &[LeftOut]) -> String {
 /// The same as Markdown, figures beside it as files.
 pub fn markdown(records: &[Record], left_out: &[LeftOut]) -> String {
     let mut out = format!("# {TITLE}\n\n{LEDE}\n`covary reproduce all -o DIR` made this page.\n\n");
-    out.push_str("| exhibit | what it shows | rows that agree |\n| --- | --- | --- |\n");
+    out.push_str("| | exhibit | what it shows | verdict |\n| --- | --- | --- | --- |\n");
     for r in records {
-        let (agree, rows) = r.agreement();
-        writeln!(out, "| [{}]({}.md) | {} | {agree} of {rows} |", r.source, r.name, r.title).expect("memory");
+        let Verdict { sign, words } = r.verdict();
+        let small = r.figure_names().first().map_or(String::new(), |file| {
+            format!("<a href=\"{}.md\"><img src=\"{file}\" width=\"150\" alt=\"\"></a>", r.name)
+        });
+        writeln!(out, "| {small} | [{}]({}.md) | {} | {sign} {words} |", r.source, r.name, r.title)
+            .expect("memory");
     }
     for l in left_out {
         writeln!(out, "\nLeft out: `{}`: {}", l.name, l.why).expect("memory");
@@ -107,6 +130,14 @@ pub fn markdown(records: &[Record], left_out: &[LeftOut]) -> String {
         writeln!(out, "\n{}", r.markdown(2).trim_end()).expect("memory");
     }
     out
+}
+
+/// Text whose words between backticks are code.
+fn prose(text: &str) -> String {
+    let pieces = text.split('`').enumerate();
+    pieces
+        .map(|(k, part)| if k % 2 == 1 { format!("<code>{}</code>", escape(part)) } else { escape(part) })
+        .collect()
 }
 
 fn escape(text: &str) -> String {

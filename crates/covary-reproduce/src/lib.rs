@@ -29,7 +29,7 @@ mod tipping_bishop_1999b;
 pub use data::Data;
 pub use error::Error;
 pub use findings::{Comparison, Findings, Row};
-pub use record::{File, Record};
+pub use record::{File, Record, Verdict};
 pub use run::Run;
 
 /// A figure or a table of a paper.

@@ -27,6 +27,15 @@ pub struct Record {
     pub charts: Vec<Chart>,
 }
 
+/// Whether an exhibit agrees with its source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// ✓ where all rows agree, ≈ where the others differ for a stated reason, ✗ where one does not say why.
+    pub sign: char,
+    /// How many agree.
+    pub words: String,
+}
+
 /// A file to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
@@ -64,6 +73,22 @@ impl Record {
     pub fn agreement(&self) -> (usize, usize) {
         let rows = || self.tables.iter().flat_map(|t| &t.rows);
         (rows().filter(|r| r.agrees).count(), rows().count())
+    }
+
+    /// What came of it, in a sign and words.
+    pub fn verdict(&self) -> Verdict {
+        let (agree, rows) = self.agreement();
+        let unexplained = |row: &crate::Row| !row.agrees && row.why.is_none();
+        if agree == rows {
+            Verdict { sign: '✓', words: format!("agrees: {rows} of {rows}") }
+        } else if self.tables.iter().flat_map(|t| &t.rows).any(unexplained) {
+            Verdict { sign: '✗', words: format!("differs: {agree} of {rows} agree") }
+        } else {
+            Verdict {
+                sign: '≈',
+                words: format!("{agree} of {rows} agree; the others differ for a stated reason"),
+            }
+        }
     }
 
     /// Names of the figures' files.

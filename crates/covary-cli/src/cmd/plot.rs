@@ -18,7 +18,7 @@ use covary::learned::Learned;
 use covary::select::{CheckedCell, Compare, SelfCheckOptions};
 use covary_report::plot::scores::{ColorBy, Ellipses, Rows};
 use covary_report::plot::{
-    Kind, biplot, calibration, circle, contributions, correlation, covariance, curves, density,
+    Kind, biplot, calibration, circle, contributions, correlation, covariance, curves, density, diagram,
     eigenfunctions, factors, forecast, hinton, images, intervals, loadings, map, missing, mixture, outliers,
     pairs, path, patterns, relevance, samples, scores, scree, select, sources, trace, views,
 };
@@ -81,7 +81,7 @@ pub(crate) struct Plot {
     /// What to draw: scree, hinton, loadings, relevance, trace, scores, biplot, covariance,
     /// samples, intervals, missing, select, map, images, views, sources, mixture, forecast, factors,
     /// path, eigenfunctions, curves, circle, contributions, correlation, pairs, density, patterns,
-    /// calibration or outliers.
+    /// calibration, outliers or diagram.
     #[arg(long, verbatim_doc_comment, value_parser = kind)]
     kind: Kind,
 
@@ -117,6 +117,10 @@ pub(crate) struct Plot {
     /// degrees north and east in columns `latitude` and `longitude`, or `lat` and `lon`.
     #[arg(long, verbatim_doc_comment, value_name = "FILE", conflicts_with = "lat")]
     coordinates: Option<PathBuf>,
+
+    /// Draw coastlines (map): those of Natural Earth, 1 : 110 million, in the public domain.
+    #[arg(long, verbatim_doc_comment)]
+    coast: bool,
 
     /// What a map of the model's columns shows: loadings of a component; with DATA, error, the root
     /// mean squared error of values held out of another fit, or sd, the standard deviation of what
@@ -305,7 +309,7 @@ impl Plot {
     /// Which file is what, by the kind.
     fn files(&self) -> Result<Files<'_>, Failure> {
         use Kind::{
-            Biplot, Calibration, Circle, Contributions, Correlation, Covariance, Curves, Density,
+            Biplot, Calibration, Circle, Contributions, Correlation, Covariance, Curves, Density, Diagram,
             Eigenfunctions, Factors, Forecast, Hinton, Images, Intervals, Loadings, Map, Missing, Mixture,
             Outliers, Pairs, Patterns, Relevance, Samples, Scores, Scree, Sources, Trace, Views,
         };
@@ -316,7 +320,7 @@ impl Plot {
         match (self.kind, &self.files[..]) {
             (Trace, models) => Ok(Files::Models(models)),
             (
-                Hinton | Loadings | Relevance | Scree | Images | Views | Eigenfunctions | Circle
+                Hinton | Diagram | Loadings | Relevance | Scree | Images | Views | Eigenfunctions | Circle
                 | Contributions,
                 [model],
             ) => Ok(Files::Model(model)),
@@ -344,9 +348,10 @@ impl Plot {
                 | Outliers,
                 [model, data],
             ) => Ok(Files::Both(model, data)),
-            (Hinton | Loadings | Relevance | Views | Eigenfunctions | Circle | Contributions, _) => {
-                wrong("MODEL")
-            }
+            (
+                Hinton | Diagram | Loadings | Relevance | Views | Eigenfunctions | Circle | Contributions,
+                _,
+            ) => wrong("MODEL"),
             (Kind::Select | Correlation | Patterns, _) => wrong("DATA"),
             (Scree | Images | Map, _) => wrong("MODEL [DATA]"),
             (Missing, _) => wrong("[MODEL] DATA"),
@@ -404,6 +409,7 @@ impl Plot {
         let learned = &input::model(path)?;
         Ok(match self.kind {
             Kind::Hinton => figure!(hinton(learned), style, failed),
+            Kind::Diagram => figure!(diagram(learned), style, failed),
             Kind::Loadings => {
                 let asked = Some(&self.components[..]).filter(|c| !c.is_empty());
                 figure!(loadings(learned, asked), style, failed)

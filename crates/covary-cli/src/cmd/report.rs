@@ -5,6 +5,7 @@ use super::said_written;
 use crate::args::{
     Fitting, Reading, RotationName, Running, Selecting, at_least_one, families, probability, with_families,
 };
+use crate::classes;
 use crate::console::Console;
 use crate::facts;
 use crate::failure::Failure;
@@ -15,8 +16,8 @@ use crate::output::Output;
 use clap::Args;
 use covary::CentralMoments;
 use covary::data::{Ledger, MatrixKind};
-use covary::family::{Components, Family, ForFilling, Kind, Request};
-use covary::model::ColumnMap;
+use covary::family::{Components, Family, ForFilling, Request};
+use covary::learned;
 use covary_report::page::{self, Facts, MatrixStudy, Study, Subject};
 use covary_report::plot::scores::Rows;
 use serde_json::Value;
@@ -65,6 +66,10 @@ pub(crate) struct Report {
     #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one, requires = "matrix")]
     rows: Option<usize>,
 
+    /// Column whose values are classes: each has a model of its own, as for `covary fit`.
+    #[arg(long, verbatim_doc_comment, value_name = "COLUMN", conflicts_with = "matrix")]
+    target: Option<String>,
+
     /// Rotation of the loadings; scores are rotated with them.
     #[arg(long, verbatim_doc_comment, value_enum, default_value_t = RotationName::None)]
     rotation: RotationName,
@@ -110,6 +115,7 @@ impl Report {
             model,
             matrix: None,
             rows: None,
+            target: None,
             rotation,
             color,
             interval: 0.95,
@@ -119,11 +125,6 @@ impl Report {
             selecting,
             running,
         }
-    }
-
-    /// Whether a page can be made of a model of this family.
-    pub(super) fn suits(family: Family) -> bool {
-        matches!(family.kind(), Kind::Linear | Kind::Dynamic) && !family.has_views()
     }
 
     pub(crate) fn run(&self) -> Result<(), Failure> {
@@ -145,15 +146,12 @@ impl Report {
         let named =
             self.model.or_else(|| self.fitting.implied(&self.reading).filter(|_| self.matrix.is_none()));
         let model = named.unwrap_or(default);
-        if !Self::suits(model) {
-            return Err(Failure::Call(format!(
-                "a report is about one model; give --model {}",
-                Family::names(Self::suits)
-            )));
-        }
         self.reading.check_time(model)?;
         let request = self.fitting.request(model, self.rotation)?;
-        let filling = match named {
+        if self.target.is_some() {
+            classes::check(&request)?;
+        }
+        let filling = match named.or(self.target.is_some().then_some(model)) {
             Some(_) => Request {
                 filling: Some(ForFilling { choose: false, ..ForFilling::default() }),
                 ..self.fitting.request(model, RotationName::None)?
@@ -199,7 +197,9 @@ impl Report {
     ) -> Result<(Value, Option<Failure>), Failure> {
         let (name, command) = (crate::input::name_of(&self.data), command_line(std::env::args_os().skip(1)));
         let subject = self.subject(&name, &command);
-        let source = match self.reading.read(&self.data, Select::By(&self.selecting)) {
+        let mut selecting = self.fitting.selecting(&self.selecting)?.into_owned();
+        selecting.id.extend(self.target.clone());
+        let source = match self.reading.read(&self.data, Select::By(&selecting)) {
             Ok(source) => source,
             Err(unfit @ Failure::Unfit { .. }) => return self.refused(output, subject, unfit),
             Err(other) => return Err(other),
@@ -223,12 +223,23 @@ impl Report {
         (request, filling): &(Request, Request),
         (subject, source, ledger): (Subject<'_>, &Source, &Ledger),
     ) -> Result<(String, Facts), Failure> {
-        let wide = source.table.dataset();
         let refused = |e| Failure::of_table(&source.name, e);
-        let column_map = ColumnMap::of_observed(wide).map_err(refused)?;
-        let narrator = Narrator::new(console, (source, ledger), request, &self.fitting);
+        let classes = self.target.as_deref().map(|target| classes::of_column(source, target)).transpose()?;
+        // Rows of a known class are imputed by its model.
+        let known =
+            classes.as_ref().map(|known| source.table.dataset().clone().of_classes(known.of_rows.clone()));
+        let known = known.transpose().map_err(refused)?;
+        let wide = known.as_ref().unwrap_or(source.table.dataset());
+        let views = self.fitting.views(source)?;
+        let complete =
+            |request: &Request| Request { views: views.clone(), classes: classes.clone(), ..request.clone() };
+        let (request, filling) = (&complete(request), &complete(filling));
+        let column_map =
+            request.column_map(wide).map_err(|e| Failure::of_request(&source.name, e, &request.views))?;
+        let narrator =
+            Narrator::new(console, (source, ledger), request, &self.fitting).learning_from(Some(wide));
         let mut learned = narrator.learn_mapped(&column_map)?;
-        let most = learned.n_components();
+        let most = learned.n_shown();
         if self.axes != FIRST && self.axes.0.max(self.axes.1) > most {
             return Err(Failure::work(
                 &source.name,
@@ -242,10 +253,14 @@ impl Report {
         let choice = narrator.choice().expect("told of before the fit");
         let (mut filler, mut cells) = (None, Vec::new());
         if data.is_complete() {
-            cells = narrator.check(&mut learned, &data)?;
+            // Independent components without noise predict nothing, and models of classes are checked by their gaps alone.
+            if self.target.is_none() && learned.fill(learned::Rows::Training).is_ok() {
+                cells = narrator.check(&mut learned, &data)?;
+            }
         } else {
             console.say("missing values are imputed as `covary impute` does:");
-            let narrator = Narrator::new(console, (source, ledger), filling, &self.fitting);
+            let narrator =
+                Narrator::new(console, (source, ledger), filling, &self.fitting).learning_from(Some(wide));
             let filled = filler.insert(narrator.learn_mapped(&column_map)?);
             cells.extend(narrator.check(filled, &data)?);
         }

@@ -178,9 +178,7 @@ impl Session<'_> {
     /// What can be chosen, each with its words.
     fn offered(&self) -> serde_json::Value {
         let table = &self.source.table;
-        let families = Family::ALL.iter().filter(|family| Report::suits(**family));
-        let in_time = self.view.reading.time.is_some();
-        let families = families.filter(|family| (**family == Family::Dfm) == in_time);
+        let families = Family::ALL.iter().filter(|family| self.suits(**family));
         let model: Vec<[&str; 2]> = families.map(|family| [family.name(), family.words()]).collect();
         let rotation: Vec<[String; 2]> =
             RotationName::value_variants().iter().map(|r| [r.name(), r.name()]).collect();
@@ -199,9 +197,24 @@ impl Session<'_> {
             "model": model,
             "rotation": rotation,
             "color": color,
-            "now": { "model": if in_time { Family::Dfm } else { Family::Ppca }.name() },
+            "now": { "model": self.usual().name() },
             "sample": self.sample(),
         })
+    }
+
+    /// Whether the table can be looked at by a model of this family: rows are what it takes them for. Which columns are in
+    /// which view is not asked for here.
+    fn suits(&self, family: Family) -> bool {
+        !family.has_views() && family.arrangement() == self.usual().arrangement()
+    }
+
+    /// What is fitted first.
+    fn usual(&self) -> Family {
+        match &self.view.reading {
+            reading if reading.curve.is_some() => Family::Fpca,
+            reading if reading.time.is_some() => Family::Dfm,
+            _ => Family::Ppca,
+        }
     }
 
     /// What is said of a table that is not looked at whole.
@@ -252,7 +265,7 @@ impl Session<'_> {
         let model = match asked.value("model") {
             None => None,
             Some(name) => {
-                let found = name.parse::<Family>().ok().filter(|family| Report::suits(*family));
+                let found = name.parse::<Family>().ok().filter(|family| self.suits(*family));
                 Some(found.ok_or_else(|| unknown("model", name))?)
             }
         };

@@ -234,7 +234,7 @@ fn what_asks_for_a_density_says_what_to_do_instead() {
     }
     refused(root, "impute -q gaps.csv --model exact.covary -o f.csv", 1, "not a density of rows");
     refused(root, "transform exact.covary gaps.csv", 1, "86 gaps");
-    refused(root, "report sound.csv --model ica -o a.html", 2, "a report is about one model");
+    refused(root, "report sound.csv --model ica --target a -o a.html", 2, "--target");
 }
 
 #[test]

@@ -16,6 +16,8 @@ fn folder_with_models() -> tempfile::TempDir {
     succeed(folder.path(), &format!("fit -q examples/wine_gaps.csv {views}"));
     let groups = "--model mppca --mixtures 3 --components 2 -o groups.covary";
     succeed(folder.path(), &format!("fit -q examples/wine_gaps.csv {groups}"));
+    let factors = "--model fa --components 2 --rotation oblimin -o factors.covary";
+    succeed(folder.path(), &format!("fit -q examples/wine.csv {factors}"));
     let sparse = "--model spca --components 2 -o sparse.covary";
     succeed(folder.path(), &format!("fit -q examples/wine_gaps.csv {sparse}"));
     let in_time = "--model dfm --time month --season 12 --components 2 -o months.covary";
@@ -30,6 +32,7 @@ fn arguments(kind: Kind) -> &'static str {
     match kind {
         Kind::Hinton | Kind::Circle | Kind::Contributions => "wine.covary",
         Kind::Loadings | Kind::Relevance => "bayes.covary",
+        Kind::Diagram => "factors.covary",
         Kind::Trace => "wine.covary bayes.covary",
         Kind::Select => "examples/wine_gaps.csv --max-components 3",
         Kind::Map => "wine.covary examples/wine_gaps.csv --lat hue --lon ash",

@@ -108,6 +108,117 @@ fn every_model_has_a_page() {
 }
 
 #[test]
+fn every_family_has_a_page_and_says_what_is_special_to_it() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    let views = "--view a=alcohol,ash,hue,magnesium --view b=proline,flavanoids,color_intensity,malic_acid";
+    for (table, flags, structure, figure, heading) in [
+        (
+            "wine_gaps",
+            "--model mppca --mixtures 3 --components 2",
+            "groups",
+            "mixture",
+            "What the groups are",
+        ),
+        ("wine", "--model gmm --mixtures 2", "groups", "mixture", "What the groups are"),
+        ("wine_gaps", "--model mfa --mixtures 2 --components 1", "groups", "mixture", "What the groups are"),
+        (
+            "wine_gaps",
+            "--target cultivar --components 2",
+            "groups",
+            "mixture",
+            "What tells the classes apart",
+        ),
+        ("wine", "--target cultivar --components 2", "groups", "mixture", "What tells the classes apart"),
+        ("wine", "--model ica --components 3", "sources", "sources", "What the sources are"),
+        (
+            "wine_gaps",
+            "--model ica --inference noisy --components 2",
+            "sources",
+            "sources",
+            "What the sources are",
+        ),
+        (
+            "wine_gaps",
+            &format!("--model gfa --components 4 {views}"),
+            "views",
+            "views",
+            "What the views share",
+        ),
+        ("wine_gaps", &format!("--model pcca {views}"), "views", "views", "What the views share"),
+        (
+            "growth",
+            "--model fpca --curve child --time age",
+            "curves",
+            "eigenfunctions",
+            "What the curves have in common",
+        ),
+        (
+            "wine_gaps",
+            "--model spca --components 2",
+            "sparse",
+            "path",
+            "Which columns the components are made of",
+        ),
+        (
+            "wine_gaps",
+            "--model bspca --components 2",
+            "sparse",
+            "hinton",
+            "Which columns the components are made of",
+        ),
+    ] {
+        let call = format!("report -q examples/{table}.csv {flags} --json -o a.html");
+        let report = facts(root, &call);
+        assert!(
+            report["structure"][structure].is_object() || report["structure"][structure].is_array(),
+            "{call}"
+        );
+        let page = fs::read_to_string(root.join("a.html")).expect("written");
+        assert!(page.contains(heading) && page.contains(&format!("data-figure=\"{figure}\"")), "{call}");
+        let gaps = report["table"]["n_gaps"].as_u64().expect("a number");
+        if gaps > 0 {
+            let filled = &report["filled"];
+            assert_eq!(
+                filled["n_filled"].as_u64().expect("filled") + filled["n_left"].as_u64().expect("left"),
+                gaps,
+                "{call}"
+            );
+        }
+    }
+    // Classes of complete rows are assigned as `score` assigns them.
+    let report = facts(root, "report -q examples/wine.csv --target cultivar --components 2 --json -o a.html");
+    let assigned = &report["structure"]["groups"]["assigned"];
+    let all: u64 = assigned
+        .as_array()
+        .expect("rows")
+        .iter()
+        .flat_map(|r| r.as_array().expect("cells"))
+        .filter_map(Value::as_u64)
+        .sum();
+    assert_eq!(all, 178);
+    succeed(root, "fit -q examples/wine.csv --target cultivar --components 2 -o c.covary");
+    succeed(root, "score -q c.covary examples/wine.csv -o s.csv");
+    let text = fs::read_to_string(root.join("s.csv")).expect("written");
+    let known: Vec<String> = fs::read_to_string(root.join("examples/wine.csv"))
+        .expect("the table")
+        .lines()
+        .skip(1)
+        .map(|line| line.rsplit(',').next().expect("a class").to_owned())
+        .collect();
+    let head: Vec<&str> = text.lines().next().expect("a head").split(',').collect();
+    let at = head.iter().position(|name| *name == "predicted").unwrap_or_else(|| panic!("{head:?}"));
+    let right = text
+        .lines()
+        .skip(1)
+        .zip(&known)
+        .filter(|(line, own)| line.split(',').nth(at) == Some(own.as_str()))
+        .count() as u64;
+    let diagonal: u64 = (0..3).filter_map(|k| assigned[k][k].as_u64()).sum();
+    assert_eq!(diagonal, right);
+}
+
+#[test]
 fn a_page_about_rows_in_time_says_what_the_other_verbs_do() {
     let folder = folder_with_examples();
     let root = folder.path();

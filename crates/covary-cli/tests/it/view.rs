@@ -99,7 +99,7 @@ fn a_page_is_what_report_writes_of_the_same_options() {
         assert!(page == std::fs::read_to_string(root.join("report.html")).expect("written"), "{values}");
     }
     for (values, why) in [
-        ("model=mppca", "there is no model `mppca`"),
+        ("model=pcca", "there is no model `pcca`"),
         ("model=ppca&rotation=sideways", "there is no rotation `sideways`"),
         ("components=0", "give a whole number from 1, not `0`"),
         ("components=50", "50 components are too many"),

@@ -164,6 +164,12 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted
             both[:, self._places[1]] = y
         return both
 
+    def _placed_rows(self, X: Any) -> tuple[Array, Any]:
+        if not isinstance(X, tuple) or len(X) != 2:
+            raise DataError("figures and the report of two views take both: a tuple (X, y)")
+        rows = self._rows(X[0])
+        return self._beside(rows, self._second(X[1], len(rows))), None
+
     def _second(self, y: ArrayLike, n: int) -> Array:
         second = _table.array(y, ensure_2d=False, order="C", ensure_all_finite="allow-nan", input_name="y")
         second = second.reshape(-1, 1) if second.ndim == 1 else second

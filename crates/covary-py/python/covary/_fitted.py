@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +30,29 @@ FAMILIES: dict[str, type[Fitted]] = {}
 _OBJECTIVES = ("log_likelihood_", "log_posterior_", "lower_bound_")
 
 
-class Fitted(ModelFile, BaseEstimator):
+class Shown:
+    """A fitted estimator that a notebook shows: what was fitted, how it ended, and its scree."""
+
+    def _card(self) -> str:
+        model = self._shown()
+        return "" if model is None else _covary.card(model)
+
+    def _shown(self) -> Any:
+        """The model to show, if there is one."""
+        return self.__dict__.get("_model")
+
+    def _repr_html_inner(self) -> str:
+        inner: str = super()._repr_html_inner()  # type: ignore[misc]
+        return self._card() + inner
+
+    def _repr_mimebundle_(self, **given: Any) -> dict[str, str]:
+        shown: dict[str, str] = super()._repr_mimebundle_(**given)  # type: ignore[misc]
+        if "text/html" in shown:
+            shown["text/html"] = self._card() + shown["text/html"]
+        return shown
+
+
+class Fitted(Shown, ModelFile, BaseEstimator):
     """Base of the estimators: a request to the library on one side, fitted attributes on the other."""
 
     _model: Any
@@ -134,6 +159,79 @@ class Fitted(ModelFile, BaseEstimator):
         """A table to ask about."""
         check_is_fitted(self)
         return _table.table(self, X, reset=False)
+
+    def _placed_rows(self, X: Any) -> tuple[Array, Any]:
+        """A table to draw or to report on, and what tells when or to which curve its rows belong."""
+        return self._rows(X), None
+
+    def report(
+        self,
+        path: Any,
+        X: ArrayLike,
+        *,
+        color: Any = None,
+        labels: Any = None,
+        components: tuple[int, int] = (1, 2),
+        interval: float = 0.95,
+        check: bool = True,
+        random_state: Any = None,
+    ) -> dict[str, Any]:
+        """Write the report of the model and its table as one HTML page that needs nothing else.
+
+        It is the page that ``covary report`` makes, about this model; missing values are imputed by it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where the page goes.
+        X : array-like of shape (n_samples, n_features)
+            The table that the model was fitted to: estimators do not keep it.
+        color : array-like of shape (n_samples,) or None, default=None
+            Group of each row, which colors figures.
+        labels : array-like of shape (n_samples,) or None, default=None
+            Name of each row.
+        components : tuple of two int, default=(1, 2)
+            The components along the axes of scores and biplot, from 1.
+        interval : float, default=0.95
+            Level of the intervals of imputed values.
+        check : bool, default=True
+            Also hide cells, fit without them, and compare.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the cells that are hidden; None is 0.
+
+        Returns
+        -------
+        facts : dict
+            What the page says, under the names of ``covary report --json``.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from covary import PPCA
+        >>> X = np.random.default_rng(0).normal(size=(60, 2)) @ [[1.0, 2.0, 0.5, 1.0], [0.3, -1.0, 2.0, 0.0]]
+        >>> X += 0.1 * np.random.default_rng(1).normal(size=X.shape)
+        >>> page = Path(tempfile.mkdtemp()) / "report.html"
+        >>> PPCA(n_components=2).fit(X).report(page, X)["model"]["n_components"]
+        2
+        """
+        check_is_fitted(self)
+        rows, at = self._placed_rows(X)
+        about = {
+            "source": type(self).__name__,
+            "call": f"{type(self).__name__}.report({os.fspath(path)!r}, X)",
+            "groups": _table.groups(color, len(rows)),
+            "labels": _table.texts(labels, len(rows), "labels"),
+            "axes": (int(components[0]), int(components[1])),
+            "level": float(interval),
+            "seed": _table.seed_of(random_state),
+            "check": bool(check),
+        }
+        html, facts = _covary.report(self._model, rows, about, at=at, threads=n_threads())
+        Path(path).write_text(html, encoding="utf-8")
+        found: dict[str, Any] = json.loads(facts)
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -266,4 +364,4 @@ class Scores:
         return float(np.mean(self.score_samples(X)))
 
 
-__all__ = ["FAMILIES", "Draws", "Fills", "Fitted", "Scores", "below_columns"]
+__all__ = ["FAMILIES", "Draws", "Fills", "Fitted", "Scores", "Shown", "below_columns"]

@@ -424,6 +424,10 @@ class FunctionalPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
             raise DataError(f"times must be a list of finite numbers, got {times!r}")
         return list(found.tolist())
 
+    def _placed_rows(self, X: Any) -> tuple[Array, Any]:
+        rows, points, _ = self._asked(X)
+        return rows, points
+
     def _asked(self, X: Any) -> tuple[Array, _Points | None, Any]:
         check_is_fitted(self)
         values, points, names = self._curves(X)

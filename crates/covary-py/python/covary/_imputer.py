@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from . import _covary, _options, _table
 from ._families import FAMILIES, class_of
+from ._fitted import Shown
 from ._linear import LinearGaussian
 from ._threads import n_threads
 from .exceptions import CovaryWarning, DataError, DataWarning, OptionError
@@ -29,7 +30,7 @@ _NAMED = ("gaussian", "ppca", "fa", "bpca")
 
 
 @dataclass(eq=False, repr=False)
-class Imputer(TransformerMixin, BaseEstimator):
+class Imputer(Shown, TransformerMixin, BaseEstimator):
     """Impute missing values by their conditional means under a Gaussian model, with calibrated intervals.
 
     Parameters
@@ -483,6 +484,9 @@ class Imputer(TransformerMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")
+
+    def _shown(self) -> Any:
+        return getattr(self, "estimator_", self).__dict__.get("_model")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -147,3 +147,19 @@ def seed_of(random_state: Any) -> int:
     from sklearn.utils import check_random_state
 
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def texts(given: Any, n_rows: int, what: str) -> list[str] | None:
+    """A text for each row; empty where there is none."""
+    if given is None:
+        return None
+    values = np.asarray(given, dtype=object)
+    if values.shape != (n_rows,):
+        raise DataError(f"{what} must be one for each of the {n_rows} rows, got shape {values.shape}")
+    return ["" if value is None or value != value else str(value) for value in values]
+
+
+def groups(given: Any, n_rows: int, what: str = "color") -> tuple[str, list[str]] | None:
+    """What makes groups, and the group of each row."""
+    labels = texts(given, n_rows, what)
+    return None if labels is None else (str(getattr(given, "name", None) or "group"), labels)

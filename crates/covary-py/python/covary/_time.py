@@ -100,6 +100,9 @@ class InTime(Scores, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         time, groups = model.time_columns
         return super()._options_of(model) | {"time": time, "groups": groups}
 
+    def _placed_rows(self, X: Any) -> tuple[Array, Any]:
+        return self._asked(X)
+
     def _asked(self, X: Any) -> tuple[Array, Times | None]:
         check_is_fitted(self)
         numbers, times = self._in_time(X)

@@ -2,6 +2,7 @@
 
 use super::factors::MatrixFacts;
 use super::facts::{ColumnFacts, CoverageFacts, Facts, TableFacts, Why};
+use super::structure::StructureFacts;
 use crate::scale::{count, number, percent, several};
 use covary::family::Family;
 use covary::learned::ParameterUncertainty;
@@ -49,7 +50,7 @@ pub(crate) fn not_done(facts: &Facts) -> Vec<String> {
             ));
         }
     }
-    if model.rotation.is_none() && model.n_components > 1 {
+    if model.rotation.is_none() && model.n_components > 1 && model.noise.is_some() {
         let what = if facts.time.is_some() {
             "Factors are as fitted"
         } else {
@@ -58,9 +59,23 @@ pub(crate) fn not_done(facts: &Facts) -> Vec<String> {
         said.push(format!("{what}; they were not rotated."));
     }
     if facts.check.is_none() {
-        said.push("Predictions were not cross-validated: the table has too few observed cells.".to_owned());
+        said.push(match facts.filled {
+            Some(_) if matches!(facts.structure, Some(StructureFacts::Groups(_))) => {
+                "Predictions were not cross-validated: nothing is missing.".to_owned()
+            }
+            Some(_) => {
+                "Predictions were not cross-validated: the table has too few observed cells.".to_owned()
+            }
+            None => {
+                "No value was predicted or imputed: independent components without noise have no density."
+                    .to_owned()
+            }
+        });
     }
-    if facts.time.is_none() {
+    if facts.odd_rows.is_none() && facts.time.is_none() {
+        said.push("Outliers were not searched for; `covary score` has the density of each row.".to_owned());
+    }
+    if facts.time.is_none() && !matches!(facts.structure, Some(StructureFacts::Curves(_))) {
         said.push(
             "Rows are assumed to be independent of each other: no time, place or group is modeled."
                 .to_owned(),
@@ -161,6 +176,10 @@ fn of_components(facts: &Facts) -> Vec<String> {
         ));
     }
     let Some(table) = &facts.table else { return said };
+    // Rows of curves are points, and groups have parameters of their own.
+    if model.noise.is_none() {
+        return said;
+    }
     let n_modeled = table.columns.iter().filter(|c| c.explained.is_some()).count();
     let room = table.n_rows.saturating_sub(2).min(n_modeled.saturating_sub(1));
     if model.why == (Why::Pruned { offered: q }) && q > 0 && q < room {

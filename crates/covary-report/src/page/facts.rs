@@ -2,6 +2,7 @@
 
 use super::doubts;
 use super::factors::{FitFacts, MatrixFacts, MatrixStudy, fit_facts};
+use super::structure::StructureFacts;
 use super::time::{self, TimeFacts};
 use super::tipping::{TippingFacts, tipping};
 use crate::Error;
@@ -9,11 +10,12 @@ use crate::plot::scores::{self, ColorBy};
 use crate::words::chosen_filling;
 use covary::Dataset;
 use covary::data::Ledger;
-use covary::family::{Choice, Family, Grounds};
+use covary::family::{Choice, Family, Grounds, Kind};
+use covary::infer::Termination;
 use covary::io::{ColumnKind, Table};
 use covary::learned::{Learned, LinearFit, ParameterUncertainty, Rows};
 use covary::model::{ColumnMap, FilledCell, Imputed, Reconstruction};
-use covary::select::{CheckedCell, GapTests, Score, SelfCheck, gap_tests};
+use covary::select::{CheckedCell, GapTests, HeldOut, Score, SelfCheck, gap_tests};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -114,6 +116,9 @@ pub struct Facts {
     pub odd_rows: Option<OddRows>,
     /// What is known of rows that follow each other in time.
     pub time: Option<TimeFacts>,
+    /// What this family of models has beside components: groups, views, sources, curves, sparse loadings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structure: Option<StructureFacts>,
     /// What was not done.
     pub not_done: Vec<String>,
     /// Limitations.
@@ -180,10 +185,12 @@ pub struct SetAside {
 /// What was fitted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelFacts {
-    /// `pca`, `ppca`, `fa`, `bpca` or `gaussian`.
+    /// The family.
     pub family: Family,
     /// The same in words.
     pub words: String,
+    /// The same with its size.
+    pub described: String,
     /// How it was fitted.
     pub method: String,
     /// Whether columns had unit variance in the fit.
@@ -200,16 +207,16 @@ pub struct ModelFacts {
     pub shares: Vec<f64>,
     /// The rotation, if there was one.
     pub rotation: Option<String>,
-    /// The noise.
-    pub noise: NoiseFacts,
+    /// The noise, of a model that has one for each column.
+    pub noise: Option<NoiseFacts>,
     /// How the fit ended, in words.
     pub ending: String,
     /// Whether it ended where it should.
     pub converged: bool,
-    /// What was maximized.
-    pub objective: String,
+    /// What was maximized, if anything was.
+    pub objective: Option<String>,
     /// Its value in nats.
-    pub objective_value: f64,
+    pub objective_value: Option<f64>,
     /// How well a factor analysis fits.
     pub fit_statistics: Option<FitFacts>,
     /// Warnings of the fit.
@@ -246,6 +253,15 @@ pub enum Why {
     },
     /// One factor, as the table has no cell to spare.
     TooFewBlocks,
+    /// The size of a mixture with the smallest BIC.
+    Sizes {
+        /// How many sizes were tried.
+        tried: usize,
+    },
+    /// Canonical correlations that are not due to chance.
+    Correlations,
+    /// All directions of the table.
+    Directions,
     /// They were requested.
     Asked,
 }
@@ -391,7 +407,8 @@ impl Facts {
             None => None,
         };
         let filled = match (study, &table) {
-            (Some(study), Some((table, facts))) => {
+            // Independent components have nothing to say of a missing value.
+            (Some(study), Some((table, facts))) if study.filler.fill(Rows::Training).is_ok() => {
                 Some(filled(study, (table, &facts.columns), subject.level, names.as_deref())?)
             }
             _ => None,
@@ -404,11 +421,11 @@ impl Facts {
             table: table.map(|(_, facts)| facts),
             matrix: subject.matrix.as_ref().map(MatrixFacts::of),
             model: match (study, &subject.matrix) {
-                (Some(s), _) => match (s.linear, s.learned.dynamic()) {
-                    (Some(linear), _) => Some(model_facts(s.learned, linear, s.choice)),
-                    (None, Ok(fit)) => Some(time::model_facts(s, fit)),
-                    _ => None,
-                },
+                (Some(s), _) => Some(match (s.linear, s.learned.dynamic()) {
+                    (Some(linear), _) => model_facts(s.learned, linear, s.choice),
+                    (None, Ok(fit)) => time::model_facts(s, fit),
+                    _ => ModelFacts::of(s.learned, why(s.choice), s.choice.scores()),
+                }),
                 (None, Some(m)) => Some(model_facts(m.learned, m.linear, m.choice)),
                 (None, None) => None,
             },
@@ -422,6 +439,7 @@ impl Facts {
                 .and_then(|s| Some((s, s.learned.dynamic().ok()?)))
                 .map(|(s, fit)| TimeFacts::of(s, fit, subject.level))
                 .transpose()?,
+            structure: study.map(StructureFacts::of).transpose()?.flatten(),
             not_done: Vec::new(),
             doubts: Vec::new(),
         };
@@ -498,6 +516,9 @@ fn set_aside(table: &Table, ledger: &Ledger) -> Vec<SetAside> {
             ColumnKind::Text { row } => named(name, &format!("not numeric: text in row {}", row + 1)),
             ColumnKind::Typed { name: of } => named(name, &format!("of type {of}")),
             ColumnKind::Unnamed => named("(no name)", "a column without a name labels the rows"),
+            ColumnKind::Numbers | ColumnKind::Excluded if table.dataset().points().is_some() => {
+                named(name, "says to which curve a point belongs, or when it was observed")
+            }
             ColumnKind::Numbers | ColumnKind::Excluded => named(name, "excluded as requested"),
         }
     });
@@ -514,52 +535,41 @@ fn set_aside(table: &Table, ledger: &Ledger) -> Vec<SetAside> {
     read.chain(constant).chain(single).chain(empty).collect()
 }
 
-fn model_facts(learned: &Learned, linear: &LinearFit, choice: &Choice) -> ModelFacts {
-    let (model, report) = (&linear.model, &linear.report);
-    let q = model.n_components();
-    let why = match &choice.grounds {
+/// Why there are as many components as there are, as the library says.
+fn why(choice: &Choice) -> Why {
+    match &choice.grounds {
         Grounds::HiddenCells(Some(_)) => Why::HiddenCells,
         Grounds::HiddenCells(None) => Why::NoRoom,
         Grounds::Fixed => Why::FullCovariance,
         Grounds::Share(share) => Why::Share(*share),
-        // A method that drops components takes a number that was asked for as the most there may be.
-        _ if !report.relevance.is_empty() || q < linear.spec.n_components => {
-            Why::Pruned { offered: linear.spec.n_components }
-        }
-        _ => Why::Asked,
+        Grounds::Sizes(sizes) => Why::Sizes { tried: sizes.len() },
+        Grounds::Correlations { .. } => Why::Correlations,
+        Grounds::Directions => Why::Directions,
+        Grounds::Asked | Grounds::Offered | Grounds::Blocks(_) => Why::Asked,
+    }
+}
+
+fn model_facts(learned: &Learned, linear: &LinearFit, choice: &Choice) -> ModelFacts {
+    let (q, shown) = (linear.model.n_components(), learned.n_shown());
+    // A method that drops components takes a number that was asked for as the most there may be.
+    let pruned = !linear.report.relevance.is_empty() || q < linear.spec.n_components;
+    let why = match why(choice) {
+        Why::Asked if pruned => Why::Pruned { offered: linear.spec.n_components },
+        other => other,
     };
-    let at = linear.choice.iter().flat_map(|c| &c.by_n_components).map(|at| ChoiceAt {
-        n_components: at.n_components,
-        shortfall: at.shortfall,
-        shortfall_error: at.shortfall_error,
-    });
-    let noise = |(j, sd): (usize, &f64)| model.noise().variance(j).sqrt() / sd;
-    let noises = || learned.training.column_sds.iter().enumerate().map(noise);
     ModelFacts {
-        family: learned.family,
-        words: learned.family.words().to_owned(),
-        method: learned.method.name.clone(),
-        standardized: linear.spec.standardize,
-        n_components: q,
-        why,
-        choice: at.collect(),
-        choice_in_crps: linear.choice.as_ref().is_some_and(|choice| choice.score == Score::Crps),
-        shares: match &linear.rotation {
-            Some(_) => Vec::new(),
-            None => model.explained_variance_ratio(),
+        n_components: shown,
+        // Rotated components, and those that two views share, do not divide the variance among them.
+        shares: if linear.rotation.is_none() && shown == q {
+            linear.model.explained_variance_ratio()
+        } else {
+            Vec::new()
         },
         rotation: linear.rotation.as_ref().map(|r| r.name.clone()),
-        noise: NoiseFacts {
-            least: noises().fold(f64::INFINITY, f64::min),
-            largest: noises().fold(0.0, f64::max),
-        },
-        ending: crate::words::ending(&learned.ending()),
-        converged: report.converged(),
-        objective: crate::words::objective(report.objective.kind).to_owned(),
-        objective_value: report.objective.value,
+        noise: Some(NoiseFacts::of(learned, |j| linear.model.noise().variance(j))),
         fit_statistics: fit_facts(learned, linear),
-        warnings: report.warnings.iter().map(ToString::to_string).collect(),
         parameter_uncertainty: linear.parameter_uncertainty(),
+        ..ModelFacts::of(learned, why, linear.choice.as_ref())
     }
 }
 
@@ -677,7 +687,47 @@ pub fn row_names(table: &Table) -> Option<Vec<String>> {
     })
 }
 
+impl NoiseFacts {
+    /// Of variances of the noise of each column.
+    pub(super) fn of(learned: &Learned, variance: impl Fn(usize) -> f64) -> Self {
+        let noise = |(j, sd): (usize, &f64)| variance(j).sqrt() / sd;
+        let noises = || learned.training.column_sds.iter().enumerate().map(noise);
+        Self { least: noises().fold(f64::INFINITY, f64::min), largest: noises().fold(0.0, f64::max) }
+    }
+}
+
 impl ModelFacts {
+    /// What is known of a model of any kind.
+    pub(super) fn of(learned: &Learned, why: Why, scores: Option<&HeldOut>) -> Self {
+        let ending = learned.ending();
+        let at = scores.iter().flat_map(|found| &found.by_n_components).map(|at| ChoiceAt {
+            n_components: at.n_components,
+            shortfall: at.shortfall,
+            shortfall_error: at.shortfall_error,
+        });
+        Self {
+            family: learned.family,
+            words: learned.family.words().to_owned(),
+            described: learned.described(),
+            method: learned.method.name.clone(),
+            standardized: learned.standardized(),
+            n_components: learned.n_components(),
+            why,
+            choice: at.collect(),
+            choice_in_crps: scores.is_some_and(|found| found.score == Score::Crps),
+            shares: Vec::new(),
+            rotation: None,
+            noise: None,
+            ending: crate::words::ending(&ending),
+            converged: matches!(ending.termination, Termination::Converged | Termination::ClosedForm),
+            objective: ending.objective.map(|found| crate::words::objective(found.kind).to_owned()),
+            objective_value: ending.objective.map(|found| found.value),
+            fit_statistics: None,
+            warnings: ending.warnings.iter().map(|warning| warning.message.clone()).collect(),
+            parameter_uncertainty: ParameterUncertainty::None,
+        }
+    }
+
     /// The number of components that predicted hidden cells best, whether chosen or not.
     pub(crate) fn best(&self) -> Option<usize> {
         self.choice.iter().find(|at| at.shortfall == 0.0).map(|at| at.n_components)
@@ -685,7 +735,11 @@ impl ModelFacts {
 
     /// What its components are called.
     pub(crate) fn word(&self) -> &'static str {
-        if self.family == Family::Dfm { "factor" } else { "component" }
+        match self.family.kind() {
+            Kind::Dynamic => "factor",
+            Kind::Sources => "source",
+            _ => "component",
+        }
     }
 
     /// The most components that were tried.

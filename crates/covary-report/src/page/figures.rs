@@ -5,10 +5,12 @@ use super::facts::{Facts, Study};
 use crate::plot::largest;
 use crate::plot::scores::ScoresNumbers;
 use crate::plot::{
-    biplot, contributions, covariance, density, factors, forecast, hinton, intervals, loadings, missing,
-    outliers, relevance, samples, scores, scree, select, trace,
+    biplot, contributions, covariance, curves, density, diagram, eigenfunctions, factors, forecast, hinton,
+    intervals, loadings, missing, mixture, outliers, path, relevance, samples, scores, scree, select,
+    sources, trace, views,
 };
 use crate::{Style, Svg, Theme};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Where on the page a figure stands.
@@ -20,6 +22,22 @@ pub(crate) enum Place {
     Fit,
     Filled,
     Time,
+    Structure,
+}
+
+impl Place {
+    /// What its part of the page is about.
+    pub(crate) fn heading(self) -> &'static str {
+        match self {
+            Self::Table => "Data summary",
+            Self::Number => "How many components",
+            Self::Components => "Components",
+            Self::Fit => "Model fit",
+            Self::Filled => "Imputed values",
+            Self::Time => "Time",
+            Self::Structure => "Structure of the model",
+        }
+    }
 }
 
 /// Width of figures that stand beside each other, and of those that take the whole page: text is of one size
@@ -39,6 +57,8 @@ pub struct Figure {
     pub(crate) name: &'static str,
     pub(crate) place: Place,
     pub(crate) is_wide: bool,
+    /// The numbers that are drawn, as a table.
+    pub(crate) csv: String,
     light: Svg,
     dark: Svg,
 }
@@ -47,20 +67,39 @@ pub struct Figure {
 const SEED: u64 = 0;
 
 /// Figures of many columns or panels.
-const WIDE: [&str; 8] =
-    ["missing", "loadings", "covariance", "samples", "intervals", "density", "forecast", "factors"];
+const WIDE: [&str; 12] = [
+    "missing",
+    "loadings",
+    "covariance",
+    "samples",
+    "intervals",
+    "density",
+    "forecast",
+    "factors",
+    "path",
+    "sources",
+    "curves",
+    "eigenfunctions",
+];
 
 /// Figures one behind the other.
 #[derive(Default)]
 struct Drawn(Vec<Figure>);
 
 impl Drawn {
-    fn add(&mut self, name: &'static str, place: Place, draw: impl Fn(&Style) -> Svg) {
+    fn add<N: Serialize>(
+        &mut self,
+        name: &'static str,
+        place: Place,
+        numbers: &N,
+        draw: fn(&N, &Style) -> Svg,
+    ) {
         let is_wide = WIDE.contains(&name);
         let width = Some(if is_wide { WHOLE } else { HALF });
-        let drawn = |theme| draw(&Style { theme, width, height: None });
+        let drawn = |theme| draw(numbers, &Style { theme, width, height: None });
         let (light, dark) = (drawn(Theme::Light), drawn(Theme::Dark));
-        self.0.push(Figure { name, place, is_wide, light, dark });
+        let csv = serde_json::to_value(numbers).map(|all| super::data::csv(&all)).unwrap_or_default();
+        self.0.push(Figure { name, place, is_wide, csv, light, dark });
     }
 }
 
@@ -69,16 +108,19 @@ pub fn figures_of_matrix(study: &MatrixStudy<'_>) -> Vec<Figure> {
     let MatrixStudy { learned, moments, .. } = study;
     let mut made = Drawn::default();
     if let Ok(n) = scree::of_moments(learned, moments) {
-        made.add("scree", Place::Number, |style| scree::draw(&n, style));
+        made.add("scree", Place::Number, &n, scree::draw);
     }
     if let Ok(n) = hinton::numbers(learned) {
-        made.add("hinton", Place::Components, |style| hinton::draw(&n, style));
+        made.add("hinton", Place::Components, &n, hinton::draw);
+    }
+    if let Ok(n) = diagram::numbers(learned) {
+        made.add("diagram", Place::Fit, &n, diagram::draw);
     }
     if let Ok(n) = covariance::of_moments(learned, moments) {
-        made.add("covariance", Place::Fit, |style| covariance::draw(&n, style));
+        made.add("covariance", Place::Fit, &n, covariance::draw);
     }
     if let Ok(n) = trace::numbers(&[(learned.method.name.clone(), learned)]) {
-        made.add("trace", Place::Fit, |style| trace::draw(&n, style));
+        made.add("trace", Place::Fit, &n, trace::draw);
     }
     made.0
 }
@@ -90,71 +132,92 @@ pub fn figures(study: &Study<'_>, facts: &Facts) -> Vec<Figure> {
     if !data.is_complete()
         && let Ok(n) = missing::numbers(data, linear.map(|_| *learned))
     {
-        made.add("missing", Place::Table, |style| missing::draw(&n, style));
+        made.add("missing", Place::Table, &n, missing::draw);
     }
     let variances = scree::numbers(learned, Some(data));
     let above = variances.as_ref().ok().and_then(|n| n.n_above);
     if let Some(n) = select::of_choice(learned, above) {
-        made.add("select", Place::Number, |style| select::draw(&n, style));
+        made.add("select", Place::Number, &n, select::draw);
     }
     if let Ok(n) = &variances {
-        made.add("scree", Place::Number, |style| scree::draw(n, style));
+        made.add("scree", Place::Number, n, scree::draw);
     }
     if let Ok(n) = relevance::numbers(learned) {
-        made.add("relevance", Place::Number, |style| relevance::draw(&n, style));
+        made.add("relevance", Place::Number, &n, relevance::draw);
     }
     if let Ok(n) = hinton::numbers(learned) {
-        made.add("hinton", Place::Components, |style| hinton::draw(&n, style));
+        made.add("hinton", Place::Components, &n, hinton::draw);
     }
     if linear.is_some_and(|fit| fit.loading_sds().is_some() && fit.rotation.is_none())
         && let Ok(n) = loadings::numbers(learned, None)
     {
-        made.add("loadings", Place::Components, |style| loadings::draw(&n, style));
+        made.add("loadings", Place::Components, &n, loadings::draw);
     }
     if let Ok(mut n) = scores::numbers(learned, data, *axes, rows) {
         thin(&mut n);
-        made.add("scores", Place::Components, |style| scores::draw(&n, style));
+        made.add("scores", Place::Components, &n, scores::draw);
     }
     if linear.is_some_and(|fit| fit.model.n_components() > 1)
         && let Ok(mut n) = biplot::numbers(learned, data, *axes, rows)
     {
         thin(&mut n.scores);
-        made.add("biplot", Place::Components, |style| biplot::draw(&n, style));
+        made.add("biplot", Place::Components, &n, biplot::draw);
         if let Ok(n) = contributions::numbers(learned, Some(&[axes.0, axes.1])) {
-            made.add("contributions", Place::Components, |style| contributions::draw(&n, style));
+            made.add("contributions", Place::Components, &n, contributions::draw);
         }
     }
+    if let Ok(n) = mixture::numbers(learned, data) {
+        made.add("mixture", Place::Structure, &n, mixture::draw);
+    }
+    if let Ok(n) = views::numbers(learned) {
+        made.add("views", Place::Structure, &n, views::draw);
+    }
+    if let Ok(n) = sources::numbers(learned, data) {
+        made.add("sources", Place::Structure, &n, sources::draw);
+    }
+    if let Ok(n) = eigenfunctions::numbers(learned) {
+        made.add("eigenfunctions", Place::Structure, &n, eigenfunctions::draw);
+    }
+    if let Ok(n) = curves::numbers(learned, data) {
+        made.add("curves", Place::Structure, &n, curves::draw);
+    }
+    if let Ok(n) = path::numbers(learned, data) {
+        made.add("path", Place::Structure, &n, path::draw);
+    }
+    if let Ok(n) = diagram::numbers(learned) {
+        made.add("diagram", Place::Fit, &n, diagram::draw);
+    }
     if let Ok(n) = forecast::numbers(learned, data, None, None) {
-        made.add("forecast", Place::Time, |style| forecast::draw(&n, style));
+        made.add("forecast", Place::Time, &n, forecast::draw);
     }
     if let Ok(n) = factors::numbers(learned, data) {
-        made.add("factors", Place::Time, |style| factors::draw(&n, style));
+        made.add("factors", Place::Time, &n, factors::draw);
     }
     if let Ok(n) = trace::numbers(&[(learned.method.name.clone(), learned)]) {
-        made.add("trace", Place::Fit, |style| trace::draw(&n, style));
+        made.add("trace", Place::Fit, &n, trace::draw);
     }
     if let Ok(mut n) = outliers::numbers(learned, data, rows.labels) {
         n.rows.truncate(MOST_FAR);
-        made.add("outliers", Place::Fit, |style| outliers::draw(&n, style));
+        made.add("outliers", Place::Fit, &n, outliers::draw);
     }
     if data.n_columns() > 1
         && let Ok(n) = covariance::numbers(learned, data)
     {
-        made.add("covariance", Place::Fit, |style| covariance::draw(&n, style));
+        made.add("covariance", Place::Fit, &n, covariance::draw);
     }
     if let Ok(n) = samples::numbers(learned, data, SEED) {
-        made.add("samples", Place::Fit, |style| samples::draw(&n, style));
+        made.add("samples", Place::Fit, &n, samples::draw);
     }
     if facts.check.is_some()
         && let Ok(n) = intervals::numbers(filler, data, cells)
     {
-        made.add("intervals", Place::Filled, |style| intervals::draw(&n, style));
+        made.add("intervals", Place::Filled, &n, intervals::draw);
     }
     if let Ok(mut n) = density::numbers(filler, data) {
         let gaps: Vec<f64> = n.columns.iter().map(|c| c.n_values.1 as f64).collect();
         let kept = largest(&gaps, MOST_DENSITIES);
         n.columns = kept.into_iter().map(|k| n.columns[k].clone()).collect();
-        made.add("density", Place::Filled, |style| density::draw(&n, style));
+        made.add("density", Place::Filled, &n, density::draw);
     }
     made.0
 }

@@ -10,20 +10,28 @@
 //! variables (`Colors::joined`). Marks carry a `<title>` and the `data-series` of their legend entry: `page.js` makes tips
 //! and switches of them, and an SVG by itself has tips in any browser. A policy in the page's head forbids to load anything.
 
+mod card;
+mod data;
 mod doubts;
 mod factors;
 mod facts;
 mod figures;
+mod structure;
 mod template;
 mod time;
 mod tipping;
 
+pub use card::card;
 pub use factors::{FitFacts, LoadingFacts, MatrixFacts, MatrixStudy};
 pub use facts::{
     CellFacts, CheckFacts, ChoiceAt, ColumnFacts, CoverageFacts, Facts, FilledFacts, ModelFacts, NoiseFacts,
     OddRow, OddRows, SetAside, Study, Subject, TableFacts, Why, groups, row_names,
 };
 pub use figures::{Figure, figures, figures_of_matrix};
+pub use structure::{
+    CurvesFacts, GroupColumn, GroupFacts, GroupsFacts, SizeFacts, SourceFacts, SparseFacts, StructureFacts,
+    ViewFacts, ViewsFacts,
+};
 pub use template::html;
 pub use time::{AheadFacts, RootFacts, SurpriseFacts, SurprisingRow, TimeFacts, TriedFacts};
 pub use tipping::{TippingFacts, TippingPointFacts};

@@ -65,9 +65,8 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   };
   const source = document.querySelector("h1").textContent.replace(/[^\p{L}\p{N}_-]+/gu, "-").slice(0, 60);
-  for (const button of all(document, ".save")) {
-    button.addEventListener("click", () => {
-      const figure = button.closest("figure");
+  // The figure as it is shown: in the colors of the page, without the series that are off.
+  const drawing = (figure) => {
       const shown = all(figure, "svg").find((s) => s.getBoundingClientRect().width > 0);
       const copy = shown.cloneNode(true);
       const [, , width, height] = copy.getAttribute("viewBox").split(" ");
@@ -78,8 +77,30 @@
       // Colors of the page become those of the file.
       const colors = getComputedStyle(document.documentElement);
       const text = new XMLSerializer().serializeToString(copy);
-      save(text.replace(/var\((--c\d+)\)/g, (_, name) => colors.getPropertyValue(name).trim()), "image/svg+xml", `${source}-${figure.dataset.figure}.svg`);
-    });
+      return [text.replace(/var\((--c\d+)\)/g, (_, name) => colors.getPropertyValue(name).trim()), Number(width), Number(height)];
+  };
+  const named = (figure, ending) => `${source}-${figure.dataset.figure}.${ending}`;
+  const savers = {
+    svg: (figure) => save(drawing(figure)[0], "image/svg+xml", named(figure, "svg")),
+    // Three pixels for each of the screen: about 290 for an inch.
+    png: (figure) => {
+      const [text, width, height] = drawing(figure);
+      const image = new Image();
+      image.addEventListener("load", () => {
+        const canvas = document.createElement("canvas");
+        [canvas.width, canvas.height] = [3 * width, 3 * height];
+        const context = canvas.getContext("2d");
+        context.fillStyle = getComputedStyle(figure).backgroundColor;
+        context.fillRect(0, 0, canvas.width, canvas.height);
+        context.drawImage(image, 0, 0, canvas.width, canvas.height);
+        canvas.toBlob((blob) => save(blob, "image/png", named(figure, "png")), "image/png");
+      });
+      image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
+    },
+    csv: (figure) => save(figure.querySelector("template.data").content.textContent, "text/csv", named(figure, "csv")),
+  };
+  for (const button of all(document, "[data-save]")) {
+    button.addEventListener("click", () => savers[button.dataset.save](button.closest("figure")));
   }
   // Numbers as programs read them; what a spreadsheet would take for a formula stays text.
   const field = (cell) => {
@@ -219,6 +240,22 @@
     };
     if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
   });
+
+  // The bar of contents follows: its link to the part that is being read is marked.
+  const links = all(document, "nav a");
+  const parts = links.map((link) => document.querySelector(link.getAttribute("href")));
+  const follow = () => {
+    const line = 0.3 * innerHeight;
+    let now = parts.findLastIndex((part) => part.getBoundingClientRect().top <= line);
+    if (scrollY + innerHeight >= document.documentElement.scrollHeight - 2) now = parts.length - 1;
+    links.forEach((link, k) => {
+      if (k === now) link.setAttribute("aria-current", "location");
+      else link.removeAttribute("aria-current");
+    });
+  };
+  addEventListener("scroll", follow, { passive: true });
+  addEventListener("resize", follow);
+  follow();
 
   // Paper shows what is folded, and repeats headings on every page, which browsers do for headings without buttons.
   let folded = [];

@@ -6,9 +6,11 @@ use super::facts::{
     Why,
 };
 use super::figures::{Colors, Figure, Place};
+use super::structure;
 use super::time;
 use crate::Theme;
 use crate::scale::{count, minus, number, rounded, several};
+pub(super) use crate::text::capital;
 use crate::text::clean;
 use covary::family::Family;
 use covary::learned::ParameterUncertainty;
@@ -27,7 +29,11 @@ pub fn html(facts: &Facts, figures: &[Figure]) -> String {
         let here: Vec<_> = drawn.iter().filter(|(f, _)| f.place == place).collect();
         markup! {
             @if !here.is_empty() {
-                div.figures { @for (figure, svg) in here { (card(figure, svg)) } }
+                div.figures { @for together in in_pairs(&here) {
+                    div.pair[together.len() > 1] {
+                        @for (figure, svg) in together { (card(figure, svg)) }
+                    }
+                } }
             }
         }
     };
@@ -100,7 +106,7 @@ struct Part {
     body: Markup,
 }
 
-fn sections(facts: &Facts, show: &dyn Fn(Place) -> Markup) -> [Option<Part>; 10] {
+fn sections(facts: &Facts, show: &dyn Fn(Place) -> Markup) -> [Option<Part>; 11] {
     let part = |id, short, heading, body| Part { id, short, heading, body };
     let model = facts.model.as_ref();
     [
@@ -110,14 +116,19 @@ fn sections(facts: &Facts, show: &dyn Fn(Place) -> Markup) -> [Option<Part>; 10]
         }),
         facts.matrix.as_ref().map(|m| part("matrix", "Matrix", "Data summary", factors::summary(m))),
         model.map(|m| {
-            let heading = if m.word() == "factor" {
-                "How many factors, and why"
-            } else {
-                "How many components, and why"
+            let heading = match m.word() {
+                "factor" => "How many factors, and why",
+                "source" => "How many sources, and why",
+                _ => "How many components, and why",
             };
             part("number", "How many", heading, how_many(m, &show(Place::Number)))
         }),
-        model.filter(|m| m.n_components > 0).map(|m| {
+        facts.structure.as_ref().map(|s| {
+            let (short, heading) = s.headings();
+            part("structure", short, heading, structure::section(s, &show(Place::Structure)))
+        }),
+        // Where columns have no noise of their own, the components are told of with the structure.
+        model.filter(|m| m.n_components > 0 && m.noise.is_some()).map(|m| {
             let body = explained(m, facts, &show(Place::Components));
             if m.word() == "factor" {
                 part("components", "Factors", "What the factors are", body)
@@ -144,16 +155,35 @@ fn sections(facts: &Facts, show: &dyn Fn(Place) -> Markup) -> [Option<Part>; 10]
     ]
 }
 
+/// Figures as they stand side by side on paper: two narrow ones, or one.
+fn in_pairs<'a, T>(figures: &'a [&(&'a Figure, T)]) -> Vec<&'a [&'a (&'a Figure, T)]> {
+    let mut rows = Vec::new();
+    let mut rest = figures;
+    while !rest.is_empty() {
+        let pair = rest.len() > 1 && !rest[0].0.is_wide && !rest[1].0.is_wide;
+        let (row, others) = rest.split_at(if pair { 2 } else { 1 });
+        rows.push(row);
+        rest = others;
+    }
+    rows
+}
+
 fn card(figure: &Figure, svg: &str) -> Markup {
     markup! {
         figure #{ "fig-" (figure.name) } .wide[figure.is_wide] data-figure=(figure.name) {
+            // On paper a figure stands where there is room.
+            p.print.quiet { (figure.place.heading()) }
             (PreEscaped(svg))
             p.swipe.quiet { "Swipe to see all of the figure." }
             div.controls {
                 div.keys {}
-                button.save type="button" aria-label={ "Download as SVG: " (PreEscaped(figure.title())) } { "SVG" }
+                button type="button" data-save="csv" aria-label={ "Download the data as CSV: " (PreEscaped(figure.title())) } { "CSV" }
+                button type="button" data-save="svg" aria-label={ "Download as SVG: " (PreEscaped(figure.title())) } { "SVG" }
+                button type="button" data-save="png" aria-label={ "Download as PNG: " (PreEscaped(figure.title())) } { "PNG" }
                 button.enlarge type="button" aria-label={ "Enlarge: " (PreEscaped(figure.title())) } { "enlarge" }
             }
+            // The numbers behind it, for the button above.
+            template.data { (figure.csv) }
         }
     }
 }
@@ -180,7 +210,8 @@ fn lede(facts: &Facts) -> Markup {
         } @else if model.n_components == 0 {
             "No component was fitted, so columns are modeled as independent."
         } @else {
-            (capital(&model.words)) " with " (several(model.n_components, model.word()))
+            @if facts.structure.is_some() { (prose_open(&model.described)) }
+            @else { (capital(&model.words)) " with " (several(model.n_components, model.word())) }
             @if share > 0.0 { " explains " (percent(share)) " of the variance" }
             @else { " was fitted" }
             "."
@@ -200,6 +231,7 @@ fn lede(facts: &Facts) -> Markup {
 fn tiles(facts: &Facts) -> Markup {
     let mut tiles: Vec<(String, String)> = Vec::new();
     let plural = |n: usize, one: &str, many: &str| (if n == 1 { one } else { many }).to_owned();
+    tiles.extend(facts.structure.as_ref().and_then(structure::StructureFacts::tile));
     if let Some(model) = &facts.model {
         tiles.push((
             count(model.n_components),
@@ -286,7 +318,7 @@ fn came_in(table: &TableFacts, in_time: bool, figures: &Markup) -> Markup {
             div.scroll tabindex="0" role="region" aria-label="Columns" {
                 table.sortable {
                     caption.quiet {
-                        @if in_time { "Explained: proportion of the column's variance that is not noise: factors, season and trend. " }
+                        @if !modeled {} @else if in_time { "Explained: proportion of the column's variance that is not noise: factors, season and trend. " }
                         @else { "Explained: proportion of the column's variance that the components explain, in the model (communality). " }
                         @if checked { "Predicted: proportion of variance predicted in cross-validation, from the few cells hidden in the column; below 0 the mean does better. " }
                         span.hint { "Click or press a heading to sort." }
@@ -314,6 +346,7 @@ fn how_many(model: &ModelFacts, figures: &Markup) -> Markup {
     let q = model.n_components;
     markup! {
         p { @match model.why {
+            Why::Sizes { .. } | Why::Correlations | Why::Directions => (structure::why_words(model.why, q)),
             Why::HiddenCells => {
                 (capital(&several(q, "component"))) (if q == 1 { " was" } else { " were" })
                 " chosen by cross-validation: cells were hidden, and models with 0 to " (model.most_tried().unwrap_or(0))
@@ -373,7 +406,7 @@ fn how_many(model: &ModelFacts, figures: &Markup) -> Markup {
 }
 
 fn explained(model: &ModelFacts, facts: &Facts, figures: &Markup) -> Markup {
-    let (noise, share) = (&model.noise, model.shares.iter().sum::<f64>());
+    let share = model.shares.iter().sum::<f64>();
     let worst = facts.table.as_ref().and_then(|t| {
         t.columns
             .iter()
@@ -392,14 +425,16 @@ fn explained(model: &ModelFacts, facts: &Facts, figures: &Markup) -> Markup {
                 ". "
             }
             @if let Some(rotation) = &model.rotation { "Loadings were rotated by " (rotation) " for interpretation. " }
-            "The noise has a standard deviation of "
-            (two(noise.least))
-            @if two(noise.least) != two(noise.largest) { " to " (two(noise.largest)) ", depending on the column," }
-            " in standard deviations of the column"
-            @if let Some(c) = worst && c.explained.unwrap_or(1.0) < 0.5 {
-                "; the column explained least is " (name(&c.name)) " (" (percent(c.explained.unwrap_or(0.0))) ")"
+            @if let Some(noise) = &model.noise {
+                "The noise has a standard deviation of "
+                (two(noise.least))
+                @if two(noise.least) != two(noise.largest) { " to " (two(noise.largest)) ", depending on the column," }
+                " in standard deviations of the column"
+                @if let Some(c) = worst && c.explained.unwrap_or(1.0) < 0.5 {
+                    "; the column explained least is " (name(&c.name)) " (" (percent(c.explained.unwrap_or(0.0))) ")"
+                }
+                "."
             }
-            "."
         }
         @if model.shares.len() > 1 {
             details {
@@ -422,11 +457,13 @@ fn ended(model: &ModelFacts, facts: &Facts, figures: &Markup) -> Markup {
     markup! {
         p {
             (capital(&model.words)) " was fitted by " code { (model.method) } ", " (model.ending)
-            ", with a " (model.objective) " of " (number(model.objective_value, 8)) " nats"
+            @if let (Some(objective), Some(value)) = (&model.objective, model.objective_value) {
+                ", with a " (objective) " of " (number(value, 8)) " nats"
+            }
             @if model.standardized { ", to standardized columns" }
             ". "
-            // A matrix has nothing to predict.
-            @if facts.matrix.is_none() { @match model.parameter_uncertainty {
+            // A matrix has nothing to predict, nor have sources without noise.
+            @if facts.matrix.is_none() && facts.filled.is_some() { @match model.parameter_uncertainty {
                 ParameterUncertainty::None if model.family == Family::Dfm => {
                     "Its imputed values take the estimated parameters as known; its forecasts account for their estimation."
                 }
@@ -448,7 +485,9 @@ fn filled(filled: &FilledFacts, facts: &Facts, figures: &Markup) -> Markup {
             @else {
                 (several(filled.n_filled, "missing value")) (if filled.n_filled == 1 { " was" } else { " were" })
                 " imputed, each with its conditional mean given the observed cells of "
-                @if facts.time.is_some() { "all rows, before and after it. " } @else { "its row. " }
+                @if facts.time.is_some() { "all rows, before and after it. " }
+                @else if facts.model.as_ref().is_some_and(|m| m.family == Family::Fpca) { "its curve. " }
+                @else { "its row. " }
                 "Imputation model: " (filled.by)
                 @if let Some(chosen) = &filled.chosen { "; " (chosen) }
                 ". "
@@ -578,13 +617,17 @@ fn list<'a>(sentences: impl Iterator<Item = &'a String>) -> Markup {
 
 /// A sentence that may name columns between backticks.
 fn prose(sentence: &str) -> Markup {
+    let stop = if sentence.trim_end().ends_with(['.', '!', '?']) { "" } else { "." };
+    markup! { (prose_open(sentence)) (stop) }
+}
+
+/// The same, to go on.
+fn prose_open(sentence: &str) -> Markup {
     let whole = capital(&clean(sentence)).replace("(correlation -", "(correlation −");
-    let stop = if whole.ends_with(['.', '!', '?']) { "" } else { "." };
     markup! {
         @for (k, part) in whole.split('`').enumerate() {
             @if k % 2 == 1 { (name(part)) } @else { (part) }
         }
-        (stop)
     }
 }
 
@@ -623,7 +666,7 @@ pub(super) fn level(level: f64) -> String {
 }
 
 /// A share as per cent, kept on one line.
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     crate::scale::percent(share).replace(' ', "\u{a0}")
 }
 
@@ -639,9 +682,4 @@ pub(super) fn to_sd(value: f64, sd: f64) -> String {
 pub(super) fn two(value: f64) -> String {
     // Adding 0 turns −0 into 0.
     minus(&format!("{:.2}", (100.0 * value).round() / 100.0 + 0.0))
-}
-
-pub(super) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

@@ -1,6 +1,6 @@
 //! Rows in time: when they happened, how factors move, what comes, and which rows were surprises.
 
-use super::facts::{ChoiceAt, ModelFacts, NoiseFacts, Study, Why};
+use super::facts::{ModelFacts, NoiseFacts, Study, Why};
 use super::template::{capital, level, name, th, to_sd};
 use crate::Error;
 use crate::scale::{count, number, several};
@@ -8,7 +8,7 @@ use crate::text::clean;
 use covary::data::TimeAxis;
 use covary::dynamics::{Season, Tried};
 use covary::family::Grounds;
-use covary::learned::{DynamicFit, ParameterUncertainty, Surprise};
+use covary::learned::{DynamicFit, Surprise};
 use maud::{Markup, html as markup};
 use serde::Serialize;
 
@@ -270,7 +270,7 @@ fn surprises(study: &Study<'_>, fit: &DynamicFit) -> Result<SurpriseFacts, Error
 
 /// What was fitted, of a model in time.
 pub(super) fn model_facts(study: &Study<'_>, fit: &DynamicFit) -> ModelFacts {
-    let (learned, report) = (study.learned, &fit.report);
+    let learned = study.learned;
     let (why, scores) = match &study.choice.grounds {
         Grounds::Blocks(Some(found)) => (
             Why::Blocks { blocks: found.n_blocks, origins: found.n_origins, horizon: found.horizon },
@@ -279,35 +279,10 @@ pub(super) fn model_facts(study: &Study<'_>, fit: &DynamicFit) -> ModelFacts {
         Grounds::Blocks(None) => (Why::TooFewBlocks, None),
         _ => (Why::Asked, None),
     };
-    let at = scores.iter().flat_map(|found| &found.by_n_components).map(|at| ChoiceAt {
-        n_components: at.n_components,
-        shortfall: at.shortfall,
-        shortfall_error: at.shortfall_error,
-    });
-    let noise = |(j, sd): (usize, &f64)| fit.model.noise().variance(j).sqrt() / sd;
-    let noises = || learned.training.column_sds.iter().enumerate().map(noise);
     ModelFacts {
-        family: learned.family,
-        words: learned.family.words().to_owned(),
-        method: learned.method.name.clone(),
-        standardized: fit.spec.standardize,
-        n_components: fit.model.n_components(),
-        why,
-        choice: at.collect(),
         choice_in_crps: true,
-        shares: Vec::new(),
-        rotation: None,
-        noise: NoiseFacts {
-            least: noises().fold(f64::INFINITY, f64::min),
-            largest: noises().fold(0.0, f64::max),
-        },
-        ending: crate::words::ending(&learned.ending()),
-        converged: report.converged(),
-        objective: crate::words::objective(report.objective.kind).to_owned(),
-        objective_value: report.objective.value,
-        fit_statistics: None,
-        warnings: report.warnings.iter().map(ToString::to_string).collect(),
-        parameter_uncertainty: ParameterUncertainty::None,
+        noise: Some(NoiseFacts::of(learned, |j| fit.model.noise().variance(j))),
+        ..ModelFacts::of(learned, why, scores)
     }
 }
 

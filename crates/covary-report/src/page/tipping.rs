@@ -47,7 +47,11 @@ pub(super) fn tipping(study: &Study<'_>) -> Result<Vec<TippingFacts>, Error> {
     let mut columns: Vec<usize> = (0..data.n_columns()).filter(|j| gaps(j) > 0).collect();
     columns.sort_by_key(|j| std::cmp::Reverse(gaps(j)));
     columns.truncate(TIPPED);
-    let found = filler.tipping_points(Rows::Training, data, &columns, &SHIFTS, filler.seed)?;
+    let found = match filler.tipping_points(Rows::Training, data, &columns, &SHIFTS, filler.seed) {
+        // Sources behind noise impute, but cannot be drawn from.
+        Err(covary::Error::NoDensity { .. }) => return Ok(Vec::new()),
+        found => found?,
+    };
     let point =
         |p: &TippingPoint| TippingPointFacts { shift: p.shift, mean: p.mean, lower: p.lower, upper: p.upper };
     let facts = |t: &Tipping| TippingFacts {

@@ -76,7 +76,7 @@ pub fn numbers(
             })
             .collect()
     };
-    let mut first = vec![Tile { caption: "mean".to_owned(), cells: spread(&|j| model.mean()[j], true) }];
+    let mean = Tile { caption: "mean".to_owned(), cells: spread(&|j| model.mean()[j], true) };
     let mut strips = Vec::new();
     let shares = model.explained_variance_ratio();
     let component = |k: usize| Tile {
@@ -84,7 +84,7 @@ pub fn numbers(
         cells: spread(&|j| model.loadings()[(j, k)], false),
     };
     if let Some(data) = data {
-        let rows = data.spread_rows(ACROSS);
+        let rows = data.spread_rows(ACROSS - 1);
         let some = data.of_rows(&rows)?;
         let seen = model.reconstruct(&some, Reconstruction::PosteriorMean)?;
         let real = |k: usize| Tile {
@@ -106,13 +106,22 @@ pub fn numbers(
     let shown = model.n_components().min(ACROSS);
     if shown > 0 {
         strips.push(Strip {
-            name: "loadings of the components, with their proportion of variance".to_owned(),
+            name: "loadings, with their proportion of variance".to_owned(),
             signed: true,
             tiles: (0..shown).map(component).collect(),
         });
     }
-    if data.is_none() {
-        strips.insert(0, Strip { name: "mean".to_owned(), signed: false, tiles: vec![first.remove(0)] });
+    // The mean stands before the rows, or alone.
+    match strips.first_mut().filter(|strip| !strip.signed) {
+        Some(rows) => {
+            rows.name = "mean and rows of the table".to_owned();
+            rows.tiles.insert(0, mean);
+            // A reconstruction stands below its row.
+            if let Some(smooth) = strips.get_mut(1).filter(|strip| !strip.signed) {
+                smooth.tiles.insert(0, Tile { caption: String::new(), cells: Vec::new() });
+            }
+        }
+        None => strips.insert(0, Strip { name: "mean".to_owned(), signed: false, tiles: vec![mean] }),
     }
     Ok(ImagesNumbers { subject: conditions(learned), shape, strips, n_rows: data.map(Dataset::n_rows) })
 }
@@ -143,8 +152,9 @@ pub fn draw(numbers: &ImagesNumbers, style: &Style) -> Svg {
         None => "Components as images",
     };
     let mut note: Vec<String> = Vec::new();
-    if let Some(of) = n.n_rows.filter(|r| *r > ACROSS) {
-        note.push(format!("{ACROSS} of {} are shown, evenly spread over the table.", several(of, "row")));
+    let rows_shown = n.strips[0].tiles.iter().filter(|tile| tile.caption != "mean").count();
+    if let Some(of) = n.n_rows.filter(|r| *r > rows_shown) {
+        note.push(format!("{rows_shown} of {} are shown, evenly spread over the table.", several(of, "row")));
     }
     if n.strips.iter().flat_map(|s| &s.tiles).any(|t| t.cells.iter().any(Option::is_none)) {
         note.push("Orange: missing values.".to_owned());
@@ -183,7 +193,7 @@ pub fn draw(numbers: &ImagesNumbers, style: &Style) -> Svg {
     for strip in &n.strips {
         let heading = shorten(&strip.name, LABEL, body.w);
         canvas.text((body.x, top + 11.0), &heading, Font::default());
-        for (k, tile) in strip.tiles.iter().enumerate() {
+        for (k, tile) in strip.tiles.iter().enumerate().filter(|(_, tile)| !tile.cells.is_empty()) {
             let (across, down) = ((k % across) as f64, (k / across) as f64);
             let area = Rect {
                 x: body.x + across * (wide + 12.0),

@@ -36,8 +36,24 @@ pub struct MapNumbers {
     pub cell: Option<(f64, f64)>,
     /// Whether values were averaged over cells.
     pub averaged: bool,
+    /// Whether coastlines are drawn.
+    #[serde(default)]
+    pub coast: bool,
     /// The places with a value.
     pub places: Vec<Place>,
+}
+
+/// Coastlines: longitude and latitude of their points in degrees.
+fn coasts() -> impl Iterator<Item = Vec<(f64, f64)>> {
+    include_str!("../../data/coast.txt").lines().map(|line| {
+        let mut steps = line.split(' ').filter_map(|number| number.parse::<i32>().ok());
+        let (mut at, mut points) = ((0, 0), Vec::new());
+        while let (Some(east), Some(north)) = (steps.next(), steps.next()) {
+            at = (at.0 + east, at.1 + north);
+            points.push((f64::from(at.0) / 10.0, f64::from(at.1) / 10.0));
+        }
+        points
+    })
 }
 
 /// Arranges places: finds the grid they lie on, and averages where they are too many to draw.
@@ -77,6 +93,7 @@ pub fn numbers(subject: &str, name: &str, given: &[Place]) -> Result<MapNumbers,
         n_given: given.len(),
         cell,
         averaged,
+        coast: false,
         places,
     })
 }
@@ -254,6 +271,18 @@ pub fn draw(numbers: &MapNumbers, style: &Style) -> Svg {
     sheet.finish()
 }
 
+/// Draws the coasts between two meridians, which may be counted from Greenwich or from the other side.
+fn draw_coasts(canvas: &mut Canvas, panel: &Panel, (west, east): (f64, f64)) {
+    let stroke = Stroke::new(canvas.palette().muted, 0.8);
+    let lines: Vec<Vec<(f64, f64)>> = coasts().collect();
+    for turn in [-360.0, 0.0, 360.0] {
+        let inside = |x: f64| (west - 5.0..=east + 5.0).contains(&(x + turn));
+        for line in lines.iter().filter(|line| line.iter().any(|(x, _)| inside(*x))) {
+            canvas.polyline(line.iter().map(|&(x, y)| panel.at((x + turn, y))), stroke);
+        }
+    }
+}
+
 /// Both ends, and zero if it is between them and not close to one; else the middle.
 fn bar_ticks(low: f64, high: f64, tall: f64) -> Vec<(f64, String)> {
     let zero = -low / (high - low);
@@ -321,6 +350,10 @@ pub(crate) fn panel(canvas: &mut Canvas, body: Rect, n: &MapNumbers, full: Optio
         None => canvas.frame(panel.area, None, Stroke::new(p.grid, 1.0)),
     }
     canvas.clipped(panel.area, |canvas| {
+        // Below places that are points, above those that are cells.
+        if n.coast && n.cell.is_none() {
+            draw_coasts(canvas, &panel, (west, east));
+        }
         if let Some((tall, wide)) = n.cell {
             let mut shades = std::collections::BTreeMap::<u32, Vec<Rect>>::new();
             for q in &n.places {
@@ -331,6 +364,9 @@ pub(crate) fn panel(canvas: &mut Canvas, body: Rect, n: &MapNumbers, full: Optio
             }
             for (shade, cells) in shades {
                 canvas.cells(&cells, color(f64::from(shade) / 64.0));
+            }
+            if n.coast {
+                draw_coasts(canvas, &panel, (west, east));
             }
         } else {
             let size = match n.places.len() {
@@ -358,4 +394,26 @@ pub(crate) fn panel(canvas: &mut Canvas, body: Rect, n: &MapNumbers, full: Optio
     }
     let bar = Rect { x: panel.area.right() + 14.0, y: panel.area.y, w: 11.0, h: panel.area.h.min(260.0) };
     color_bar(canvas, bar, color, &bar_ticks(low, high, bar.h));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::coasts;
+
+    /// Degrees between a place and the nearest point of a coast.
+    fn away(longitude: f64, latitude: f64) -> f64 {
+        let points = coasts().flatten();
+        points.map(|(x, y)| (x - longitude).hypot(y - latitude)).fold(f64::INFINITY, f64::min)
+    }
+
+    #[test]
+    fn coasts_are_where_they_are() {
+        assert!(coasts().all(|coast| coast.len() > 1));
+        assert!(coasts().flatten().all(|(x, y)| x.abs() <= 180.0 && y.abs() <= 90.0));
+        // The Cape of Good Hope, Lisbon, San Francisco and Tokyo lie at the sea; Moscow and the middle of the Pacific do not.
+        for (longitude, latitude) in [(18.5, -34.3), (-9.2, 38.7), (-122.5, 37.8), (139.8, 35.6)] {
+            assert!(away(longitude, latitude) < 1.5, "{longitude} {latitude}");
+        }
+        assert!(away(37.6, 55.8) > 5.0 && away(-130.0, 0.0) > 15.0);
+    }
 }

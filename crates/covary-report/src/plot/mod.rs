@@ -9,6 +9,7 @@ pub mod correlation;
 pub mod covariance;
 pub mod curves;
 pub mod density;
+pub mod diagram;
 pub mod eigenfunctions;
 pub mod factors;
 pub mod forecast;
@@ -101,11 +102,13 @@ pub enum Kind {
     Calibration,
     /// Distances of the rows in the plane of the components and from it.
     Outliers,
+    /// Factors and the columns they load on, with how well they fit.
+    Diagram,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::Scree,
         Self::Hinton,
         Self::Scores,
@@ -136,6 +139,7 @@ impl Kind {
         Self::Patterns,
         Self::Calibration,
         Self::Outliers,
+        Self::Diagram,
     ];
 
     /// As users type it.
@@ -176,6 +180,7 @@ impl Kind {
             Self::Patterns => "patterns",
             Self::Calibration => "calibration",
             Self::Outliers => "outliers",
+            Self::Diagram => "diagram",
         }
     }
 
@@ -206,7 +211,7 @@ pub(crate) fn fitted_to(learned: &Learned) -> String {
     if let Some(columns) = learned.functional().ok().and_then(|fit| fit.long()) {
         let points = training.n_observed_by_column.iter().sum::<usize>();
         return format!(
-            "fitted to {} of `{}` by `{}`",
+            "fitted to {} of {} by {}",
             several(points, "point"),
             learned.columns[0],
             columns.curve

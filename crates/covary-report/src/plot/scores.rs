@@ -20,6 +20,7 @@ pub(crate) const MOST_POINTS: usize = 4000;
 const MOST_ELLIPSES: usize = 20;
 /// Rows that are named: all of a small table, of others those furthest from the center.
 const MOST_NAMES: usize = 60;
+const ROOM_OF_NAME: f64 = 2600.0;
 const NAMES_OF_MANY: usize = 25;
 /// Hexagons along the longer side where rows are counted instead.
 const HEXAGONS: f64 = 64.0;
@@ -674,6 +675,8 @@ pub(crate) fn row_labels(panel: &Panel, n: &ScoresNumbers) -> Vec<Label> {
     let far = |q: &Point| q.x.hypot(q.y);
     named.sort_by(|a, b| far(b.0).total_cmp(&far(a.0)).then(a.0.row.cmp(&b.0.row)));
     named.truncate(if n.points.len() <= MOST_NAMES { MOST_NAMES } else { NAMES_OF_MANY });
+    // Names that stand too close to each other name nothing.
+    named.truncate((panel.area.w * panel.area.h / ROOM_OF_NAME) as usize);
     let label = |(q, text): (&Point, &String)| Label {
         at: panel.at((q.x, q.y)),
         text: shorten(text, LABEL, 110.0),

@@ -74,7 +74,8 @@ pub fn draw(numbers: &ViewsNumbers, style: &Style) -> Svg {
         }
     };
     let standardized = if n.standardized { " of standardized columns" } else { "" };
-    let mut note = vec![format!("Area and number: proportion of the view's variance{standardized}.")];
+    let mut note =
+        vec![format!("Area and number: proportion of the view's variance{standardized}, in per cent.")];
     if n.active.iter().flatten().any(|active| !active) {
         note.push("–: not active in the view.".to_owned());
     }
@@ -113,6 +114,12 @@ pub fn draw(numbers: &ViewsNumbers, style: &Style) -> Svg {
         );
     }
     let area = body.inside(names + 12.0, header, 4.0, 4.0);
+    // Numbers beside each other need this much room; where it is less, they have no sign of per cent and no decimal.
+    let tight = area.w / (shown as f64) < 46.0;
+    let short = |share: f64| if tight { format!("{:.0}", 100.0 * share) } else { percent(share) };
+    if tight && n.correlations.is_some() {
+        canvas.text((area.x - 8.0, area.y - 8.0), "ρ", Font::label(p.ink, Anchor::End));
+    }
     let (step, line) = (area.w / shown as f64, area.h / n.views.len().max(1) as f64);
     let side = step.min(line - 20.0).max(4.0) * 0.9;
     let largest = n.shares.iter().flatten().fold(0.0_f64, |m, v| m.max(*v)).max(1e-300);
@@ -123,7 +130,7 @@ pub fn draw(numbers: &ViewsNumbers, style: &Style) -> Svg {
         let above = if rho.is_some() { 24.0 } else { 8.0 };
         canvas.text((x, area.y - above), &text, Font::label(p.muted, Anchor::Middle));
         if let Some(rho) = rho {
-            let text = format!("ρ = {rho:.2}");
+            let text = if tight { format!("{rho:.2}") } else { format!("ρ = {rho:.2}") };
             canvas.text((x, area.y - 8.0), &text, Font::label(p.ink, Anchor::Middle));
         }
     }
@@ -147,7 +154,7 @@ pub fn draw(numbers: &ViewsNumbers, style: &Style) -> Svg {
                 canvas.rect(Rect { x: x - 0.5 * s, y: center - 0.5 * s, w: s, h: s }, color);
             });
             let below = (center + 0.5 * s + 13.0).min(top + line - 3.0);
-            canvas.text((x, below), &percent(share), Font::label(p.muted, Anchor::Middle));
+            canvas.text((x, below), &short(share), Font::label(p.muted, Anchor::Middle));
         }
     }
     sheet.finish()

@@ -4,6 +4,7 @@
 COVARY_SCREENSHOTS=DIR it also leaves pictures of the pages there.
 """
 
+import csv
 import json
 import os
 import re
@@ -200,13 +201,25 @@ def test_figures_and_tables_can_be_downloaded(browser, made, tmp_path):
     watched = Watched(browser, path)
     with watched as page:
         with page.expect_download() as waiting:
-            page.locator("#fig-scree .save").click()
+            page.locator("#fig-scree [data-save=svg]").click()
         waiting.value.save_as(tmp_path / "a.svg")
         assert waiting.value.suggested_filename.endswith("-scree.svg")
         import xml.etree.ElementTree as xml
 
         text = (tmp_path / "a.svg").read_text(encoding="utf-8")
         assert xml.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg" and "var(--c" not in text
+        with page.expect_download() as waiting:
+            page.locator("#fig-scree [data-save=png]").click()
+        waiting.value.save_as(tmp_path / "a.png")
+        head = (tmp_path / "a.png").read_bytes()[:24]
+        # Three pixels for each of the figure, which is 480 wide.
+        assert head[:8] == b"\x89PNG\r\n\x1a\n" and int.from_bytes(head[16:20]) == 1440
+        for figure in page.locator("figure").all():
+            with page.expect_download() as waiting:
+                figure.locator("[data-save=csv]").click()
+            waiting.value.save_as(tmp_path / "figure.csv")
+            rows = list(csv.reader((tmp_path / "figure.csv").open(encoding="utf-8", newline="")))
+            assert len(rows) > 1 and len({len(row) for row in rows}) == 1, figure.get_attribute("data-figure")
         button = page.get_by_role("button", name="Download as CSV: Imputed values")
         with page.expect_download() as waiting:
             button.click()
@@ -234,6 +247,90 @@ def test_everything_has_an_accessible_name(browser, made):
         assert page.evaluate("[...document.querySelectorAll('thead th')].every(h => h.scope === 'col')")
         ids = page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id).filter(i => !i.startsWith('clip-'))")
         assert len(ids) == len(set(ids))
+
+
+ACCESSIBLE = """() => {
+  // What axe-core calls region, color-contrast, label, aria-allowed-role, tabindex, duplicate-id, heading-order, link-name,
+  // scrollable-region-focusable, target-size and nested-interactive, for what this page is made of.
+  const wrong = [], say = (rule, e) => wrong.push(rule + ': ' + e.outerHTML.slice(0, 90));
+  const all = (what) => [...document.querySelectorAll(what)];
+  const levels = all('h1, h2, h3, h4').map((h) => Number(h.tagName[1]));
+  levels.forEach((level, k) => { if (k && level > levels[k - 1] + 1) say('heading-order', all('h1, h2, h3, h4')[k]); });
+  for (const e of all('[tabindex]')) if (Number(e.getAttribute('tabindex')) > 0) say('tabindex', e);
+  for (const e of all('a[href]')) if (!e.textContent.trim()) say('link-name', e);
+  for (const e of all('a[href^="#"]')) if (!document.querySelector(e.getAttribute('href'))) say('skip-link', e);
+  for (const e of all('input, select')) if (!e.labels?.length && !e.getAttribute('aria-label')) say('label', e);
+  for (const e of all('button button, a button, button a, a a')) say('nested-interactive', e);
+  for (const e of all('body > *')) if (!/^(HEADER|NAV|MAIN|FOOTER|DIALOG|SCRIPT)$/.test(e.tagName) && e.id !== 'tip' && e.className !== 'skip') say('region', e);
+  for (const e of all('.scroll, figure')) {
+    if (e.scrollWidth > e.clientWidth + 1 && !e.matches('[tabindex]') && !e.querySelector('button')) say('scrollable-region-focusable', e);
+  }
+  for (const e of all('[aria-labelledby]')) if (!document.getElementById(e.getAttribute('aria-labelledby'))) say('aria-labelledby', e);
+  for (const e of all('[role=img]')) if (!(e.getAttribute('aria-label') ?? '').trim()) say('svg-img-alt', e);
+  for (const e of all('th')) if (!e.scope) say('scope', e);
+  const channel = (c) => { c /= 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+  const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const ground = (e) => {
+    for (; e; e = e.parentElement) {
+      const found = rgb(getComputedStyle(e).backgroundColor);
+      if (found.length < 4 || found[3] > 0.99) return found;
+    }
+    return [255, 255, 255];
+  };
+  for (const e of all('p, li, td, th, h1, h2, h3, a, button, caption, summary, label, svg text')) {
+    if (![...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim())) continue;
+    if (!e.getClientRects().length) continue;
+    const style = getComputedStyle(e), inside = e instanceof SVGElement;
+    const a = light(rgb(inside ? style.fill : style.color)), b = light(ground(inside ? e.closest('figure') : e));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    // Numbers within shades have a ground of their own.
+    if (ratio < 4.5 && !(inside && ratio < 1.6)) say('color-contrast ' + ratio.toFixed(2), e);
+  }
+  return wrong;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_accessibility_rules_hold(browser, made, scheme):
+    _, path, _ = made
+    with Watched(browser, path, color_scheme=scheme) as page:
+        assert page.evaluate(ACCESSIBLE) == []
+
+
+def test_the_bar_of_contents_follows(browser, made):
+    _, path, _ = made
+    with Watched(browser, path) as page:
+        now = lambda: page.locator("nav a[aria-current]").all_inner_texts()
+        for link in page.locator("nav a").all()[1:]:
+            link.click()
+            page.wait_for_function("name => document.querySelector('nav a[aria-current]')?.textContent === name", arg=link.inner_text())
+            assert now() == [link.inner_text()]
+        box = page.locator("nav").bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 900
+
+
+def empty_bottoms(pdf):
+    """Share of each page between its margins that is empty at the bottom."""
+    import pypdfium2
+
+    shares = []
+    for page in pypdfium2.PdfDocument(pdf):
+        darkest = page.render(scale=50 / 72, grayscale=True).to_numpy().squeeze().min(axis=1)
+        last = max((y for y, shade in enumerate(darkest) if shade < 200), default=0)
+        margin = 0.4 * 50
+        shares.append(max(0.0, len(darkest) - margin - last) / (len(darkest) - 2 * margin))
+    return shares
+
+
+def test_printed_pages_are_filled(browser, made):
+    _, path, _ = made
+    with Watched(browser, path) as page:
+        margins = {side: "0.4in" for side in ("top", "bottom", "left", "right")}
+        for size in ("A4", "Letter"):
+            shares = empty_bottoms(page.pdf(format=size, margin=margins))
+            # The last page ends where the report does.
+            assert max(shares[:-1]) <= 0.15, (size, [round(share, 2) for share in shares])
 
 
 def test_it_prints(browser, made, tmp_path):
@@ -358,3 +455,58 @@ def test_a_report_in_time_has_factors_forecasts_and_surprises(browser, tmp_path)
         if os.environ.get("COVARY_SCREENSHOTS"):
             page.screenshot(path=Path(os.environ["COVARY_SCREENSHOTS"]) / "months.png", full_page=True)
         watched.check_quiet(path)
+
+
+FAMILIES = {
+    "mixture": ("wine_gaps.csv", ["--model", "mppca", "--mixtures", "3", "--components", "2"]),
+    "classes": ("wine_gaps.csv", ["--target", "cultivar", "--components", "2"]),
+    "sources": ("wine.csv", ["--model", "ica", "--components", "3"]),
+    "views": ("wine_gaps.csv", ["--model", "gfa", "--components", "4", "--view", "a=alcohol,ash,hue,magnesium", "--view", "b=proline,flavanoids,malic_acid"]),
+    "curves": ("growth.csv", ["--model", "fpca", "--curve", "child", "--time", "age"]),
+    "sparse": ("wine_gaps.csv", ["--model", "spca", "--components", "2"]),
+    "factors": ("wine.csv", ["--model", "fa", "--components", "2", "--rotation", "oblimin"]),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_has_a_page(browser, family, tmp_path):
+    table, flags = FAMILIES[family]
+    path, facts, status = report(ROOT / "examples" / table, tmp_path, *flags)
+    assert status == 0
+    watched = Watched(browser, path)
+    with watched as page:
+        watched.check_quiet(path)
+        assert page.evaluate(ACCESSIBLE) == []
+        assert page.locator("#structure figure, #fig-diagram").count() >= 1
+        for width in (390, 768, 1280):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), width
+        if folder := os.environ.get("COVARY_SCREENSHOTS"):
+            page.screenshot(path=Path(folder, f"family-{family}.png"), full_page=True)
+
+
+def test_hostile_names_of_groups_views_and_cells_stay_text(browser, tmp_path):
+    evil = ["<img src=x onerror=window.hacked=1>", "=HYPERLINK(1)", "</template><script>window.hacked=1</script>", "x" * 200]
+    import random
+
+    random.seed(3)
+    rows = [[f"{random.gauss(3 * (k % 3), 1):.3f}" for _ in range(4)] + [evil[k % 3] + str(k % 3)] for k in range(90)]
+    quoted = lambda text: '"' + text.replace('"', '""') + '"'
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(",".join(map(quoted, row)) for row in [[*evil, "kind"], *rows]) + "\n", encoding="utf-8")
+    for flags in (["--target", "kind"], ["--model", "mppca", "--mixtures", "2"], ["--model", "ica"], ["--model", "spca"],
+                  ["--view", f"{evil[0]}=1,2", "--view", "</template>b=3,4", "--model", "gfa"]):
+        path, facts, status = report(table, tmp_path, "--components", "1", *flags)
+        assert status == 0 and facts["structure"], flags
+        watched = Watched(browser, path)
+        with watched as page:
+            watched.check_quiet(path)
+            assert page.evaluate("window.hacked === undefined && document.images.length === 0")
+            assert page.locator("script").count() == 1
+            assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+            for figure in page.locator("figure").all():
+                with page.expect_download() as waiting:
+                    figure.locator("[data-save=csv]").click()
+                waiting.value.save_as(tmp_path / "figure.csv")
+                for row in csv.reader((tmp_path / "figure.csv").open(encoding="utf-8", newline="")):
+                    assert not any(cell.startswith(("=", "@", "+")) for cell in row)

@@ -9,7 +9,7 @@ use covary::family::{Components, Family, Request};
 use covary::infer::MixtureEm;
 use covary::learned::Learned;
 use covary_report::plot::{
-    Kind, biplot, calibration, circle, contributions, correlation, covariance, curves, density,
+    Kind, biplot, calibration, circle, contributions, correlation, covariance, curves, density, diagram,
     eigenfunctions, factors, forecast, hinton, images, intervals, loadings, map, missing, mixture, outliers,
     pairs, path, patterns, relevance, samples, scores, scree, select, sources, trace, views,
 };
@@ -62,6 +62,7 @@ pub(crate) fn drawn(kind: Kind, style: &Style) -> Svg {
         Kind::Patterns => patterns::draw(&kept(name), style),
         Kind::Calibration => calibration::draw(&kept(name), style),
         Kind::Outliers => outliers::draw(&kept(name), style),
+        Kind::Diagram => diagram::draw(&kept(name), style),
     }
 }
 
@@ -272,6 +273,19 @@ fn the_kept_path_is_that_of_the_wine() {
     assert!(agree(&numbers, &kept::<Value>("path")), "{numbers:#}");
     let dense = super::fitted(table.dataset(), &covary::Spec::ppca(2), "em");
     assert!(matches!(path::numbers(&dense, table.dataset()), Err(covary_report::Error::NoPath)));
+}
+
+#[test]
+fn the_kept_diagram_is_that_of_two_factors_of_the_wine() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/wine.csv");
+    let table = covary::io::csv::read(fs::File::open(path).expect("a shipped example")).expect("a table");
+    let learned = super::rotated_factors(table.dataset());
+    let numbers = serde_json::to_value(diagram::numbers(&learned).expect("two factors")).expect("JSON");
+    let file = folder().join("diagram.json");
+    if std::env::var_os("COVARY_REWRITE_GOLDEN").is_some() && !file.exists() {
+        fs::write(&file, serde_json::to_string(&numbers).expect("JSON") + "\n").expect("writable");
+    }
+    assert!(agree(&numbers, &kept::<Value>("diagram")), "{numbers:#}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use covary::select::CheckedCell;
 use covary::{Coordinates, Dataset, Matrix, Spec};
 use covary_report::plot::scores::ColorBy;
 use covary_report::plot::{
-    calibration, circle, contributions, correlation, density, hinton, outliers, pairs, patterns,
+    calibration, circle, contributions, correlation, density, diagram, hinton, outliers, pairs, patterns,
 };
 use covary_report::{Error, Style};
 
@@ -248,4 +248,35 @@ fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
         b[k] = (b[k] - rest) / a[k][k];
     }
     b
+}
+
+#[test]
+fn a_diagram_has_the_loadings_and_what_they_leave_and_statistics_of_fit() {
+    let (table, _) = simulate::ppca(Shape { rows: 400, columns: 6, n_components: 2 }, 7);
+    let learned = super::rotated_factors(&table);
+    let n = diagram::numbers(&learned).expect("two factors");
+    let linear = learned.linear().expect("one model");
+    let (covariance, phi) = (linear.model.covariance(), &n.correlations);
+    assert!((phi[0][1] - phi[1][0]).abs() < 1e-12 && (phi[0][0] - 1.0).abs() < 1e-9);
+    for c in &n.columns {
+        let j = learned.columns.iter().position(|name| *name == c.name).expect("a column");
+        // The standardized variance: loadings, correlations of the factors, and the uniqueness.
+        let explained: f64 = (0..2)
+            .flat_map(|k| (0..2).map(move |l| (k, l)))
+            .map(|(k, l)| c.loadings[k] * phi[k][l] * c.loadings[l])
+            .sum();
+        assert!((explained + c.uniqueness - 1.0).abs() < 1e-9, "{c:?}");
+        assert!((c.uniqueness - linear.model.noise().variance(j) / covariance[(j, j)]).abs() < 1e-12);
+    }
+    // Columns of the first factor come first, the largest loadings of each first.
+    let main = |c: &diagram::Measured| usize::from(c.loadings[1].abs() > c.loadings[0].abs());
+    assert!(n.columns.windows(2).all(|w| {
+        let size = |c: &diagram::Measured| c.loadings[main(c)].abs();
+        main(&w[0]) < main(&w[1]) || (main(&w[0]) == main(&w[1]) && size(&w[0]) >= size(&w[1]))
+    }));
+    assert!(n.fit.iter().any(|line| line.contains("RMSEA")), "{:?}", n.fit);
+    let svg = diagram::draw(&n, &Style::default());
+    assert!(svg.as_str().contains("uniqueness of") && svg.as_str().contains("correlation"));
+    let (_, plain) = small();
+    assert!(matches!(diagram::numbers(&plain), Err(Error::NoFactors)));
 }

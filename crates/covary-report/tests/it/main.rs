@@ -5,6 +5,7 @@ mod chart;
 mod golden;
 mod kinds;
 mod numbers;
+mod structure;
 mod time;
 
 use covary::data::{PointColumns, Shape, simulate};
@@ -25,6 +26,16 @@ fn small() -> (Dataset, Learned) {
     let table = simulate::hide(&whole, 0.1, 2);
     let learned = fitted(&table, &Spec { standardize: true, ..Spec::ppca(2) }, "em");
     (table, learned)
+}
+
+/// Two factors of a table, rotated obliquely.
+fn rotated_factors(table: &Dataset) -> Learned {
+    let request = Request {
+        n_components: Some(Components::Number(2)),
+        rotation: Some(("oblimin".to_owned(), covary::model::Rotation::Oblimin { gamma: 0.0 })),
+        ..Request::new(Family::Fa)
+    };
+    request.learn(table).expect("two factors")
 }
 
 /// The shipped heights of children, and two components of their curves.

@@ -35,9 +35,16 @@ fn another_seed_is_said_in_the_command() {
 fn pages_hold_their_figures_and_escape_their_words() {
     let mut record = made("chen-2018-fig-11", 1);
     record.notes.push("<b>a & b</b>".to_owned());
+    record.notes.push("`backticks`".to_owned());
     let left_out = LeftOut { name: "x".to_owned(), why: "no <data>".to_owned() };
     let html = index::html(std::slice::from_ref(&record), std::slice::from_ref(&left_out));
     assert!(html.contains("<svg") && html.contains("prefers-color-scheme"));
+    // A small picture of the figure, its verdict, and code between backticks.
+    assert!(
+        html.contains("<use href=\"#figure-chen-2018-fig-11\"")
+            && html.contains("id=\"figure-chen-2018-fig-11\"")
+    );
+    assert!(html.contains("≈ 1 of 2 agree") && html.contains("<code>backticks</code>"), "{html}");
     assert!(html.contains("&lt;b&gt;a &amp; b&lt;/b&gt;") && html.contains("no &lt;data&gt;"));
     assert!(
         !html.contains("<b>")
@@ -56,20 +63,26 @@ fn the_index_of_the_gallery_is_up_to_date() {
     let gallery = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gallery");
     let read = |name: &str| std::fs::read_to_string(gallery.join(name)).expect("a page of the gallery");
     let index = read("index.md");
-    let listed: Vec<&str> = index.lines().filter(|line| line.starts_with("| [")).collect();
+    let listed: Vec<&str> = index.lines().filter(|line| line.starts_with("| <a href=")).collect();
     assert_eq!(listed.len(), EXHIBITS.len(), "one line for each exhibit");
     let mut sections = String::new();
     for (exhibit, line) in EXHIBITS.iter().zip(listed) {
         let page = read(&format!("{}.md", exhibit.name));
-        let begins = format!("| [{}]({}.md) | {} | ", exhibit.source, exhibit.name, exhibit.title);
-        let counts =
-            line.strip_prefix(&begins).unwrap_or_else(|| panic!("`{line}` is not of {}", exhibit.name));
-        let (agree, rows) = counts.trim_end_matches(" |").split_once(" of ").expect("counts");
+        let begins = format!(" | [{}]({}.md) | {} | ", exhibit.source, exhibit.name, exhibit.title);
+        let (small, verdict) =
+            line.split_once(&begins).unwrap_or_else(|| panic!("`{line}` is not of {}", exhibit.name));
+        // The picture is the first one of the page.
+        let file = small.split("src=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a picture");
+        assert!(page.contains(&format!("]({file})")) && gallery.join(file).exists(), "{file}");
+        let counts: Vec<usize> =
+            verdict.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect();
+        let [agree, rows] = counts[..] else { panic!("`{verdict}` has no counts") };
+        assert_eq!(verdict.chars().next(), Some(if agree == rows { '✓' } else { '≈' }), "{verdict}");
         let is_row =
             |l: &&str| l.starts_with("| ") && !l.starts_with("| quantity |") && !l.starts_with("| ---");
         let on_page = page.lines().filter(is_row).count();
-        assert_eq!(rows.parse(), Ok(on_page), "{}", exhibit.name);
-        assert!(agree.parse::<usize>().expect("a count") <= on_page);
+        assert_eq!(rows, on_page, "{}", exhibit.name);
+        assert!(agree <= on_page);
         sections.extend(["\n#", page.trim_end(), "\n"]);
     }
     assert!(

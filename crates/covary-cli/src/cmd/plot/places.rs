@@ -75,7 +75,13 @@ impl Plot {
         let places: Vec<Place> = (0..values.len())
             .map(|i| Place { latitude: lat[i], longitude: lon[i], value: values[i] })
             .collect();
-        map::numbers(subject, what, &places).map_err(|e| Failure::of_figure(&source.name, &e))
+        let found = map::numbers(subject, what, &places);
+        found.map(|n| self.with_coast(n)).map_err(|e| Failure::of_figure(&source.name, &e))
+    }
+
+    /// With coastlines, if they were asked for.
+    fn with_coast(&self, n: map::MapNumbers) -> map::MapNumbers {
+        map::MapNumbers { coast: self.coast, ..n }
     }
 
     /// What a table says of the model's columns, which are places.
@@ -134,7 +140,8 @@ impl Plot {
             }
             _ => {}
         }
-        map::numbers(&subject(learned), &of.name, &places).map_err(|e| {
+        let found = map::numbers(&subject(learned), &of.name, &places);
+        found.map(|n| self.with_coast(n)).map_err(|e| {
             Failure::of_figure(&input::name_of(self.coordinates.as_deref().unwrap_or(model)), &e)
         })
     }
