@@ -16,7 +16,7 @@ use covary::io::{Cells, Format, Sheet, amount};
 use covary::learn::Watch;
 use covary::learned::{Checked, Learned, Rows as AnyRows};
 use covary::model::ColumnMap;
-use covary::{Dataset, Error};
+use covary::{Dataset, Error, Matrix};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -244,10 +244,17 @@ pub(crate) fn fill(
     (format, output): (Format, &Output),
 ) -> Result<Value, Failure> {
     tell(console, blocks);
-    if blocks.format.layout.is_text() || blocks.rows.n_aside() > 0 {
+    let text = blocks.format.layout.is_text();
+    if text && format.layout != blocks.format.layout {
         return Err(Failure::work(
             &blocks.name,
-            "a table is filled block by block if it is .npy, or Parquet with no columns but the model's; write it so, or allow more memory: --max-memory SIZE",
+            "text is filled block by block into text of the same kind; name such a file, or allow more memory: --max-memory SIZE",
+        ));
+    }
+    if !text && blocks.rows.n_aside() > 0 {
+        return Err(Failure::work(
+            &blocks.name,
+            "Parquet is filled block by block if it has no columns but the model's; write it so, or allow more memory: --max-memory SIZE",
         ));
     }
     let failed = |e: Error| Failure::of_table(&blocks.name, e);
@@ -255,23 +262,32 @@ pub(crate) fn fill(
     let map = learned.column_map(names).map_err(failed)?;
     let fill = learned.fill(AnyRows::New).map_err(|e| Failure::of_model(&blocks.name, e))?;
     let (mut n_filled, mut n_left) = (0, 0);
-    let answer = |block: &Dataset| {
+    let mut filled = |block: &Dataset| -> Result<Matrix, covary::io::Error> {
         if interrupt::asked() {
             return Err(Error::Interrupted.into());
         }
         let filled = map.imputed(fill.fill(&*map.dataset(block)?)?, block)?;
         n_filled += filled.cells().len();
         n_left += block.n_gaps() - filled.cells().len();
-        let mut sheet = Sheet::default();
-        for (j, name) in names.iter().enumerate() {
-            sheet.push(name.clone(), Cells::Numbers(filled.values().column(j)));
-        }
-        Ok(sheet)
+        Ok(filled.values().clone())
     };
-    let left = output.write(|out| blocks.rows.write_answers(format, out, answer))?;
-    facts::left_out(console, &left, "the result");
+    if text {
+        output.write(|out| blocks.rows.write_filled_text(format, out, &mut filled))?;
+    } else {
+        let answer = |block: &Dataset| {
+            let values = filled(block)?;
+            let mut sheet = Sheet::default();
+            for (j, name) in names.iter().enumerate() {
+                sheet.push(name.clone(), Cells::Numbers(values.column(j)));
+            }
+            Ok(sheet)
+        };
+        let left = output.write(|out| blocks.rows.write_answers(format, out, answer))?;
+        facts::left_out(console, &left, "the result");
+    }
+    let as_numbers = if text { "" } else { "columns leave as 64-bit numbers, and " };
     console.say(&format!(
-        "filled {}; columns leave as 64-bit numbers, and neither wild cells nor the model were checked",
+        "filled {}; {as_numbers}neither wild cells nor the model were checked",
         count(n_filled, "gap")
     ));
     Ok(json!({

@@ -130,12 +130,31 @@ fn answers_about_rows_beyond_memory_have_the_same_bytes() {
             assert_eq!(line(&disk.err), line(&memory.err));
         }
     }
-    let text = run_in(
-        root,
-        &"impute --model m.covary t.csv --memory 20M -o f.csv".split(' ').collect::<Vec<_>>(),
-        b"",
-    );
-    assert!(text.code == Some(1) && text.err.contains("filled block by block if it is .npy"), "{}", text.err);
+    // A text of several pieces: names beside the numbers, a column of whole numbers with a point in its last row only.
+    let row = |i: usize| {
+        let cell = |j: usize| {
+            if (i + j).is_multiple_of(7) { String::new() } else { ((i * j) % 89).to_string() }
+        };
+        format!("\"row {i}\",{},{} ,{},{}\n", cell(1), cell(2), cell(3), cell(64))
+    };
+    let mut text = String::from("name,x1,x2,x3,x64\r\n");
+    text.extend((0..800_000).map(row));
+    text.push_str("last,1,2,3.0,4");
+    fs::write(root.join("long.csv"), text).unwrap();
+    let few = table(2000);
+    let columns = [0, 1, 2, 63];
+    let mut sheet = Sheet::default();
+    let few = Matrix::from_fn(2000, 4, |i, k| few[(i, columns[k])]);
+    sheet.push_matrix(columns.map(|j| format!("x{}", j + 1)), &few);
+    sheet.write(Format::CSV, File::create(root.join("few.csv")).unwrap()).unwrap();
+    succeed(root, "fit few.csv --components 1 -o n.covary");
+    succeed(root, "impute --model n.covary --no-check long.csv -o memory.csv");
+    let said = succeed(root, "impute --model n.covary --no-check long.csv --memory 10M -o disk.csv");
+    assert!(said.err.contains("gone through block by block"), "{}", said.err);
+    assert!(fs::read(root.join("disk.csv")).unwrap() == fs::read(root.join("memory.csv")).unwrap());
+    let other = "impute --model n.covary long.csv --memory 10M -o f.npy";
+    let other = run_in(root, &other.split(' ').collect::<Vec<_>>(), b"");
+    assert!(other.code == Some(1) && other.err.contains("into text of the same kind"), "{}", other.err);
 }
 
 #[test]

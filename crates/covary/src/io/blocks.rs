@@ -5,8 +5,8 @@
 //! all of them again for each pass.
 
 use super::columns::Columns;
-use super::table::Body;
-use super::{ColumnKind, Error, Format, Layout, ReadOptions, Sheet, csv};
+use super::table::{Body, Written};
+use super::{ColumnKind, Error, Format, Layout, ReadOptions, Sheet, Table, csv};
 use crate::data::{Facts, block_rows};
 use crate::infer::pass::Blocks;
 use crate::infer::{Rows, Sums, Task};
@@ -157,6 +157,71 @@ impl BlockFile {
             let written = Sheet::write_parts(n_rows, block_rows(self.columns.len()), format, out, next);
             drop(blocks);
             written
+        })
+    }
+
+    /// Writes a text with numbers in place of its gaps, every other byte as it came, as
+    /// [`Table::write_filled`](super::Table::write_filled) does. `fill` is called with the columns of numbers of some rows after the
+    /// other, and returns them filled.
+    ///
+    /// ```
+    /// use covary::io::{BlockFile, Format, ReadOptions};
+    /// use std::io::Write;
+    /// let mut file = tempfile::tempfile()?;
+    /// file.write_all(b"site,x,y\nnorth,1,2\nsouth,3,\neast,5,1\n")?;
+    /// let table = BlockFile::open(vec![file], Format::CSV, &ReadOptions::default())?;
+    /// let mut out = Vec::new();
+    /// table.write_filled_text(Format::CSV, &mut out, |rows| {
+    ///     let mut filled = rows.values().clone();
+    ///     filled.as_mut_slice().iter_mut().filter(|v| v.is_nan()).for_each(|v| *v = 7.0);
+    ///     Ok(filled)
+    /// })?;
+    /// assert_eq!(out, b"site,x,y\nnorth,1,2\nsouth,3,7\neast,5,1\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotInBlocks`] unless both formats are the same text, what is wrong with the file, what `fill` returns, and
+    /// [`Error::Write`] if the destination fails.
+    pub fn write_filled_text(
+        &self,
+        format: Format,
+        mut out: impl Write,
+        mut fill: impl FnMut(&Dataset) -> Result<Matrix, Error>,
+    ) -> Result<(), Error> {
+        if !format.layout.is_text() || format.layout != self.format.layout {
+            return Err(Error::NotInBlocks {
+                what: "text that is filled and leaves in another format".to_owned(),
+            });
+        }
+        let for_pieces = |visit: &mut dyn FnMut(Piece<'_>) -> Result<(), Error>| {
+            self.n_passes.fetch_add(1, Ordering::Relaxed);
+            self.files
+                .iter()
+                .try_for_each(|file| Text::open(file, self.format, &self.options)?.for_pieces(&mut *visit))
+        };
+        let mut written: Option<Written> = None;
+        for_pieces(&mut |piece| {
+            if let Piece::Rows(table) = piece {
+                let mut own = Written::of(&table.data);
+                table.clear_pointed(&mut own.whole);
+                written = Some(match written.take() {
+                    Some(before) => before.and(&own),
+                    None => own,
+                });
+            }
+            Ok(())
+        })?;
+        let whole = written.ok_or(Error::Empty)?.whole();
+        super::compressed(format.gzip, &mut out, |out| {
+            for_pieces(&mut |piece| match piece {
+                Piece::Blank(bytes) => out.write_all(bytes).map_err(Error::Write),
+                Piece::Rows(table) => {
+                    let Body::Text(text) = &table.body else { unreachable!("text is read as text") };
+                    let rows = Dataset::with_names(table.data.values().clone(), self.names.clone())?;
+                    text.write_blocks(table, &fill(&rows)?, &whole, out)
+                }
+            })
         })
     }
 
@@ -317,8 +382,8 @@ struct Text {
     /// The columns of numbers, and how many there are of all kinds.
     names: Vec<String>,
     n_columns: usize,
-    /// The cells of the first piece.
-    first: Dataset,
+    /// The first piece.
+    first: Option<Table>,
     /// What was read beyond a whole row.
     rest: Vec<u8>,
     ended: bool,
@@ -353,13 +418,26 @@ impl Text {
         };
         let names = table.data.column_names().to_vec();
         let (gzip, layout, n_columns) = (format.gzip, format.layout, table.names.len());
-        Ok(Self { from, gzip, layout, options, names, n_columns, first: table.data, rest, ended })
+        Ok(Self { from, gzip, layout, options, names, n_columns, first: Some(table), rest, ended })
     }
 
-    fn fill(mut self, to: &mut Block<'_>) -> Result<(), Error> {
-        let mut n = put(&self.first, to)?;
+    fn fill(self, to: &mut Block<'_>) -> Result<(), Error> {
+        self.for_pieces(|piece| match piece {
+            Piece::Rows(table) => put(&table.data, to),
+            Piece::Blank(_) => Ok(()),
+        })
+    }
+
+    /// Calls `visit` with one piece after the other.
+    fn for_pieces(mut self, mut visit: impl FnMut(Piece<'_>) -> Result<(), Error>) -> Result<(), Error> {
+        let mut n = 0;
+        if let Some(first) = self.first.take() {
+            visit(Piece::Rows(&first))?;
+            n = first.data.n_rows();
+        }
         while let Some(piece) = next_piece(&mut *self.from, self.gzip, &mut self.rest, &mut self.ended)? {
             if piece.iter().all(u8::is_ascii_whitespace) {
+                visit(Piece::Blank(&piece))?;
                 continue;
             }
             let table = csv::parse_encoded(piece, self.layout, &self.options);
@@ -370,13 +448,21 @@ impl Text {
                 let column = self.names.last().cloned().unwrap_or_default();
                 return Err(Error::LongRow { place, column, expected, got });
             }
-            n += put(&table.data, to)?;
+            visit(Piece::Rows(&table))?;
+            n += table.data.n_rows();
         }
         Ok(())
     }
 }
 
-fn put(rows: &Dataset, to: &mut Block<'_>) -> Result<usize, Error> {
+/// A part of a text.
+enum Piece<'a> {
+    Rows(&'a Table),
+    /// White space alone.
+    Blank(&'a [u8]),
+}
+
+fn put(rows: &Dataset, to: &mut Block<'_>) -> Result<(), Error> {
     let mut cells = rows.values().as_slice();
     while !cells.is_empty() {
         let room = to.room(cells.len() / rows.n_columns())?;
@@ -384,7 +470,7 @@ fn put(rows: &Dataset, to: &mut Block<'_>) -> Result<usize, Error> {
         room.copy_from_slice(now);
         cells = later;
     }
-    Ok(rows.n_rows())
+    Ok(())
 }
 
 /// The next rows of a text, whole ones; `None` at its end.

@@ -442,18 +442,26 @@ impl Text {
         values: &Matrix,
         out: &mut dyn Write,
     ) -> Result<(), Error> {
-        let Some(encoding) = self.encoding else { return self.write_blocks(table, values, out) };
+        let whole = table.written_whole();
+        let Some(encoding) = self.encoding else { return self.write_blocks(table, values, &whole, out) };
         let mut out = Encoded::new(out, encoding);
-        self.write_blocks(table, values, &mut out)?;
+        self.write_blocks(table, values, &whole, &mut out)?;
         out.finish().map_err(Error::Write)
     }
 
-    /// Blocks of rows are put together at once, a few at a time, and written in order.
-    fn write_blocks(&self, table: &Table, values: &Matrix, out: &mut dyn Write) -> Result<(), Error> {
+    /// Blocks of rows are put together at once, a few at a time, and written in order; numbers filled into `whole` columns without
+    /// a decimal point.
+    pub(super) fn write_blocks(
+        &self,
+        table: &Table,
+        values: &Matrix,
+        whole: &[bool],
+        out: &mut dyn Write,
+    ) -> Result<(), Error> {
         /// Bytes of a block, and blocks in memory at once.
         const BLOCK: usize = 1 << 18;
         const AT_ONCE: usize = 16;
-        let (columns, whole) = (table.numeric_columns(), table.written_whole());
+        let columns = table.numeric_columns();
         let n = self.starts.len();
         let rows = (BLOCK * n / self.bytes.len()).max(1);
         let mut blocks = vec![Vec::new(); AT_ONCE];
@@ -461,7 +469,7 @@ impl Text {
         for first in (0..n).step_by(rows * AT_ONCE) {
             blocks.par_iter_mut().enumerate().for_each(|(k, block)| {
                 let start = n.min(first + k * rows);
-                self.fill(start..n.min(start + rows), table, values, (&columns, &whole), block);
+                self.fill(start..n.min(start + rows), table, values, (&columns, whole), block);
             });
             blocks.iter().try_for_each(|block| out.write_all(block)).map_err(Error::Write)?;
         }

@@ -70,6 +70,43 @@ pub struct Rounding {
     pub widened: Vec<(String, String, String)>,
 }
 
+/// How the cells of each column of numbers are written, as far as some rows tell.
+pub(super) struct Written {
+    pub(super) whole: Vec<bool>,
+    gaps: Vec<bool>,
+    cells: Vec<bool>,
+}
+
+impl Written {
+    pub(super) fn of(data: &Dataset) -> Self {
+        let d = data.n_columns();
+        let (mut whole, mut gaps, mut cells) = (vec![true; d], vec![false; d], vec![false; d]);
+        for row in data.values().rows() {
+            for (k, value) in row.iter().enumerate() {
+                gaps[k] |= value.is_nan();
+                cells[k] |= !value.is_nan();
+                whole[k] &= value.is_nan() || value.fract() == 0.0;
+            }
+        }
+        Self { whole, gaps, cells }
+    }
+
+    /// With what other rows tell.
+    pub(super) fn and(mut self, other: &Self) -> Self {
+        for k in 0..self.whole.len() {
+            self.whole[k] &= other.whole[k];
+            self.gaps[k] |= other.gaps[k];
+            self.cells[k] |= other.cells[k];
+        }
+        self
+    }
+
+    /// The columns of whole numbers. Only where something is filled in does it matter.
+    pub(super) fn whole(&self) -> Vec<bool> {
+        (0..self.whole.len()).map(|k| self.whole[k] && self.gaps[k] && self.cells[k]).collect()
+    }
+}
+
 impl Table {
     /// Number of rows, the header not counted.
     pub fn n_rows(&self) -> usize {
@@ -259,22 +296,16 @@ impl Table {
     /// Of the columns of numbers, those whose cells are whole numbers written without a decimal point: a number
     /// filled in beside them is written as they are.
     pub(super) fn written_whole(&self) -> Vec<bool> {
-        let d = self.data.n_columns();
-        let (mut whole, mut gaps, mut cells) = (vec![true; d], vec![false; d], vec![false; d]);
-        for row in self.data.values().rows() {
-            for (k, value) in row.iter().enumerate() {
-                gaps[k] |= value.is_nan();
-                cells[k] |= !value.is_nan();
-                whole[k] &= value.is_nan() || value.fract() == 0.0;
-            }
-        }
-        // Only where something is filled in does it matter.
-        for k in 0..d {
-            whole[k] &= gaps[k] && cells[k];
-        }
+        let mut whole = Written::of(&self.data).whole();
+        self.clear_pointed(&mut whole);
+        whole
+    }
+
+    /// Of these columns, leaves those `whole` in which no observed cell has a decimal point.
+    pub(super) fn clear_pointed(&self, whole: &mut [bool]) {
         let columns = self.numeric_columns();
         match &self.body {
-            Body::Text(text) => text.without_points(&self.data, &columns, &mut whole),
+            Body::Text(text) => text.without_points(&self.data, &columns, whole),
             _ => {
                 for (k, &column) in columns.iter().enumerate() {
                     let pointed =
@@ -283,7 +314,6 @@ impl Table {
                 }
             }
         }
-        whole
     }
 
     /// Whether values have the shape of the table's numbers.
