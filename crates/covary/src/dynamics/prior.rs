@@ -122,7 +122,7 @@ impl FollowsItself {
             .map(|i| seen.with_before[(i, i)] / (seen.before[(i, i)] * seen.now[(i, i)]).sqrt())
             .map(|a| if a.is_finite() { a.clamp(-LARGEST, LARGEST) } else { 0.0 })
             .collect();
-        // Covariance of a factor with itself so many steps apart.
+        // Covariance of a factor with itself this many steps apart.
         let apart = |i: usize, j: usize, steps: usize| {
             if i == j { variance(i) * a[i].powi(steps as i32) } else { 0.0 }
         };
