@@ -114,7 +114,7 @@ pub fn numbers(
     // The mean stands before the rows, or alone.
     match strips.first_mut().filter(|strip| !strip.signed) {
         Some(rows) => {
-            rows.name = "mean and rows of the table".to_owned();
+            "mean and rows of the table".clone_into(&mut rows.name);
             rows.tiles.insert(0, mean);
             // A reconstruction stands below its row.
             if let Some(smooth) = strips.get_mut(1).filter(|strip| !strip.signed) {
