@@ -427,7 +427,7 @@ impl Canvas {
             return;
         }
         let (x, y, size) = (Number(at.0), Number(at.1), Number(font.size));
-        let color = font.color.unwrap_or(self.palette.ink);
+        let color = self.readable(font.color.unwrap_or(self.palette.ink));
         put!(self, "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{color}\"");
         match font.anchor {
             Anchor::Start => {}
@@ -448,6 +448,18 @@ impl Canvas {
             );
         }
         put!(self, ">{}</text>\n", escape(text));
+    }
+
+    /// A color for text on paper: nearer to the ink until its contrast is 4.5 : 1. What has hardly any stands on a dark
+    /// ground of its own.
+    fn readable(&self, color: Color) -> Color {
+        const LEAST: f64 = 4.5;
+        let contrast = |color: Color| color.contrast(self.palette.paper);
+        if !(1.6..LEAST).contains(&contrast(color)) {
+            return color;
+        }
+        let nearer = (1..=20).map(|step| color.towards(self.palette.ink, 0.05 * f64::from(step)));
+        { nearer }.find(|color| contrast(*color) >= LEAST).unwrap_or(self.palette.ink)
     }
 
     /// A name in one or more lines, around the height of `at`; what was cut is whole when pointed at.
