@@ -148,7 +148,7 @@ pub(crate) fn card(model: &Bound<'_, Learned>) -> String {
 #[pyo3(from_item_all)]
 pub(crate) struct About {
     source: String,
-    /// How the page is made again.
+    /// The call that makes the page.
     call: String,
     groups: Option<(String, Vec<String>)>,
     labels: Option<Vec<String>>,

@@ -176,7 +176,7 @@ fn shells_and_the_manual_are_served() {
     }
     let page = covary().args(["man", "impute"]).output().expect("the command starts");
     let page = String::from_utf8(page.stdout).expect("UTF-8");
-    assert!(page.contains(".TH covary-impute 1") && page.contains("Fill the gaps"), "{page}");
+    assert!(page.contains(".TH covary-impute 1") && page.contains("Impute the missing values"), "{page}");
 }
 
 #[test]

@@ -477,7 +477,7 @@ fn with_values(columns: &[(String, f64)]) -> Markup {
 fn sources_section(found: &[SourceFacts], figures: &Markup) -> Markup {
     markup! {
         p {
-            "Sources are independent of each other and, but for one, not Gaussian; their order is that of the variance, and their signs are arbitrary. "
+            "Sources are independent of each other and, except for at most one, not Gaussian; their order is that of the variance, and their signs are arbitrary. "
             "A positive excess kurtosis means rare large values, a negative one values that are spread evenly."
         }
         (figures)

@@ -10,7 +10,7 @@ use crate::{Error, Style, Svg};
 use covary::learned::Learned;
 use serde::{Deserialize, Serialize};
 
-/// Loadings and correlations below it have no arrow, but for the largest loading of a column.
+/// Loadings and correlations below it have no arrow, except for the largest loading of a column.
 const LEAST: f64 = 0.3;
 /// Columns at most: those that the factors explain best.
 const MOST_COLUMNS: usize = 40;

@@ -318,7 +318,8 @@ mod tests {
             let (k, states) = (3, 3 * order);
             let prior = FollowsItself::of(&seen).unwrap();
             let lambda = prior.before[(0, 0)] / (seen.before[(0, 0)] / seen.steps);
-            assert!((1.0..1e4).contains(&lambda), "{lambda}");
+            // Within the search: that it is the maximum is held below.
+            assert!(lambda > 0.0 && lambda < MOST * seen.steps, "{lambda}");
             let sums = |share: f64| {
                 let mut all = Dynamics::zeros(k, states);
                 all.steps = seen.steps;

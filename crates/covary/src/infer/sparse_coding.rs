@@ -13,7 +13,7 @@ use crate::{Dataset, Error, Matrix};
 ///
 /// in iterations over V and U: the column of V for each column of the table by coordinate descent on q × q products, each column
 /// of U in closed form. An iteration begins beyond where the last one ended, in its direction; one that so ends higher than the last
-/// is made again from there, so that the objective never increases. With a [number of entries](Self::n_nonzero) instead of α each component in turn keeps its largest, which
+/// is repeated from there, so that the objective never increases. With a [number of entries](Self::n_nonzero) instead of α each component in turn keeps its largest, which
 /// is the minimum given its scores. A complete table enters by its singular values and right singular vectors, whose U has as many
 /// rows as the smaller side; a gap is what `U V` says after each iteration, which never raises the objective. It has no
 /// likelihood; [`SparseEm`](super::SparseEm) does.
@@ -382,7 +382,7 @@ pub(super) fn lasso(g: &Matrix, b: &[f64], start: &[f64], alpha: f64) -> Vec<f64
 }
 
 /// [`lasso`] given `slope = b − G v` at the start: sweeps over all entries, and over those that are not 0 until these have
-/// settled, in turns; at most so many, until the largest change is this share of the largest entry.
+/// settled, in turns; at most this many, until the largest change is this share of the largest entry.
 fn descend(
     g: &Matrix,
     mut slope: Vec<f64>,

@@ -731,7 +731,7 @@ def diagram(estimator: Any, *, least: float = 0.3, ax: Any = None) -> Any:
     estimator : fitted FactorAnalysis
         The model.
     least : float, default=0.3
-        Loadings below it have no arrow, but for the largest of a column.
+        Loadings below it have no arrow, except for the largest of a column.
     ax : matplotlib Axes or None, default=None
         Where to draw; a new figure if None.
 
