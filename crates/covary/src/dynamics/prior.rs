@@ -282,16 +282,26 @@ mod tests {
         assert!(want > LEAST_DEVIATION);
     }
 
-    /// Moments of a hundred steps of three factors, of order 1 or 2.
+    /// Numbers of mean 0 and variance 1, by lot.
+    fn lot() -> impl FnMut() -> f64 {
+        let mut state = 1_u64;
+        move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1_u64 << 53) as f64 * 12.0_f64.sqrt() - 3.0_f64.sqrt()
+        }
+    }
+
+    /// Moments of a hundred steps of three factors that follow each other, too, of order 1 or 2.
     fn seen(order: usize) -> Dynamics {
-        let (k, n) = (3, 100);
-        let state = |t: usize, i: usize| {
-            (0..8)
-                .map(|l| 0.8_f64.powi(l as i32) * (((t + 8 - l) * (7 + 2 * i) * (t + 9 - l)) % 13) as f64)
-                .sum::<f64>()
-                / 10.0
-                - 2.0
-        };
+        let (k, n, mut noise) = (3, 100, lot());
+        let mut factors = Matrix::zeros(n + order, k);
+        for t in 0..n + order {
+            for i in 0..k {
+                let before = if t == 0 { [0.0; 2] } else { [i, (i + 1) % k].map(|i| factors[(t - 1, i)]) };
+                factors[(t, i)] = 0.5 * before[0] - 0.4 * before[1] + noise();
+            }
+        }
+        let state = |t: usize, i: usize| factors[(t, i)];
         let mut out = Dynamics::zeros(k, k * order);
         for t in order..n + order {
             let x: Vec<f64> = (0..k).map(|i| state(t, i)).collect();
@@ -375,11 +385,7 @@ mod tests {
     /// Waves of a known size in noise: the precision is one over their mean square, whatever the noise; without any it is the largest.
     #[test]
     fn waves_have_the_precision_that_columns_show() {
-        let mut state = 1_u64;
-        let mut noise = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 11) as f64 / (1_u64 << 53) as f64 * 12.0_f64.sqrt() - 3.0_f64.sqrt()
-        };
+        let mut noise = lot();
         let (rows, d) = (48, 400);
         let coefficients = Matrix::from_fn(d, 5, |_, l| match l {
             1 | 2 => 0.5 * noise() + (2.0_f64 / 48.0).sqrt() * noise(),
