@@ -1,6 +1,6 @@
 //! The numbers behind a figure as a table: what its download button gives.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 /// The table with most cells that the numbers hold: a list of things, each a row, or lists of the same length beside each
 /// other. Numbers that are in neither are on the page or in `--json`.
@@ -65,10 +65,21 @@ fn cells(row: &Map<String, Value>) -> Vec<(String, String)> {
             }
             Value::Null => out.push((name.clone(), String::new())),
             Value::String(text) => out.push((name.clone(), quoted(text))),
-            other => out.push((name.clone(), other.to_string())),
+            Value::Number(number) => out.push((name.clone(), rounded(number))),
+            Value::Bool(value) => out.push((name.clone(), value.to_string())),
         }
     }
     out
+}
+
+/// A number with six digits, which are more than a figure shows: a page stays small enough to be sent around.
+fn rounded(number: &Number) -> String {
+    match number.as_f64() {
+        Some(value) if number.is_f64() => format!("{value:.5e}")
+            .parse::<f64>()
+            .map_or_else(|_| number.to_string(), |value| value.to_string()),
+        _ => number.to_string(),
+    }
 }
 
 /// Text as a cell: what a spreadsheet would take for a formula stays text.
@@ -85,10 +96,10 @@ mod tests {
 
     #[test]
     fn the_largest_table_of_the_numbers_is_written() {
-        let of_things = json!({ "subject": "s", "points": [{ "row": 1, "at": [0.5, -1.0] }, { "row": 2, "at": [0.25, null] }] });
-        assert_eq!(csv(&of_things), "at_1,at_2,row\n0.5,-1.0,1\n0.25,,2\n");
+        let of_things = json!({ "subject": "s", "points": [{ "row": 1, "at": [0.333_333_333_3, -1.0] }, { "row": 2, "at": [0.25, null] }] });
+        assert_eq!(csv(&of_things), "at_1,at_2,row\n0.333333,-1,1\n0.25,,2\n");
         let beside = json!({ "n": 3, "columns": ["a", "b,c"], "loadings": [[1.0, 2.0], [3.0, 4.0]] });
-        assert_eq!(csv(&beside), "columns,loadings_1,loadings_2\na,1.0,2.0\n\"b,c\",3.0,4.0\n");
+        assert_eq!(csv(&beside), "columns,loadings_1,loadings_2\na,1,2\n\"b,c\",3,4\n");
         assert_eq!(csv(&json!({ "n": 3 })), "");
     }
 

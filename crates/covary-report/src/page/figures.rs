@@ -49,6 +49,7 @@ const LARGER: f64 = 1.2;
 /// Rows in the map of outliers, the least probable ones; points of a figure; columns of densities: a page stays small enough
 /// to be sent around.
 const MOST_FAR: usize = 400;
+const MOST_DATA: usize = 20_000;
 const MOST_POINTS: usize = 800;
 const MOST_DENSITIES: usize = 10;
 
@@ -98,7 +99,9 @@ impl Drawn {
         let width = Some(if is_wide { WHOLE } else { HALF });
         let drawn = |theme| draw(numbers, &Style { theme, width, height: None });
         let (light, dark) = (drawn(Theme::Light), drawn(Theme::Dark));
+        // What is larger than a figure itself is left to `covary plot --json`.
         let csv = serde_json::to_value(numbers).map(|all| super::data::csv(&all)).unwrap_or_default();
+        let csv = if csv.len() > MOST_DATA { String::new() } else { csv };
         self.0.push(Figure { name, place, is_wide, csv, light, dark });
     }
 }

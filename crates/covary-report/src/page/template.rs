@@ -177,13 +177,15 @@ fn card(figure: &Figure, svg: &str) -> Markup {
             p.swipe.quiet { "Swipe to see all of the figure." }
             div.controls {
                 div.keys {}
-                button type="button" data-save="csv" aria-label={ "Download the data as CSV: " (PreEscaped(figure.title())) } { "CSV" }
+                @if !figure.csv.is_empty() {
+                    button type="button" data-save="csv" aria-label={ "Download the data as CSV: " (PreEscaped(figure.title())) } { "CSV" }
+                }
                 button type="button" data-save="svg" aria-label={ "Download as SVG: " (PreEscaped(figure.title())) } { "SVG" }
                 button type="button" data-save="png" aria-label={ "Download as PNG: " (PreEscaped(figure.title())) } { "PNG" }
                 button.enlarge type="button" aria-label={ "Enlarge: " (PreEscaped(figure.title())) } { "enlarge" }
             }
             // The numbers behind it, for the button above.
-            template.data { (figure.csv) }
+            @if !figure.csv.is_empty() { template.data { (figure.csv) } }
         }
     }
 }
