@@ -88,8 +88,7 @@ fn dynamic_factors_fill_what_masks_in_turns_hide() {
     let record = made_of(&data, "chen-2018-fig-14-in-time", 1);
     let way = |name: &str| first_number(&record, &format!("{name}, masks in turns"));
     let (bayes, in_time) = (way("Bayesian PCA"), way("dynamic factors"));
-    let remembering = way("dynamic factors, noise that remembers");
-    assert!(in_time < bayes && remembering < bayes, "{in_time} {remembering} {bayes}");
+    assert!(in_time < bayes, "{in_time} {bayes}");
     assert!(bayes < 0.5, "below climatology: {bayes}");
-    assert!(record.tables[1].rows.len() >= 4, "basins");
+    assert!(record.tables[2].rows.len() >= 4, "basins");
 }
