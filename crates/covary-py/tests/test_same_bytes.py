@@ -1,5 +1,6 @@
 """Every family, asked for without options: Python and the command write the same model file."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -54,7 +55,7 @@ CASES = {
 
 
 #: What these are asked of the command by, for whole tables and for gaps. Variances of scikit-learn's PCA have the divisor
-#: n - 1, so that its models are others; `test_model_file.py` has its files.
+#: n - 1, so that its models are others: the family itself is asked for below, and `test_model_file.py` has its files.
 ASKED = {
     "fa": (
         covary.FactorAnalysis,
@@ -138,3 +139,11 @@ def test_draws_are_the_same(options, imputer, command, tmp_path):
     for k, own in enumerate(drawn, 1):
         theirs = pd.read_csv(tmp_path / f"filled-{k}.csv", dtype=str)[COLUMNS].astype(float).to_numpy()
         assert (theirs == own).all()
+
+
+@pytest.mark.parametrize("path", [WHOLE, GAPS], ids=["whole", "gaps"])
+def test_the_family_behind_pca_is_the_same(path, command, tmp_path):
+    theirs = tmp_path / "theirs.covary"
+    run(command, "fit", path, "--model", "pca", "-o", theirs, "--quiet")
+    table = np.ascontiguousarray(pd.read_csv(path)[COLUMNS].to_numpy(float))
+    assert covary._covary.fit(table, COLUMNS, "pca", {}).write() == theirs.read_bytes()
