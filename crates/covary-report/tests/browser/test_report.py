@@ -501,7 +501,7 @@ def test_hostile_names_of_groups_views_and_cells_stay_text(browser, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("\n".join(",".join(map(quoted, row)) for row in [[*evil, "kind"], *rows]) + "\n", encoding="utf-8")
     for flags in (["--target", "kind"], ["--model", "mppca", "--mixtures", "2"], ["--model", "ica"], ["--model", "spca"],
-                  ["--view", f"{evil[0]}=1,2", "--view", "</template>b=3,4", "--model", "gfa"]):
+                  ["--view", "<script>throw 1</script>=1,2", "--view", "</template>b=3,4", "--model", "gfa"]):
         path, facts, status = report(table, tmp_path, "--components", "1", *flags)
         assert status == 0 and facts["structure"], flags
         watched = Watched(browser, path)
