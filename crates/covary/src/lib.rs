@@ -49,6 +49,7 @@ pub mod functional;
 pub mod ica;
 pub mod infer;
 pub mod io;
+mod json;
 pub mod learn;
 pub mod learned;
 mod linalg;

@@ -2,10 +2,12 @@
 
 use crate::data::Facts;
 use crate::{Dataset, Error};
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// The family of the noise Ψ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum NoiseFamily {
     /// One variance for all columns: PCA and probabilistic PCA.
     Isotropic,
@@ -16,7 +18,7 @@ pub enum NoiseFamily {
 /// Priors that keep weakly determined fits stable [M 1.5.6]. The default is none: maximum
 /// likelihood. Scales are relative to the observed variance (of each column for diagonal noise or a
 /// standardized fit, the mean over columns otherwise), so that units do not matter.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Prior {
     /// On W.
     pub loadings: LoadingsPrior,
@@ -27,7 +29,8 @@ pub struct Prior {
 }
 
 /// A prior on the loadings.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LoadingsPrior {
     /// None.
     #[default]
@@ -36,30 +39,36 @@ pub enum LoadingsPrior {
     Scaled {
         /// κ counts pseudo-rows: 1 is weak, 3 to 30 suit columns with fewer than about 5 q observed
         /// cells.
+        #[serde(with = "crate::json")]
         kappa: f64,
     },
     /// Column i of W ~ N(0, I/αᵢ) with fixed precisions.
     Ard {
         /// αᵢ, in units of one over the observed variance.
+        #[serde(with = "crate::json")]
         relative_alpha: Vec<f64>,
     },
 }
 
 /// Noise variance ~ inverse-gamma: `2·shape + 2` pseudo-cells whose squares sum to `2·rate`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct NoisePrior {
     /// a₀.
+    #[serde(with = "crate::json")]
     pub shape: f64,
     /// b₀ as a multiple of the observed variance.
+    #[serde(with = "crate::json")]
     pub relative_rate: f64,
 }
 
 /// μ ~ N(center, I/precision).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MeanPrior {
     /// In the units of the data, one per column.
+    #[serde(with = "crate::json")]
     pub center: Vec<f64>,
     /// In units of one over the observed variance.
+    #[serde(with = "crate::json")]
     pub relative_precision: f64,
 }
 
@@ -116,7 +125,7 @@ impl Prior {
 
 /// What to fit: number of components, noise family, prior. *How* is an
 /// [`Estimator`](crate::Estimator).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Spec {
     /// Latent dimension q; 0 gives a spherical or diagonal Gaussian.
     pub n_components: usize,
@@ -130,12 +139,14 @@ pub struct Spec {
     /// Smallest noise variance, as a share of the (mean) observed variance. `None` is the family's
     /// own: 1e-12 for isotropic noise (the closed form refuses data without noise instead), 0.005 of
     /// each column's variance for diagonal noise, which is where Heywood cases stop.
+    #[serde(with = "crate::json")]
     pub noise_floor: Option<f64>,
     /// Fit even when a factor model has more parameters than the covariance has entries: its density
     /// is then meaningful, its loadings are one choice of many.
     pub allow_unidentified: bool,
     /// Columns of each view, which stand side by side in the table; none for a table of one kind of column.
     /// Isotropic noise then is one variance for each view. Only methods for several views take them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<usize>,
 }
 

@@ -6,12 +6,12 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import _get_feature_names
 
 from . import _covary, _options, _table
 from ._fitted import Fitted
 from ._threads import n_threads
+from ._two_views import TwoViews
 from .exceptions import DataError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False, repr=False)
-class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
+class ProbabilisticCCA(TwoViews, Fitted):
     """Canonical correlations of two views of the same rows, and the probabilistic model behind them.
 
     Parameters
@@ -109,12 +109,7 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted
         """
         asked: Any = _options.size(self, "n_components", 1)
         ridge, rank = _options.number(self, "ridge") or 0.0, _options.whole(self, "rank", 1)
-        if y is None:
-            raise ValueError(
-                "ProbabilisticCCA requires y to be passed, but the target y is None: it is the second view"
-            )
-        rows = _table.table(self, X, reset=True)
-        second = self._second(y, len(rows))
+        rows, second = self._both(X, y)
         self._width = rows.shape[1] + second.shape[1]
         self._places = np.split(np.arange(self._width), [rows.shape[1]])
         request: _covary.Request = {
@@ -170,13 +165,6 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted
         rows = self._rows(X[0])
         return self._beside(rows, self._second(X[1], len(rows))), None
 
-    def _second(self, y: ArrayLike, n: int) -> Array:
-        second = _table.array(y, ensure_2d=False, order="C", ensure_all_finite="allow-nan", input_name="y")
-        second = second.reshape(-1, 1) if second.ndim == 1 else second
-        if len(second) != n:
-            raise DataError(f"inconsistent numbers of samples: X has {n} rows and y {len(second)}")
-        return second
-
     def transform(self, X: ArrayLike, y: ArrayLike | None = None) -> Any:
         """Canonical variates of rows.
 
@@ -197,23 +185,6 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted
         x_scores, y_scores = self._model.variates(self._beside(rows, second), n_threads())
         first = _table.like(x_scores, rows)
         return first if second is None else (first, _table.like(y_scores, second))
-
-    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> Any:
-        """Find the canonical variates of two views and return those of both.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The first view.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            The second view.
-
-        Returns
-        -------
-        x_scores, y_scores : ndarray of shape (n_samples, n_components)
-            Their variates.
-        """
-        return self.fit(X, y).transform(X, y)  # type: ignore[arg-type]
 
     def scores(self, X: ArrayLike, y: ArrayLike) -> Array:
         """What both views say of the shared latent variable: its posterior mean.
@@ -274,17 +245,6 @@ class ProbabilisticCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted
         rows = self._rows(X)
         second = None if y is None else self._second(y, len(rows))
         return self._model.log_density(self._beside(rows, second), n_threads())
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
-        return tags
 
 
 def _named(names: Any, view: str, rows: Array) -> list[str]:

@@ -6,11 +6,11 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import _get_feature_names, check_is_fitted
 
 from . import _covary, _options, _table
 from ._threads import n_threads
+from ._two_views import TwoViews
 from .exceptions import DataError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ._fitted import Array
 
 
-class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SparseCCA(TwoViews):
     """Canonical correlations of two views by vectors that are mostly 0; gaps are welcome.
 
     Maximizes ``u @ C @ v`` over vectors of unit length whose absolute values sum to at most ``penalty * sqrt(columns)``, C
@@ -118,11 +118,8 @@ class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self : SparseCCA
             The fitted estimator.
         """
-        if y is None:
-            raise ValueError("SparseCCA requires y to be passed, but the target y is None: it is the second view")
-        rows = _table.table(self, X, reset=True)
+        rows, second = self._both(X, y)
         names = _get_feature_names(y)
-        second = self._second(y, len(rows))
         tol = _options.number(self, "tol")
         if tol is None:
             raise _options.refuse(self, "tol", tol, "a number")
@@ -159,13 +156,6 @@ class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             raise _options.refuse(self, "penalty", given, wanted)
         return float(both[0]), float(both[1])
 
-    def _second(self, y: ArrayLike, n: int) -> Array:
-        second = _table.array(y, ensure_2d=False, order="C", ensure_all_finite="allow-nan", input_name="y")
-        second = second.reshape(-1, 1) if second.ndim == 1 else second
-        if len(second) != n:
-            raise DataError(f"inconsistent numbers of samples: X has {n} rows and y {len(second)}")
-        return second
-
     def transform(self, X: ArrayLike, y: ArrayLike | None = None) -> Any:
         """Canonical variates of rows; a missing cell counts as the mean of its column.
 
@@ -191,33 +181,9 @@ class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             raise DataError(f"y has {second.shape[1]} columns, and SparseCCA was fitted with {len(self.y_mean_)}")
         return first, _table.like(np.nan_to_num((second - self.y_mean_) / self.y_scale_) @ self.y_weights_, second)
 
-    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> Any:
-        """Find the canonical vectors of two views and return the variates of both.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The first view.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            The second view.
-
-        Returns
-        -------
-        x_scores, y_scores : ndarray of shape (n_samples, n_components)
-            Their variates.
-        """
-        return self.fit(X, y).transform(X, y)  # type: ignore[arg-type]
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime};
+use serde::{Deserialize, Serialize};
 
 /// Microseconds.
 const SECOND: i64 = 1_000_000;
@@ -22,7 +23,8 @@ pub enum Moment {
 }
 
 /// Steps of equal length, of which the one at time 0 is known.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "unit", rename_all = "snake_case")]
 pub enum Steps {
     /// Of a number.
     Numbers {
@@ -41,6 +43,7 @@ pub enum Steps {
         day: u32,
     },
     /// Of the clock, in microseconds.
+    #[serde(rename = "microseconds")]
     Clock {
         /// The moment at time 0.
         origin: i64,
@@ -63,17 +66,19 @@ pub enum Steps {
 /// assert_eq!(axis.text(first + 12), "1971-01");
 /// # Ok::<(), covary::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimeAxis {
     /// The column of times.
+    #[serde(rename = "column")]
     pub name: String,
     /// The column that names sequences, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequences: Option<String>,
-    /// Its steps.
-    pub steps: Steps,
     /// How moments are written: as the crate chrono formats a date and a time, `%q` being the quarter; not looked at for
     /// numbers.
     pub notation: String,
+    /// Its steps.
+    pub steps: Steps,
 }
 
 impl TimeAxis {

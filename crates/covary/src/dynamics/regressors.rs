@@ -1,6 +1,7 @@
 //! What is known of every step beforehand: a constant, the season, a trend [M 1.10.6].
 
 use crate::infer::options::Setting;
+use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
 
 /// The known part `b_t` of each step, on which every column is regressed beside the factors.
@@ -20,7 +21,8 @@ pub struct Regressors {
 }
 
 /// How the mean of a column changes within a period.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Season {
     /// Not at all: one mean.
     #[default]
@@ -28,6 +30,7 @@ pub enum Season {
     /// As waves of the period and its fractions: two numbers for each column and wave.
     Harmonics {
         /// Steps of a period.
+        #[serde(with = "crate::json")]
         period: f64,
         /// Waves.
         n: usize,
@@ -67,11 +70,13 @@ impl Setting for Season {
 }
 
 /// A straight line through `center`, which rises by 1 in `unit` steps.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Trend {
     /// The time at which it is 0.
+    #[serde(with = "crate::json")]
     pub center: f64,
     /// Steps in which it rises by 1.
+    #[serde(with = "crate::json")]
     pub unit: f64,
 }
 

@@ -30,6 +30,7 @@ use crate::infer::{Kept, PrincipalAxes, Termination};
 use crate::linalg::canonical_signs;
 use crate::parallel::{add, over_pieces};
 use crate::{Dataset, Error, Matrix, Spec};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Cells of whitened rows worked on at a time: four such blocks stay in the first caches.
@@ -80,7 +81,8 @@ impl Likelihood {
 }
 
 /// Something to know about sources that were nevertheless returned.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Warning {
     /// The limit on iterations came before the stopping rule was met.
@@ -88,8 +90,10 @@ pub enum Warning {
         /// Iterations made.
         iterations: usize,
         /// How far the rule was from being met: what it watches, at the end.
+        #[serde(with = "crate::json")]
         left: f64,
         /// What it asks for.
+        #[serde(with = "crate::json")]
         tolerance: f64,
     },
     /// Two sources or more look Gaussian: any rotation of them is as good.

@@ -2,6 +2,7 @@
 //! (Gelman & Rubin 1992; Geyer 1992; Vehtari et al. 2021).
 
 use crate::Error;
+use serde::{Deserialize, Serialize};
 
 /// Split R-hat of one scalar over several chains: the scale by which its spread could still shrink if
 /// the chains went on for ever; 1 when they tell the same story.
@@ -68,17 +69,22 @@ pub fn effective_sample_size(chains: &[Vec<f64>]) -> Result<f64, Error> {
 /// assert_eq!(summary.mcse, summary.sd / summary.ess.sqrt());
 /// # Ok::<(), covary::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ChainSummary {
     /// Mean of all draws.
+    #[serde(with = "crate::json")]
     pub mean: f64,
     /// Standard deviation of all draws (divisor: their number less one).
+    #[serde(with = "crate::json")]
     pub sd: f64,
     /// Monte-Carlo standard error of the mean: `sd / √ESS`.
+    #[serde(with = "crate::json")]
     pub mcse: f64,
     /// [`split_r_hat`]; `None` where no chain moves.
+    #[serde(with = "crate::json")]
     pub r_hat: Option<f64>,
     /// [`effective_sample_size`].
+    #[serde(with = "crate::json")]
     pub ess: f64,
 }
 

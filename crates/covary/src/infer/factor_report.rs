@@ -6,6 +6,7 @@ use super::report::{Fit, Observer, Termination, Warning};
 use super::{Estimator, ObjectiveKind};
 use crate::linalg::Cholesky;
 use crate::{CentralMoments, Dataset, Density, Error, LinearGaussian, Matrix, Spec};
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 use statrs::function::gamma::{gamma_lr, ln_gamma};
 
@@ -70,26 +71,31 @@ pub struct FactorReport {
 }
 
 /// The fit beside the unrestricted Gaussian and beside independent columns.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Reference {
     /// N: rows with an observed cell.
     pub n_rows: usize,
     /// Whether no cell of them is missing.
     pub complete: bool,
     /// ℓ in nats, constants included.
+    #[serde(with = "crate::json")]
     pub log_likelihood: f64,
     /// ℓ₁, of an unrestricted mean and covariance.
+    #[serde(with = "crate::json")]
     pub saturated: Option<f64>,
     /// ℓ₀, of independent columns.
+    #[serde(with = "crate::json")]
     pub independent: f64,
     /// Standardized root mean square residual: of `(sᵢⱼ − cᵢⱼ)/√(sᵢᵢ sⱼⱼ)`, i ≥ j, with S the unrestricted covariance.
+    #[serde(with = "crate::json")]
     pub srmr: Option<f64>,
     /// Why ℓ₁ is not known.
     pub untested: Option<Untested>,
 }
 
 /// Why there is no test of a fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Untested {
     /// N ≤ d, or too few for Bartlett's correction.

@@ -2,6 +2,7 @@
 
 use super::Method;
 use crate::Error;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::str::FromStr;
@@ -287,7 +288,7 @@ pub(crate) fn set(of: &mut dyn Options, method: &'static str, name: &str, value:
 /// assert_eq!(record.to_method()?, method);
 /// # Ok::<(), covary::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MethodRecord {
     /// The method's name, as users type it.
     pub name: String,

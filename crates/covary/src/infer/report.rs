@@ -6,6 +6,7 @@ use crate::error::count;
 use crate::model::{Density, LinearGaussian, Mixture, Predictive};
 use crate::spec::{NoiseFamily, factor_degrees_of_freedom};
 use crate::{Error, Spec};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
@@ -70,7 +71,7 @@ pub struct FitReport {
 }
 
 /// A scalar that the chains of a sampler were watched by.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Monitored {
     /// What it is, in words.
     pub quantity: String,
@@ -107,16 +108,18 @@ impl FitReport {
 }
 
 /// A value and what it is; different kinds never compare.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Objective {
     /// What the value is.
     pub kind: ObjectiveKind,
     /// In nats, every constant included.
+    #[serde(with = "crate::json")]
     pub value: f64,
 }
 
 /// What an objective measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ObjectiveKind {
     /// Log-likelihood of the observed cells.
     LogLikelihood,
@@ -129,7 +132,8 @@ pub enum ObjectiveKind {
 }
 
 /// Why a fit ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Termination {
     /// There was nothing to iterate.
     ClosedForm,
@@ -142,7 +146,8 @@ pub enum Termination {
 }
 
 /// Something the user should know about a fit that was nevertheless returned.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Warning {
     /// The iteration limit came before the stopping rule was met.
@@ -150,6 +155,7 @@ pub enum Warning {
         /// Iterations made.
         iterations: usize,
         /// Estimated gain still to come, in nats.
+        #[serde(with = "crate::json")]
         remaining: f64,
     },
     /// The objective fell by more than rounding: precision was lost.
@@ -157,6 +163,7 @@ pub enum Warning {
         /// Iteration at which it fell.
         iteration: usize,
         /// By how much, in nats.
+        #[serde(with = "crate::json")]
         by: f64,
     },
     /// The noise reached its floor, in these columns (all of them for isotropic noise): the data
@@ -188,8 +195,10 @@ pub enum Warning {
         /// What they disagree on most.
         quantity: String,
         /// Its split R̂; `None` if undefined.
+        #[serde(with = "crate::json")]
         r_hat: Option<f64>,
         /// Draws that count, of all kept.
+        #[serde(with = "crate::json")]
         effective_draws: f64,
     },
     /// A model of a mixture had lost its rows and was put at the row that the mixture explained least.
@@ -220,6 +229,7 @@ pub enum Warning {
     /// Factors in time that forget more slowly than the table is long, or not at all.
     LongMemory {
         /// The largest modulus of the roots of the transition.
+        #[serde(with = "crate::json")]
         modulus: f64,
         /// Steps of the longest sequence.
         steps: usize,

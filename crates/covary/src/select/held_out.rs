@@ -6,6 +6,7 @@ use crate::{Dataset, Error, Estimator, Spec};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,9 +36,12 @@ const PLAIN: f64 = 0.6;
 const NEGLIGIBLE: f64 = 5e-4;
 
 /// What predictions of hidden cells are scored by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Score {
     /// Joint log-density `ln p(t_H | t_O)` in nats per hidden cell; larger is better.
+    /// What files from before CRPS have.
+    #[default]
     LogDensity,
     /// Continuous ranked probability score of each hidden cell's own distribution, in the scale of the fit: standard
     /// deviations of the column if it standardizes. Smaller is better. Linear in large errors, so that a few wild cells do
@@ -85,44 +89,56 @@ pub enum ChoiceRule {
 }
 
 /// Predictions of hidden cells, for several numbers of components.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HeldOut {
     /// One entry per number of components, in ascending order.
     pub by_n_components: Vec<HeldOutAt>,
     /// Cells hidden, all folds together.
     pub n_hidden: usize,
     /// Root mean squared error of filling in the mean of the visible cells of the column.
+    #[serde(with = "crate::json")]
     pub baseline_rmse: f64,
     /// What the predictions are scored by. Errors are in the units of the table with log-densities, in the scale of the fit
     /// with CRPS.
+    #[serde(default, skip_serializing_if = "crate::json::is_default")]
     pub score: Score,
     /// Rows with hidden cells.
+    #[serde(default, skip_serializing_if = "crate::json::is_default")]
     pub n_rows: usize,
     /// Sets of cells that were hidden one after the other.
+    #[serde(default, skip_serializing_if = "crate::json::is_default")]
     pub n_sets: usize,
     /// Whether the best number is the largest that the table has room for.
+    #[serde(default, skip_serializing_if = "crate::json::is_default")]
     pub limited: bool,
 }
 
 /// Predictions of hidden cells with one number of components.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct HeldOutAt {
     /// q.
     pub n_components: usize,
     /// The mean [score](Score) of a hidden cell.
+    #[serde(with = "crate::json")]
     pub mean: f64,
     /// Standard error of `mean`, over rows.
+    #[serde(with = "crate::json")]
     pub standard_error: f64,
     /// How far `mean` falls short of the best entry's; 0 for the best.
+    #[serde(with = "crate::json")]
     pub shortfall: f64,
     /// Standard error of `shortfall`, over rows. Both are scored on the same cells, so that what
     /// makes a row hard for every model cancels: it is far smaller than `standard_error`.
+    #[serde(with = "crate::json")]
     pub shortfall_error: f64,
     /// Sum of the univariate log-densities of the hidden cells, in nats per hidden cell.
+    #[serde(with = "crate::json")]
     pub marginal_mean: f64,
     /// Root mean squared error of the predicted means.
+    #[serde(with = "crate::json")]
     pub rmse: f64,
     /// `1 − rmse² / baseline_rmse²`: the share of the columns' variance that is predicted.
+    #[serde(with = "crate::json")]
     pub skill: f64,
 }
 

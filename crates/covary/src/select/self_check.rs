@@ -5,6 +5,7 @@ use crate::parallel::copied;
 use crate::{Dataset, Error, Estimator, LinearGaussian, Matrix, Spec};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 /// Most cells hidden: their coverage is then known to 0.1 % at level 0.95 and 0.25 % at 0.5.
 const MOST_HIDDEN: usize = 40_000;
@@ -39,17 +40,20 @@ impl SelfCheckOptions {
 }
 
 /// Cross-validation: how well hidden cells of this table were predicted by a fit without them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SelfCheck {
     /// Cells hidden.
     pub n_hidden: usize,
     /// Root mean squared error of the predicted means, each in standard deviations of its column's
     /// observed cells: units do not matter.
+    #[serde(with = "crate::json")]
     pub rmse: f64,
     /// The same for the mean of the column's visible cells.
+    #[serde(with = "crate::json")]
     pub baseline_rmse: f64,
     /// `1 − rmse² / baseline_rmse²`: the share of the columns' variance that is predicted; 0 or less
     /// where the model is of no use.
+    #[serde(with = "crate::json")]
     pub skill: f64,
     /// Skill in each column; `None` where no cell could be hidden.
     pub skill_by_column: Vec<Option<f64>>,
@@ -58,13 +62,16 @@ pub struct SelfCheck {
 }
 
 /// Empirical coverage of intervals of one level.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Coverage {
     /// The level promised.
+    #[serde(with = "crate::json")]
     pub level: f64,
     /// Share of the hidden cells inside their interval.
+    #[serde(with = "crate::json")]
     pub share: f64,
     /// Standard error of `share`, over rows.
+    #[serde(with = "crate::json")]
     pub standard_error: f64,
 }
 

@@ -1,9 +1,9 @@
 //! Everything in a model as JSON, for people and for programs.
 
 use super::FORMAT_VERSION;
-use super::header::Stored;
 use crate::filling::{Calibration, Candidate, Correction, Filling, Tried};
 use crate::infer::FitReport;
+use crate::json::Number;
 use crate::learned::{Constant, Learned, Training};
 use crate::model::Limits;
 use crate::{Matrix, Noise, Spec};
@@ -114,7 +114,7 @@ fn reported(report: &FitReport) -> Entries {
 
 pub(super) fn noise(noise: &Noise) -> Value {
     match noise {
-        Noise::Isotropic(variance) => stored(variance),
+        Noise::Isotropic(variance) => number(*variance),
         Noise::Diagonal(variances) => numbers(variances),
     }
 }
@@ -130,7 +130,7 @@ fn training(training: &Training) -> Value {
 }
 
 pub(super) fn constant(constant: &Constant) -> Value {
-    json!({ "name": constant.name, "value": stored(&constant.value) })
+    json!({ "name": constant.name, "value": number(constant.value) })
 }
 
 /// An object in the order people read it.
@@ -143,15 +143,16 @@ impl Serialize for Object {
 }
 
 /// As the file's header has it.
-pub(super) fn stored<'a, T>(value: &'a T) -> Value
-where
-    Stored<&'a T>: Serialize,
-{
-    serde_json::to_value(Stored(value)).expect("text and numbers are JSON")
+pub(super) fn stored<T: Serialize>(value: &T) -> Value {
+    serde_json::to_value(value).expect("text and numbers are JSON")
+}
+
+pub(super) fn number(value: f64) -> Value {
+    stored(&Number(value))
 }
 
 pub(super) fn numbers(values: &[f64]) -> Value {
-    values.iter().map(stored).collect()
+    values.iter().copied().map(number).collect()
 }
 
 pub(super) fn rows(matrix: &Matrix) -> Value {
@@ -159,10 +160,7 @@ pub(super) fn rows(matrix: &Matrix) -> Value {
 }
 
 /// Code and numbers of a warning, with its sentence.
-pub(super) fn warning<'a, W: std::fmt::Display>(warning: &'a W) -> Value
-where
-    Stored<&'a W>: Serialize,
-{
+pub(super) fn warning<W: std::fmt::Display + Serialize>(warning: &W) -> Value {
     let mut value = stored(warning);
     value["message"] = json!(warning.to_string());
     value

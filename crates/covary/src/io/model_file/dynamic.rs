@@ -1,7 +1,7 @@
 //! The file of a dynamic factor model: kind `dynamic`.
 
-use super::describe::{Entries, noise, numbers, rows, stored};
-use super::header::{self, Nothing, TimeDef, one};
+use super::describe::{Entries, noise, number, numbers, rows};
+use super::header::{self, Nothing};
 use super::linear::{from_triangles, triangles};
 use super::{Arrays, Error, Kept, counts, invalid, noise_variances, range, take_noise};
 use crate::data::{Steps, TimeAxis};
@@ -20,9 +20,9 @@ type Header = header::Header<Informative, Own>;
 
 #[derive(Serialize, Deserialize)]
 struct Own {
-    season: SeasonDef,
-    trend: Option<TrendDef>,
-    time: Option<TimeDef>,
+    season: Season,
+    trend: Option<Trend>,
+    time: Option<TimeAxis>,
     /// First and last time of the table.
     span: (i64, i64),
 }
@@ -32,36 +32,6 @@ struct Informative {
     /// Rows with a cell; all of them in files that do not say.
     #[serde(default)]
     n_informative_rows: Option<usize>,
-}
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-enum SeasonDef {
-    None,
-    Harmonics {
-        #[serde(with = "one")]
-        period: f64,
-        n: usize,
-    },
-    Indicators {
-        period: usize,
-    },
-}
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-struct TrendDef {
-    #[serde(with = "one")]
-    center: f64,
-    #[serde(with = "one")]
-    unit: f64,
-}
-
-fn season(regressors: &Regressors) -> SeasonDef {
-    match regressors.season {
-        Season::None => SeasonDef::None,
-        Season::Harmonics { period, n } => SeasonDef::Harmonics { period, n },
-        Season::Indicators { period } => SeasonDef::Indicators { period },
-    }
 }
 
 impl Kept for DynamicFit {
@@ -113,9 +83,9 @@ impl Kept for DynamicFit {
             arrays.put("noise_shape", u.shape.clone());
         }
         let own = Own {
-            season: season(model.regressors()),
-            trend: model.regressors().trend.map(|Trend { center, unit }| TrendDef { center, unit }),
-            time: self.axis.as_ref().map(TimeDef::from),
+            season: model.regressors().season,
+            trend: model.regressors().trend,
+            time: self.axis.clone(),
             span: self.span,
         };
         let informative = Informative { n_informative_rows: Some(self.from.rows) };
@@ -125,7 +95,6 @@ impl Kept for DynamicFit {
 
     fn entries(&self, learned: &Learned) -> Entries {
         let (model, report) = (&self.model, &self.report);
-        let trend = model.regressors().trend.map(|Trend { center, unit }| TrendDef { center, unit });
         // With a prior of season and trend it is not what was maximized.
         let likelihood = Some(report.objective).filter(|o| o.kind == ObjectiveKind::LogLikelihood);
         let at = |time: i64| self.axis.as_ref().map(|axis| axis.text(time));
@@ -136,19 +105,19 @@ impl Kept for DynamicFit {
             ("columns", json!(learned.columns)),
             ("transition", rows(model.transition())),
             ("innovation", rows(model.innovation())),
-            ("spectral_radius", stored(&model.spectral_radius())),
+            ("spectral_radius", number(model.spectral_radius())),
             ("loadings", rows(model.loadings())),
             ("coefficients", rows(model.coefficients())),
-            ("season", json!(season(model.regressors()))),
-            ("trend", json!(trend)),
+            ("season", json!(model.regressors().season)),
+            ("trend", json!(model.regressors().trend)),
             ("noise_variance", noise(model.noise())),
             ("noise_memory", model.noise_memory().map_or(json!(null), numbers)),
             ("start_mean", numbers(&model.start().mean)),
             ("start_covariance", rows(&model.start().covariance)),
-            ("time", json!(self.axis.as_ref().map(TimeDef::from))),
+            ("time", json!(self.axis)),
             ("first_time", json!(at(self.span.0).map_or(json!(self.span.0), |text| json!(text)))),
             ("last_time", json!(at(self.span.1).map_or(json!(self.span.1), |text| json!(text)))),
-            ("log_likelihood", json!(likelihood.map(|objective| stored(&objective.value)))),
+            ("log_likelihood", json!(likelihood.map(|objective| number(objective.value)))),
         ];
         entries.extend(learned.asked_and_ended(&self.spec, report));
         entries.extend(learned.check_and_constants());
@@ -161,10 +130,7 @@ pub(super) fn take(header: &str, mut arrays: Arrays) -> Result<Learned, Error> {
     let header = Header::with_columns(header)?;
     let own = &header.middle;
     let coefficients = arrays.take_matrix("coefficients")?;
-    let regressors = Regressors {
-        season: taken_season(own.season, coefficients.n_columns())?,
-        trend: own.trend.map(|TrendDef { center, unit }| Trend { center, unit }),
-    };
+    let regressors = Regressors { season: checked(own.season, coefficients.n_columns())?, trend: own.trend };
     let noise = take_noise(&mut arrays, header.noise()?)?;
     let model = DynamicFactor::new(
         arrays.take_matrix("transition")?,
@@ -194,7 +160,7 @@ pub(super) fn take(header: &str, mut arrays: Arrays) -> Result<Learned, Error> {
         model,
         spec: header.spec()?.clone(),
         report: header.ended.taken(&mut arrays)?,
-        axis: own.time.clone().map(TimeAxis::from),
+        axis: own.time.clone(),
         span: own.span,
         from,
     };
@@ -202,18 +168,16 @@ pub(super) fn take(header: &str, mut arrays: Arrays) -> Result<Learned, Error> {
 }
 
 /// A season that has at most `most` regressors.
-fn taken_season(season: SeasonDef, most: usize) -> Result<Season, Error> {
+fn checked(season: Season, most: usize) -> Result<Season, Error> {
     let refused = |what: &str| Err(Error::broken("season", format!("has {what}")));
     match season {
-        SeasonDef::None => Ok(Season::None),
-        SeasonDef::Harmonics { period, .. } if !(period.is_finite() && period > 1.0) => {
+        Season::Harmonics { period, .. } if !(period.is_finite() && period > 1.0) => {
             refused("a period that is not above 1")
         }
-        SeasonDef::Harmonics { n, .. } if n > most => refused("more waves than coefficients"),
-        SeasonDef::Harmonics { period, n } => Ok(Season::Harmonics { period, n }),
-        SeasonDef::Indicators { period } if !(2..=most).contains(&period) => {
+        Season::Harmonics { n, .. } if n > most => refused("more waves than coefficients"),
+        Season::Indicators { period } if !(2..=most).contains(&period) => {
             refused("a period that is not from 2 to the number of coefficients")
         }
-        SeasonDef::Indicators { period } => Ok(Season::Indicators { period }),
+        _ => Ok(season),
     }
 }

@@ -1,7 +1,7 @@
 //! The file of a functional PCA: kind `functional`.
 
-use super::describe::{Entries, numbers, rows, stored};
-use super::header::{self, Nothing, one};
+use super::describe::{Entries, number, numbers, rows};
+use super::header::{self, Nothing};
 use super::{Arrays, Error, Kept, invalid, length, range};
 use crate::data::PointColumns;
 use crate::functional::{Basis, FunctionalPca, column_times};
@@ -29,9 +29,9 @@ struct Own {
 /// Cubic B-splines on equally spaced knots.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct BasisDef {
-    #[serde(with = "one")]
+    #[serde(with = "crate::json")]
     from: f64,
-    #[serde(with = "one")]
+    #[serde(with = "crate::json")]
     to: f64,
     size: usize,
 }
@@ -96,10 +96,10 @@ impl Kept for FunctionalFit {
             ("columns", json!(learned.columns)),
             ("points", json!(self.long().map(PointsDef::from))),
             ("basis", json!(BasisDef::from(model.basis()))),
-            ("smoothing", json!({ "mean": stored(&of_mean), "components": stored(&of_components) })),
+            ("smoothing", json!({ "mean": number(of_mean), "components": number(of_components) })),
             ("eigenvalues", numbers(&model.eigenvalues())),
             ("explained_variance_ratio", numbers(&self.explained_variance_ratio())),
-            ("noise_variance", stored(&model.noise())),
+            ("noise_variance", number(model.noise())),
             ("times", numbers(&times)),
             ("mean", numbers(&mean.values.column(0))),
             ("mean_sd", numbers(&mean.sds.column(0))),

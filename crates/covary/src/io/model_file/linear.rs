@@ -1,7 +1,7 @@
 //! The file of one linear-Gaussian model: kind `linear-gaussian`.
 
-use super::describe::{Entries, constant, noise, numbers, rows, stored};
-use super::header::{self, is_false, list, option};
+use super::describe::{Entries, constant, noise, number, numbers, rows, stored};
+use super::header;
 use super::{Arrays, Error, Kept, check_scale, check_strength, invalid, length, noise_variances};
 use super::{put_models, put_scale, range, take_models, take_noise, take_scale};
 use crate::data::MatrixKind;
@@ -39,10 +39,10 @@ struct Turned {
 
 #[derive(Serialize, Deserialize)]
 struct Own {
-    #[serde(default, with = "option")]
+    #[serde(default)]
     choice: Option<HeldOut>,
     /// Written whether there is one or not, as it always was; the header reads it.
-    #[serde(default, with = "option", rename = "check")]
+    #[serde(default, rename = "check")]
     check_or_null: Option<SelfCheck>,
     /// Since version 2: whether the uncertain loadings are coupled to the noise; none if they are
     /// taken as known.
@@ -55,14 +55,14 @@ struct Own {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tail_degrees_of_freedom: Option<f64>,
     /// Whether loadings are as they are, rather than any rotation of them.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "crate::json::is_default")]
     fixed_axes: bool,
-    #[serde(default, with = "list", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, with = "crate::json", skip_serializing_if = "Vec::is_empty")]
     relevance: Vec<f64>,
-    #[serde(default, with = "list", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     monitored: Vec<Monitored>,
     /// What a factor analysis is compared by, from which its statistics are made.
-    #[serde(default, with = "option", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     fit_reference: Option<Reference>,
     /// `correlation` or `covariance`, of a model of such a matrix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -224,7 +224,7 @@ impl Kept for LinearFit {
         entries.extend(self.matrix.map(|kind| ("matrix", json!(kind.name()))));
         entries.extend(model.inclusion().map(|p| ("inclusion", numbers(p))));
         if learned.weighs_rows() {
-            entries.extend(model.tails().parameters().iter().map(|(name, value)| (*name, stored(value))));
+            entries.extend(model.tails().parameters().iter().map(|(name, value)| (*name, number(*value))));
         }
         entries.extend(learned.asked_and_ended(&self.spec, report));
         entries.push(("constants", learned.constants.iter().map(constant).collect()));
@@ -328,14 +328,14 @@ fn take_draws(arrays: &mut Arrays, n: usize, model: &LinearGaussian) -> Result<M
 
 /// The objective, if it is of that kind.
 fn at(report: &FitReport, kind: ObjectiveKind) -> Value {
-    json!((report.objective.kind == kind).then(|| stored(&report.objective.value)))
+    json!((report.objective.kind == kind).then(|| number(report.objective.value)))
 }
 
 /// How well a factor analysis fits.
 fn statistics(learned: &Learned, found: &FactorReport) -> Value {
-    let optional = |value: Option<f64>| json!(value.as_ref().map(stored));
+    let optional = |value: Option<f64>| json!(value.map(number));
     let by_column = |values: &[f64]| -> Value {
-        let named = learned.columns.iter().zip(values).map(|(name, value)| (name.clone(), stored(value)));
+        let named = learned.columns.iter().zip(values).map(|(name, value)| (name.clone(), number(*value)));
         Value::Object(named.collect())
     };
     let reference = &found.reference;
@@ -354,11 +354,11 @@ fn statistics(learned: &Learned, found: &FactorReport) -> Value {
         "tli": optional(found.tli),
         "cfi": optional(found.cfi),
         "srmr": optional(reference.srmr),
-        "aic": stored(&found.aic),
-        "bic": stored(&found.bic),
-        "log_likelihood": stored(&reference.log_likelihood),
+        "aic": number(found.aic),
+        "bic": number(found.bic),
+        "log_likelihood": number(reference.log_likelihood),
         "saturated_log_likelihood": optional(reference.saturated),
-        "independent_log_likelihood": stored(&reference.independent),
+        "independent_log_likelihood": number(reference.independent),
         "communalities": by_column(&found.communality_shares),
         "uniquenesses": by_column(&found.communality_shares.iter().map(|h| 1.0 - h).collect::<Vec<_>>()),
     })

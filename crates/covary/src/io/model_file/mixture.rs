@@ -1,6 +1,6 @@
 //! The file of a mixture, or of classes with a density each: kind `mixture`.
 
-use super::describe::{Entries, noise, numbers, rows, stored};
+use super::describe::{Entries, noise, number, numbers, rows};
 use super::header::{self, Nothing};
 use super::{Arrays, Error, Kept, check_scale, check_strength, invalid, length, put_models, put_scale};
 use super::{range, take_models, take_scale};
@@ -81,7 +81,7 @@ impl Kept for MixtureFit {
         let name = |k: usize| self.classes.as_ref().map(|classes| &classes.names[k]);
         let model = |(k, model): (usize, &LinearGaussian)| {
             let mut entry = json!({
-                "weight": stored(&mixture.weights()[k]),
+                "weight": number(mixture.weights()[k]),
                 "class": name(k),
                 "mean": numbers(model.mean()),
                 "noise_variance": noise(model.noise()),
@@ -103,7 +103,7 @@ impl Kept for MixtureFit {
             ("columns", json!(learned.columns)),
             ("target", json!(self.classes.as_ref().map(|classes| &classes.target))),
             ("models", mixture.models().iter().enumerate().map(model).collect()),
-            ("log_likelihood", stored(&report.objective.value)),
+            ("log_likelihood", number(report.objective.value)),
         ];
         if let Some(lent) = self.classes.as_ref().and_then(|classes| classes.lent) {
             entries.push(("lent", json!(lent)));

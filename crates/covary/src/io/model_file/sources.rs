@@ -1,7 +1,7 @@
 //! The file of independent components: kind `ica`.
 
-use super::describe::{Entries, constant, numbers, rows, stored, warning};
-use super::header::{self, Nothing, TerminationDef, list};
+use super::describe::{Entries, constant, number, numbers, rows, stored, warning};
+use super::header::{self, Nothing};
 use super::{Arrays, Error, Kept, invalid, length, range};
 use crate::Matrix;
 use crate::ica::{self, Fit, Kind, Mixing, NoisyMixing, Unmixing};
@@ -25,9 +25,7 @@ struct Own {
 #[derive(Serialize, Deserialize)]
 struct Ended {
     n_iterations: usize,
-    #[serde(with = "TerminationDef")]
     termination: Termination,
-    #[serde(with = "list")]
     warnings: Vec<ica::Warning>,
 }
 
@@ -87,7 +85,7 @@ impl Kept for Fit {
         };
         let objective = self.objective();
         let at = |kind| {
-            json!(objective.as_ref().filter(|o| o.kind == kind).map(|objective| stored(&objective.value)))
+            json!(objective.as_ref().filter(|o| o.kind == kind).map(|objective| number(objective.value)))
         };
         let shares = learned.source_variance_ratio().unwrap_or_default();
         let mut entries = vec![
