@@ -128,7 +128,7 @@ impl Learned {
     ) -> PyResult<[Matrix; N]> {
         let (table, map) = (self.place.dataset(py, x, threads)?, &self.place.column_map);
         let mut out = run(py, threads, None, |_| {
-            let filled = map.imputed(self.learned.fill(rows(own))?.fill(&*map.dataset(&table)?)?, &table)?;
+            let filled = self.learned.impute(rows(own), map, &table, &table)?;
             let mut out: [Matrix; N] = std::array::from_fn(|_| filled.values().clone());
             for cell in filled.cells() {
                 for (table, number) in out.iter_mut().zip(ask(cell)?) {
@@ -342,9 +342,7 @@ impl Learned {
         at: Option<At>,
     ) -> PyResult<Filled<'py>> {
         let (table, map) = (self.table(py, x, at.as_ref(), threads)?, &self.place.column_map);
-        let filled = run(py, threads, None, |_| {
-            map.imputed(self.learned.fill(rows(own))?.fill(&*map.dataset(&table)?)?, &table)
-        })?;
+        let filled = run(py, threads, None, |_| self.learned.impute(rows(own), map, &table, &table))?;
         self.place.filled(py, &filled, &table)
     }
 

@@ -376,10 +376,9 @@ impl Impute {
         if !format.layout.is_text() || format.gzip {
             outputs.table.refuse_terminal(format.layout.name())?;
         }
-        let data = column_map.dataset(without.as_ref().unwrap_or(wide)).map_err(failed)?;
-        let fill = learned.fill(*rows).map_err(|e| Failure::of_model(&source.name, e))?;
+        let seen = without.as_ref().unwrap_or(wide);
         let progress = console.working(&format!("filling {}", count(wide.n_gaps(), "gap")));
-        let filled = column_map.imputed(fill.fill(&data).map_err(failed)?, wide).map_err(failed)?;
+        let filled = learned.impute(*rows, column_map, seen, wide).map_err(failed)?;
         drop(progress);
         let target = self.target.output.as_deref().map_or("standard output".to_owned(), input::name_of);
         let left = outputs.table.write(|out| table.write_filled(filled.values(), format, out))?;
@@ -391,6 +390,7 @@ impl Impute {
             cells.write(|out| sheet.write(cells_format, out))?;
         }
         if !outputs.draws.is_empty() {
+            let data = column_map.dataset(seen).map_err(failed)?;
             let draws = learned.gap_draws(*rows, &data).map_err(|e| match e {
                 Error::NoDensity { .. } => Failure::Call(
                     "--draws needs a density of rows, which independent components are not; leave it out, or give --model ppca or fa".to_owned(),

@@ -8,7 +8,7 @@ use crate::error::count;
 use crate::family::Request;
 use crate::filling::Finished;
 use crate::infer::{Observer, ParameterPosterior};
-use crate::model::{Estimate, Fill, Outlyingness, Predictive, tail_of_chi_squared};
+use crate::model::{ColumnMap, Estimate, Fill, Imputed, Outlyingness, Predictive, tail_of_chi_squared};
 use crate::select::SelfCheckOptions;
 use crate::{Coordinates, Dataset, Error, Matrix, Spec};
 use rand::Rng;
@@ -257,6 +257,21 @@ impl Learned {
                 Box::new(Finished { model, filling, parameters })
             }
         })
+    }
+
+    /// The table `wide` with its gaps filled, those of the model's columns by what is observed in `seen`: the same table, or
+    /// one without the cells that the model is not to see.
+    ///
+    /// # Errors
+    /// As [`fill`](Self::fill); what the columns of the model are refused for.
+    pub fn impute(
+        &self,
+        rows: Rows,
+        column_map: &ColumnMap,
+        seen: &Dataset,
+        wide: &Dataset,
+    ) -> Result<Imputed, Error> {
+        column_map.imputed(self.fill(rows)?.fill(&*column_map.dataset(seen)?)?, wide)
     }
 
     /// Whether it is known how uncertain parameters are that the density takes as known.
