@@ -1,6 +1,7 @@
 //! What is written is there, what is there is not lost, and names from files are only names.
 
-use super::{covary, folder_with_examples, run_in, succeed};
+use super::{covary, folder_with_examples, repository, run_in, succeed};
+use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -378,5 +379,56 @@ fn a_constant_column_with_another_value_is_said_by_every_verb_and_left_as_it_is(
         if call.starts_with("impute") {
             assert!(said.out.starts_with("a,b,c\n1,2,9\n2,"), "{}", said.out);
         }
+    }
+}
+
+/// Model files that covary wrote before public types said themselves how they are written; what it answered by them then.
+#[test]
+fn golden_files_of_rows_in_time_and_of_curves_answer_as_they_did() {
+    let folder = folder_with_examples();
+    let root = folder.path();
+    for (kind, table) in [("dynamic", "months"), ("functional", "growth")] {
+        let golden = repository("crates/covary/tests/golden/model_files");
+        let recorded = |ending: &str| fs::read_to_string(golden.join(format!("{kind}.{ending}"))).unwrap();
+        fs::copy(golden.join(format!("{kind}_version_3.covary")), root.join("model.covary")).unwrap();
+        succeed(
+            root,
+            &format!(
+                "impute examples/{table}.csv --model model.covary --no-check --cells cells.csv -o filled.csv"
+            ),
+        );
+        let cells = fs::read_to_string(root.join("cells.csv")).unwrap();
+        let (found, want): (Vec<&str>, String) = (cells.split([',', '\n']).collect(), recorded("csv"));
+        let want: Vec<&str> = want.split([',', '\n']).collect();
+        assert_eq!(found.len(), want.len(), "{kind}");
+        for (found, want) in found.iter().zip(want) {
+            match (found.parse::<f64>(), want.parse::<f64>()) {
+                (Ok(a), Ok(b)) => assert!((a - b).abs() <= 1e-10 * b.abs(), "{kind}: {a} was {b}"),
+                _ => assert_eq!(*found, want, "{kind}"),
+            }
+        }
+        let told: Value = serde_json::from_str(&succeed(root, "inspect model.covary --json").out).unwrap();
+        let before: Value = serde_json::from_str(&recorded("json")).unwrap();
+        assert_alike(&told, &before, kind);
+    }
+}
+
+/// The same fields, texts and numbers, these to ten digits.
+#[track_caller]
+fn assert_alike(found: &Value, want: &Value, at: &str) {
+    match (found, want) {
+        (Value::Object(a), Value::Object(b)) => {
+            assert_eq!(a.keys().collect::<Vec<_>>(), b.keys().collect::<Vec<_>>(), "{at}");
+            a.iter().for_each(|(name, value)| assert_alike(value, &b[name], &format!("{at}.{name}")));
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            assert_eq!(a.len(), b.len(), "{at}");
+            a.iter().zip(b).for_each(|(a, b)| assert_alike(a, b, at));
+        }
+        (Value::Number(a), Value::Number(b)) => {
+            let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
+            assert!((a - b).abs() <= 1e-10 * b.abs().max(1e-10), "{at}: {a} was {b}");
+        }
+        _ => assert_eq!(found, want, "{at}"),
     }
 }

@@ -680,7 +680,7 @@ fn every_file_that_opens_can_be_written_and_then_is_the_same_bytes_for_ever() {
         let again = bytes(&model_file::read(&once[..]).expect("what was written"));
         assert_eq!(again, once, "{}", path.display());
     }
-    assert_eq!(n_files, 9);
+    assert_eq!(n_files, 11);
     // A column of which nothing was observed.
     let mut learned = everything();
     learned.training.n_observed_by_column[0] = 0;
