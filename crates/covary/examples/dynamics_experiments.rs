@@ -1,7 +1,7 @@
 //! What docs/time.md says of choices and of forecast intervals.
 //!
-//! `dynamics_experiments choice TABLES` counts right numbers of factors, waves and orders; `dynamics_experiments coverage TABLES`
-//! how many cells to come lie in their 95 % intervals, the fit included; `dynamics_experiments table FILE COLUMNS PERIOD Q ORIGINS`
+//! `dynamics_experiments choice TABLES` counts right numbers of factors, waves and orders; `dynamics_experiments coverage TABLES
+//! [FIRST_SEED]` how many cells to come lie in their 95 % intervals, the fit included; `dynamics_experiments table FILE COLUMNS PERIOD Q ORIGINS`
 //! does the latter on a raw table (little-endian f64, row-major, NaN at the gaps) for ORIGINS origins that end 12 steps apart.
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
 
@@ -140,7 +140,7 @@ fn share((inside, all): (usize, usize)) -> String {
     format!("{:.1}", 100.0 * inside as f64 / all as f64)
 }
 
-fn coverage(tables: u64) -> Result<(), Box<dyn Error>> {
+fn coverage(tables: u64, first: u64) -> Result<(), Box<dyn Error>> {
     println!(
         "| rows × columns, factors, memory, gaps | 1 step | 6 steps | 12 steps |\n| --- | --- | --- | --- |"
     );
@@ -155,7 +155,7 @@ fn coverage(tables: u64) -> Result<(), Box<dyn Error>> {
     ] {
         let mut sums = [(0, 0); 3];
         for seed in 0..tables {
-            let whole = simulated(kind, AHEAD[2], 900 + seed);
+            let whole = simulated(kind, AHEAD[2], first + seed);
             for (sum, found) in sums.iter_mut().zip(inside(&whole, kind.rows, kind.factors, season(1))?) {
                 *sum = (sum.0 + found.0, sum.1 + found.1);
             }
@@ -238,11 +238,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.first().map(String::as_str) {
         Some("choice") => choice(args.get(1).map_or(Ok(20), |n| n.parse())?),
-        Some("coverage") => coverage(args.get(1).map_or(Ok(100), |n| n.parse())?),
+        Some("coverage") => {
+            coverage(args.get(1).map_or(Ok(100), |n| n.parse())?, args.get(2).map_or(Ok(900), |n| n.parse())?)
+        }
         Some("filled") => filled(args.get(1).map_or(Ok(50), |n| n.parse())?),
         Some("table") => real(&args[1..]),
         _ => {
-            Err("usage: dynamics_experiments choice|coverage|filled TABLES, or table FILE COLUMNS PERIOD Q ORIGINS"
+            Err("usage: dynamics_experiments choice|filled TABLES, coverage TABLES [FIRST_SEED], or table FILE COLUMNS PERIOD Q ORIGINS"
                 .into())
         }
     }

@@ -7,12 +7,16 @@ use super::model::{bordered, companion, stationary};
 use super::smoother::{StateSpace, root};
 use super::{DynamicFactor, Forecast, Regressors, Season, Start, Timeline};
 use crate::linalg::{Cholesky, dot};
+use crate::parallel::add;
 use crate::{Dataset, Error, Matrix, Noise};
+use std::collections::VecDeque;
 
 /// Prior standard deviation of an error in the mean of a factor, in standard deviations of the factors: next to free.
 const FREE: f64 = 100.0;
 /// Terms of the series of the bias, which as a rule ends sooner.
 const TERMS: usize = 20_000;
+/// Steps back over which errors of a transition are followed together: a product of matrices each, at every step.
+const LAGS: usize = 120;
 
 /// How much parameters were estimated from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +40,8 @@ impl DynamicFactor {
     /// - the transition is relieved of its bias, that of least squares in a short sequence (Pope 1990), as far as it stays
     ///   stationary;
     /// - variances of innovations and noise count the degrees of freedom that the fit used up, `n/(n − m)` and Akaike's
-    ///   `(n + m)/(n − m)`;
+    ///   `(n + m)/(n − m)`, and intervals are those of Student's t with as many as are left;
+    /// - the transition is as uncertain as least squares leave it, `Cov(vec Â) = (n Σ)⁻¹ ⊗ Q`, to second order in its error;
     /// - coefficients of level, season and trend are unknown in the directions of the factors, and the filter learns them with
     ///   the state.
     ///
@@ -63,16 +68,24 @@ impl DynamicFactor {
     ) -> Result<Vec<Forecast>, Error> {
         self.check_table(table, timeline)?;
         let corrected = self.corrected(from)?;
+        let degrees_of_freedom = left(from.rows as f64, self.start().mean.len() + self.regressors().len());
         let mut out = Vec::new();
         let chains = corrected.chains(table, timeline);
-        let corrected = match &chains {
-            Some(chains) => corrected.padded(chains.reach() + 1),
-            None => corrected,
+        let padded = match &chains {
+            Some(chains) => &corrected.padded(chains.reach() + 1),
+            None => &corrected,
         };
         for sequence in timeline.sequences() {
-            let space = unknown_means(&corrected, sequence.first())?;
+            let space = unknown_means(padded, sequence.first())?;
             let pass = space.filter(table, &space.observed(table, chains.as_ref()), sequence);
-            out.push(corrected.ahead_of(&pass, (table, sequence, chains.as_ref()), steps));
+            let (a, q, last) = (corrected.transition(), corrected.innovation(), sequence.rows().len() - 1);
+            let factors = less_means(padded, sequence.first(), a.n_columns());
+            let state: Vec<f64> = factors.rows().map(|row| dot(row, pass.filtered.row(last))).collect();
+            let spread = factors.dot(&pass.covariance(last)).dot_t(&factors);
+            let added = of_transition(a, q, (from.rows, &state, &spread), steps)?;
+            let mut ahead = padded.ahead_of(&pass, (table, sequence, chains.as_ref()), steps, &added);
+            ahead.cells.iter_mut().for_each(|cell| cell.student(cell.sd, degrees_of_freedom));
+            out.push(ahead);
         }
         Ok(out)
     }
@@ -85,8 +98,6 @@ impl DynamicFactor {
         }
         let (k, states, r) = (self.n_components(), self.start().mean.len(), self.regressors().len());
         let rows = from.rows as f64;
-        // A table that has no more rows than a fit has parameters is beyond correction by its degrees of freedom.
-        let left = |n: f64, m: usize| (n - m as f64).max(n / 2.0).max(1.0);
         let mut innovation = self.innovation().clone();
         innovation.as_mut_slice().iter_mut().for_each(|v| *v *= rows / left(rows, states + r));
         let variance = |j: usize| {
@@ -118,6 +129,12 @@ impl DynamicFactor {
     }
 }
 
+/// Degrees of freedom of n numbers after a fit of m. A table that has no more rows than a fit has parameters is beyond correction by
+/// them.
+fn left(n: f64, m: usize) -> f64 {
+    (n - m as f64).max(n / 2.0).max(1.0)
+}
+
 /// n times the bias of `−Â`, k × states, of least squares about a mean (Pope 1990); `None` where the factors are not stationary.
 ///
 /// ```text
@@ -141,6 +158,103 @@ fn bias(transition: &Matrix, innovation: &Matrix) -> Option<Matrix> {
     Some(Matrix::from_fn(transition.n_rows(), n, |i, j| whole[(i, j)]))
 }
 
+/// What a transition estimated from `rows` rows adds to the covariance of the factors 1, 2, … steps after a state of mean x and
+/// covariance P, to second order in its error, with `Cov(vec Â) = S ⊗ Q`, `S = (n Σ)⁻¹` and `Q = L Lᵀ`. Of the mean `Â^h x`
+///
+/// ```text
+/// Σ_b Z_b Z_bᵀ        Z_b ← A Z_b + L [S^½ A^{h−1} x]_b
+/// ```
+///
+/// and of the expectation of `P_h = Â P_{h−1} Âᵀ + Q` over Â
+///
+/// ```text
+/// E_h = A E_{h−1} Aᵀ + F_h Aᵀ + A F_hᵀ + Q tr(S P_{h−1})
+/// F_h = Σ_{j<h} Q (A^{j−1})ᵀ [S P_{h−1−j} (A^j)ᵀ + tr(S A^j P_{h−1−j})]
+/// ```
+///
+/// Nothing where the factors are not stationary: how far an estimate is from the truth is not known then.
+fn of_transition(
+    transition: &Matrix,
+    innovation: &Matrix,
+    (rows, state, spread): (usize, &[f64], &Matrix),
+    steps: usize,
+) -> Result<Vec<Matrix>, Error> {
+    let (k, n) = (transition.n_rows(), transition.n_columns());
+    let Some(covariance) = stationary(transition, innovation).as_ref().and_then(Cholesky::new) else {
+        return Ok(Vec::new());
+    };
+    let (a, l, rows) = (companion(transition), root(innovation)?, rows.max(1) as f64);
+    let (mut z, mut x) = (vec![Matrix::zeros(n, k); n], state[..n].to_vec());
+    let (mut p, mut expected, mut out) = (spread.clone(), Matrix::zeros(n, n), Vec::new());
+    // (A^j)ᵀ and Q (A^{j−1})ᵀ from j = 1 on, as long as they count; S P of the steps before, the last first.
+    let (mut powers, mut memory) = (Vec::new(), VecDeque::new());
+    let (mut power, mut of_innovation, q) = (a.transpose(), bordered(innovation, n), bordered(innovation, n));
+    while powers.len() < steps.min(LAGS) && power.as_slice().iter().any(|v| v.abs() > 1e-9) {
+        let next = (power.dot_t(&a), of_innovation.dot_t(&a));
+        powers.push((std::mem::replace(&mut power, next.0), std::mem::replace(&mut of_innovation, next.1)));
+    }
+    for _ in 0..steps {
+        let mut s = x.clone();
+        covariance.solve_lower(&mut s);
+        let mut sum = Matrix::zeros(k, k);
+        for (z, s) in z.iter_mut().zip(s) {
+            *z = a.dot(z);
+            for i in 0..k {
+                z.row_mut(i).iter_mut().zip(l.row(i)).for_each(|(z, l)| *z += s / rows.sqrt() * l);
+            }
+            for (i, j) in (0..k).flat_map(|i| (0..k).map(move |j| (i, j))) {
+                sum[(i, j)] += dot(z.row(i), z.row(j));
+            }
+        }
+        x = a.rows().map(|row| dot(row, &x)).collect();
+
+        let mut f = Matrix::zeros(n, n);
+        for ((power, of_innovation), before) in powers.iter().zip(&memory) {
+            let before: &Matrix = before;
+            let mut inner = before.dot(power);
+            let trace = inner.trace();
+            (0..n).for_each(|i| inner[(i, i)] += trace);
+            add(f.as_mut_slice(), of_innovation.dot(&inner).as_slice());
+        }
+        let now = covariance.solve_matrix(&p);
+        let now = Matrix::from_fn(n, n, |i, j| now[(i, j)] / rows);
+        let (turned, direct) = (f.dot_t(&a), now.trace());
+        let moved = a.dot(&expected).dot_t(&a);
+        let entry = |i, j| moved[(i, j)] + turned[(i, j)] + turned[(j, i)] + direct * q[(i, j)];
+        expected = Matrix::from_fn(n, n, entry);
+        memory.push_front(now);
+        memory.truncate(LAGS);
+        p = a.dot(&p).dot_t(&a);
+        add(p.as_mut_slice(), q.as_slice());
+        (0..k).for_each(|i| add(sum.row_mut(i), &expected.row(i)[..k]));
+        out.push(sum);
+    }
+    Ok(out)
+}
+
+/// What leaves of the state of [`unknown_means`] the factors without their means: `x_{t−l} = y_{t−l} − M_t R^{p−1−l} β`.
+fn less_means(model: &DynamicFactor, first: i64, states: usize) -> Matrix {
+    let (k, p, r) = (model.n_components(), model.order(), model.regressors().len());
+    let past = past(model, first);
+    let mut out = Matrix::zeros(states, k * (p + r));
+    for i in 0..states {
+        out[(i, i)] = 1.0;
+        let from = k * p + i % k * r;
+        out.row_mut(i)[from..from + r].iter_mut().zip(&past[p - 1 - i / k]).for_each(|(m, b)| *m = -b);
+    }
+    out
+}
+
+/// β, R β, …, `R^p β`: the regressors of the p − 1 steps before the first, of the first and of that after it.
+fn past(model: &DynamicFactor, first: i64) -> Vec<Vec<f64>> {
+    let (p, step) = (model.order(), model.regressors().step());
+    let mut past = vec![model.regressors().at(first.saturating_sub(p as i64 - 1))];
+    for l in 0..p {
+        past.push(step.rows().map(|row| dot(row, &past[l])).collect());
+    }
+    past
+}
+
 /// The model with factors `y_t = x_t + C b_t`, C unknown. With `b_{t+1} = R b_t` and `M_t = C R^{t−1}` the state
 /// `(y_t, …, y_{t−p+1}, M_t)` has one transition for all steps:
 ///
@@ -152,10 +266,7 @@ fn unknown_means(model: &DynamicFactor, first: i64) -> Result<StateSpace<'_>, Er
         (model.n_components(), model.start().mean.len(), model.order(), model.regressors().len());
     let n = states + k * r;
     let step = model.regressors().step();
-    let mut past = vec![model.regressors().at(first.saturating_sub(p as i64 - 1))];
-    for l in 0..p {
-        past.push(step.rows().map(|row| dot(row, &past[l])).collect());
-    }
+    let past = past(model, first);
     let at = |i: usize, l: usize| states + i * r + l;
     let mut transition = Matrix::zeros(n, n);
     let own = companion(model.transition());
@@ -223,7 +334,6 @@ impl Regressors {
 mod tests {
     use super::*;
     use crate::dynamics::Trend;
-    use crate::parallel::add;
 
     #[test]
     fn regressors_step_by_one_matrix() {
@@ -276,6 +386,66 @@ mod tests {
             assert!((got - want).abs() < 1e-9, "{got} {want}");
         }
         assert!(bias(&Matrix::diagonal(&[1.0]), &Matrix::diagonal(&[1.0])).is_none());
+    }
+
+    /// By finite differences of means and covariances ahead in every entry of A.
+    #[test]
+    fn what_a_transition_adds_is_the_second_order_of_its_error() {
+        let nothing = Matrix::zeros(1, 1);
+        let given = (50, &[1.5][..], &nothing);
+        let one = of_transition(&Matrix::diagonal(&[0.9]), &Matrix::diagonal(&[0.19]), given, 4).unwrap();
+        for (h, got) in (1..).zip(&one) {
+            let of_mean = (f64::from(h) * f64::powi(0.9, h - 1) * 1.5).powi(2) * 0.19 / 50.0;
+            // E[φ̂^{2k}] − φ^{2k} = k (2k − 1) φ^{2k−2} Var φ̂, of which the variance ahead is the sum.
+            let of_spread =
+                |k: i32| f64::from(k * (2 * k - 1)) * f64::powi(0.9, 2 * k - 2) * 0.19 * 0.19 / 50.0;
+            let want = of_mean + (1..h).map(of_spread).sum::<f64>();
+            assert!((got[(0, 0)] - want).abs() < 1e-12, "{h}");
+        }
+        let a = Matrix::from_rows(&[[0.6, 0.2, 0.1, -0.1], [-0.1, 0.4, 0.2, 0.15]]);
+        let (q, x, n) = (Matrix::from_rows(&[[1.0, 0.3], [0.3, 0.5]]), [0.7, -1.1, 0.4, 2.0], 80);
+        let p = Matrix::from_fn(4, 4, |i, j| if i == j { 1.0 } else { 0.1 * (i + j) as f64 });
+        let inverse = Cholesky::new(&stationary(&a, &q).unwrap()).unwrap().inverse();
+        let ahead = |a: &Matrix, h: usize| -> (Vec<f64>, Matrix) {
+            (0..h).fold((x.to_vec(), p.clone()), |(x, p), _| {
+                let a = companion(a);
+                let mut p = a.dot(&p).dot_t(&a);
+                add(p.as_mut_slice(), bordered(&q, 4).as_slice());
+                (a.rows().map(|row| dot(row, &x)).collect(), p)
+            })
+        };
+        let entries: Vec<(usize, usize)> = (0..2).flat_map(|i| (0..4).map(move |j| (i, j))).collect();
+        let moved = |by: &[((usize, usize), f64)], h: usize| {
+            let mut a = a.clone();
+            for &(at, by) in by {
+                a[at] += by;
+            }
+            ahead(&a, h)
+        };
+        let d = 1e-4;
+        for (h, got) in (1..).zip(of_transition(&a, &q, (n, &x, &p), 5).unwrap()) {
+            let slope = |at| {
+                let (up, down) = (moved(&[(at, d)], h).0, moved(&[(at, -d)], h).0);
+                [0, 1].map(|r| (up[r] - down[r]) / (2.0 * d))
+            };
+            let slopes: Vec<[f64; 2]> = entries.iter().map(|&at| slope(at)).collect();
+            let mut want = Matrix::zeros(2, 2);
+            for (&(i, j), one) in entries.iter().zip(&slopes) {
+                for (&(e, f), other) in entries.iter().zip(&slopes) {
+                    let covariance = q[(i, e)] * inverse[(j, f)] / n as f64;
+                    let at = |s: f64, t: f64| moved(&[((i, j), s * d), ((e, f), t * d)], h).1;
+                    let [uu, ud, du, dd] = [at(1.0, 1.0), at(1.0, -1.0), at(-1.0, 1.0), at(-1.0, -1.0)];
+                    for (r, c) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                        let curve = (uu[(r, c)] - ud[(r, c)] - du[(r, c)] + dd[(r, c)]) / (4.0 * d * d);
+                        want[(r, c)] += covariance * (one[r] * other[c] + 0.5 * curve);
+                    }
+                }
+            }
+            for (got, want) in got.as_slice().iter().zip(want.as_slice()) {
+                assert!((got - want).abs() < 1e-6, "{h}: {got} {want}");
+            }
+        }
+        assert!(of_transition(&Matrix::diagonal(&[1.0]), &q, given, 5).unwrap().is_empty());
     }
 
     /// Against one Gaussian of all cells, those to come included, in which C is normal: `Cov = W (Cov(x, x) + s² (b·b) I) Wᵀ + Ψ`.
@@ -344,7 +514,7 @@ mod tests {
             let model = chains.as_ref().map_or(model.clone(), |c| model.padded(c.reach() + 1));
             let space = unknown_means(&model, sequence.first()).unwrap();
             let pass = space.filter(&table, &space.observed(&table, chains.as_ref()), sequence);
-            for cell in model.ahead_of(&pass, (&table, sequence, chains.as_ref()), ahead).cells {
+            for cell in model.ahead_of(&pass, (&table, sequence, chains.as_ref()), ahead, &[]).cells {
                 let same = want.iter().find(|c| c.column == (steps + cell.row) * d + cell.column).unwrap();
                 let close = |got: f64, want: f64| (got - want).abs() < 1e-6 * (1.0 + want.abs());
                 assert!(

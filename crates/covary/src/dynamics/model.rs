@@ -402,17 +402,19 @@ impl DynamicFactor {
     ) -> Result<Vec<Forecast>, Error> {
         let mut out = Vec::new();
         self.passes(table, timeline, |sequence, pass, chains| {
-            out.push(self.ahead_of(pass, (table, sequence, chains), steps));
+            out.push(self.ahead_of(pass, (table, sequence, chains), steps, &[]));
         })?;
         Ok(out)
     }
 
-    /// The rows that follow a sequence through which the filter has passed.
+    /// The rows that follow a sequence through which the filter has passed, `added` to the covariance of the factors at each
+    /// step.
     pub(super) fn ahead_of(
         &self,
         pass: &Pass<'_>,
         (table, sequence, chains): (&Dataset, &super::Sequence, Option<&Chains>),
         steps: usize,
+        added: &[Matrix],
     ) -> Forecast {
         let (k, end) = (self.n_components(), sequence.rows().len());
         let times: Vec<i64> = (end..end + steps).map(|t| sequence.time(t)).collect();
@@ -425,7 +427,12 @@ impl DynamicFactor {
         let past = pass.covariance(end - 1);
         let mut shared = remembers.then(|| pass.space().moved(&past));
         for (step, time) in times.iter().enumerate() {
-            let covariance = root.dot_t(&root);
+            let mut covariance = root.dot_t(&root);
+            if let Some(added) = added.get(step) {
+                for i in 0..k {
+                    covariance.row_mut(i)[..k].iter_mut().zip(added.row(i)).for_each(|(c, more)| *c += more);
+                }
+            }
             let known = self.regressors.at(*time);
             for (j, last) in last.iter().enumerate() {
                 let (w, beta) = (self.loadings.row(j), self.coefficients.row(j));
