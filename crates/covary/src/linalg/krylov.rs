@@ -90,13 +90,17 @@ pub(crate) fn leading_ritz_pairs(
     passes: usize,
     seed: u64,
 ) -> Result<Option<Eigen>, Error> {
-    let mut space = Space::new(apply, n, block_width(k, n), seed);
-    for _ in 0..passes {
-        if !space.grow() {
-            return Ok(None);
-        }
-    }
-    space.ritz(k).map(|(ritz, _)| Some(ritz))
+    Space::new(apply, n, block_width(k, n), seed).after(passes, k)
+}
+
+/// The same from the span of these columns, which is near the leading subspace: fewer passes are enough.
+pub(crate) fn leading_ritz_pairs_near(
+    apply: impl FnMut(MatRef<'_, f64>, MatMut<'_, f64>),
+    start: &Matrix,
+    k: usize,
+    passes: usize,
+) -> Result<Option<Eigen>, Error> {
+    Space::of_block(apply, start.view().to_owned().qr().compute_thin_Q()).after(passes, k)
 }
 
 /// The span of a random block and its images, one pass after the other.
@@ -154,6 +158,16 @@ impl<A: FnMut(MatRef<'_, f64>, MatMut<'_, f64>)> Space<A> {
             before = angle_bound;
         }
         Ok(Err(if before < rough { Short::Stalled } else { Short::Far }))
+    }
+
+    /// The `k` leading pairs after this many passes; `None` if there is no room for them.
+    fn after(mut self, passes: usize, k: usize) -> Result<Option<Eigen>, Error> {
+        for _ in 0..passes {
+            if !self.grow() {
+                return Ok(None);
+            }
+        }
+        self.ritz(k).map(|(ritz, _)| Some(ritz))
     }
 
     /// Adds a block to the basis, one pass over the operator; false if there is no room for it.

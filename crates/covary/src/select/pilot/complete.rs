@@ -15,7 +15,7 @@ use crate::infer::scatter_times;
 use crate::linalg::elementary::standard_crps;
 use crate::linalg::lanes::LANES;
 use crate::linalg::rows::center;
-use crate::linalg::{Eigen, add_product_lower, dot, krylov, leading_or_all as leading};
+use crate::linalg::{Eigen, add_product_lower, dot, gemm, krylov, leading_or_all as leading};
 use crate::parallel::pieces;
 use crate::select::held_out::{HeldOut, HeldOutRows};
 use crate::{Dataset, Error, Matrix};
@@ -33,13 +33,15 @@ const FEW: usize = 10;
 /// Cells, and rows, that are scored at least if there are.
 const CELLS: usize = 30_000;
 const ROWS: usize = 100;
-/// Axes of the first part that are searched first: more take longer where the table is large.
-const FIRST: usize = 12;
+/// Axes of the first part that are searched first: as many as a block of 24 has room for beside its oversampling.
+const FIRST: usize = 16;
 /// Smallest noise, as a share of the mean variance.
 const LEAST_NOISE: f64 = 1e-4;
 /// Order from which even products of all columns take longer than a few passes over the table.
 const VERY_LARGE: usize = 640;
 const PASSES: usize = 4;
+/// Passes from the axes without another part.
+const PASSES_FROM_NEAR: usize = 2;
 
 /// A complete table, the rows of it that are left out in turn, and what all choices need of it.
 pub(super) struct Complete<'a> {
@@ -94,13 +96,15 @@ impl<'a> Complete<'a> {
         let every = (folds.iter().map(Vec::len).sum::<usize>() * d / CELLS).max(1);
         progress.expect(2 * folds.len());
         let mut most: Option<usize> = None;
+        let mut near: Option<Matrix> = None;
         loop {
             let mut fold_scores = Vec::new();
             let mut baseline = 0.0;
             for rows in folds {
                 progress.check()?;
                 let left_out = scaled.rows(rows);
-                let mut axes = scaled.axes_without(rows, &left_out, most.unwrap_or(cap.min(FIRST)))?;
+                let mut axes =
+                    scaled.axes_without(rows, &left_out, most.unwrap_or(cap.min(FIRST)), near.as_ref())?;
                 let q = match (most, few) {
                     (Some(q), _) => q,
                     (None, Some(_)) => cap,
@@ -111,7 +115,7 @@ impl<'a> Complete<'a> {
                         if above < known || known >= cap {
                             break cap.min((2 * above + 4).max(8));
                         }
-                        axes = scaled.axes_without(rows, &left_out, cap.min(2 * known))?;
+                        axes = scaled.axes_without(rows, &left_out, cap.min(2 * known), None)?;
                         // No further direction has variance.
                         if axes.leading.values.len() == known {
                             break cap.min((2 * above + 4).max(8));
@@ -120,11 +124,12 @@ impl<'a> Complete<'a> {
                 };
                 most = Some(q);
                 if axes.leading.values.len() < q {
-                    axes = scaled.axes_without(rows, &left_out, q)?;
+                    axes = scaled.axes_without(rows, &left_out, q, None)?;
                 }
                 progress.check()?;
                 let asked = |k: usize| few.is_none_or(|few| [few, few.midpoint(q), q].contains(&k));
                 let (scores, squares) = axes.score(&left_out, &scaled.unit, (q, every), &asked);
+                near = axes.of_rows;
                 fold_scores.push(scores);
                 baseline += squares;
             }
@@ -184,6 +189,8 @@ struct Axes {
     leading: Eigen,
     /// The sum of all eigenvalues.
     total: f64,
+    /// What all rows of the table, those left out among them, have along the axes, where these were found from products of rows.
+    of_rows: Option<Matrix>,
 }
 
 impl Products {
@@ -229,8 +236,14 @@ impl Scaled<'_> {
         scaled_rows(self.data, &self.inverse_scale, rows)
     }
 
-    /// The `k` leading axes, or more, of all rows but these.
-    fn axes_without(&self, rows: &[usize], left_out: &Matrix, k: usize) -> Result<Axes, Error> {
+    /// The `k` leading axes, or more, of all rows but these; `near` is what rows have along those without others.
+    fn axes_without(
+        &self,
+        rows: &[usize],
+        left_out: &Matrix,
+        k: usize,
+        near: Option<&Matrix>,
+    ) -> Result<Axes, Error> {
         let (n, d) = (self.data.n_rows(), self.data.n_columns());
         let n_rows = n - rows.len();
         // Σ y over all rows is 0.
@@ -266,7 +279,7 @@ impl Scaled<'_> {
                 let variances = self.data.observed_variances().iter().zip(inverse);
                 let all = n as f64 * variances.map(|(v, s)| v * s * s).sum::<f64>();
                 let out: f64 = left_out.as_slice().iter().map(|y| y * y).sum();
-                Ok(Axes { n_rows, total: (all - out) / m - dot(&mean, &mean), leading, mean })
+                Ok(Axes { n_rows, total: (all - out) / m - dot(&mean, &mean), leading, mean, of_rows: None })
             }
             Products::Columns(moments) => {
                 // Σ y yᵀ over the others, about their own mean.
@@ -279,7 +292,7 @@ impl Scaled<'_> {
                         *v = (*v - out[(i, j)]) / m - mean[i] * mean[j];
                     }
                 }
-                Ok(Axes { n_rows, total: s.trace(), leading: leading(&s, k)?, mean })
+                Ok(Axes { n_rows, total: s.trace(), leading: leading(&s, k)?, mean, of_rows: None })
             }
             Products::Rows { y, products } => {
                 let kept: Vec<usize> = (0..n).filter(|i| rows.binary_search(i).is_err()).collect();
@@ -293,7 +306,16 @@ impl Scaled<'_> {
                     }
                 }
                 let total = s.trace();
-                let Eigen { mut values, vectors } = leading(&s, k)?;
+                let apply = |x: MatRef<'_, f64>, out: MatMut<'_, f64>| gemm(out, false, s.view(), x);
+                let near = near.filter(|near| near.n_columns() >= k && n_rows >= krylov::SMALLEST);
+                let start =
+                    near.map(|near| Matrix::from_fn(n_rows, near.n_columns(), |a, b| near[(kept[a], b)]));
+                let found =
+                    start.map(|start| krylov::leading_ritz_pairs_near(apply, &start, k, PASSES_FROM_NEAR));
+                let Eigen { mut values, vectors } = match found.transpose()?.flatten() {
+                    Some(found) => found,
+                    None => leading(&s, k)?,
+                };
                 // Directions without variance have no axis.
                 let rank = values.iter().take_while(|v| **v > 1e-12 * values[0]).count();
                 let rank = rank.min(n_rows - 1).min(k);
@@ -306,7 +328,13 @@ impl Scaled<'_> {
                 let mut axes = y.t_dot(&of_rows);
                 let lengths: Vec<f64> = values.iter().map(|v| 1.0 / (v * n_rows as f64).sqrt()).collect();
                 axes.scale_columns(&lengths);
-                Ok(Axes { n_rows, total, leading: Eigen { values, vectors: axes }, mean })
+                let mut along = left_out.dot(&axes);
+                along.scale_columns(&lengths);
+                for (k, &i) in rows.iter().enumerate() {
+                    of_rows.row_mut(i).copy_from_slice(along.row(k));
+                }
+                let leading = Eigen { values, vectors: axes };
+                Ok(Axes { n_rows, total, leading, mean, of_rows: Some(of_rows) })
             }
         }
     }
@@ -520,7 +548,7 @@ mod tests {
             unit: (0..45).map(|j| 1.0 + 0.1 * f64::from(j)).collect(),
             products: &complete.products,
         };
-        let axes = scaled.axes_without(&[0], &scaled.rows(&[0]), 5).unwrap();
+        let axes = scaled.axes_without(&[0], &scaled.rows(&[0]), 5, None).unwrap();
         // One row three times: each time another third of its columns.
         let thrice = scaled.rows(&[0, 0, 0]);
         let (all, squares) = axes.score(&scaled.rows(&[0]), &scaled.unit, (5, 1), &|_| true);
@@ -533,5 +561,35 @@ mod tests {
             let (all, parts) = (sums(all), sums(parts));
             assert!(all.iter().zip(parts).all(|(a, b)| (a - b).abs() < 1e-9), "{all:?}, not {parts:?}");
         }
+    }
+
+    /// Two passes from the axes without another part are as good as a search of their own.
+    #[test]
+    fn axes_found_from_those_of_another_part_are_the_same() {
+        let shape = Shape { rows: 300, columns: 500, n_components: 4 };
+        let (data, _) = simulate::ppca(shape, 3);
+        let complete = Complete::new(&data, false, 0);
+        let scaled = Scaled {
+            data: &data,
+            inverse_scale: complete.inverse_scale.clone(),
+            unit: vec![1.0; 500],
+            products: &complete.products,
+        };
+        let axes = |fold: usize, near: Option<&Matrix>| {
+            let rows = &complete.folds[fold];
+            scaled.axes_without(rows, &scaled.rows(rows), 8, near).unwrap()
+        };
+        let first = axes(0, None);
+        let (near, own) = (axes(1, first.of_rows.as_ref()), axes(1, None));
+        for k in 0..4 {
+            let (a, b) = (near.leading.values[k], own.leading.values[k]);
+            assert!((a - b).abs() < 1e-6 * b, "{k}: {a} {b}");
+            let along: f64 =
+                (0..500).map(|j| near.leading.vectors[(j, k)] * own.leading.vectors[(j, k)]).sum();
+            assert!((along.abs() - 1.0).abs() < 1e-6, "{k}: {along}");
+        }
+        // What is left is noise, of which both find nearly as much.
+        let rest = |axes: &Axes| axes.leading.values[4..8].iter().sum::<f64>();
+        assert!((rest(&near) / rest(&own) - 1.0).abs() < 0.03, "{} {}", rest(&near), rest(&own));
     }
 }
