@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _covary, _options, _table
-from ._fitted import Fitted
+from ._fitted import Fitted, Scores
 from ._threads import n_threads
 from .exceptions import DataError
 
@@ -26,7 +26,7 @@ _Points = tuple[str, str, "list[str]", "list[int]", Any]
 _GRID = 101
 
 
-class FunctionalPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
+class FunctionalPCA(Scores, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
     """Principal components of curves that are observed at a few times each, which may be others for every curve.
 
     ``y(t) = mean(t) + sum(score[k] * eigenfunction[k](t)) + noise``. Mean and eigenfunctions are smooth splines; a curve is
@@ -308,23 +308,6 @@ class FunctionalPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         rows, points, _ = self._asked(X)
         found: Array = self._model.log_density(rows, n_threads(), points)
         return found
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Average log-density of the curves.
-
-        Parameters
-        ----------
-        X : frame with a row for each point, or array-like of shape (n_curves, n_times)
-            The curves.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        score : float
-            Nats per curve.
-        """
-        return float(np.mean(self.score_samples(X)))
 
     def sample(self, n_samples: int = 1, times: ArrayLike | None = None, random_state: Any = None) -> Array:
         """New curves, with noise.
