@@ -52,6 +52,10 @@ class FunctionalPCA(Scores, ClassNamePrefixFeaturesOutMixin, TransformerMixin, F
         First and last time that curves can be asked about; None is those of the table.
     smoothing : float, tuple of two floats or None, default=None
         Penalty of roughness, of the mean and of the components; None estimates both by their marginal likelihood (REML).
+    calibrate : bool, default=False
+        Calibrate the standard deviations of imputed values: the model is fitted again without some points, hidden next to the
+        times at which other curves lack theirs, and they become as large as its errors there require. A table without
+        missing values has nothing to calibrate for.
     max_iter : int or None, default=None
         Most steps; None is 1000.
     tol : float or None, default=None
@@ -114,6 +118,7 @@ class FunctionalPCA(Scores, ClassNamePrefixFeaturesOutMixin, TransformerMixin, F
         n_basis: int | None = None,
         interval: tuple[float, float] | None = None,
         smoothing: float | tuple[float, float] | None = None,
+        calibrate: bool = False,
         max_iter: int | None = None,
         tol: float | None = None,
         random_state: Any = None,
@@ -127,6 +132,7 @@ class FunctionalPCA(Scores, ClassNamePrefixFeaturesOutMixin, TransformerMixin, F
         self.n_basis = n_basis
         self.interval = interval
         self.smoothing = smoothing
+        self.calibrate = calibrate
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -160,6 +166,8 @@ class FunctionalPCA(Scores, ClassNamePrefixFeaturesOutMixin, TransformerMixin, F
             "seed": _table.seed_of(self.random_state),
             "at": points,
         }
+        if _options.switch(self, "calibrate"):
+            asked["filling"] = (False, True, False)
         return self._take(self._learned(rows, self._family, asked, texts), rows)
 
     def transform(self, X: Any, return_std: bool = False) -> Any:
@@ -225,7 +233,8 @@ class FunctionalPCA(Scores, ClassNamePrefixFeaturesOutMixin, TransformerMixin, F
         filled : ndarray of shape (n_curves, n_times), or (n_points,) of a long frame
             The values without gaps; observed ones as they came, to the last bit.
         std : ndarray of the same shape
-            Standard deviation of each filled value, noise included, 0 where observed; only if `return_std`.
+            Standard deviation of each filled value, noise included, 0 where observed; only if `return_std`. As hidden points
+            say it is if the model was fitted with `calibrate`.
         """
         rows, points, _ = self._asked(X)
         found = _table.filled(self._model.impute(rows, False, n_threads(), points), rows, return_std)

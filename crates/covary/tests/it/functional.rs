@@ -191,8 +191,8 @@ fn the_band_of_the_mean_is_that_of_generalized_least_squares() {
 #[test]
 fn intervals_of_curves_are_calibrated_by_hidden_points() {
     let (whole, _) = simulated(120, 6, 41);
-    // Noise of a share of the curves is ten times what the model takes it for.
-    let rough = |i: usize| if i / 6 % 5 == 0 { 1.5 * (2.3 * i as f64).sin() } else { 0.0 };
+    // A fifth of the curves has noise of ten times the variance of that of the others.
+    let rough = |i: usize| if (i / 6).is_multiple_of(5) { 1.5 * (2.3 * i as f64).sin() } else { 0.0 };
     let values = Matrix::from_fn(whole.n_rows(), 1, |i, _| whole.row(i)[0] + rough(i));
     let noisy = Dataset::with_names(values, vec!["y".to_owned()]).unwrap();
     let noisy = noisy.of_points(whole.points().unwrap().clone()).unwrap();
