@@ -1,5 +1,8 @@
 """Functional PCA: long frames and wide tables, dense formulas, files, and every bad input."""
 
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -110,6 +113,29 @@ def test_a_file_answers_the_same(model, frame, tmp_path):
     again = covary.load(path)
     np.testing.assert_array_equal(again.transform(X), own.transform(X))
     np.testing.assert_array_equal(again.impute(X), own.impute(X))
+
+
+def test_calibrated_values_are_those_of_the_command(command, tmp_path):
+    growth = Path(__file__).parents[3] / "examples" / "growth.csv"
+    frame = pd.read_csv(growth)
+    columns = {"curve": "child", "time": "age", "value": "height"}
+    asked = [word for name, column in columns.items() for word in (f"--{name}", column)]
+    options = ["--model", "fpca", *asked, "--components", "2", "--bounds", "none", "--no-check", "--quiet"]
+    listed = {}
+    for calibrated in (True, False):
+        cells = tmp_path / "cells.csv"
+        without = [] if calibrated else ["--no-calibrate"]
+        outputs = ["-o", tmp_path / "filled.csv", "--cells", cells]
+        subprocess.run([command, "impute", growth, *options, *without, *outputs], check=True)
+        listed[calibrated] = pd.read_csv(cells)["sd"].to_numpy()
+        model = covary.FunctionalPCA(2, **columns, calibrate=calibrated).fit(frame)
+        _, std = model.impute(frame, return_std=True)
+        np.testing.assert_allclose(std[frame["height"].isna()], listed[calibrated], rtol=1e-9)
+        path = tmp_path / "curves.covary"
+        model.save(path)
+        np.testing.assert_array_equal(covary.load(path).impute(frame, return_std=True)[1], std)
+    # Spurts are at ages of their own, and the model takes them for noise.
+    assert (listed[True] > 1.05 * listed[False]).all()
 
 
 def test_a_wide_table_is_the_long_one():

@@ -155,6 +155,14 @@ class Fitted(Shown, ModelFile, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "_model" in self.__dict__
 
+    def _sampled(self, n_samples: Any, random_state: Any, least: int) -> Any:
+        """Fresh rows, and where they are from."""
+        check_is_fitted(self)
+        if not isinstance(n_samples, (int, np.integer)) or n_samples < least:
+            raise ValueError(f"n_samples must be a whole number from {least}, got {n_samples!r}")
+        np.empty((int(n_samples), self.n_features_in_))  # MemoryError rather than an abort
+        return self._model.sample(int(n_samples), _table.seed_of(random_state))
+
     def _rows(self, X: ArrayLike) -> Array:
         """A table to ask about."""
         check_is_fitted(self)
@@ -311,14 +319,6 @@ class Draws(Fills):
             raise ValueError(f"n_draws must be a whole number from 1, got {n_draws!r}")
         draws = self._model.draw_gaps(rows, int(n_draws), seed, own, n_threads())
         return _table.like(np.stack(draws), rows)
-
-    def _sampled(self, n_samples: Any, random_state: Any, least: int) -> Any:
-        """Fresh rows, and where they are from."""
-        check_is_fitted(self)
-        if not isinstance(n_samples, (int, np.integer)) or n_samples < least:
-            raise ValueError(f"n_samples must be a whole number from {least}, got {n_samples!r}")
-        np.empty((int(n_samples), self.n_features_in_))  # MemoryError rather than an abort
-        return self._model.sample(int(n_samples), _table.seed_of(random_state))
 
 
 class Scores:

@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _covary, _options, _table
-from ._fitted import Fitted
+from ._fitted import Fitted, Scores
 from ._threads import n_threads
 from .exceptions import DataError
 
@@ -26,7 +26,7 @@ _Points = tuple[str, str, "list[str]", "list[int]", Any]
 _GRID = 101
 
 
-class FunctionalPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
+class FunctionalPCA(Scores, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
     """Principal components of curves that are observed at a few times each, which may be others for every curve.
 
     ``y(t) = mean(t) + sum(score[k] * eigenfunction[k](t)) + noise``. Mean and eigenfunctions are smooth splines; a curve is
@@ -52,6 +52,10 @@ class FunctionalPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         First and last time that curves can be asked about; None is those of the table.
     smoothing : float, tuple of two floats or None, default=None
         Penalty of roughness, of the mean and of the components; None estimates both by their marginal likelihood (REML).
+    calibrate : bool, default=False
+        Calibrate the standard deviations of imputed values: the model is fitted again without some points, hidden next to the
+        times at which other curves lack theirs, and they become as large as its errors there require. A table without
+        missing values has nothing to calibrate for.
     max_iter : int or None, default=None
         Most steps; None is 1000.
     tol : float or None, default=None
@@ -114,6 +118,7 @@ class FunctionalPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         n_basis: int | None = None,
         interval: tuple[float, float] | None = None,
         smoothing: float | tuple[float, float] | None = None,
+        calibrate: bool = False,
         max_iter: int | None = None,
         tol: float | None = None,
         random_state: Any = None,
@@ -127,6 +132,7 @@ class FunctionalPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         self.n_basis = n_basis
         self.interval = interval
         self.smoothing = smoothing
+        self.calibrate = calibrate
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -160,6 +166,8 @@ class FunctionalPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
             "seed": _table.seed_of(self.random_state),
             "at": points,
         }
+        if _options.switch(self, "calibrate"):
+            asked["filling"] = (False, True, False)
         return self._take(self._learned(rows, self._family, asked, texts), rows)
 
     def transform(self, X: Any, return_std: bool = False) -> Any:
@@ -225,7 +233,8 @@ class FunctionalPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         filled : ndarray of shape (n_curves, n_times), or (n_points,) of a long frame
             The values without gaps; observed ones as they came, to the last bit.
         std : ndarray of the same shape
-            Standard deviation of each filled value, noise included, 0 where observed; only if `return_std`.
+            Standard deviation of each filled value, noise included, 0 where observed; only if `return_std`. As hidden points
+            say it is if the model was fitted with `calibrate`.
         """
         rows, points, _ = self._asked(X)
         found = _table.filled(self._model.impute(rows, False, n_threads(), points), rows, return_std)
@@ -308,23 +317,6 @@ class FunctionalPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         rows, points, _ = self._asked(X)
         found: Array = self._model.log_density(rows, n_threads(), points)
         return found
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Average log-density of the curves.
-
-        Parameters
-        ----------
-        X : frame with a row for each point, or array-like of shape (n_curves, n_times)
-            The curves.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        score : float
-            Nats per curve.
-        """
-        return float(np.mean(self.score_samples(X)))
 
     def sample(self, n_samples: int = 1, times: ArrayLike | None = None, random_state: Any = None) -> Array:
         """New curves, with noise.

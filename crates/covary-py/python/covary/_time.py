@@ -81,10 +81,7 @@ class InTime(Scores, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted):
         X : ndarray of shape (n_samples, n_features)
             The rows.
         """
-        check_is_fitted(self)
-        if not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
-            raise ValueError(f"n_samples must be a whole number from 1, got {n_samples!r}")
-        rows: Array = self._model.sample(int(n_samples), _table.seed_of(random_state))[0]
+        rows: Array = self._sampled(n_samples, random_state, 1)[0]
         return rows
 
     def _publish(self, model: Any, rows: Array | None = None) -> None:

@@ -9,8 +9,8 @@ use crate::select::{
     CheckedCell, HeldOut, HeldOutRows, Score, SelfCheck, SelfCheckOptions, compare, summarize,
 };
 use crate::{Dataset, Error, Estimator, Spec};
-use rand::SeedableRng;
 use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::ops::ControlFlow;
 
@@ -171,10 +171,12 @@ fn spread(data: &Dataset) -> Option<Vec<usize>> {
 }
 
 /// A table without some points of its curves.
-struct HiddenPoints {
-    visible: Dataset,
+pub(crate) struct HiddenPoints {
+    pub(crate) visible: Dataset,
     /// Row, column and curve of each, in order.
     cells: Vec<(usize, usize, usize)>,
+    /// Whether they lie as missing points of other curves do; at random otherwise.
+    pub(crate) transplanted: bool,
 }
 
 impl HiddenPoints {
@@ -195,16 +197,64 @@ impl HiddenPoints {
             let spare = own.len().saturating_sub(KEPT);
             cells.extend(own.into_iter().take(n.min(spare)).map(|(row, column)| (row, column, i)));
         }
+        Self::of_cells(data, cells, false)
+    }
+
+    /// Hides a share of all points, but not more than `most`, as points of other curves are missing: a curve loses those next to the
+    /// times of the missing ones of another, and keeps two. At random where no curve lacks a part of its points.
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw).
+    pub(crate) fn as_gaps_lie(
+        data: &Dataset,
+        (share, most): (f64, usize),
+        (seed, set): (u64, u64),
+    ) -> Result<Self, Error> {
+        let curves = Curves::of(data)?;
+        let missing = |i: usize| curves.curve(i).iter().filter(|p| p.value.is_nan()).map(|p| p.time);
+        let donors: Vec<usize> =
+            (0..curves.len()).filter(|&i| (1..curves.curve(i).len()).contains(&missing(i).count())).collect();
+        if donors.is_empty() {
+            return Self::draw(data, share, (seed, set));
+        }
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(set);
+        let wanted = ((share * curves.observed().count() as f64).round() as usize).clamp(1, most);
+        let mut order: Vec<usize> = (0..curves.len()).collect();
+        order.shuffle(&mut rng);
+        let mut cells = Vec::new();
+        for i in order {
+            if cells.len() >= wanted {
+                break;
+            }
+            let mut own: Vec<_> = curves.curve(i).iter().filter(|p| !p.value.is_nan()).collect();
+            for time in missing(donors[rng.random_range(0..donors.len())]) {
+                let far = |k: &usize| (own[*k].time - time).abs();
+                let next = (0..own.len()).min_by(|a, b| far(a).total_cmp(&far(b)));
+                if let Some(next) = next.filter(|_| own.len() > KEPT) {
+                    let (row, column) = own.swap_remove(next).cell;
+                    cells.push((row, column, i));
+                }
+            }
+        }
+        Self::of_cells(data, cells, true)
+    }
+
+    fn of_cells(
+        data: &Dataset,
+        mut cells: Vec<(usize, usize, usize)>,
+        transplanted: bool,
+    ) -> Result<Self, Error> {
         if cells.is_empty() {
             return Err(Error::TooFewToHide { cells: 0, folds: 1 });
         }
         cells.sort_unstable();
         let visible = data.without_cells(cells.iter().map(|&(row, column, _)| (row, column)))?;
-        Ok(Self { visible, cells })
+        Ok(Self { visible, cells, transplanted })
     }
 
     /// Of all filled cells those that were hidden, with their curves.
-    fn predicted(&self, cells: Vec<FilledCell>) -> Vec<(FilledCell, usize)> {
+    pub(crate) fn predicted(&self, cells: Vec<FilledCell>) -> Vec<(FilledCell, usize)> {
         let curve = |cell: FilledCell| {
             let at = self.cells.binary_search_by_key(&(cell.row, cell.column), |&(i, j, _)| (i, j)).ok()?;
             Some((cell, self.cells[at].2))

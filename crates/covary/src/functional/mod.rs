@@ -16,7 +16,7 @@ mod start;
 
 pub use basis::Basis;
 pub use choice::CurveSearch;
-pub(crate) use choice::check_by_points;
+pub(crate) use choice::{HiddenPoints, check_by_points};
 pub use design::column_times;
 pub use em::{FunctionalEm, Interval, Smoothing};
 pub use model::{CurveDensity, CurveScores, Eigenfunctions, FunctionalPca, PredictedCurve};

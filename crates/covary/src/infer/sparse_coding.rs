@@ -2,6 +2,7 @@
 
 use crate::linalg::rows::add_multiple;
 use crate::linalg::{Svd, canonical_signs, dot, thin_svd};
+use crate::model::{Rotation, RotationSearch, rotate};
 use crate::parallel::pieces;
 use crate::{Dataset, Error, Matrix};
 
@@ -74,7 +75,8 @@ const DIGITS: f64 = 0.01;
 const STEP: usize = 64;
 
 impl SparseCoding {
-    /// Fits, from the leading singular vectors, or from these scores (n × q) and components (q × d).
+    /// Fits, from the leading singular vectors (where entries are counted also from their varimax rotation, the lower end being
+    /// kept), or from these scores (n × q) and components (q × d).
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for an option or a start that is not finite, [`Error::WrongLength`] for a start of another shape,
@@ -87,14 +89,35 @@ impl SparseCoding {
             if value.is_nan() { 0.0 } else { value - mean[j] }
         };
         let whole = Matrix::from_fn(data.n_rows(), data.n_columns(), centered);
-        let (table, u, v) = match start {
-            Some((u, v)) => (whole, u.transpose(), v.transpose()),
+        let (table, starts) = match start {
+            Some((u, v)) => (whole, vec![(u.transpose(), v.transpose())]),
             None => self.spectral(whole, data.is_complete())?,
         };
         let alpha = if self.n_nonzero.is_some() { 0.0 } else { self.alpha };
         let squares = dot(table.as_slice(), table.as_slice());
         let gaps: Vec<(usize, usize)> = if data.is_complete() { Vec::new() } else { gaps(data) };
-        let mut at = Iterate { alpha, squares, columns: table.transpose(), u, v };
+        let columns = table.transpose();
+        let ends = starts
+            .into_iter()
+            .map(|(u, v)| self.descend(Iterate { alpha, squares, columns: columns.clone(), u, v }, &gaps));
+        // The first of those that are as low.
+        let last = |errors: &[f64]| errors.last().copied().unwrap_or(f64::INFINITY);
+        let lower =
+            |a: (Matrix, Vec<f64>), b: (Matrix, Vec<f64>)| if last(&b.1) < last(&a.1) { b } else { a };
+        let (mut by_column, errors) = ends.reduce(lower).expect("a start");
+        let mut components = by_column.transpose();
+        canonical_signs(&mut by_column);
+        for k in 0..self.n_components {
+            let column = by_column.column(k);
+            let length = dot(&column, &column).sqrt();
+            let unit = if length > 0.0 { 1.0 / length } else { 0.0 };
+            components.row_mut(k).iter_mut().zip(&column).for_each(|(v, c)| *v = c * unit);
+        }
+        Ok(SparseComponents { components, mean, errors })
+    }
+
+    /// V where the iterations end, and the objective after each.
+    fn descend(&self, mut at: Iterate, gaps: &[(usize, usize)]) -> (Matrix, Vec<f64>) {
         let mut errors: Vec<f64> = Vec::new();
         let mut beyond = BEYOND;
         // Where the last iteration ended, if the next one began farther on.
@@ -103,8 +126,8 @@ impl SparseCoding {
             let thorough = iteration < THOROUGH;
             let from = (at.u.clone(), at.v.clone());
             let mut error = match self.n_nonzero {
-                Some(n) => at.largest(n, &gaps),
-                None => at.step(thorough, &gaps),
+                Some(n) => at.largest(n, gaps),
+                None => at.step(thorough, gaps),
             };
             let last = errors.last().copied();
             let ended = |error: f64| last.is_some_and(|last| last - error < self.tolerance * error);
@@ -113,8 +136,8 @@ impl SparseCoding {
                 Some(here) if ended(error) => {
                     beyond *= 0.5;
                     (at.u, at.v) = here.clone();
-                    at.fill(&gaps);
-                    error = at.step(thorough, &gaps);
+                    at.fill(gaps);
+                    error = at.step(thorough, gaps);
                     here
                 }
                 Some(here) => {
@@ -133,32 +156,36 @@ impl SparseCoding {
                 at.extrapolate(&from, beyond);
             }
         }
-        let mut by_column = at.v;
-        let mut components = by_column.transpose();
-        canonical_signs(&mut by_column);
-        for k in 0..self.n_components {
-            let column = by_column.column(k);
-            let length = dot(&column, &column).sqrt();
-            let unit = if length > 0.0 { 1.0 / length } else { 0.0 };
-            components.row_mut(k).iter_mut().zip(&column).for_each(|(v, c)| *v = c * unit);
-        }
-        Ok(SparseComponents { components, mean, errors })
+        (at.v, errors)
     }
 
     /// Leading singular vectors; further components are empty. A complete table is turned to as many rows as it has singular
-    /// values: scores lie in what its columns span.
-    fn spectral(&self, whole: Matrix, complete: bool) -> Result<(Matrix, Matrix, Matrix), Error> {
+    /// values: scores lie in what its columns span. Where entries are counted, the varimax rotation of these vectors is a second
+    /// start: components of similar variance have axes that are mixed, and which entries are the largest is decided there.
+    fn spectral(&self, whole: Matrix, complete: bool) -> Result<(Matrix, Vec<Start>), Error> {
         let Svd { u, s, v } = thin_svd(&whole)?;
         let (q, d, kept) = (self.n_components, whole.n_columns(), s.len().min(self.n_components));
         let components = Matrix::from_fn(d, q, |j, k| if k < kept { v[(j, k)] } else { 0.0 });
-        if complete {
-            let scores = Matrix::from_fn(q, s.len(), |k, i| if i == k { s[k] } else { 0.0 });
+        let (table, scores) = if complete {
             let mut turned = v;
             turned.scale_columns(&s);
-            return Ok((turned.transpose(), scores, components));
+            (turned.transpose(), Matrix::from_fn(q, s.len(), |k, i| if i == k { s[k] } else { 0.0 }))
+        } else {
+            let score = |k: usize, i: usize| if k < kept { u[(i, k)] * s[k] } else { 0.0 };
+            let scores = Matrix::from_fn(q, whole.n_rows(), score);
+            (whole, scores)
+        };
+        let mut starts = vec![(scores, components)];
+        if self.n_nonzero.is_some_and(|n| n < d) && q > 1 {
+            let (scores, components) = &starts[0];
+            let size = |k: usize| s.get(k).copied().unwrap_or(0.0);
+            let loadings = Matrix::from_fn(d, q, |j, k| components[(j, k)] * size(k));
+            let turned = rotate(&loadings, &Rotation::Varimax { kaiser: true }, &RotationSearch::default())?;
+            let unit = |k: usize, i: usize| if size(k) > 0.0 { scores[(k, i)] / size(k) } else { 0.0 };
+            let unit = Matrix::from_fn(q, scores.n_columns(), unit);
+            starts.push((turned.transform.t_dot(&unit), turned.loadings));
         }
-        let scores = Matrix::from_fn(q, whole.n_rows(), |k, i| if k < kept { u[(i, k)] * s[k] } else { 0.0 });
-        Ok((whole, scores, components))
+        Ok((table, starts))
     }
 
     fn check(&self, data: &Dataset, start: Option<(&Matrix, &Matrix)>) -> Result<(), Error> {
@@ -198,6 +225,9 @@ fn gaps(data: &Dataset) -> Vec<(usize, usize)> {
         |i: usize| (0..data.n_columns()).filter(move |&j| data.row(i)[j].is_nan()).map(move |j| (i, j));
     (0..data.n_rows()).flat_map(of_row).collect()
 }
+
+/// Scores, a row for each component, and entries of the components, a row for each column.
+type Start = (Matrix, Matrix);
 
 /// Where the iterations stand.
 struct Iterate {

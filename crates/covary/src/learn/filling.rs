@@ -8,7 +8,7 @@ use crate::filling::{
     weights_by_gaps,
 };
 use crate::infer::{ClassConditional, FullCovariance};
-use crate::learned::Learned;
+use crate::learned::{Learned, Residuals};
 use crate::model::{ColumnMap, FilledCell};
 use crate::{Dataset, Error, Estimator, LinearGaussian, Method, Spec, parallel};
 use std::ops::ControlFlow;
@@ -166,12 +166,11 @@ impl Request {
         let mut filling = Filling { tried, observed, limits, ..Filling::default() };
         let correct = how.choose && request.family == Family::Gaussian;
         if (how.calibrate || correct) && !data.is_complete() {
-            let finished = match learned.dynamic() {
-                // Cells hidden one by one do not speak for rows that follow each other.
-                Ok(fit) => fit
-                    .block_residuals(&learned, data, &mut Seen::Checking(watch))
-                    .map(|residuals| filling.calibration = calibrated_in_time(&residuals, data)),
-                Err(_) => request.finish(&learned, &mut filling, (correct, how.calibrate), data, watch),
+            let finished = match learned.hidden_residuals(data, &mut Seen::Checking(watch)) {
+                Some(residuals) => {
+                    residuals.map(|found| filling.calibration = calibrated_as_whole(&found, data))
+                }
+                None => request.finish(&learned, &mut filling, (correct, how.calibrate), data, watch),
             };
             match finished {
                 // The model as fitted is worth keeping.
@@ -281,12 +280,13 @@ impl Request {
     }
 }
 
-/// How far intervals reach, by residuals of blocks of time.
-fn calibrated_in_time(residuals: &[(usize, f64)], data: &Dataset) -> Option<Calibration> {
-    let n_hidden = residuals.len();
+/// How far intervals of a model of whole tables reach.
+fn calibrated_as_whole(residuals: &Residuals, data: &Dataset) -> Option<Calibration> {
+    let n_hidden = residuals.of_cells.len();
     (n_hidden >= TO_CALIBRATE).then(|| {
-        let quantiles = calibrate(residuals, &vec![1.0; n_hidden], data.n_columns());
-        Calibration { columns: quantiles.into_iter().map(Into::into).collect(), n_hidden, transplanted: true }
+        let quantiles = calibrate(&residuals.of_cells, &vec![1.0; n_hidden], data.n_columns());
+        let columns = quantiles.into_iter().map(Into::into).collect();
+        Calibration { columns, n_hidden, transplanted: !residuals.at_random }
     })
 }
 

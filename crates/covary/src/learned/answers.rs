@@ -2,7 +2,7 @@
 
 use super::check::{Checked, Refitted};
 use super::draws::DrawGaps;
-use super::{Ending, Learned};
+use super::{Ending, Learned, Residuals};
 use crate::data::TimeAxis;
 use crate::error::count;
 use crate::family::Request;
@@ -151,6 +151,16 @@ pub(crate) trait Answers {
         _options: &SelfCheckOptions,
         _refit: Option<&mut dyn Observer>,
     ) -> Option<Result<Checked, Error>> {
+        None
+    }
+
+    /// Residuals of cells that are hidden as such a check hides them, by which intervals are calibrated.
+    fn hidden_residuals(
+        &self,
+        _learned: &Learned,
+        _data: &Dataset,
+        _observer: &mut dyn Observer,
+    ) -> Option<Result<Residuals, Error>> {
         None
     }
 

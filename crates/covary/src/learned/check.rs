@@ -1,6 +1,6 @@
 //! The check on hidden cells: a model is fitted again without some cells of its own table, which it then predicts.
 
-use super::{Learned, Rows};
+use super::{Learned, Residuals, Rows};
 use crate::family::{Family, Request};
 use crate::filling::{
     Correction, HiddenSet, Hiding, Widths, hide_as_gaps_lie, most_gaps, observed_of, restrain, sets_of,
@@ -145,6 +145,15 @@ impl Learned {
             Ok((compare(&cells, &baseline, &rows, data, &options.levels), cells))
         };
         Checked::of(found, true)
+    }
+
+    /// Residuals of cells that are hidden together, of a model of whole tables; `None` for others.
+    pub(crate) fn hidden_residuals(
+        &self,
+        data: &Dataset,
+        observer: &mut dyn Observer,
+    ) -> Option<Result<Residuals, Error>> {
+        self.answers().hidden_residuals(self, data, observer)
     }
 
     /// Fewest cells that a column must keep for the model to be fitted again.

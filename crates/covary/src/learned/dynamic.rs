@@ -2,7 +2,7 @@
 
 use super::answers::Surprise;
 use super::check::TOLERANCE;
-use super::whole::{Filler, WholeTable, times_of};
+use super::whole::{Filler, Residuals, WholeTable, times_of};
 use super::{Learned, Trained, Training};
 use crate::data::{TimeAxis, Timeline};
 use crate::dynamics::{
@@ -52,30 +52,6 @@ pub enum Knowing {
 }
 
 impl DynamicFit {
-    /// Residuals of blocks of time hidden as the gaps lie, the model fitted again without them, in standard deviations that it
-    /// states, each with its column; none where no cell can be spared.
-    pub(crate) fn block_residuals(
-        &self,
-        learned: &Learned,
-        data: &Dataset,
-        observer: &mut dyn Observer,
-    ) -> Result<Vec<(usize, f64)>, Error> {
-        let (times, k, mut out) = (self.times(data)?, self.model.n_components(), Vec::new());
-        let bayes = DynamicEm::try_from(&learned.method)?.loadings == Loadings::Bayes;
-        for set in CALIBRATING.take(if bayes { FEWER } else { usize::MAX }) {
-            let share = (SelfCheckOptions::default().share, Hide::AsGaps);
-            let hidden = match HiddenBlocks::draw(data, &times, k, share, (learned.seed, set)) {
-                Err(Error::TooFewToHide { .. }) => break,
-                hidden => hidden?,
-            };
-            let model = self.without(learned, &hidden.visible, observer)?;
-            out.extend(hidden.predicted(model.fill(&hidden.visible, &times)?).map(|(cell, _)| {
-                (cell.column, (data.row(cell.row)[cell.column] - cell.mean) / cell.sd.max(f64::MIN_POSITIVE))
-            }));
-        }
-        Ok(out)
-    }
-
     /// When the rows of a table happened, in the times of the model.
     ///
     /// # Errors
@@ -213,6 +189,28 @@ impl WholeTable for DynamicFit {
         fill: &mut Filler<'_>,
     ) -> Result<(SelfCheck, Vec<CheckedCell>), Error> {
         check_by_blocks(data, &*self.times(data)?, self.model.n_components(), options, fill)
+    }
+
+    /// Of blocks of time: cells hidden one by one do not speak for rows that follow each other.
+    fn residuals(
+        &self,
+        learned: &Learned,
+        data: &Dataset,
+        observer: &mut dyn Observer,
+    ) -> Result<Residuals, Error> {
+        let (times, k, mut out) = (self.times(data)?, self.model.n_components(), Residuals::default());
+        let bayes = DynamicEm::try_from(&learned.method)?.loadings == Loadings::Bayes;
+        for set in CALIBRATING.take(if bayes { FEWER } else { usize::MAX }) {
+            let share = (SelfCheckOptions::default().share, Hide::AsGaps);
+            let hidden = match HiddenBlocks::draw(data, &times, k, share, (learned.seed, set)) {
+                Err(Error::TooFewToHide { .. }) => break,
+                hidden => hidden?,
+            };
+            let model = self.without(learned, &hidden.visible, observer)?;
+            let cells = hidden.predicted(model.fill(&hidden.visible, &times)?).map(|(cell, _)| cell);
+            out.add(data, cells, true);
+        }
+        Ok(out)
     }
 }
 

@@ -2,13 +2,16 @@
 
 use super::answers::Surprise;
 use super::check::TOLERANCE;
-use super::whole::{Filler, WholeTable};
+use super::whole::{Filler, Residuals, WholeTable};
 use super::{Learned, Trained, Training};
 use crate::data::PointColumns;
 use crate::error::count;
 use crate::family::Family;
-use crate::functional::{CurveDensity, FunctionalEm, FunctionalPca, check_by_points, column_times};
-use crate::infer::FitReport;
+use crate::filling::{Hiding, sets_of};
+use crate::functional::{
+    CurveDensity, FunctionalEm, FunctionalPca, HiddenPoints, check_by_points, column_times,
+};
+use crate::infer::{FitReport, Observer};
 use crate::model::FilledCell;
 use crate::select::{CheckedCell, SelfCheck, SelfCheckOptions};
 use crate::{Dataset, Error, Fit, Matrix, Spec};
@@ -18,6 +21,8 @@ use std::borrow::Cow;
 
 /// Times of the curves that a model of a long table draws.
 const DRAWN: usize = 51;
+/// The first of the sets of points that calibrate intervals: others than those that choose and check.
+const CALIBRATING: u64 = 100;
 
 /// A functional PCA, and how its fit went.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,6 +151,28 @@ impl WholeTable for FunctionalFit {
         fill: &mut Filler<'_>,
     ) -> Result<(SelfCheck, Vec<CheckedCell>), Error> {
         check_by_points(&*self.asked(data)?, options, fill)
+    }
+
+    fn residuals(
+        &self,
+        learned: &Learned,
+        data: &Dataset,
+        observer: &mut dyn Observer,
+    ) -> Result<Residuals, Error> {
+        let data = self.asked(data)?;
+        let (n_sets, most) = sets_of(&data);
+        let mut out = Residuals::default();
+        for set in (CALIBRATING..).take(n_sets) {
+            let share = (Hiding::default().share, most);
+            let hidden = match HiddenPoints::as_gaps_lie(&data, share, (learned.seed, set)) {
+                Err(Error::TooFewToHide { .. }) => break,
+                hidden => hidden?,
+            };
+            let model = self.without(learned, &hidden.visible, observer)?;
+            let cells = hidden.predicted(model.fill(&hidden.visible)?).into_iter().map(|(cell, _)| cell);
+            out.add(&data, cells, hidden.transplanted);
+        }
+        Ok(out)
     }
 }
 

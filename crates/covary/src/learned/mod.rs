@@ -36,6 +36,7 @@ pub use functional::{CurveTable, FunctionalFit};
 pub use linear::{LinearFit, ParameterUncertainty, RotatedLoadings};
 pub use mixture::{ClassNames, MixtureFit};
 pub use sensitivity::{Tipping, TippingPoint};
+pub(crate) use whole::Residuals;
 
 use crate::data::Facts;
 use crate::family::Family;

@@ -78,6 +78,14 @@ pub(super) trait WholeTable: Sync {
         fill: &mut Filler<'_>,
     ) -> Result<(SelfCheck, Vec<CheckedCell>), Error>;
 
+    /// Residuals of cells hidden as the gaps lie, the model fitted again without them; none where no cell can be spared.
+    fn residuals(
+        &self,
+        learned: &Learned,
+        data: &Dataset,
+        observer: &mut dyn Observer,
+    ) -> Result<Residuals, Error>;
+
     /// The model fitted again to its own table with cells hidden.
     fn without(
         &self,
@@ -90,6 +98,30 @@ pub(super) trait WholeTable: Sync {
             Termination::Interrupted => Err(Error::Interrupted),
             _ => Ok(fit.model),
         }
+    }
+}
+
+/// What was found of hidden cells, which intervals are calibrated by.
+#[derive(Debug, Default)]
+pub(crate) struct Residuals {
+    /// In standard deviations that the model states, each with its column.
+    pub(crate) of_cells: Vec<(usize, f64)>,
+    /// Whether some were hidden at random, not as the gaps lie.
+    pub(crate) at_random: bool,
+}
+
+impl Residuals {
+    /// Those of the cells of a set.
+    pub(super) fn add(
+        &mut self,
+        data: &Dataset,
+        cells: impl Iterator<Item = FilledCell>,
+        transplanted: bool,
+    ) {
+        self.at_random |= !transplanted;
+        self.of_cells.extend(cells.map(|cell| {
+            (cell.column, (data.row(cell.row)[cell.column] - cell.mean) / cell.sd.max(f64::MIN_POSITIVE))
+        }));
     }
 }
 
@@ -206,5 +238,14 @@ impl<T: WholeTable> Answers for T {
         };
         let checked = Checked::of(self.check(data, options, &mut fill), refitted);
         Some(checked.map(|checked| Checked { in_blocks: T::IN_BLOCKS, ..checked }))
+    }
+
+    fn hidden_residuals(
+        &self,
+        learned: &Learned,
+        data: &Dataset,
+        observer: &mut dyn Observer,
+    ) -> Option<Result<Residuals, Error>> {
+        Some(self.residuals(learned, data, observer))
     }
 }

@@ -2,13 +2,17 @@
 //! grid give probabilistic PCA?
 
 use crate::common::{assert_close, flat, golden, matrix};
-use crate::dense::{Gaussian, normal};
+use crate::dense::{Gaussian, normal, solve};
 use covary::data::Points;
+use covary::family::{Components, Family, ForFilling, Request};
 use covary::functional::{
     Basis, CurveSearch, FunctionalEm, FunctionalPca, Interval, Smoothing, column_times, simulated,
 };
 use covary::infer::Spectral;
-use covary::select::ChoiceRule;
+use covary::io::model_file;
+use covary::learned::{Learned, Rows};
+use covary::model::{Distribution, FilledCell};
+use covary::select::{ChoiceRule, SelfCheckOptions};
 use covary::{Dataset, Error, Estimator, Matrix, Spec};
 use serde_json::Value;
 
@@ -145,6 +149,84 @@ fn answers_are_the_dense_ones_for_long_and_wide_tables() {
 fn strip(model: &FunctionalPca) -> FunctionalPca {
     let (basis, mean) = (model.basis().clone(), model.mean_coefficients().to_vec());
     FunctionalPca::new(basis, mean, model.loadings().clone(), model.noise()).unwrap()
+}
+
+/// The band of the mean is that of generalized least squares: curves vary about the mean by their scores and the noise, and the
+/// penalty of roughness is a prior, so that its bias is counted.
+///
+/// ```text
+/// Var μ(t) = φ(t)ᵀ (Σ_i Φ_iᵀ C_i⁻¹ Φ_i + λ Ω)⁻¹ φ(t)        C_i = cov(t_i) + σ² I
+/// ```
+#[test]
+fn the_band_of_the_mean_is_that_of_generalized_least_squares() {
+    let (table, _) = simulated(60, 4, 31);
+    let given = Smoothing::Given { mean: 0.01, components: 0.02 };
+    for smoothing in [Smoothing::Reml, given] {
+        let em = FunctionalEm { smoothing, ..FunctionalEm::default() };
+        let model = em.fit(&table, &Spec::ppca(2)).unwrap().model;
+        let (basis, points) = (model.basis(), table.points().unwrap());
+        let mut precision = basis.penalty();
+        precision.as_mut_slice().iter_mut().for_each(|v| *v *= model.smoothing()[0]);
+        for rows in points.of_curves() {
+            let times: Vec<f64> = rows.iter().map(|&i| points.times()[i]).collect();
+            let splines: Vec<Vec<f64>> = times.iter().map(|&t| basis.row(t).unwrap()).collect();
+            let splines = Matrix::from_rows(&splines);
+            let of_curve = splines.t_dot(&solve(&dense(&model, &times).covariance, &splines));
+            precision.as_mut_slice().iter_mut().zip(of_curve.as_slice()).for_each(|(p, own)| *p += own);
+        }
+        let grid = basis.grid(21);
+        let band = model.mean_at(&grid).unwrap();
+        for (i, &time) in grid.iter().enumerate() {
+            let at = Matrix::from_vec(basis.size(), 1, basis.row(time).unwrap()).unwrap();
+            let variance = at.t_dot(&solve(&precision, &at))[(0, 0)];
+            assert!((band.sds[(i, 0)] / variance.sqrt() - 1.0).abs() < 1e-6, "{time}: {}", band.sds[(i, 0)]);
+            // Not less than what sampling the scores of 60 curves gives, were all of them known.
+            let sampling = model.covariance(&[time]).unwrap()[(0, 0)] / 60.0;
+            assert!(smoothing == given || variance > 0.8 * sampling, "{time}: {variance} {sampling}");
+        }
+    }
+}
+
+/// Points hidden where other curves lack theirs say how far intervals reach; what is said is kept with the model.
+#[test]
+fn intervals_of_curves_are_calibrated_by_hidden_points() {
+    let (whole, _) = simulated(120, 6, 41);
+    // A fifth of the curves has noise of ten times the variance of that of the others.
+    let rough = |i: usize| if (i / 6).is_multiple_of(5) { 1.5 * (2.3 * i as f64).sin() } else { 0.0 };
+    let values = Matrix::from_fn(whole.n_rows(), 1, |i, _| whole.row(i)[0] + rough(i));
+    let noisy = Dataset::with_names(values, vec!["y".to_owned()]).unwrap();
+    let noisy = noisy.of_points(whole.points().unwrap().clone()).unwrap();
+    let table = noisy.without_cells((0..120).step_by(2).map(|i| (6 * i + i % 6, 0))).unwrap();
+    let filling = |calibrate| Some(ForFilling { choose: false, calibrate, limits: false });
+    let request = Request { n_components: Some(Components::Number(2)), ..Request::new(Family::Fpca) };
+    let learned = Request { filling: filling(true), ..request.clone() }.learn(&table).unwrap();
+    let plain = Request { filling: filling(false), ..request.clone() }.learn(&table).unwrap();
+    let calibration = learned.filling.as_ref().unwrap().calibration.clone().unwrap();
+    assert!(plain.filling.as_ref().unwrap().calibration.is_none());
+    assert!(calibration.transplanted && calibration.n_hidden >= 400, "{}", calibration.n_hidden);
+    let cells = |model: &Learned| model.fill(Rows::Training).unwrap().cells(&table).unwrap();
+    let (finished, own) = (cells(&learned), cells(&plain));
+    assert_eq!(own.len(), 60);
+    let spread = calibration.columns[0].spread;
+    let width = |cell: &FilledCell, level: f64| {
+        let (low, high) = cell.interval(level).unwrap();
+        high - low
+    };
+    for (cell, own) in finished.iter().zip(&own) {
+        assert_eq!((cell.row, cell.mean), (own.row, own.mean));
+        assert!((cell.sd - spread * own.sd).abs() < 1e-12);
+        // Most points are nearer than a Gaussian of that variance has them, and a few farther.
+        assert!(width(cell, 0.5) < width(own, 0.5) && width(cell, 0.99) > width(own, 0.99));
+    }
+    let mut bytes = Vec::new();
+    model_file::write(&learned, &mut bytes).unwrap();
+    let again = model_file::read(bytes.as_slice()).unwrap();
+    assert_eq!(cells(&again), finished);
+    // The check on other points is of the calibrated intervals.
+    let options = SelfCheckOptions { share: 0.15, ..SelfCheckOptions::default() };
+    let checked = learned.check_by_refit(&request, &table, &options, &mut ()).unwrap();
+    assert!(checked.refitted && checked.cells.len() >= 100);
+    assert!(checked.cells.iter().all(|c| matches!(c.cell.distribution, Distribution::Shaped(_))));
 }
 
 #[test]

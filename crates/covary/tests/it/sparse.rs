@@ -313,6 +313,35 @@ fn sparse_coding_keeps_as_many_entries_as_asked_for() {
     }
 }
 
+/// Components of similar variance have principal axes that are mixed: what their largest entries are is found from a rotation, and
+/// never at a higher objective than from the axes themselves.
+#[test]
+fn counted_entries_are_found_where_principal_axes_are_mixed() {
+    let mut found = 0;
+    for seed in 0..10 {
+        // Two components of the same size on four columns each, of ten.
+        let mut w = Matrix::zeros(10, 2);
+        (0..4).for_each(|j| (w[(j, 0)], w[(j + 4, 1)]) = (1.0, if j % 2 == 0 { 1.0 } else { -1.0 }));
+        let truth = LinearGaussian::new(w, vec![0.0; 10], Noise::Isotropic(0.3)).unwrap();
+        let table = Dataset::new(truth.sample(200, &mut ChaCha8Rng::seed_from_u64(seed))).unwrap();
+        let coding = SparseCoding { n_components: 2, n_nonzero: Some(4), ..SparseCoding::default() };
+        let fit = coding.fit(&table, None).unwrap();
+        let support = |w: &Matrix| {
+            let mut of: Vec<Vec<bool>> =
+                (0..2).map(|k| w.column(k).iter().map(|v| *v != 0.0).collect()).collect();
+            of.sort();
+            of
+        };
+        found += usize::from(support(&fit.components.transpose()) == support(truth.loadings()));
+        let centered = Matrix::from_fn(200, 10, |i, j| table.row(i)[j] - table.observed_means()[j]);
+        let axes = Spectral::default().fit(&table, &Spec::ppca(2)).unwrap().model.components();
+        let from_axes = coding.fit(&table, Some((&centered.dot_t(&axes), &axes))).unwrap();
+        let end = |fit: &SparseComponents| *fit.errors.last().unwrap();
+        assert!(end(&fit) <= end(&from_axes) * (1.0 + 1e-9), "{} {}", end(&fit), end(&from_axes));
+    }
+    assert_eq!(found, 10);
+}
+
 #[test]
 fn sparse_coding_names_what_it_cannot_take() {
     let (table, _) = planted(20, 0.0, 21);
@@ -399,6 +428,34 @@ fn golden_penalized_matrix_decomposition() {
             if let Some(want) = want["u"].get(k) {
                 let left: Vec<f64> = product.left.iter().map(|a| sign * a).collect();
                 assert_close("left", &left, &flat(want), 1e-7);
+            }
+        }
+    }
+}
+
+/// `uᵀ X v` never falls from one iteration to the next, and no vector is longer than its bounds.
+#[test]
+fn the_objective_of_the_penalized_decomposition_never_falls() {
+    for seed in 0..5 {
+        let x = normal(12, 8, seed);
+        for (left_bound, right_bound) in [(None, Some(1.7)), (Some(2.0), Some(1.4)), (Some(1.5), None)] {
+            let after = |max_iterations: usize| {
+                let method = PenalizedDecomposition {
+                    left_bound,
+                    right_bound,
+                    max_iterations,
+                    ..PenalizedDecomposition::default()
+                };
+                method.fit(&x).unwrap().remove(0)
+            };
+            let values: Vec<f64> = (1..40).map(|n| after(n).value).collect();
+            assert!(values.windows(2).all(|v| v[1] >= v[0] - 1e-12), "{values:?}");
+            assert!(values[38] > values[0], "{values:?}");
+            let end = after(1000);
+            for (vector, bound) in [(&end.left, left_bound), (&end.right, right_bound)] {
+                assert!(vector.iter().map(|v| v * v).sum::<f64>() <= 1.0 + 1e-12);
+                let size: f64 = vector.iter().map(|v| v.abs()).sum();
+                assert!(bound.is_none_or(|bound| size <= bound + 1e-9), "{size} {bound:?}");
             }
         }
     }
