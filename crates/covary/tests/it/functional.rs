@@ -64,7 +64,7 @@ fn golden_functional_pca() {
     assert_eq!(fit.report.trace.len(), trace.len() + 1);
     assert!(relative(fit.model.noise(), expected["sigma2"].as_f64().unwrap()) < 1e-6);
     assert_close("curves", &fit.model.eigenvalues(), &flat(&expected["eigenvalues"]), 1e-6);
-    assert_close("curves", fit.model.mean_coefficients(), &flat(&expected["mean_coefficients"]), 3e-6);
+    assert_close("curves", fit.model.mean_coefficients(), &flat(&expected["mean_coefficients"]), 1e-6);
 }
 
 #[test]
