@@ -148,10 +148,8 @@ impl Row {
             parts.iter().map(|part| format!("{} {}", part.name, of(part))).collect::<Vec<_>>().join("; ")
         };
         let holds = parts.iter().all(|part| part.agrees);
-        Self {
-            parts: parts.clone(),
-            ..Self::claim(quantity, &joined(|p| &p.paper), &joined(|p| &p.ours), holds)
-        }
+        let claim = Self::claim(quantity, &joined(|p| &p.paper), &joined(|p| &p.ours), holds);
+        Self { parts, ..claim }
     }
 
     /// Why they differ; nothing if they do not.

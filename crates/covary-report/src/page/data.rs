@@ -26,7 +26,7 @@ impl Data {
         let csv = csv(numbers);
         match csv.len() {
             0 => Self::None,
-            ..=MOST_PLAIN => Self::Plain(csv),
+            1..=MOST_PLAIN => Self::Plain(csv),
             bytes => match packed(&csv) {
                 packed if packed.len() <= MOST_PACKED => Self::Packed(packed),
                 _ => Self::LeftOut(bytes),
