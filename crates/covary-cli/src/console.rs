@@ -366,7 +366,7 @@ mod tests {
         let rows =
             [vec!["column".to_owned(), "mean".into()], vec!["a long name of a column".into(), "1.5".into()]];
         let text = folded(&rows, &[0], Some(26));
-        assert_eq!(text, "  column             mean\n  a long na…a column   1.5");
+        assert_eq!(text, "  column              mean\n  a long na…a column   1.5");
     }
 
     #[test]
