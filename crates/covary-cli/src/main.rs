@@ -8,15 +8,17 @@ mod cmd;
 mod console;
 mod facts;
 mod failure;
+mod help;
 mod input;
 mod interrupt;
 mod learn;
 mod memory;
 mod output;
+mod remaining;
 mod server;
 mod views;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Failure;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -33,7 +35,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// messages to standard error. Exit status: 0 success, 1 failure, 2 usage error, 130 interrupted
 /// (what was finished has been written).
 #[derive(Parser)]
-#[command(name = "covary", version, verbatim_doc_comment, max_term_width = 100)]
+#[command(name = "covary", version, verbatim_doc_comment)]
 #[command(after_help = "\
 Examples:
   covary impute examples/wine_gaps.csv -o filled.csv
@@ -81,10 +83,13 @@ fn main() -> ExitCode {
             hook(panic);
         }
     }));
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => return said(&error),
-    };
+    let mut command = help::filled(Cli::command());
+    let matches = command.try_get_matches_from_mut(std::env::args_os());
+    let cli =
+        match matches.and_then(|found| Cli::from_arg_matches(&found).map_err(|e| e.format(&mut command))) {
+            Ok(cli) => cli,
+            Err(error) => return said(&error),
+        };
     let outcome = match cli.verb {
         Verb::Fit(fit) => fit.run(),
         Verb::Impute(impute) => impute.run(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from covary import PPCA, DynamicFactor, Imputer, StudentPPCA, plot  # noqa: E402
+from covary import PPCA, BayesianPCA, DynamicFactor, Imputer, StudentPPCA, plot  # noqa: E402
 from covary.exceptions import DataError, NotFittedError  # noqa: E402
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -713,3 +714,24 @@ def test_coverage_by_column_is_counted(model: PPCA, gaps: np.ndarray, whole: np.
             assert (share - p) ** 2 == pytest.approx(z2 * p * (1 - p) / n, abs=1e-12)
     ax = plot.calibration(model, gaps, whole, max_columns=4)
     assert len(ax.get_yticklabels()) == 4
+
+
+@pytest.mark.parametrize("name", sorted(set(plot.__all__)))
+def test_docstrings_are_complete(name):
+    shared = getattr(plot, name).__doc__ or ""
+    assert not [line for line in shared.splitlines() if line.strip().startswith("{")], shared
+    if "ax" in inspect.signature(getattr(plot, name)).parameters:
+        assert "ax : matplotlib Axes" in shared and "Returns\n" in shared
+
+
+def test_every_line_of_panels_has_its_names(gaps):
+    axes = plot.loadings(BayesianPCA().fit(gaps))
+    assert len(axes) > 4
+    named = [k for k, panel in enumerate(axes) if any(label.get_text() for label in panel.get_yticklabels())]
+    assert named == [0, 4]
+    plt.close("all")
+    pictures = np.random.default_rng(0).normal(size=(40, 16))
+    axes = plot.images(PPCA(n_components=2).fit(pictures), (4, 4), pictures)
+    titles = [panel.get_title(loc="left") for panel in axes if panel.get_title(loc="left")]
+    assert titles[1] == "reconstructed by the model" and len(titles) == 3
+    plt.close("all")

@@ -54,7 +54,9 @@ impl Sheet {
         let more = if style.height.is_some() { 1 } else { more };
         let title = wrap(words.title, title_size, Weight::Bold, room, 1 + more);
         let subtitle = wrap(words.subtitle, SUBTITLE, Weight::Regular, room, 3 * more);
-        let note = wrap(words.note, LABEL, Weight::Regular, room, 4 * more);
+        // What is said of the marks is said to its end, where the height may follow.
+        let lines = if style.height.is_some() { 4 } else { 16 };
+        let note = wrap(words.note, LABEL, Weight::Regular, room, lines);
         let head = MARGIN + 20.0 * title.len() as f64 + 17.0 * subtitle.len() as f64 + 13.0;
         let foot = 15.0 * note.len() as f64 + if note.is_empty() { 12.0 } else { 20.0 };
         let total_height = style.height.unwrap_or(head + usual.1 + foot);

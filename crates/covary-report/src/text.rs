@@ -4,6 +4,7 @@
 //! a rule, so that what fits here fits there.
 
 use crate::widths;
+use std::collections::HashMap;
 
 /// Weight of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,13 +41,66 @@ fn letter(c: char, weight: Weight) -> u16 {
             None,
             0x300..=0x36f | 0x591..=0x5c7 | 0x610..=0x61a | 0x64b..=0x65f | 0x200b..=0x200f | 0xfe00..=0xfe0f,
         ) => 0,
-        // Chinese, Japanese, Korean; emoji.
-        (None, 0x1100..=0x11ff | 0x2e80..=0x9fff | 0xac00..=0xd7ff | 0xf900..=0xfaff | 0xff00..=0xffef) => {
-            1000
-        }
         (None, 0x1f000..) => 1250,
-        (None, _) => 640,
+        (None, _) => {
+            if is_wide(c) {
+                1000
+            } else {
+                640
+            }
+        }
     }
+}
+
+/// Chinese, Japanese, Korean; emoji.
+fn is_wide(c: char) -> bool {
+    matches!(c as u32, 0x1100..=0x11ff | 0x2e80..=0x9fff | 0xac00..=0xd7ff | 0xf900..=0xfaff | 0xff00..=0xffef | 0x1f000..)
+}
+
+/// How much room letters take: those of the shipped font at a size, or the cells of a terminal.
+#[derive(Clone, Copy)]
+struct Measure {
+    /// In thousandths of `size`.
+    letter: fn(char) -> u16,
+    size: f64,
+}
+
+impl Measure {
+    fn font(size: f64, weight: Weight) -> Self {
+        let letter: fn(char) -> u16 = match weight {
+            Weight::Regular => |c| letter(c, Weight::Regular),
+            Weight::Bold => |c| letter(c, Weight::Bold),
+        };
+        Self { letter, size }
+    }
+
+    fn terminal() -> Self {
+        Self { letter: |c| 1000 * cells(c), size: 1.0 }
+    }
+
+    fn width(self, text: &str) -> f64 {
+        text.chars().map(|c| f64::from((self.letter)(c))).sum::<f64>() * self.size / 1000.0
+    }
+
+    /// What `room` leaves beside an ellipsis, in thousandths of the size.
+    fn beside_ellipsis(self, room: f64) -> f64 {
+        1000.0 * room / self.size - f64::from((self.letter)('…'))
+    }
+}
+
+/// Cells of a terminal that a letter takes.
+fn cells(c: char) -> u16 {
+    if is_wide(c) { 2 } else { u16::from(letter(c, Weight::Regular) > 0) }
+}
+
+/// Columns of a terminal that a line takes.
+///
+/// ```
+/// assert_eq!(covary_report::text::columns("größe"), 5);
+/// assert_eq!(covary_report::text::columns("温度"), 4);
+/// ```
+pub fn columns(text: &str) -> usize {
+    text.chars().map(|c| usize::from(cells(c))).sum()
 }
 
 /// The text as far as it fits, ended by an ellipsis if it was cut.
@@ -58,18 +112,18 @@ fn letter(c: char, weight: Weight) -> u16 {
 /// assert_eq!(shorten("ash", 11.0, 60.0), "ash");
 /// ```
 pub fn shorten(text: &str, size: f64, room: f64) -> String {
-    cut(text, size, Weight::Regular, room)
+    cut(text, Measure::font(size, Weight::Regular), room)
 }
 
-fn cut(text: &str, size: f64, weight: Weight, room: f64) -> String {
+fn cut(text: &str, by: Measure, room: f64) -> String {
     let text = clean(text);
-    if width(&text, size, weight) <= room {
+    if by.width(&text) <= room {
         return text;
     }
-    let mut left = 1000.0 * room / size - f64::from(letter('…', weight));
+    let mut left = by.beside_ellipsis(room);
     let mut end = 0;
     for (at, c) in text.char_indices() {
-        left -= f64::from(letter(c, weight));
+        left -= f64::from((by.letter)(c));
         if left < 0.0 {
             break;
         }
@@ -93,25 +147,42 @@ fn cut(text: &str, size: f64, weight: Weight, room: f64) -> String {
 /// assert!(cut.iter().all(|name| width(name, 11.0, Weight::Regular) <= 90.0));
 /// ```
 pub fn shortened(names: &[String], size: f64, room: f64) -> Vec<String> {
+    shortened_by(names, Measure::font(size, Weight::Regular), room)
+}
+
+/// The same for a terminal, where `room` is a number of columns.
+///
+/// ```
+/// use covary_report::text::shortened_to;
+/// let names = ["carbon at station 1", "carbon at station 2"].map(str::to_owned);
+/// assert_eq!(shortened_to(&names, 12), ["…station 1", "…station 2"]);
+/// ```
+pub fn shortened_to(names: &[String], room: usize) -> Vec<String> {
+    shortened_by(names, Measure::terminal(), room as f64)
+}
+
+fn shortened_by(names: &[String], by: Measure, room: f64) -> Vec<String> {
     // Letters of a word that are shown before the one that tells names apart.
     const MOST_BEFORE: usize = 10;
-    let fits = |name: &String| width(name, size, Weight::Regular) <= room;
+    let fits = |name: &String| by.width(name) <= room;
     let names: Vec<String> = names.iter().map(|name| clean(name)).collect();
     if names.iter().all(fits) {
         return names;
     }
     let shared = shared_words(&names);
-    let cut: Vec<String> = names
+    let ends: Vec<String> = names
         .iter()
         .map(|name| if shared == 0 { name.clone() } else { format!("…{}", &name[shared..]) })
-        .map(|name| if fits(&name) { name } else { without_middle(&name, size, room) })
+        .map(|name| if fits(&name) { name } else { without_middle(&name, by, room) })
         .collect();
     // Where two became one, what is shown of both begins where they part.
-    let twins = |k: usize| {
-        (0..cut.len()).filter(move |&j| j != k).find(|&j| names[j] != names[k] && cut[j] == cut[k])
-    };
+    let mut alike: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (k, name) in ends.iter().enumerate() {
+        alike.entry(name).or_default().push(k);
+    }
+    let twins = |k: usize| alike[ends[k].as_str()].iter().copied().find(|&j| names[j] != names[k]);
     let shown = |k: usize| match twins(k) {
-        None => cut[k].clone(),
+        None => ends[k].clone(),
         Some(j) => {
             let part = names[k].chars().zip(names[j].chars()).take_while(|(a, b)| a == b).count();
             // From the word on in which they part, and the one before if they part where a word begins.
@@ -123,10 +194,10 @@ pub fn shortened(names: &[String], size: f64, room: f64) -> Vec<String> {
             };
             let from = if part - begins <= MOST_BEFORE { begins } else { part.saturating_sub(2) };
             let rest: String = names[k].chars().skip(from).collect();
-            shorten(&format!("…{rest}"), size, room)
+            cut(&format!("…{rest}"), by, room)
         }
     };
-    (0..cut.len()).map(shown).collect()
+    (0..ends.len()).map(shown).collect()
 }
 
 /// Bytes of the words that all names begin with, without the last of these words.
@@ -142,14 +213,14 @@ fn shared_words(names: &[String]) -> usize {
 }
 
 /// The beginning and the end of a name: more of the end, where numbers and units stand.
-fn without_middle(name: &str, size: f64, room: f64) -> String {
+fn without_middle(name: &str, by: Measure, room: f64) -> String {
     let letters: Vec<char> = name.chars().collect();
-    let mut left = 1000.0 * room / size - f64::from(letter('…', Weight::Regular));
+    let mut left = by.beside_ellipsis(room);
     let (mut head, mut tail) = (0, letters.len());
     while head < tail {
         let from_head = head <= letters.len() - tail;
         let c = if from_head { letters[head] } else { letters[tail - 1] };
-        left -= f64::from(letter(c, Weight::Regular));
+        left -= f64::from((by.letter)(c));
         if left < 0.0 {
             break;
         }
@@ -214,7 +285,9 @@ pub(crate) fn clean(text: &str) -> String {
 /// Lines that fit a width, at most `most` of them, the last one shortened.
 pub(crate) fn wrap(text: &str, size: f64, weight: Weight, room: f64, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in clean(text).split(' ').filter(|w| !w.is_empty()) {
+    // A number keeps its per cent sign beside it.
+    let text = clean(text).replace(" %", "\u{a0}%");
+    for word in text.split(' ').filter(|w| !w.is_empty()) {
         match lines.last_mut() {
             Some(line) if width(line, size, weight) + width(word, size, weight) + 0.32 * size <= room => {
                 line.push(' ');
@@ -227,5 +300,5 @@ pub(crate) fn wrap(text: &str, size: f64, weight: Weight, room: f64, most: usize
         let rest = lines.split_off(most - 1).join(" ");
         lines.push(rest);
     }
-    lines.iter().map(|line| cut(line, size, weight, room)).collect()
+    lines.iter().map(|line| cut(line, Measure::font(size, weight), room).replace('\u{a0}', " ")).collect()
 }

@@ -52,6 +52,39 @@ pub struct Row {
     pub agrees: bool,
     /// Why they differ, if they do.
     pub why: Option<String>,
+    /// The same for each of several methods or tables: a column for each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+}
+
+/// What one method, or one table, has of a row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// What the paper has of it.
+    pub paper: String,
+    /// What we found.
+    pub ours: String,
+    /// Whether they agree.
+    pub agrees: bool,
+}
+
+impl Part {
+    /// In this order.
+    pub fn new(name: &str, paper: &str, ours: &str, agrees: bool) -> Self {
+        Self { name: name.to_owned(), paper: paper.to_owned(), ours: ours.to_owned(), agrees }
+    }
+
+    /// Ours, and whether it differs; the other is said once for all rows where it is the same.
+    pub(crate) fn cell(&self, with_paper: bool) -> String {
+        let differs = if self.agrees { "" } else { " ≠" };
+        if with_paper {
+            format!("{}{differs} ({})", self.ours, self.paper)
+        } else {
+            format!("{}{differs}", self.ours)
+        }
+    }
 }
 
 impl Row {
@@ -92,6 +125,7 @@ impl Row {
             difference: fixed(ours - paper.0, digits),
             agrees: (ours - paper.0).abs() <= paper.1,
             why: None,
+            parts: Vec::new(),
         }
     }
 
@@ -104,7 +138,18 @@ impl Row {
             difference: if holds { "agrees" } else { "differs" }.to_owned(),
             agrees: holds,
             why: None,
+            parts: Vec::new(),
         }
+    }
+
+    /// Several methods, or tables, each in a column of its own; the row agrees where all of them do.
+    pub fn of_parts(quantity: &str, parts: Vec<Part>) -> Self {
+        let joined = |of: fn(&Part) -> &String| {
+            parts.iter().map(|part| format!("{} {}", part.name, of(part))).collect::<Vec<_>>().join("; ")
+        };
+        let holds = parts.iter().all(|part| part.agrees);
+        let claim = Self::claim(quantity, &joined(|p| &p.paper), &joined(|p| &p.ours), holds);
+        Self { parts, ..claim }
     }
 
     /// Why they differ; nothing if they do not.

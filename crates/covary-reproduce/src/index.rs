@@ -25,7 +25,7 @@ p{margin:8px 0}.muted{color:var(--muted)}code{background:var(--soft);padding:1px
 figure{margin:16px 0;overflow-x:auto}figure svg{max-width:100%;height:auto;border:1px solid var(--line);border-radius:6px}\
 table{border-collapse:collapse;margin:12px 0;width:100%;font-variant-numeric:tabular-nums}caption{text-align:left;font-weight:600;padding:6px 0}\
 th,td{text-align:left;padding:5px 10px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}th{color:var(--muted);font-weight:500}\
-.scroll{overflow-x:auto}td,th,p,li{overflow-wrap:anywhere}\
+.scroll{overflow-x:auto}p,li,td:not(.number){overflow-wrap:anywhere}td.number{white-space:nowrap}td:first-child{min-width:9em}\
 .cards{list-style:none;padding:0;display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,230px),1fr));gap:14px}\
 .cards li{border:1px solid var(--line);border-radius:8px;padding:8px 10px;display:flex;flex-direction:column;gap:4px;font-size:14px}\
 .cards svg{display:block;width:100%;height:130px;background:#fff;border-radius:4px;margin-bottom:6px}\
@@ -83,14 +83,20 @@ pub fn html(records: &[Record], left_out: &[LeftOut]) -> String {
             put(&format!("<figure>{drawn}</figure>\n"));
         }
         for table in &r.tables {
-            put(&format!("<div class=\"scroll\"><table>\n<caption>{}</caption>\n", prose(&table.title)));
-            let against = escape(&table.against);
-            put(&format!("<tr><th>quantity</th><th>{against}</th><th>ours</th><th>difference</th></tr>\n"));
-            for row in &table.rows {
-                let cells = [&row.quantity, &row.paper, &row.ours].map(|c| format!("<td>{}</td>", prose(c)));
+            let grid = table.grid();
+            put(&format!("<div class=\"scroll\"><table>\n<caption>{}</caption>\n", prose(&grid.caption)));
+            let heads: Vec<String> = grid.header.iter().map(|c| format!("<th>{}</th>", prose(c))).collect();
+            put(&format!("<tr>{}</tr>\n", heads.concat()));
+            for (row, cells) in table.rows.iter().zip(&grid.rows) {
+                let (last, first) = cells.split_last().expect("a quantity and a difference");
+                // Numbers of many columns are not broken: the table is scrolled.
+                let number = if row.parts.is_empty() { "" } else { " class=\"number\"" };
+                let cell = |(k, c): (usize, &String)| {
+                    format!("<td{}>{}</td>", if k == 0 { "" } else { number }, prose(c))
+                };
+                let shown: String = first.iter().enumerate().map(cell).collect();
                 let class = if row.agrees { "agrees" } else { "differs" };
-                let difference = prose(&row.difference);
-                put(&format!("<tr>{}<td class=\"{class}\">{difference}</td></tr>\n", cells.concat()));
+                put(&format!("<tr>{shown}<td class=\"{class}\">{}</td></tr>\n", prose(last)));
             }
             put("</table></div>\n");
             let whys = table.whys();

@@ -28,7 +28,7 @@ mod tipping_bishop_1999b;
 
 pub use data::Data;
 pub use error::Error;
-pub use findings::{Comparison, Findings, Row};
+pub use findings::{Comparison, Findings, Part, Row};
 pub use record::{File, Record, Verdict};
 pub use run::Run;
 

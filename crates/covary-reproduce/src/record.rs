@@ -1,6 +1,6 @@
 //! What is kept of an exhibit: JSON with all facts, Markdown for people, SVG.
 
-use crate::{Comparison, Exhibit, Findings, Run};
+use crate::{Comparison, Exhibit, Findings, Row, Run};
 use covary_report::Style;
 use covary_report::chart::Chart;
 use serde::{Deserialize, Serialize};
@@ -78,7 +78,7 @@ impl Record {
     /// What came of it, in a sign and words.
     pub fn verdict(&self) -> Verdict {
         let (agree, rows) = self.agreement();
-        let unexplained = |row: &crate::Row| !row.agrees && row.why.is_none();
+        let unexplained = |row: &Row| !row.agrees && row.why.is_none();
         if agree == rows {
             Verdict { sign: '✓', words: format!("agrees: {rows} of {rows}") }
         } else if self.tables.iter().flat_map(|t| &t.rows).any(unexplained) {
@@ -122,11 +122,11 @@ impl Record {
             writeln!(out, "![{}]({name})\n", cell(&self.title)).expect("memory");
         }
         for table in &self.tables {
-            writeln!(out, "**{}**\n\n| quantity | {} | ours | difference |", table.title, table.against)
-                .expect("memory");
-            out.push_str("| --- | --- | --- | --- |\n");
-            for row in &table.rows {
-                let cells = [&row.quantity, &row.paper, &row.ours, &row.difference].map(|c| cell(c));
+            let Grid { caption, header, rows } = table.grid();
+            writeln!(out, "**{caption}**\n\n| {} |", header.join(" | ")).expect("memory");
+            writeln!(out, "|{}", " --- |".repeat(header.len())).expect("memory");
+            for row in &rows {
+                let cells: Vec<String> = row.iter().map(|c| cell(c)).collect();
                 writeln!(out, "| {} |", cells.join(" | ")).expect("memory");
             }
             out.push('\n');
@@ -143,7 +143,66 @@ impl Record {
     }
 }
 
+/// A comparison as it is shown.
+pub(crate) struct Grid {
+    pub(crate) caption: String,
+    pub(crate) header: Vec<String>,
+    /// The cells, of which the last says whether they agree.
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
 impl Comparison {
+    /// A column for each method where all rows have the same, else one for the paper and one for us.
+    pub(crate) fn grid(&self) -> Grid {
+        let names = |row: &Row| row.parts.iter().map(|part| part.name.clone()).collect::<Vec<_>>();
+        let methods = self.rows.first().map(names).unwrap_or_default();
+        let ends = |first: &str, middle: Vec<String>, last: &str| {
+            std::iter::once(first.to_owned()).chain(middle).chain([last.to_owned()]).collect::<Vec<_>>()
+        };
+        if methods.is_empty() || self.rows.iter().any(|row| names(row) != methods) {
+            let row =
+                |row: &Row| ends(&row.quantity, vec![row.paper.clone(), row.ours.clone()], &row.difference);
+            return Grid {
+                caption: self.title.clone(),
+                header: ends("quantity", vec![self.against.clone(), "ours".to_owned()], "difference"),
+                rows: self.rows.iter().map(row).collect(),
+            };
+        }
+        // The same for all methods: a column; the same in all rows: said above.
+        let one = |row: &Row| row.parts.iter().all(|part| part.paper == row.parts[0].paper);
+        let by_row = self.rows.iter().all(one);
+        let papers = |row: &Row| row.parts.iter().map(|part| part.paper.clone()).collect::<Vec<_>>();
+        let by_column = !by_row
+            && self.rows.len() > 1
+            && self.rows.iter().all(|row| papers(row) == papers(&self.rows[0]));
+        let caption = if by_row {
+            self.title.clone()
+        } else if by_column {
+            let said: Vec<String> =
+                self.rows[0].parts.iter().map(|part| format!("{} {}", part.name, part.paper)).collect();
+            format!("{} ({}: {})", self.title, self.against, said.join(", "))
+        } else {
+            format!("{}: ours ({})", self.title, self.against)
+        };
+        let mut header = methods;
+        if by_row {
+            header.insert(0, self.against.clone());
+        }
+        let row = |row: &Row| {
+            let mut cells: Vec<String> =
+                row.parts.iter().map(|part| part.cell(!by_row && !by_column)).collect();
+            if by_row {
+                cells.insert(0, row.parts[0].paper.clone());
+            }
+            ends(&row.quantity, cells, &row.difference)
+        };
+        Grid {
+            caption,
+            header: ends("quantity", header, "difference"),
+            rows: self.rows.iter().map(row).collect(),
+        }
+    }
+
     /// Why rows differ: each reason once, with the rows it is about.
     pub(crate) fn whys(&self) -> Vec<String> {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();

@@ -7,7 +7,7 @@ use crate::args::{
 };
 use crate::blocks;
 use crate::classes;
-use crate::console::{Console, aligned, count, names};
+use crate::console::{Console, count, names, said_table};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::{self, Select, Source};
@@ -21,7 +21,7 @@ use covary::io::{Format, Rounding};
 use covary::learned::{Learned, Rows};
 use covary::model::{ColumnMap, Imputed};
 use covary::{Dataset, Error};
-use covary_report::scale::rounded;
+use covary_report::scale::{self, rounded};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -451,10 +451,10 @@ impl Impute {
         }
         let more = match filled.cells().len().saturating_sub(LISTED) {
             0 => String::new(),
-            more if self.cells.is_some() => format!("  … and {more} more\n"),
-            more => format!("  … and {more} more; --cells FILE writes them all\n"),
+            more if self.cells.is_some() => format!("  … and {} more\n", scale::count(more)),
+            more => format!("  … and {} more; --cells FILE writes them all\n", scale::count(more)),
         };
-        Ok(format!("\n{}\n{more}", aligned(&rows, &[1])))
+        Ok(format!("\n{}\n{more}", said_table(&rows, &[1])))
     }
 }
 

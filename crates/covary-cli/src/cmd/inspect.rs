@@ -1,6 +1,6 @@
 //! `covary inspect`: everything in a model file.
 
-use crate::console::{aligned, count, harmless};
+use crate::console::{count, harmless, table};
 use crate::failure::Failure;
 use crate::input;
 use crate::learn::check_words;
@@ -40,7 +40,7 @@ impl Inspect {
             return super::print(&learned.to_json());
         }
         let sections = [head(&learned), own(&learned), tail(&learned)];
-        super::print(harmless(&sections.concat()).trim_end())
+        super::print_words(harmless(&sections.concat()).trim_end())
     }
 }
 
@@ -61,7 +61,7 @@ fn head(learned: &Learned) -> String {
     let (training, d, end) = (&learned.training, learned.columns.len(), learned.ending());
     let standardized = if learned.standardized() { ", fitted to standardized columns" } else { "" };
     out.say(&format!("{}, {}{standardized}", learned.described(), count(d, "column")));
-    let table = match learned.linear().ok().and_then(|fit| fit.matrix) {
+    let of = match learned.linear().ok().and_then(|fit| fit.matrix) {
         Some(kind) => format!("a {} matrix of {}", kind.name(), count(training.n_rows, "row")),
         None => format!(
             "{} with {} ({:.1} %)",
@@ -70,7 +70,7 @@ fn head(learned: &Learned) -> String {
             100.0 * training.n_gaps() as f64 / (training.n_rows * d) as f64
         ),
     };
-    out.say(&format!("learned from {table}, by {}: {}", learned.method.name, ending(&end)));
+    out.say(&format!("learned from {of}, by {}: {}", learned.method.name, ending(&end)));
     let reached = end.objective.map(|at| format!("{} {:.4}", objective(at.kind), at.value));
     let parameters = learned.n_parameters().ok().map(|n| format!("{n} parameters"));
     let facts: Vec<String> = reached.into_iter().chain(parameters).collect();
@@ -164,7 +164,7 @@ fn choice(fit: &LinearFit) -> String {
             format!("{:.3}", at.skill),
         ]);
     }
-    out.say(&aligned(&rows, &[]));
+    out.say(&table(&rows, &[]));
     out.0
 }
 
@@ -221,7 +221,7 @@ fn loadings(learned: &Learned, fit: &LinearFit) -> String {
         row.push(format!("{left:.2}"));
         rows.push(row);
     }
-    out.say(&aligned(&rows, &[0]));
+    out.say(&table(&rows, &[0]));
     out.0.push_str(&selected(learned, fit));
     // Factors that were rotated together are uncorrelated.
     let correlated = |phi: &Matrix| (1..phi.n_rows()).any(|i| phi.row(i)[..i].iter().any(|r| r.abs() > 1e-9));
@@ -245,7 +245,7 @@ fn selected(learned: &Learned, fit: &LinearFit) -> String {
         ));
         let mut rows = vec![vec!["column".to_owned(), "probability".to_owned()]];
         rows.extend(order.iter().map(|&j| vec![learned.columns[j].clone(), format!("{:.3}", inclusion[j])]));
-        out.say(&aligned(&rows, &[0]));
+        out.say(&table(&rows, &[0]));
     }
     if fit.model.has_fixed_axes() && fit.views.is_empty() {
         out.say("\ncolumns that each component is made of, those of large loadings first");
@@ -279,7 +279,7 @@ fn shares(learned: &Learned, fit: &LinearFit) -> String {
             row.extend(relevance.get(k).map(|alpha| digits(*alpha)));
             rows.push(row);
         }
-        out.say(&aligned(&rows, &[]));
+        out.say(&table(&rows, &[]));
         if !relevance.is_empty() {
             out.say("relevance: precision of a component's loadings; the larger, the less it is needed");
         }
@@ -301,7 +301,7 @@ fn shares(learned: &Learned, fit: &LinearFit) -> String {
             };
             rows.push(std::iter::once(name.clone()).chain((0..q).map(cell)).collect());
         }
-        out.say(&aligned(&rows, &[0]));
+        out.say(&table(&rows, &[0]));
     }
     out.0
 }
@@ -322,7 +322,7 @@ fn monitored(fit: &LinearFit) -> String {
                 format!("{:.0}", m.summary.ess),
             ]);
         }
-        out.say(&aligned(&rows, &[0]));
+        out.say(&table(&rows, &[0]));
     }
     out.0
 }
@@ -349,7 +349,7 @@ fn models(learned: &Learned, fit: &MixtureFit) -> String {
         let means = models.iter().map(|c| digits(c.mean()[j]));
         rows.push(std::iter::once(name.clone()).chain(means).collect());
     }
-    out.say(&aligned(&rows, &[0]));
+    out.say(&table(&rows, &[0]));
     out.say("\nstandard deviations in each, and the share of its variance that is noise");
     let mut rows = vec![header];
     for (j, name) in learned.columns.iter().enumerate() {
@@ -359,7 +359,7 @@ fn models(learned: &Learned, fit: &MixtureFit) -> String {
         };
         rows.push(std::iter::once(name.clone()).chain(models.iter().map(cell)).collect());
     }
-    out.say(&aligned(&rows, &[0]));
+    out.say(&table(&rows, &[0]));
     out.0
 }
 
@@ -382,7 +382,7 @@ fn sources(learned: &Learned, fit: &ica::Fit) -> String {
         row.extend(fit.kinds.get(k).map(|kind| kind.name().to_owned()));
         rows.push(row);
     }
-    out.say(&aligned(&rows, &[3, 4]));
+    out.say(&table(&rows, &[3, 4]));
     out.say("\nmixing: what one unit of each source adds, in standard deviations of the column");
     let mut header = ["column", "mean", "sd"].map(str::to_owned).to_vec();
     header.extend((1..=model.n_components()).map(|k| k.to_string()));
@@ -397,7 +397,7 @@ fn sources(learned: &Learned, fit: &ica::Fit) -> String {
         row.extend(noisy.map(|m| format!("{:.2}", m.noise_variances()[j] / (unit * unit))));
         rows.push(row);
     }
-    out.say(&aligned(&rows, &[0]));
+    out.say(&table(&rows, &[0]));
     out.0
 }
 
@@ -430,7 +430,7 @@ fn curves(fit: &FunctionalFit) -> String {
     }
     let noise = (1.0 - shares.iter().sum::<f64>()).max(0.0);
     rows.push(vec!["noise".to_owned(), String::new(), format!("{:.1} %", 100.0 * noise)]);
-    out.say(&aligned(&rows, &[0]));
+    out.say(&table(&rows, &[0]));
     let times = model.basis().grid(TIMES_SHOWN);
     let mean = model.mean_at(&times).expect("times within the interval");
     let functions = model.eigenfunctions(&times).expect("times within the interval");
@@ -444,7 +444,7 @@ fn curves(fit: &FunctionalFit) -> String {
         row.extend((0..model.n_components()).map(|k| with(functions.values[(i, k)], functions.sds[(i, k)])));
         rows.push(row);
     }
-    out.say(&aligned(&rows, &[]));
+    out.say(&table(&rows, &[]));
     out.0
 }
 
@@ -484,7 +484,7 @@ fn dynamics(learned: &Learned, fit: &DynamicFit) -> String {
             let half = if half.is_finite() { format!("{half:.1}") } else { "never".to_owned() };
             rows.push(vec![(i + 1).to_string(), format!("{:.4}", root.modulus), half, period]);
         }
-        out.say(&aligned(&rows, &[]));
+        out.say(&table(&rows, &[]));
     }
     let regressors = model.regressors();
     let season = match regressors.season {
@@ -513,7 +513,7 @@ fn dynamics(learned: &Learned, fit: &DynamicFit) -> String {
         );
         rows.push(row);
     }
-    out.say(&aligned(&rows, &[0]));
+    out.say(&table(&rows, &[0]));
     out.0
 }
 
@@ -553,8 +553,13 @@ fn tails(kurtosis: f64) -> &'static str {
 }
 
 fn square(matrix: &Matrix) -> String {
-    let row = |r: &[f64]| r.iter().map(|v| format!("{v:.2}")).collect();
-    aligned(&matrix.rows().map(row).collect::<Vec<_>>(), &[])
+    let header = std::iter::once(String::new()).chain((1..=matrix.n_columns()).map(|k| k.to_string()));
+    let row = |(i, r): (usize, &[f64])| {
+        std::iter::once((i + 1).to_string()).chain(r.iter().map(|v| format!("{v:.2}"))).collect()
+    };
+    let rows: Vec<Vec<String>> =
+        std::iter::once(header.collect()).chain(matrix.rows().enumerate().map(row)).collect();
+    table(&rows, &[])
 }
 
 fn percent(share: f64) -> String {

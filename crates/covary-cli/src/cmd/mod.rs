@@ -18,7 +18,7 @@ pub(crate) mod view;
 
 use crate::args::{Reading, Running, Target};
 use crate::blocks::Answer;
-use crate::console::Console;
+use crate::console::{Console, for_output};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::{self, Blocks, Found, Select, Source};
@@ -88,6 +88,11 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::work("standard output", e)),
         _ => Ok(()),
     }
+}
+
+/// The same for people: sentences keep to the width of a terminal.
+pub(crate) fn print_words(text: &str) -> Result<(), Failure> {
+    print(&for_output(text))
 }
 
 /// The arguments of a verb that asks a model about the rows of a table.

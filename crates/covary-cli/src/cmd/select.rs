@@ -1,7 +1,7 @@
 //! `covary select`: how many components, or how many models of a mixture, and why.
 
 use crate::args::{Reading, Running, Selecting, at_least_one, families};
-use crate::console::{Console, aligned, count};
+use crate::console::{Console, count, harmless, table};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::{Select as Columns, Source};
@@ -141,7 +141,7 @@ impl Select {
                     let facts = facts::as_json(&source, &ledger);
                     self.running.report(&mixtures_as_json(&found, largest, &facts))
                 } else {
-                    super::print(&crate::console::harmless(&mixtures_described(&found, largest)))
+                    super::print_words(&harmless(&mixtures_described(&found, largest)))
                 };
             }
             if in_time {
@@ -149,7 +149,7 @@ impl Select {
                 return if self.running.json {
                     self.running.report(&time_as_json(&found, &facts::as_json(&source, &ledger)))
                 } else {
-                    super::print(&crate::console::harmless(&time_described(&found)))
+                    super::print_words(&harmless(&time_described(&found)))
                 };
             }
             if self.sample && !data.is_complete() {
@@ -171,7 +171,7 @@ impl Select {
             if self.running.json {
                 self.running.report(&as_json(&found, &facts::as_json(&source, &ledger)))
             } else {
-                super::print(&crate::console::harmless(&described(&found)))
+                super::print_words(&harmless(&described(&found)))
             }
         })
     }
@@ -265,7 +265,7 @@ fn time_described(found: &TimeChoice) -> String {
     }
     format!(
         "{}\n\nby {} and {} of up to {}; recommended: {} of order {}, {}",
-        aligned(&rows, &[]),
+        table(&rows, &[]),
         of_time(found.n_blocks),
         count(found.n_origins, "forecast"),
         count(found.horizon, "step"),
@@ -345,7 +345,7 @@ fn mixtures_described(found: &MixtureComparison, largest: Largest) -> String {
         }));
         rows.push(row);
     }
-    format!("{}\n\n{}", aligned(&rows, &[]), largest.sentence(found))
+    format!("{}\n\n{}", table(&rows, &[]), largest.sentence(found))
 }
 
 fn mixtures_as_json(found: &MixtureComparison, largest: Largest, data: &Value) -> Value {
@@ -441,7 +441,7 @@ fn described(found: &Comparison) -> String {
     chosen.extend(choices);
     let prior =
         found.posterior.as_ref().map_or(String::new(), |p| format!("p(q | data) with a1 = {}\n\n", p.a1));
-    format!("{}\n\n{}\n\n{prior}{found}", aligned(&rows, &[]), aligned(&chosen, &[0]))
+    format!("{}\n\n{}\n\n{prior}{found}", table(&rows, &[]), table(&chosen, &[0]))
 }
 
 fn as_json(found: &Comparison, data: &Value) -> Value {

@@ -52,7 +52,7 @@ fn a_table_beyond_memory_leads_to_the_same_bytes() {
         assert!(fs::read(root.join("disk.covary")).unwrap() == expected, "{call}");
         let first = said.err.lines().next().unwrap_or_default();
         assert!(
-            first.contains("gone through block by block") && first.contains("65536 rows at a time"),
+            first.contains("gone through block by block") && first.contains("65\u{202f}536 rows at a time"),
             "{first}"
         );
         // Facts and a sample of rows, pairs of columns, and three E-steps.

@@ -18,6 +18,7 @@ mod mixture;
 mod plot;
 mod report;
 mod reproduce;
+mod terminal;
 mod verbs;
 mod view;
 mod views;
@@ -27,9 +28,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The built command.
+/// The built command, in a pipe of no width.
 fn covary() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_covary"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_covary"));
+    command.env_remove("COLUMNS");
+    command
 }
 
 /// A file of the repository.

@@ -1,6 +1,57 @@
 //! The numbers behind a figure as a table: what its download button gives.
 
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 use serde_json::{Map, Number, Value};
+use std::io::Write;
+
+/// What a page keeps of the data behind a figure.
+pub(crate) enum Data {
+    /// They make no table.
+    None,
+    /// As they are.
+    Plain(String),
+    /// Deflated, in base64: the page unpacks them when they are asked for.
+    Packed(String),
+    /// Too large for a page that is sent around; so many bytes.
+    LeftOut(usize),
+}
+
+/// Bytes that are kept as they are, and those that are kept packed.
+const MOST_PLAIN: usize = 20_000;
+const MOST_PACKED: usize = 150_000;
+
+impl Data {
+    pub(super) fn of(numbers: &Value) -> Self {
+        let csv = csv(numbers);
+        match csv.len() {
+            0 => Self::None,
+            1..=MOST_PLAIN => Self::Plain(csv),
+            bytes => match packed(&csv) {
+                packed if packed.len() <= MOST_PACKED => Self::Packed(packed),
+                _ => Self::LeftOut(bytes),
+            },
+        }
+    }
+}
+
+/// Deflated (zlib), then letters that HTML takes as they are.
+fn packed(text: &str) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(text.as_bytes()).expect("memory takes all");
+    let bytes = encoder.finish().expect("memory takes all");
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let at = |k: usize| u32::from(chunk.get(k).copied().unwrap_or(0));
+        let all = at(0) << 16 | at(1) << 8 | at(2);
+        for k in 0..4 {
+            let letter = LETTERS[(all >> (18 - 6 * k) & 63) as usize];
+            out.push(if k <= chunk.len() { char::from(letter) } else { '=' });
+        }
+    }
+    out
+}
 
 /// The table with most cells that the numbers hold: a list of things, each a row, or lists of the same length beside each
 /// other. Numbers that are in neither are on the page or in `--json`.
@@ -91,8 +142,49 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::csv;
+    use super::{Data, csv, packed};
     use serde_json::json;
+    use std::io::Read;
+
+    #[test]
+    fn data_of_large_figures_are_packed_and_come_out_whole() {
+        let base64 = |text: &str| {
+            let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+            let bits: Vec<u32> = text.chars().filter_map(|c| digits.find(c)).map(|d| d as u32).collect();
+            let bytes = bits.chunks(4).flat_map(|four| {
+                let all = four.iter().enumerate().fold(0, |all, (k, d)| all | d << (18 - 6 * k));
+                [(all >> 16) as u8, (all >> 8) as u8, all as u8].into_iter().take(four.len() - 1)
+            });
+            bytes.collect::<Vec<u8>>()
+        };
+        for text in ["", "a", "ab", "abc", "größe,1\n"] {
+            let mut out = String::new();
+            let bytes = base64(&packed(text));
+            flate2::read::ZlibDecoder::new(&bytes[..]).read_to_string(&mut out).unwrap();
+            assert_eq!(out, text);
+        }
+        let value = |k: usize| ((k * 7919) % 1009) as f64 / 31.0;
+        let points = |n: usize| json!({ "points": (0..n).map(|k| json!({ "x": value(k), "y": value(k + 1) })).collect::<Vec<_>>() });
+        assert!(matches!(Data::of(&points(10)), Data::Plain(_)));
+        let Data::Packed(kept) = Data::of(&points(5000)) else { panic!("5000 points are packed") };
+        let mut out = String::new();
+        flate2::read::ZlibDecoder::new(&base64(&kept)[..]).read_to_string(&mut out).unwrap();
+        assert_eq!(out, csv(&points(5000)));
+        assert!(kept.len() < out.len() / 2, "{} of {}", kept.len(), out.len());
+        assert!(matches!(Data::of(&json!({ "n": 3 })), Data::None));
+    }
+
+    #[test]
+    fn data_that_no_page_should_carry_are_left_out() {
+        let mut state = 1_u64;
+        let mut chance = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f64 / 1e9
+        };
+        let values: Vec<f64> = (0..60_000).map(|_| chance()).collect();
+        let left_out = Data::of(&json!({ "values": values }));
+        assert!(matches!(left_out, Data::LeftOut(bytes) if bytes > 400_000));
+    }
 
     #[test]
     fn the_largest_table_of_the_numbers_is_written() {

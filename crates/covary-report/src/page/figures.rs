@@ -1,5 +1,6 @@
 //! The figures of a page: which there are, and how one drawing serves light and dark.
 
+use super::data::Data;
 use super::factors::MatrixStudy;
 use super::facts::{Facts, Study};
 use crate::plot::largest;
@@ -49,7 +50,6 @@ const LARGER: f64 = 1.2;
 /// Rows in the map of outliers, the least probable ones; points of a figure; columns of densities: a page stays small enough
 /// to be sent around.
 const MOST_FAR: usize = 400;
-const MOST_DATA: usize = 20_000;
 const MOST_POINTS: usize = 800;
 const MOST_DENSITIES: usize = 10;
 
@@ -59,7 +59,7 @@ pub struct Figure {
     pub(crate) place: Place,
     pub(crate) is_wide: bool,
     /// The numbers that are drawn, as a table.
-    pub(crate) csv: String,
+    pub(crate) data: Data,
     light: Svg,
     dark: Svg,
 }
@@ -99,10 +99,8 @@ impl Drawn {
         let width = Some(if is_wide { WHOLE } else { HALF });
         let drawn = |theme| draw(numbers, &Style { theme, width, height: None });
         let (light, dark) = (drawn(Theme::Light), drawn(Theme::Dark));
-        // What is larger than a figure itself is left to `covary plot --json`.
-        let csv = serde_json::to_value(numbers).map(|all| super::data::csv(&all)).unwrap_or_default();
-        let csv = if csv.len() > MOST_DATA { String::new() } else { csv };
-        self.0.push(Figure { name, place, is_wide, csv, light, dark });
+        let data = serde_json::to_value(numbers).map_or(Data::None, |all| Data::of(&all));
+        self.0.push(Figure { name, place, is_wide, data, light, dark });
     }
 }
 

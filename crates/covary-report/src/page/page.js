@@ -97,7 +97,17 @@
       });
       image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
     },
-    csv: (figure) => save(figure.querySelector("template.data").content.textContent, "text/csv", named(figure, "csv")),
+    csv: async (figure) => {
+      const data = figure.querySelector("template.data");
+      let text = data.content.textContent;
+      // Those of large figures are deflated.
+      if (data.dataset.packed) {
+        const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+        const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream(data.dataset.packed));
+        text = await new Response(stream).text();
+      }
+      save(text, "text/csv", named(figure, "csv"));
+    },
   };
   for (const button of all(document, "[data-save]")) {
     button.addEventListener("click", () => savers[button.dataset.save](button.closest("figure")));

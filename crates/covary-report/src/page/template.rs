@@ -1,5 +1,6 @@
 //! The page: what the facts say, in plain words, with the figures where they belong.
 
+use super::data::Data;
 use super::factors;
 use super::facts::{
     CellFacts, CheckFacts, ColumnFacts, CoverageFacts, Facts, FilledFacts, ModelFacts, OddRows, TableFacts,
@@ -177,15 +178,25 @@ fn card(figure: &Figure, svg: &str) -> Markup {
             p.swipe.quiet { "Swipe to see all of the figure." }
             div.controls {
                 div.keys {}
-                @if !figure.csv.is_empty() {
-                    button type="button" data-save="csv" aria-label={ "Download the data as CSV: " (PreEscaped(figure.title())) } { "CSV" }
+                @match &figure.data {
+                    Data::None => {}
+                    Data::Plain(_) | Data::Packed(_) => {
+                        button type="button" data-save="csv" aria-label={ "Download the data as CSV: " (PreEscaped(figure.title())) } { "CSV" }
+                    }
+                    Data::LeftOut(bytes) => {
+                        span.quiet { (format!("data: {:.1} MB, by ", *bytes as f64 / 1e6)) code { "covary plot --kind " (figure.name) " --json" } }
+                    }
                 }
                 button type="button" data-save="svg" aria-label={ "Download as SVG: " (PreEscaped(figure.title())) } { "SVG" }
                 button type="button" data-save="png" aria-label={ "Download as PNG: " (PreEscaped(figure.title())) } { "PNG" }
                 button.enlarge type="button" aria-label={ "Enlarge: " (PreEscaped(figure.title())) } { "enlarge" }
             }
             // The numbers behind it, for the button above.
-            @if !figure.csv.is_empty() { template.data { (figure.csv) } }
+            @match &figure.data {
+                Data::Plain(csv) => { template.data { (csv) } }
+                Data::Packed(csv) => { template.data data-packed="deflate" { (csv) } }
+                Data::None | Data::LeftOut(_) => {}
+            }
         }
     }
 }

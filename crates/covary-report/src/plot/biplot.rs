@@ -163,11 +163,12 @@ pub fn draw(numbers: &BiplotNumbers, style: &Style) -> Svg {
     let tips: Vec<(f64, f64)> = arrows.iter().map(|a| (a.x * scale, a.y * scale)).collect();
     let names: Vec<String> = arrows.iter().map(|a| a.column.clone()).collect();
     let names = shortened(&names, LABEL, NAME.min(0.34 * outer.w));
-    // Room for the names beyond the tips, as far as it is known before the axes are.
+    // Room for the names beyond the tips, as far as it is known before the axes are; long names have to find theirs
+    // among the rows, which would be pressed into the middle otherwise.
     let per_pixel = 2.2 * reach / outer.w;
     let beyond = tips.iter().zip(&names).map(|(&(x, y), name)| {
         let wide = if outer.w < TIGHT { 0.0 } else { width(name, LABEL, Weight::Regular) + 10.0 };
-        (x + x.signum() * wide * per_pixel, y)
+        ((x + x.signum() * wide * per_pixel).clamp(-1.2 * reach, 1.2 * reach), y)
     });
     let needed: Vec<(f64, f64)> = tips.iter().copied().chain(beyond).collect();
     let panel = scores::scatter(canvas, outer, n, &needed, true);

@@ -374,6 +374,8 @@ pub(crate) fn panel(canvas: &mut Canvas, body: Rect, n: &MapNumbers, full: Optio
                 100..1000 => 4.0,
                 _ => 2.0,
             };
+            // Smaller on a small map, where they would cover each other and the coast.
+            let size = size * (panel.area.w / 440.0).clamp(0.5, 1.0);
             for q in &n.places {
                 // Opaque, so that colors are those of the bar, with a rim, so that pale ones are seen.
                 let place =

@@ -134,9 +134,12 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
         several(patterns, "pattern") + " of missing values",
     );
     let mut note: Vec<String> = Vec::new();
+    // A few per cent of many rows would all be one pale color on a scale to 100 %.
+    let strongest = n.columns.iter().flat_map(|c| &c.runs).fold(0.0_f64, |most, &v| most.max(v)).max(1e-9);
     if n.rows_per_run > 1 {
+        let up_to = if strongest < 0.999 { format!(", up to {}", percent(strongest)) } else { String::new() };
         note.push(format!(
-            "Each line stands for {}: the stronger its color, the more of them lack the value.",
+            "Each line stands for {}: the stronger its color, the more of them lack the value{up_to}.",
             several(n.rows_per_run, "row")
         ));
     }
@@ -209,7 +212,11 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
         while k < column.runs.len() {
             // Neighbors of one shade are one rectangle.
             let shade = |v: f64| {
-                if v > 0.0 { 1 + ((v * SHADES as f64 - 1e-9).max(0.0) as usize).min(SHADES - 1) } else { 0 }
+                if v > 0.0 {
+                    1 + ((v / strongest * SHADES as f64 - 1e-9).max(0.0) as usize).min(SHADES - 1)
+                } else {
+                    0
+                }
             };
             let (start, own) = (k, shade(column.runs[k]));
             while k < column.runs.len() && shade(column.runs[k]) == own {

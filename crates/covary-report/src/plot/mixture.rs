@@ -6,7 +6,7 @@ use super::scores::{Ellipse, MOST_POINTS, corners, ellipse_of, one_scale, roomy}
 use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, in_proportion, legend, legend_height};
 use crate::scale::{Scale, count, number, percent, several};
 use crate::svg::{Anchor, Canvas, Font, MARKS, Rect, Stroke};
-use crate::text::{Weight, in_tip, shorten};
+use crate::text::{Weight, in_tip, shorten, width};
 use crate::theme::{Color, Palette};
 use crate::{Error, Style, Svg};
 use covary::learned::{Learned, MixtureFit};
@@ -21,6 +21,8 @@ const LEAST_CORRELATION: f64 = 0.3;
 const CERTAIN: f64 = 0.9;
 /// Colors before they come again; the last of the palette stands for others.
 const COLORS: usize = 6;
+/// Room beside a panel that the numbers of its axis take.
+const AXIS_NUMBERS: f64 = 48.0;
 
 /// A row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -212,12 +214,20 @@ fn scatter(canvas: &mut Canvas, outer: Rect, n: &MixtureNumbers) {
     let places = || n.points.iter().map(|q| (q.x, q.y)).chain(ellipses.iter().flat_map(corners));
     let span = |of: fn((f64, f64)) -> f64| roomy(Scale::over(places().map(of), false).ends());
     let (x, y) = one_scale(outer, span(|q| q.0), span(|q| q.1));
+    // As many of its columns as the line has room for.
     let name = |k: usize| {
         let about = n.axes[k]
             .iter()
             .map(|c| format!("{} {}", shorten(&c.column, LABEL, 130.0), number(c.correlation, 2)));
-        let about = about.collect::<Vec<_>>().join(", ");
-        if about.is_empty() { format!("axis {}", k + 1) } else { format!("axis {}: {about}", k + 1) }
+        let mut name = format!("axis {}", k + 1);
+        for (i, column) in about.enumerate() {
+            let longer = format!("{name}{} {column}", if i == 0 { ":" } else { "," });
+            if width(&longer, LABEL, Weight::Regular) > outer.w - AXIS_NUMBERS {
+                break;
+            }
+            name = longer;
+        }
+        name
     };
     let x = Axis::new(Scale::Linear { from: x.0, to: x.1 }, name(0));
     let y = Axis::new(Scale::Linear { from: y.0, to: y.1 }, name(1));

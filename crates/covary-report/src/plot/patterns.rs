@@ -89,11 +89,13 @@ pub fn draw(numbers: &PatternsNumbers, style: &Style) -> Svg {
     let n = numbers;
     let title = match n.n_patterns {
         0 => "No value is missing".to_owned(),
-        k => format!(
-            "{} of missing values; {} of the rows are complete",
-            several(k, "pattern"),
-            percent(n.n_complete as f64 / n.n_rows.max(1) as f64)
-        ),
+        k => {
+            let complete = match n.n_complete {
+                0 => "no row is complete".to_owned(),
+                rows => format!("{} of the rows are complete", percent(rows as f64 / n.n_rows.max(1) as f64)),
+            };
+            format!("{} of missing values; {complete}", several(k, "pattern"))
+        }
     };
     let subtitle = format!(
         "{} of {}; missing values in {}",
@@ -146,10 +148,11 @@ pub fn draw(numbers: &PatternsNumbers, style: &Style) -> Svg {
     let rows = Scale::over([0.0, most], true);
     let top = Rect { x: area.x, y: body.y + 22.0, w: step * shown as f64, h: BARS - 32.0 };
     canvas.text((area.x, body.y + 10.0), "rows", Font::default());
-    for tick in rows.ticks(3) {
+    for tick in rows.ticks(3).into_iter().filter(|tick| tick.value.fract() == 0.0) {
         let y = top.bottom() - top.h * rows.place(tick.value);
         canvas.line((top.x, y), (top.right(), y), Stroke::new(p.grid, 1.0));
-        canvas.text((top.x - 5.0, y + 4.0), &tick.text, Font::label(p.muted, Anchor::End));
+        let text = count(tick.value as usize);
+        canvas.text((top.x - 5.0, y + 4.0), &text, Font::label(p.muted, Anchor::End));
     }
     let largest = n.columns.iter().map(|c| c.1).max().unwrap_or(1) as f64;
     let shown_names = name_lines(&names, LABEL, name_room, 1);

@@ -214,7 +214,7 @@ def test_figures_and_tables_can_be_downloaded(browser, made, tmp_path):
         head = (tmp_path / "a.png").read_bytes()[:24]
         # Three pixels for each of the figure, which is 480 wide.
         assert head[:8] == b"\x89PNG\r\n\x1a\n" and int.from_bytes(head[16:20]) == 1440
-        # Data that are larger than the figure are left to `covary plot --json`.
+        # Those of large figures are deflated in the page.
         n_with_data = page.locator("figure:has([data-save=csv])").count()
         assert n_with_data >= 6
         # The browser holds the downloads of one page back after ten: each has a page of its own.
@@ -433,6 +433,27 @@ def test_five_thousand_columns(browser, tmp_path):
         watched.check_quiet(path)
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
         assert "5000 columns" in page.inner_text("header")
+
+
+def test_data_of_large_figures_are_unpacked_when_asked_for(browser, tmp_path):
+    import random
+
+    random.seed(3)
+    table = tmp_path / "wide.csv"
+    rows = [[f"{random.gauss(0, 1):.2f}" for _ in range(80)] for _ in range(60)]
+    table.write_text("\n".join(",".join(row) for row in [[f"c{k}" for k in range(80)], *rows]) + "\n")
+    path, _, status = report(table, tmp_path, "--components", "2")
+    assert status == 0 and path.stat().st_size < 2_000_000
+    watched = Watched(browser, path)
+    with watched as page:
+        figure = page.locator("figure:has(template.data[data-packed])").first
+        with page.expect_download() as waiting:
+            figure.locator("[data-save=csv]").click()
+        waiting.value.save_as(tmp_path / "figure.csv")
+        rows = list(csv.reader((tmp_path / "figure.csv").open(encoding="utf-8", newline="")))
+        assert (tmp_path / "figure.csv").stat().st_size > 20_000
+        assert len(rows) > 1 and len({len(row) for row in rows}) == 1
+        assert watched.said == []
 
 
 def test_a_report_in_time_has_factors_forecasts_and_surprises(browser, tmp_path):

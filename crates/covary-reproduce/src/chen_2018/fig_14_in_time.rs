@@ -6,7 +6,7 @@
 
 use super::sea::{Errors, FIRST_YEAR, MASKS, N_MONTHS, NEEDS, Sea, VALIDATION};
 use super::sea_steps::COMPONENTS;
-use crate::{Comparison, Error, Exhibit, Findings, Row, Run};
+use crate::{Comparison, Error, Exhibit, Findings, Part, Row, Run};
 use covary::dynamics::Timeline;
 use covary::family::{Components, Family, ForFilling, MOST_OFFERED, Request};
 use covary::learned::Rows;
@@ -131,25 +131,19 @@ fn make(run: &Run) -> Result<Findings, Error> {
 fn errors_table(settings: &[Setting]) -> Result<Comparison, Error> {
     let mut rows = Vec::new();
     for setting in settings {
+        let mut parts = Vec::new();
         for (way, Way { name, .. }) in WAYS.iter().enumerate() {
             let found = setting.errors(way)?;
-            let ours = format!(
-                "{} °C, 95 % intervals cover {} %",
-                fixed(found.rmse, 3),
-                fixed(100.0 * found.covered[2], 0)
-            );
-            let row = Row::claim(
-                &format!("{name}, {}", setting.name),
-                &fixed(found.climatology, 3),
-                &ours,
-                found.rmse < found.climatology,
-            );
-            rows.push(row.why("few of the cells that were seen tell of the hidden ones"));
+            let ours = format!("{}, {} %", fixed(found.rmse, 3), fixed(100.0 * found.covered[2], 0));
+            let below = found.rmse < found.climatology;
+            parts.push(Part::new(name, &fixed(found.climatology, 3), &ours, below));
         }
+        let row = Row::of_parts(setting.name, parts);
+        rows.push(row.why("few of the cells that were seen tell of the hidden ones"));
     }
     Ok(Comparison::with(
         "climatology, to be below it",
-        "Root mean squared errors of hidden cells 1982–1991, °C, and coverage",
+        "Root mean squared errors of hidden cells 1982–1991, °C, and coverage of 95 % intervals",
         rows,
     ))
 }

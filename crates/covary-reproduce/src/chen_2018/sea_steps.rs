@@ -4,7 +4,7 @@
 use super::sea::{
     Errors, LEVELS, MASKS, N_MONTHS, Recovered, Sea, Spectra, VALIDATION, complete_spectrum, spec_above,
 };
-use crate::{Comparison, Error, Row, Run};
+use crate::{Comparison, Error, Part, Row, Run};
 use covary::infer::{Em, Spectral};
 use covary::model::FilledCell;
 use covary::{Dataset, Density, Estimator, LinearGaussian, Matrix, Reconstruction, Spec};
@@ -143,21 +143,23 @@ pub(super) fn table(
     let plain = sea.unweighted();
     let each = |k: usize| outcomes(sea, &plain, k, masks[k].0, spectra);
     let found = run.each("one change at a time", masks.len(), each)?;
-    let joined = |of: &dyn Fn(usize) -> String| (0..masks.len()).map(of).collect::<Vec<_>>().join(" ");
-    let climatology = joined(&|k| fixed(masks[k].1, 3));
     let rows = STEPS.iter().enumerate().map(|(step, (name, why))| {
-        let error = |k: usize| found[k][step].0;
-        let mut ours = joined(&|k| fixed(error(k), if error(k) < 10.0 { 3 } else { 1 }));
-        if found.iter().all(|f| f[step].1.is_some()) {
-            let covered = joined(&|k| fixed(100.0 * found[k][step].1.unwrap_or(0.0), 0));
-            ours = format!("{ours}; {} % intervals cover {covered} %", 100.0 * LEVELS[2]);
-        }
-        Row::claim(name, &climatology, &ours, (0..masks.len()).all(|k| error(k) < masks[k].1)).why(why)
+        let part = |k: usize| {
+            let (error, covered) = found[k][step];
+            let mut ours = fixed(error, if error < 10.0 { 3 } else { 1 });
+            if let Some(covered) = covered {
+                ours = format!("{ours}, {} %", fixed(100.0 * covered, 0));
+            }
+            Part::new(MASKS[k].name, &fixed(masks[k].1, 3), &ours, error < masks[k].1)
+        };
+        Row::of_parts(name, (0..masks.len()).map(part).collect()).why(why)
     });
-    let names = MASKS[..masks.len()].iter().map(|m| m.name).collect::<Vec<_>>().join(", ");
     Ok(Comparison::with(
         "climatology, to be below it",
-        &format!("What does it, one change at a time: errors of hidden cells in °C behind {names}"),
+        &format!(
+            "What does it, one change at a time: errors of hidden cells in °C, and coverage of {} % intervals",
+            100.0 * LEVELS[2]
+        ),
         rows.collect(),
     ))
 }

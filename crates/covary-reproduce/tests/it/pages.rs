@@ -2,7 +2,7 @@
 
 use crate::made;
 use covary_reproduce::index::{self, LeftOut};
-use covary_reproduce::{Data, EXHIBITS, Record, Run, find};
+use covary_reproduce::{Comparison, Data, EXHIBITS, Part, Record, Row, Run, find};
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
@@ -54,6 +54,53 @@ fn pages_hold_their_figures_and_escape_their_words() {
     );
     let markdown = index::markdown(&[record], &[left_out]);
     assert!(markdown.contains("![") && markdown.contains("Left out: `x`: no <data>"));
+}
+
+#[test]
+fn methods_have_columns_of_their_own() {
+    let part = |name: &str, paper: &str, ours: &str, agrees| Part::new(name, paper, ours, agrees);
+    let rows = |papers: [&str; 4]| {
+        vec![
+            Row::of_parts(
+                "10 %",
+                vec![part("EM", papers[0], "1.1", true), part("VB", papers[1], "1.2", true)],
+            ),
+            Row::of_parts(
+                "40 %",
+                vec![part("EM", papers[2], "2.1", true), part("VB", papers[3], "2.9", false)],
+            )
+            .why("chance"),
+        ]
+    };
+    let mut record = made("chen-2018-fig-11", 1);
+    let mut shown = |papers| {
+        record.tables = vec![Comparison::with_paper("Errors", rows(papers))];
+        let html = index::html(std::slice::from_ref(&record), &[]);
+        assert!(
+            html.contains("<th>EM</th><th>VB</th>") && html.contains("<td class=\"number\">1.1"),
+            "{html}"
+        );
+        record.markdown(1)
+    };
+    // Where all differ the paper's stand in brackets, where rows or columns share theirs it is said once.
+    let all = shown(["1", "2", "3", "4"]);
+    assert!(all.contains("**Errors: ours (paper)**\n\n| quantity | EM | VB | difference |\n| --- | --- | --- | --- |\n| 10 % | 1.1 (1) | 1.2 (2) | agrees |"), "{all}");
+    assert!(
+        all.contains("| 40 % | 2.1 (3) | 2.9 ≠ (4) | differs |") && all.contains("- 40 %: chance"),
+        "{all}"
+    );
+    let by_row = shown(["1", "1", "2", "2"]);
+    assert!(
+        by_row.contains("| quantity | paper | EM | VB | difference |")
+            && by_row.contains("| 10 % | 1 | 1.1 | 1.2 |"),
+        "{by_row}"
+    );
+    let by_column = shown(["1", "2", "1", "2"]);
+    assert!(
+        by_column.contains("**Errors (paper: EM 1, VB 2)**") && by_column.contains("| 40 % | 2.1 | 2.9 ≠ |"),
+        "{by_column}"
+    );
+    assert_eq!(record.agreement(), (1, 2));
 }
 
 /// `docs/gallery/index.md` is what `covary reproduce all` makes of the pages beside it: every exhibit in order, with as many

@@ -88,6 +88,7 @@ def calibration_data(
     )
 
 
+@_style.documented
 def calibration(
     estimator: Any, X: ArrayLike, X_true: ArrayLike, *, level: float = 0.9, max_columns: int = 40, ax: Any = None
 ) -> Any:
@@ -99,13 +100,9 @@ def calibration(
         As of :func:`calibration_data`.
     max_columns : int, default=40
         Most columns: those with the most cells.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
-    Returns
-    -------
-    ax : matplotlib Axes
-        Where it was drawn.
+    {drawn}
 
     Examples
     --------
@@ -138,8 +135,6 @@ def calibration(
     ax.set_yticks(np.arange(len(shown)), names, fontsize="small")
     ax.invert_yaxis()
     ax.xaxis.set_major_formatter(PercentFormatter(xmax=1.0, decimals=0))
-    ax.set_xlabel(f"proportion covered by {100.0 * data.level:g} % intervals")
     some = f"{len(shown)} of {len(data.columns)} columns, by cells" if len(shown) < len(data.columns) else ""
-    _style.note(ax, "lines: 95 % intervals of the proportion (Wilson)", some)
-    _style.despine(ax)
-    return ax
+    covered = f"proportion covered by {100.0 * data.level:g} % intervals"
+    return _style.finish(ax, covered, "", "lines: 95 % intervals of the proportion (Wilson)", some)

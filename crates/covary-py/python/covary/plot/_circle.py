@@ -101,6 +101,7 @@ def circle_data(estimator: Any, *, components: Sequence[int] = (1, 2)) -> Circle
     )
 
 
+@_style.documented
 def circle(
     estimator: Any, *, components: Sequence[int] = (1, 2), max_columns: int = 40, ax: Any = None
 ) -> Any:
@@ -112,8 +113,7 @@ def circle(
         As of :func:`circle_data`.
     max_columns : int, default=40
         Most arrows: those of the largest cos².
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
     Returns
     -------
@@ -155,14 +155,10 @@ def circle(
         f"component {k}" if data.share is None else f"PC{k} ({_style.percent(float(data.share[place]))})"
         for place, k in enumerate(data.components)
     ]
-    ax.set_xlabel(names[0])
-    ax.set_ylabel(names[1])
     ax.figure.colorbar(ScalarMappable(Normalize(0.0, 1.0), colors), ax=ax, label="cos²", shrink=0.6)
     name_tips(ax, data.correlations[shown], [_style.short(data.columns[j]) for j in shown], made)
-    if len(shown) < len(data.columns):
-        _style.note(ax, f"{len(shown)} of {_style.counted(len(data.columns))} columns, by cos²")
-    _style.despine(ax)
-    return ax
+    some = f"{len(shown)} of {_style.counted(len(data.columns))} columns, by cos²"
+    return _style.finish(ax, *names, some if len(shown) < len(data.columns) else "")
 
 
 def _by_quality(ax: Any) -> Any:
@@ -203,6 +199,7 @@ def contributions_data(estimator: Any) -> ContributionsData:
     return ContributionsData(columns=_model.names_of(model), contribution=contribution, quality=quality)
 
 
+@_style.documented
 def contributions(estimator: Any, *, component: int = 1, max_columns: int = 12, ax: Any = None) -> Any:
     """Bars of what the columns contribute to a component, the largest first.
 
@@ -214,8 +211,7 @@ def contributions(estimator: Any, *, component: int = 1, max_columns: int = 12, 
         Which component, from 1.
     max_columns : int, default=12
         Most bars.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
     Returns
     -------
@@ -252,8 +248,5 @@ def contributions(estimator: Any, *, component: int = 1, max_columns: int = 12, 
     ax.set_yticks(places, [_style.plain(_style.short(data.columns[j], 30)) for j in order])
     ax.invert_yaxis()
     ax.xaxis.set_major_formatter(PercentFormatter(xmax=1.0, decimals=0))
-    ax.set_xlabel(f"contribution to component {component}; color: cos²")
-    if len(order) < d:
-        _style.note(ax, f"{len(order)} of {_style.counted(d)} columns")
-    _style.despine(ax)
-    return ax
+    some = f"{len(order)} of {_style.counted(d)} columns" if len(order) < d else ""
+    return _style.finish(ax, f"contribution to component {component}; color: cos²", "", some)

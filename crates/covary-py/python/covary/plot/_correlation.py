@@ -128,6 +128,7 @@ def correlation_data(X: ArrayLike, *, max_columns: int = 60) -> CorrelationData:
     return CorrelationData(columns=tuple(names[kept[k]] for k in order), correlations=r[np.ix_(order, order)])
 
 
+@_style.documented
 def correlation(X: ArrayLike, *, max_columns: int = 60, ax: Any = None) -> Any:
     """Map of correlations: blue is positive, orange is negative, similar columns stand together.
 
@@ -135,13 +136,9 @@ def correlation(X: ArrayLike, *, max_columns: int = 60, ax: Any = None) -> Any:
     ----------
     X, max_columns
         As of :func:`correlation_data`.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
-    Returns
-    -------
-    ax : matplotlib Axes
-        Where it was drawn.
+    {drawn}
 
     Examples
     --------

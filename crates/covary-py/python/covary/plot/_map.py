@@ -154,9 +154,6 @@ def map(  # noqa: A001
     middle = np.deg2rad((data.latitude.min() + data.latitude.max()) / 2)
     # Near the middle a degree is as long to the east as to the north.
     ax.set_aspect(1.0 / max(float(np.cos(middle)), 0.3))
-    ax.set_xlabel("degrees east")
-    ax.set_ylabel("degrees north")
     none = int((~shown).sum())
-    _style.note(ax, data.title, f"{none} places without a value" if none else "")
-    _style.despine(ax)
-    return ax
+    left_out = f"{none} places without a value" if none else ""
+    return _style.finish(ax, "degrees east", "degrees north", data.title, left_out)

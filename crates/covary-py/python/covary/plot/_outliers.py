@@ -93,6 +93,7 @@ def outliers_data(estimator: Any, X: ArrayLike) -> OutliersData:
     )
 
 
+@_style.documented
 def outliers(estimator: Any, X: ArrayLike, *, labels: ArrayLike | None = None, ax: Any = None) -> Any:
     """The outlier map: score distance and residual distance of each row, with 97.5 % points.
 
@@ -104,13 +105,9 @@ def outliers(estimator: Any, X: ArrayLike, *, labels: ArrayLike | None = None, a
         As of :func:`outliers_data`.
     labels : array-like of shape (n_samples,) or None, default=None
         Names of the rows, shown beyond the cut-offs; their numbers from 0 if None.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
-    Returns
-    -------
-    ax : matplotlib Axes
-        Where it was drawn.
+    {drawn}
 
     Examples
     --------
@@ -146,8 +143,5 @@ def outliers(estimator: Any, X: ArrayLike, *, labels: ArrayLike | None = None, a
             _style.plain(_style.short(names[i])), xy=(x[i], y[i]), xytext=(4, 2), textcoords="offset points",
             fontsize="small",
         )  # fmt: skip
-    ax.set_xlabel("score distance (√T²)")
-    ax.set_ylabel("residual distance (in sd of the noise)")
-    _style.note(ax, f"{_style.counted(int(far.sum()))} of {_style.counted(n)} rows are outliers (p < 0.01, Bonferroni)")
-    _style.despine(ax)
-    return ax
+    said = f"{_style.counted(int(far.sum()))} of {_style.counted(n)} rows are outliers (p < 0.01, Bonferroni)"
+    return _style.finish(ax, "score distance (√T²)", "residual distance (in sd of the noise)", said)

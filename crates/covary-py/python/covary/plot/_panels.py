@@ -51,21 +51,18 @@ def _component(n: dict[str, Any], k: int) -> str:
     return f"{name} ({_style.percent(share[k])})" if k < len(share) and share[k] is not None else name
 
 
+@_style.documented
 def loadings(estimator: Any, *, components: Sequence[int] = (), ax: Any = None) -> Any:
     """Loadings as bars, with 95 % intervals where the fit has them (`BayesianPCA`).
 
     Parameters
     ----------
-    estimator : fitted estimator or Imputer
-        The model.
+    {model or Imputer}
     components : sequence of int, default=()
         Which, from 1; the first ones if none.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
-    Returns
-    -------
-    axes : list of matplotlib Axes
+    {panels}
         A panel for each component.
 
     Examples
@@ -91,16 +88,16 @@ def loadings(estimator: Any, *, components: Sequence[int] = (), ax: Any = None) 
             bar.set_alpha(1.0 if certain else 0.35)
             if end is not None:
                 panel.plot(end, [i, i], color=_style.mixed(panel, 0.9), linewidth=1.0)
-        panel.set_yticks(np.arange(len(names)), [_style.plain(_style.short(name)) for name in names] if k == 0 else [])
+        first = k % min(_ACROSS, len(axes)) == 0
+        panel.set_yticks(np.arange(len(names)), [_style.plain(_style.short(name)) for name in names] if first else [])
         panel.set_ylim(len(names) - 0.5, -0.5)
         panel.axvline(0.0, color=_style.mixed(panel, 0.4), linewidth=0.8)
-        panel.set_title(_component(n, k), fontsize="small", loc="left")
-        panel.set_xlabel("loading (sd of the column)", fontsize="small")
-        panel.tick_params(labelsize="small", length=0)
-        _style.despine(panel, "top", "right", "left")
+        panel.tick_params(length=0)
+        _style.panel(panel, _component(n, k), "loading (sd of the column)", "top", "right", "left")
     return axes
 
 
+@_style.documented
 def relevance(estimator: Any, *, ax: Any = None) -> Any:
     """The relevance α of each component on a logarithmic scale; those that were dropped have none.
 
@@ -108,13 +105,9 @@ def relevance(estimator: Any, *, ax: Any = None) -> Any:
     ----------
     estimator : fitted estimator
         A model whose prior drops components, such as `BayesianPCA`.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
-    Returns
-    -------
-    ax : matplotlib Axes
-        Where it was drawn.
+    {drawn}
     """
     n = numbers("relevance", estimator)
     ax = _style.axes(ax, (5.0, 3.4))
@@ -122,13 +115,11 @@ def relevance(estimator: Any, *, ax: Any = None) -> Any:
     ax.semilogy(np.arange(1, len(kept) + 1), kept, "o-", color=_style.hues(ax)[0], markersize=5, linewidth=1.0)
     ax.set_xlim(0.5, n["n_offered"] + 0.5)
     ax.axvline(len(kept) + 0.5, color=_style.hues(ax)[1], linestyle="--", linewidth=1.0)
-    ax.set_xlabel("component, in order of decreasing variance")
-    ax.set_ylabel("relevance α")
-    _style.note(ax, f"{len(kept)} of {n['n_offered']} components are kept")
-    _style.despine(ax)
-    return ax
+    kept_of = f"{len(kept)} of {n['n_offered']} components are kept"
+    return _style.finish(ax, "component, in order of decreasing variance", "relevance α", kept_of)
 
 
+@_style.documented
 def trace(*estimators: Any, ax: Any = None) -> Any:
     """How far the objective was from its final value after each step, on a logarithmic scale.
 
@@ -136,13 +127,9 @@ def trace(*estimators: Any, ax: Any = None) -> Any:
     ----------
     *estimators : fitted estimators
         One or more.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
-    Returns
-    -------
-    ax : matplotlib Axes
-        Where it was drawn.
+    {drawn}
     """
     fits = [(estimator, numbers("trace", estimator)["fits"][0]) for estimator in estimators]
     ax = _style.axes(ax, (5.0, 3.4))
@@ -152,12 +139,9 @@ def trace(*estimators: Any, ax: Any = None) -> Any:
         shown = np.where(left > 0.0, left, np.nan)
         label = f"{type(estimator).__name__} ({fit['method']})"
         ax.semilogy(np.arange(1, len(shown) + 1), shown, color=_style.palette(ax)[k % 7], linewidth=1.4, label=label)
-    ax.set_xlabel("step")
-    ax.set_ylabel("distance from the final value (nats)")
     if len(fits) > 1:
         ax.legend(frameon=False, fontsize="small")
-    _style.despine(ax)
-    return ax
+    return _style.finish(ax, "step", "distance from the final value (nats)")
 
 
 def _ellipse(ax: Any, of: dict[str, Any], color: Any) -> None:
@@ -193,6 +177,7 @@ def _points(ax: Any, points: list[dict[str, Any]], groups: list[str], key: str, 
         ax.legend(frameon=False, fontsize="small", title=title, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
+@_style.documented
 def scores(
     estimator: Any,
     X: ArrayLike,
@@ -208,23 +193,17 @@ def scores(
 
     Parameters
     ----------
-    estimator : fitted estimator or Imputer
-        The model.
-    X : array-like of shape (n_samples, n_features)
-        The rows.
+    {model or Imputer}
+    {rows}
     components : tuple of two int, default=(1, 2)
         Which, from 1.
     color : array-like of shape (n_samples,) or None, default=None
         Group of each row.
     labels : array-like of shape (n_samples,) or None, default=None
         Name of each row.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
-    Returns
-    -------
-    ax : matplotlib Axes
-        Where it was drawn.
+    {drawn}
     """
     n = numbers("scores", estimator, X, components=components, color=color, labels=labels)
     ax = _style.axes(ax, (5.6, 5.0))
@@ -259,6 +238,7 @@ def scores(
     return ax
 
 
+@_style.documented
 def pairs(estimator: Any, X: ArrayLike, *, components: Sequence[int] = (), color: Any = None, ax: Any = None) -> Any:
     """Scores on up to five components, each pair in a panel, densities on the diagonal.
 
@@ -268,12 +248,9 @@ def pairs(estimator: Any, X: ArrayLike, *, components: Sequence[int] = (), color
         As of :func:`scores`.
     components : sequence of int, default=()
         Which, from 1; the first ones if none.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
-    Returns
-    -------
-    axes : list of matplotlib Axes
+    {panels}
         The panels, row by row: the densities, and below the diagonal the pairs.
     """
     n = numbers("pairs", estimator, X, components=components, color=color)
@@ -317,21 +294,17 @@ def _heat(ax: Any, values: Any, names: list[str], largest: float, title: str) ->
     return drawn
 
 
+@_style.documented
 def covariance(estimator: Any, X: ArrayLike, *, ax: Any = None) -> Any:
     """Covariances of the table, of the model, and the difference, in standard deviations of the columns.
 
     Parameters
     ----------
-    estimator : fitted estimator
-        The model.
-    X : array-like of shape (n_samples, n_features)
-        The table.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {model}
+    {table}
+    {ax}
 
-    Returns
-    -------
-    axes : list of matplotlib Axes
+    {panels}
         Observed, model, difference.
     """
     n = numbers("covariance", estimator, X)
@@ -349,23 +322,19 @@ def covariance(estimator: Any, X: ArrayLike, *, ax: Any = None) -> Any:
     return axes
 
 
+@_style.documented
 def samples(estimator: Any, X: ArrayLike, *, random_state: int = 0, ax: Any = None) -> Any:
     """Marginal distributions of simulated and observed rows, column by column.
 
     Parameters
     ----------
-    estimator : fitted estimator
-        The model.
-    X : array-like of shape (n_samples, n_features)
-        The table.
+    {model}
+    {table}
     random_state : int, default=0
         Seed of the simulated rows.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
-    Returns
-    -------
-    axes : list of matplotlib Axes
+    {panels}
         A panel for each column.
     """
     n = numbers("samples", estimator, X, seed=random_state)
@@ -382,27 +351,22 @@ def samples(estimator: Any, X: ArrayLike, *, random_state: int = 0, ax: Any = No
 
 def _bare(panel: Any, name: str) -> None:
     """A small panel with a name and an axis of values."""
-    panel.set_title(_style.plain(_style.short(name, 28)), fontsize="small", loc="left")
     panel.set_yticks([])
-    panel.tick_params(labelsize="x-small")
-    _style.despine(panel, "top", "right", "left")
+    _style.panel(panel, _style.plain(_style.short(name, 28)), "", "top", "right", "left")
 
 
+@_style.documented
 def density(estimator: Any, X: ArrayLike, *, ax: Any = None) -> Any:
     """For each column the density of observed values and the mean of the predictive densities of missing ones.
 
     Parameters
     ----------
-    estimator : fitted estimator or Imputer
-        The model.
+    {model or Imputer}
     X : array-like of shape (n_samples, n_features)
         The table, with missing values.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
-    Returns
-    -------
-    axes : list of matplotlib Axes
+    {panels}
         A panel for each column.
     """
     n = numbers("density", estimator, X)
@@ -418,23 +382,20 @@ def density(estimator: Any, X: ArrayLike, *, ax: Any = None) -> Any:
     return axes
 
 
+@_style.documented
 def select(X: ArrayLike, *, max_components: int | None = None, random_state: int = 0, ax: Any = None) -> Any:
     """Every criterion over the number of components, and the number that each chooses.
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        The table.
+    {table}
     max_components : int or None, default=None
         Most components tried.
     random_state : int, default=0
         Seed of the hidden cells.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
-    Returns
-    -------
-    axes : list of matplotlib Axes
+    {panels}
         A panel for each criterion, then the choices.
     """
     n = compared(X, max_components, random_state)
@@ -446,38 +407,31 @@ def select(X: ArrayLike, *, max_components: int | None = None, random_state: int
         at = np.arange(len(values))
         panel.errorbar(at, values, yerr=bars, fmt="o-", color=_style.hues(panel)[0], markersize=3, linewidth=1.0)
         panel.axvspan(n["recommended"] - 0.3, n["recommended"] + 0.3, color=_style.hues(panel)[0], alpha=0.15)
-        panel.set_title(f"{c['name']} ({c['unit']} below best)", fontsize="small", loc="left")
-        panel.tick_params(labelsize="x-small")
-        _style.despine(panel)
+        _style.panel(panel, f"{c['name']} ({c['unit']} below best)")
     last = axes[-1]
     names = [c["name"] for c in n["choices"]]
     last.plot([c["n_components"] for c in n["choices"]], np.arange(len(names)), "o", color=_style.hues(last)[1])
-    last.set_yticks(np.arange(len(names)), names, fontsize="x-small")
+    last.set_yticks(np.arange(len(names)), names)
     last.set_xlim(-0.5, n["most"] + 0.5)
     last.set_ylim(len(names) - 0.5, -0.5)
-    last.set_title("number chosen by each", fontsize="small", loc="left")
-    last.set_xlabel("components", fontsize="small")
-    _style.despine(last)
+    _style.panel(last, "number chosen by each", "components")
     return axes
 
 
+@_style.documented
 def images(estimator: Any, shape: tuple[int, int], X: Any = None, *, ax: Any = None) -> Any:
     """Mean, components and, with `X`, rows and their reconstructions as images on one scale of gray.
 
     Parameters
     ----------
-    estimator : fitted estimator
-        The model.
+    {model}
     shape : tuple of two int
         Rows and columns of an image.
     X : array-like of shape (n_samples, n_features) or None, default=None
         Rows.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
-    Returns
-    -------
-    axes : list of matplotlib Axes
+    {panels}
         The images, line by line.
     """
     n = numbers("images", estimator, X, shape=shape)
@@ -489,21 +443,22 @@ def images(estimator: Any, shape: tuple[int, int], X: Any = None, *, ax: Any = N
             panel = axes[line * most + k]
             panel.set_xticks([])
             panel.set_yticks([])
+            if k == 0:
+                panel.set_title(strip["name"], fontsize="small", loc="left")
             if k >= len(strip["tiles"]) or not strip["tiles"][k]["cells"]:
                 panel.set_axis_off()
                 continue
             tile = strip["tiles"][k]
             picture = np.array([np.nan if v is None else v for v in tile["cells"]]).reshape(n["shape"])
             if strip["signed"]:
-                _heat(panel, picture, [], float(np.nanmax(np.abs(picture))) or 1.0, "")
+                _heat(panel, picture, [], float(np.nanmax(np.abs(picture))) or 1.0, panel.get_title(loc="left"))
             else:
                 panel.imshow(picture, cmap="gray", vmin=min(gray), vmax=max(gray))
             panel.set_xlabel(tile["caption"], fontsize="x-small")
-            if k == 0:
-                panel.set_title(strip["name"], fontsize="small", loc="left")
     return axes
 
 
+@_style.documented
 def views(estimator: Any, *, ax: Any = None) -> Any:
     """What each component explains of each view, and which views share it.
 
@@ -511,13 +466,9 @@ def views(estimator: Any, *, ax: Any = None) -> Any:
     ----------
     estimator : fitted estimator
         A model of several views: `GroupFactorAnalysis` or `ProbabilisticCCA`.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
-    Returns
-    -------
-    ax : matplotlib Axes
-        Where it was drawn.
+    {drawn}
     """
     n = numbers("views", estimator)
     shares, active = np.array(n["shares"], dtype=np.float64), np.array(n["active"], dtype=bool)
@@ -539,16 +490,13 @@ def views(estimator: Any, *, ax: Any = None) -> Any:
     ax.set_aspect("equal")
     ax.set_xticks(np.arange(1, shares.shape[1] + 1))
     ax.set_yticks(np.arange(len(n["views"])), [_style.plain(_style.short(name)) for name in n["views"]])
-    ax.set_xlabel("component")
-    if n["correlations"]:
-        _style.note(ax, "canonical correlations " + ", ".join(f"{r:.2f}" for r in n["correlations"]))
-    else:
-        _style.note(ax, "blue: shared by views; orange: private to one")
     ax.tick_params(length=0)
-    _style.despine(ax, "top", "right", "left", "bottom")
-    return ax
+    said = "canonical correlations " + ", ".join(f"{r:.2f}" for r in n["correlations"])
+    said = said if n["correlations"] else "blue: shared by views; orange: private to one"
+    return _style.finish(ax, "component", "", said, sides=("top", "right", "left", "bottom"))
 
 
+@_style.documented
 def sources(estimator: Any, X: ArrayLike, *, ax: Any = None) -> Any:
     """Independent components over the rows, each in its standard deviations.
 
@@ -556,14 +504,10 @@ def sources(estimator: Any, X: ArrayLike, *, ax: Any = None) -> Any:
     ----------
     estimator : fitted estimator
         `InfomaxICA` or `NoisyICA`.
-    X : array-like of shape (n_samples, n_features)
-        The rows.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {rows}
+    {ax}
 
-    Returns
-    -------
-    axes : list of matplotlib Axes
+    {panels}
         A panel for each source.
     """
     n = numbers("sources", estimator, X)
@@ -573,13 +517,12 @@ def sources(estimator: Any, X: ArrayLike, *, ax: Any = None) -> Any:
         at = np.repeat(np.arange(len(spans)), 2) * n["rows_per_place"] + 1
         panel.plot(at, spans.ravel(), color=_style.hues(panel)[0], linewidth=0.8)
         said = f"source {k + 1}: {_style.percent(source['share'])}, excess kurtosis {source['kurtosis']:.2f}"
-        panel.set_title(said, fontsize="small", loc="left")
-        panel.tick_params(labelsize="x-small")
-        _style.despine(panel)
+        _style.panel(panel, said)
     axes[-1].set_xlabel("row")
     return axes
 
 
+@_style.documented
 def mixture(estimator: Any, X: ArrayLike, *, ax: Any = None) -> Any:
     """Rows of a mixture, or of classes, along the two axes where its models differ most, with 95 % ellipses.
 
@@ -587,15 +530,10 @@ def mixture(estimator: Any, X: ArrayLike, *, ax: Any = None) -> Any:
     ----------
     estimator : fitted estimator
         `MixturePPCA`, `GaussianMixture` or `PPCAClassifier`.
-    X : array-like of shape (n_samples, n_features)
-        The rows.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {rows}
+    {ax}
 
-    Returns
-    -------
-    ax : matplotlib Axes
-        Where it was drawn.
+    {drawn}
     """
     n = numbers("mixture", estimator, X)
     ax = _style.axes(ax, (5.6, 5.0))
@@ -610,6 +548,7 @@ def mixture(estimator: Any, X: ArrayLike, *, ax: Any = None) -> Any:
     return ax
 
 
+@_style.documented
 def path(estimator: Any, X: ArrayLike, *, ax: Any = None) -> Any:
     """Sparse loadings along the path of penalties; dashed, the penalty of the smallest extended BIC.
 
@@ -619,12 +558,9 @@ def path(estimator: Any, X: ArrayLike, *, ax: Any = None) -> Any:
         The model.
     X : array-like of shape (n_samples, n_features)
         Its table.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
-    Returns
-    -------
-    axes : list of matplotlib Axes
+    {panels}
         A panel for each component.
     """
     n = numbers("path", estimator, X)
@@ -645,10 +581,7 @@ def path(estimator: Any, X: ArrayLike, *, ax: Any = None) -> Any:
                                xytext=(3, 0), textcoords="offset points", va="center")  # fmt: skip
         panel.axvline(best, color=_style.hues(panel)[1], linestyle="--", linewidth=1.0)
         panel.invert_xaxis()
-        panel.set_title(f"component {k + 1}", fontsize="small", loc="left")
-        panel.set_xlabel("penalty λ", fontsize="small")
-        panel.tick_params(labelsize="x-small")
-        _style.despine(panel)
+        _style.panel(panel, f"component {k + 1}", "penalty λ")
     return axes
 
 
@@ -667,6 +600,7 @@ def _band(panel: Any, times: Any, means: Any, sds: Any) -> None:
     panel.plot(times, means, color=color, linewidth=1.4)
 
 
+@_style.documented
 def eigenfunctions(estimator: Any, *, ax: Any = None) -> Any:
     """Mean and eigenfunctions of curves with 95 % bands at each time.
 
@@ -674,12 +608,9 @@ def eigenfunctions(estimator: Any, *, ax: Any = None) -> Any:
     ----------
     estimator : fitted FunctionalPCA
         The model.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
-    Returns
-    -------
-    axes : list of matplotlib Axes
+    {panels}
         The mean, then a panel for each component.
     """
     n = numbers("eigenfunctions", estimator)
@@ -687,12 +618,11 @@ def eigenfunctions(estimator: Any, *, ax: Any = None) -> Any:
     for panel, of in zip(axes, n["functions"], strict=True):
         _band(panel, n["times"], of["values"], of["sds"])
         share = "" if of["share"] is None else f" ({_style.percent(of['share'])})"
-        panel.set_title(of["name"] + share, fontsize="small", loc="left")
-        panel.set_xlabel(_style.plain(n["time"]), fontsize="small")
-        _style.despine(panel)
+        _style.panel(panel, of["name"] + share, _style.plain(n["time"]))
     return axes
 
 
+@_style.documented
 def curves(estimator: Any, X: Any, *, ax: Any = None) -> Any:
     """Twelve curves of the table: points, the curve given them, its 95 % band, the mean of all curves.
 
@@ -702,12 +632,9 @@ def curves(estimator: Any, X: Any, *, ax: Any = None) -> Any:
         The model.
     X : frame or array-like
         Its curves, as `fit` takes them.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
-    Returns
-    -------
-    axes : list of matplotlib Axes
+    {panels}
         A panel for each curve.
     """
     n = numbers("curves", estimator, X)
@@ -717,12 +644,11 @@ def curves(estimator: Any, X: Any, *, ax: Any = None) -> Any:
         panel.plot(n["times"], n["mean"], "--", color=_style.mixed(panel, 0.5), linewidth=0.8)
         if of["points"]:
             panel.plot(*np.array(of["points"]).T, "o", color=_style.mixed(panel, 0.9), markersize=3)
-        panel.set_title(_style.plain(_style.short(of["name"])), fontsize="small", loc="left")
-        panel.tick_params(labelsize="x-small")
-        _style.despine(panel)
+        _style.panel(panel, _style.plain(_style.short(of["name"])))
     return axes
 
 
+@_style.documented
 def diagram(estimator: Any, *, least: float = 0.3, ax: Any = None) -> Any:
     """Path diagram of a factor analysis: loadings, correlations of the factors, uniquenesses, statistics of fit.
 
@@ -732,13 +658,9 @@ def diagram(estimator: Any, *, least: float = 0.3, ax: Any = None) -> Any:
         The model.
     least : float, default=0.3
         Loadings below it have no arrow, except for the largest of a column.
-    ax : matplotlib Axes or None, default=None
-        Where to draw; a new figure if None.
+    {ax}
 
-    Returns
-    -------
-    ax : matplotlib Axes
-        Where it was drawn.
+    {drawn}
     """
     n = numbers("diagram", estimator)
     q, columns = len(n["correlations"]), n["columns"]

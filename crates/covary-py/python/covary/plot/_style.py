@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 #: Okabe and Ito's colors, which people who confuse some can tell apart.
 _OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8A8A")
@@ -69,6 +69,44 @@ def palette(ax: Any) -> tuple[str, ...]:
 def _between(a: Sequence[float], b: Sequence[float], share: float) -> tuple[float, float, float]:
     r, g, b_ = (x + share * (y - x) for x, y in zip(a, b, strict=True))
     return (r, g, b_)
+
+
+#: What the docstrings of figures have in common, by what stands for it in braces.
+_SHARED = {
+    "{model}": "estimator : fitted estimator\n        The model.",
+    "{model or Imputer}": "estimator : fitted estimator or Imputer\n        The model.",
+    "{table}": "X : array-like of shape (n_samples, n_features)\n        The table.",
+    "{rows}": "X : array-like of shape (n_samples, n_features)\n        The rows.",
+    "{ax}": "ax : matplotlib Axes or None, default=None\n        Where to draw; a new figure if None.",
+    "{drawn}": "Returns\n    -------\n    ax : matplotlib Axes\n        Where it was drawn.",
+    "{panels}": "Returns\n    -------\n    axes : list of matplotlib Axes",
+}
+_Figure = TypeVar("_Figure", bound="Callable[..., Any]")
+
+
+def documented(figure: _Figure) -> _Figure:
+    """Completes the docstring of a figure by what all of them say."""
+    for name, text in _SHARED.items():
+        # Python's option -OO leaves none.
+        figure.__doc__ = figure.__doc__ and figure.__doc__.replace(name, text)
+    return figure
+
+
+def finish(ax: Any, x: str = "", y: str = "", *notes: str, sides: Sequence[str] = ()) -> Any:
+    """Ends a figure of one panel: what its axes are, what a reader must know, no frame."""
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    note(ax, *notes)
+    despine(ax, *sides)
+    return ax
+
+
+def panel(ax: Any, title: str = "", x: str = "", *sides: str) -> None:
+    """Ends one of several panels: all of it small."""
+    ax.set_title(title, fontsize="small", loc="left")
+    ax.set_xlabel(x, fontsize="small")
+    ax.tick_params(labelsize="x-small")
+    despine(ax, *sides)
 
 
 def despine(ax: Any, *sides: str) -> None:
