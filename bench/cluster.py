@@ -1,8 +1,8 @@
 """What a pass costs on each engine, with its sums and without them: processor time of all processes.
 
-    target/cluster/bin/python bench/cluster.py dask|ray|spark|local [rows]
+    target/cluster/bin/python -P bench/cluster.py dask|ray|spark|local [rows]
 
-The environment is that of `cargo xtask cluster`. The table has 50 columns, a tenth of its cells missing; 5 components. A pass of
+The environment is that of `cargo xtask cluster` (`-P`, Python 3.11 or later: Dask would take `bench/sparse.py` for the package of that name). The table has 50 columns, a tenth of its cells missing; 5 components. A pass of
 the E-step is made five times, then seven times by workers that get and check all rows but sum nothing; the least processor time of
 each is printed. Workers are warm: passes have been made before.
 """

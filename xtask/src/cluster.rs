@@ -1,44 +1,44 @@
 //! `cargo xtask cluster`: the Python package on real engines, in an environment of its own.
 
-use crate::{Check, NO_PYTHON, passes, python, root, step};
-use std::ffi::OsString;
+use crate::{Check, NO_PYTHON, apt_get, passes, python, root, runs, step};
 use std::path::PathBuf;
 use std::process::Command;
 
 /// Oldest Java that Spark 4 runs on.
 const JAVA: u32 = 17;
 
-/// What the tests were last run with. Spark's package is a source distribution of 456 MB; versions are named so that the wheel
-/// which pip makes of it is found in its cache the next time.
-const ENGINES: &str = "pyspark[connect]==4.3.0 dask[dataframe]==2026.8.0 distributed==2026.8.0 ray==2.60.0 \
-                       pyarrow>=15 pandas>=2.2,<3 pytest>=8";
+/// What the tests of all engines need.
+const COMMON: &str = "maturin>=1.9,<2 pyarrow>=15 pandas>=2.2,<3 pytest>=8 psutil";
 
-const NO_JAVA: &str =
-    "there is no Java 17 or later: install it (Debian: openjdk-17-jre-headless), or name one by JAVA_HOME";
+/// An engine: what it is called, the file of its tests, and what they were last run with.
+struct Engine {
+    name: &'static str,
+    file: &'static str,
+    packages: &'static str,
+    needs_java: bool,
+}
 
+/// Spark's package is a source distribution of 456 MB; versions are named so that the wheel which pip makes of it is found in its cache
+/// the next time.
+const ENGINES: [Engine; 3] = [
+    Engine {
+        name: "Dask",
+        file: "dask",
+        packages: "dask[dataframe]==2026.8.0 distributed==2026.8.0",
+        needs_java: false,
+    },
+    Engine { name: "Ray", file: "ray", packages: "ray==2.60.0", needs_java: false },
+    Engine { name: "Spark", file: "spark", packages: "pyspark[connect]==4.3.0", needs_java: true },
+];
+
+const NO_JAVA: &str = "there is no Java 17 or later, and apt-get could not install it: install it (Debian: openjdk-17-jre-headless), or name one by JAVA_HOME";
+
+/// Tests of an engine that cannot be installed are not run, which is said aloud; those that are run must pass.
 pub(crate) fn test() -> bool {
     let Some(python) = python() else {
         eprintln!("{NO_PYTHON}");
         return false;
     };
-    let java = has_java();
-    let passed = checks(&python, java).iter().all(|check| {
-        let passed = passes(check);
-        if !passed {
-            eprintln!("\n== FAILED: {}", check.heading);
-        }
-        passed
-    });
-    if passed {
-        eprintln!("\n== all engines passed that were run");
-    }
-    if !java {
-        eprintln!("== NOT RUN: Spark: {NO_JAVA}");
-    }
-    passed
-}
-
-fn checks(python: &OsString, java: bool) -> Vec<Check> {
     let home = root().join("target").join("cluster");
     let own = |arguments: &str| {
         let mut step =
@@ -46,22 +46,48 @@ fn checks(python: &OsString, java: bool) -> Vec<Check> {
         step.environment.push(("VIRTUAL_ENV", home.clone().into()));
         step
     };
-    let mut venv = step(python.clone(), "-m venv");
+    let pip = |packages: &str| own(&format!("-m pip install --quiet {packages}"));
+    let tests = |file: &str| {
+        own(&format!(
+            "-m pytest --quiet --durations=5 -c crates/covary-py/tests/cluster/pytest.ini crates/covary-py/tests/cluster/test_{file}.py"
+        ))
+    };
+    let mut venv = step(python, "-m venv");
     venv.arguments.push(home.clone().into());
-    let installed = own(&format!("-m pip install --quiet maturin>=1.9,<2 {ENGINES}"));
     let package = own("-m maturin develop --release --quiet");
-    let tests = "-m pytest --quiet --durations=5 -c crates/covary-py/tests/cluster/pytest.ini crates/covary-py/tests/cluster/test_";
-    let engine = |heading, file: &str| Check { heading, commands: vec![own(&format!("{tests}{file}.py"))] };
-    let mut checks = vec![
-        Check { heading: "engines installed", commands: vec![venv, installed, package] },
-        engine("files", "local"),
-        engine("Dask", "dask"),
-        engine("Ray", "ray"),
+    let first = [
+        Check { heading: "an environment of their own", commands: vec![venv, pip(COMMON), package] },
+        Check { heading: "files", commands: vec![tests("local")] },
     ];
-    if java {
-        checks.push(engine("Spark", "spark"));
+    let failed = |heading: &str| {
+        eprintln!("\n== FAILED: {heading}");
+        false
+    };
+    if let Some(check) = first.iter().find(|check| !passes(check)) {
+        return failed(check.heading);
     }
-    checks
+    let mut not_run = Vec::new();
+    for Engine { name, file, packages, needs_java } in ENGINES {
+        if needs_java && !has_java() && !java_installed() {
+            not_run.push(format!("{name}: {NO_JAVA}"));
+        } else if !passes(&Check { heading: name, commands: vec![pip(packages)] }) {
+            not_run.push(format!("{name}: pip could not install {packages}"));
+        } else if !runs(&tests(file)) {
+            return failed(name);
+        }
+    }
+    eprintln!("\n== all engines passed that were run");
+    for engine in not_run {
+        eprintln!("== NOT RUN: {engine}");
+    }
+    true
+}
+
+/// Asks this machine's packages for Java.
+fn java_installed() -> bool {
+    eprintln!("\n== no Java for Spark: asking apt-get for it");
+    apt_get("openjdk-17-jre-headless");
+    has_java()
 }
 
 /// Whether `java` of JAVA_HOME, or of the path, is new enough.

@@ -148,16 +148,20 @@ fn browser() -> Option<OsString> {
     };
     installed().or_else(|| {
         eprintln!("\n== no browser for the report: asking apt-get for Chromium");
-        let runs = |arguments: &[&str]| {
-            let run =
-                Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").output();
-            run.is_ok_and(|out| out.status.success())
-        };
-        // The list of packages may be old; an install that fails without a new one fails with it.
-        runs(&["update", "-qq"]);
-        runs(&["install", "-y", "-qq", "--no-install-recommends", "chromium"]);
+        apt_get("chromium");
         installed()
     })
+}
+
+/// Installs a package of Debian's, if this machine is one of that kind and we may.
+fn apt_get(package: &str) {
+    let runs = |arguments: &[&str]| {
+        let run = Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").output();
+        run.is_ok_and(|out| out.status.success())
+    };
+    // The list of packages may be old; an install that fails without a new one fails with it.
+    runs(&["update", "-qq"]);
+    runs(&["install", "-y", "-qq", "--no-install-recommends", package]);
 }
 
 /// A Python to make the environment with: the one named, or the first that is new enough.

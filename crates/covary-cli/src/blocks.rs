@@ -130,6 +130,8 @@ pub(crate) fn learn(
             console.warn(&format!("in a sample of {}: {oddity}", count(sample.n_rows(), "row")));
         }
     }
+    let n_sampled = sample.n_rows();
+    let sample = check.then_some(sample);
     let teller = Teller { console, facts, state: Mutex::default() };
     let mut learned = match &fitting.checkpoint {
         None => request.learn_rows(&blocks.rows, &teller).map_err(failed)?,
@@ -138,7 +140,7 @@ pub(crate) fn learn(
             request.learn_rows(&journal, &teller).map_err(|e| checkpoint::refused(path, e, failed))?
         }
     };
-    if check {
+    if let Some(sample) = sample {
         let columns: Vec<usize> =
             (0..d).filter(|&j| learned.columns.contains(&blocks.rows.column_names()[j])).collect();
         let data = sample.of_columns(&columns).map_err(failed)?;
@@ -160,9 +162,9 @@ pub(crate) fn learn(
         "by_blocks": {
             "block_rows": block_rows(learned.columns.len()),
             "n_passes": blocks.rows.n_passes(),
-            "rows_sampled_for_oddities": sample.n_rows(),
+            "rows_sampled_for_oddities": n_sampled,
             "rows_sampled_for_the_number_of_components": chosen_on,
-            "rows_sampled_for_the_check": check.then_some(sample.n_rows()),
+            "rows_sampled_for_the_check": check.then_some(n_sampled),
         },
     });
     Ok((learned, found))

@@ -12,27 +12,55 @@ const MAX_PIECES: usize = 16;
 pub(crate) const BLOCK_CELLS: usize = 64 * 1024;
 
 /// Runs `work` over pieces of `0..n` in parallel and merges what it returns. The pieces, whole
-/// multiples of `step` except for the last, and the order of merging depend on `n` and `step` alone.
+/// multiples of `step` except for the last, and the order of merging depend on `n` and `step` alone. What is merged is let go: few
+/// results are held at a time, which may be large.
 pub(crate) fn over_pieces<T: Send>(
     n: usize,
     step: usize,
     work: impl Fn(Range<usize>) -> T + Sync,
-    merge: impl Fn(&mut T, &T),
+    merge: impl Fn(&mut T, &T) + Sync,
 ) -> T {
-    let mut parts = pieces(n, step, work);
-    merge_tree(&mut parts, merge);
-    parts.swap_remove(0)
+    let cut = Pieces::new(n, step);
+    if cut.count == 1 {
+        return work(0..n);
+    }
+    let forest = Mutex::new(Forest::new());
+    each(cut.count, &|p| {
+        let part = work(cut.range(p));
+        let mut forest = forest.lock().unwrap_or_else(PoisonError::into_inner);
+        forest.add(p as u64, 0, part, &merge).expect("each piece comes once");
+    });
+    let forest = forest.into_inner().unwrap_or_else(PoisonError::into_inner);
+    forest.finish(cut.count as u64, merge).expect("each piece has come")
+}
+
+/// How work is cut: by the data alone.
+struct Pieces {
+    n: usize,
+    piece: usize,
+    count: usize,
+}
+
+impl Pieces {
+    fn new(n: usize, step: usize) -> Self {
+        let piece = n.div_ceil(MAX_PIECES).next_multiple_of(step);
+        // Waking a thread takes longer than many a small table.
+        let count = if n <= piece { 1 } else { n.div_ceil(piece) };
+        Self { n, piece, count }
+    }
+
+    fn range(&self, p: usize) -> Range<usize> {
+        p * self.piece..((p + 1) * self.piece).min(self.n)
+    }
 }
 
 /// Runs `work` over the same pieces and returns the result of each, in order.
 pub(crate) fn pieces<T: Send>(n: usize, step: usize, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
-    let piece = n.div_ceil(MAX_PIECES).next_multiple_of(step);
-    let range = |p: usize| p * piece..((p + 1) * piece).min(n);
-    if n <= piece {
-        // Waking a thread takes longer than many a small table.
+    let cut = Pieces::new(n, step);
+    if cut.count == 1 {
         return vec![work(0..n)];
     }
-    map(n.div_ceil(piece), |p| work(range(p)))
+    map(cut.count, |p| work(cut.range(p)))
 }
 
 /// [`map`] of work that may fail: of several errors the first is returned, whichever thread came to its own sooner.
@@ -78,21 +106,7 @@ pub(crate) fn add(a: &mut [f64], b: &[f64]) {
     a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
 }
 
-/// Reduces `parts` into `parts[0]` by pairs at distance 1, 2, 4, …
-///
-/// The order of additions depends on the number of parts only, never on who finished first.
-fn merge_tree<T>(parts: &mut [T], merge: impl Fn(&mut T, &T)) {
-    let mut step = 1;
-    while step < parts.len() {
-        for i in (0..parts.len() - step).step_by(2 * step) {
-            let (left, right) = parts.split_at_mut(i + step);
-            merge(&mut left[i], &right[0]);
-        }
-        step *= 2;
-    }
-}
-
-/// Results of numbered blocks of which any may be there yet, merged as [`merge_tree`] merges all of them: a node is the
+/// Results of numbered blocks of which any may be there yet, merged in one fixed tree, by pairs at distance 1, 2, 4, …: a node is the
 /// result of `2^level` blocks, and two siblings become their parent as soon as both are there. Whoever adds them in
 /// whatever order, the result has the same bits; a block that is lost or comes twice is noticed.
 ///
@@ -188,8 +202,22 @@ impl<T> Forest<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BlockError, Forest, merge_tree};
+    use super::{BlockError, Forest, over_pieces};
     use proptest::prelude::*;
+
+    /// Reduces `parts` into `parts[0]` by pairs at distance 1, 2, 4, …
+    ///
+    /// The order of additions depends on the number of parts only, never on who finished first.
+    fn merge_tree<T>(parts: &mut [T], merge: impl Fn(&mut T, &T)) {
+        let mut step = 1;
+        while step < parts.len() {
+            for i in (0..parts.len() - step).step_by(2 * step) {
+                let (left, right) = parts.split_at_mut(i + step);
+                merge(&mut left[i], &right[0]);
+            }
+            step *= 2;
+        }
+    }
 
     /// A sum whose bits tell the order of additions, and that order itself.
     type Sum = (f64, String);
@@ -252,6 +280,17 @@ mod tests {
             forest.add(lost, 0, leaf(lost), join).unwrap();
             prop_assert_eq!(forest.clone().finish(n - 1, join), Err(BlockError::Unknown(n - 1)));
             prop_assert!(forest.finish(n, join).is_ok());
+        }
+    }
+
+    #[test]
+    fn pieces_are_merged_in_the_tree_whoever_is_first() {
+        for n in 1..=16 {
+            for threads in [1, 3] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let sum = pool.install(|| over_pieces(n, 1, |rows| leaf(rows.start as u64), join));
+                assert_eq!(sum, by_tree(n as u64));
+            }
         }
     }
 

@@ -60,6 +60,7 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
     """
 
     _family = "gaussian"
+    _by_passes = True
 
     pseudo_rows: float = 5.0
     _: KW_ONLY

@@ -178,6 +178,7 @@ singular_values_, n_components_, trace_, n_iter_, converged_, n_features_in_, fe
     """
 
     _family = "bpca"
+    _by_passes = True
     _share = False
 
     n_components: int | str = "auto"

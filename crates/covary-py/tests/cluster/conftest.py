@@ -62,7 +62,7 @@ def expected(memory, tmp_path_factory) -> bytes:
 
 
 class Notes:
-    """A file for every block that a worker has begun: which pass, which block, which process."""
+    """A file for every block that a worker has begun: which pass, which block, which process, and on Spark which attempt at which task."""
 
     def __init__(self, folder: Path, slow: int | None) -> None:
         self.folder, self.slow = folder, slow
@@ -75,14 +75,18 @@ class Notes:
         def states(task, blocks):
             import hashlib
             import os
+            import sys
             import time
             import uuid
 
             name = hashlib.sha256(task).hexdigest()[:12]
+            attempt = ""
+            if (spark := sys.modules.get("pyspark")) and (context := spark.TaskContext.get()):
+                attempt = f"{context.stageId()}.{context.partitionId()}.{context.taskAttemptId()}"
 
             def noted():
                 for block in blocks:
-                    open(f"{folder}/{name}-{block.number}-{os.getpid()}-{uuid.uuid4().hex}", "x").close()
+                    open(f"{folder}/{name}-{block.number}-{os.getpid()}-{attempt}-{uuid.uuid4().hex}", "x").close()
                     begun = os.listdir(folder)
                     if len({note.split("-")[0] for note in begun}) == slow and not os.path.exists(f"{folder}.killed"):
                         time.sleep(3)
@@ -92,18 +96,25 @@ class Notes:
 
         return states
 
-    def read(self) -> list[tuple[str, int, int]]:
+    def read(self) -> list[tuple[str, int, int, str]]:
         """Notes in the order in which they were made."""
         files = sorted(self.folder.iterdir(), key=lambda file: file.stat().st_mtime_ns)
         parts = [file.name.split("-") for file in files]
-        return [(task, int(block), int(pid)) for task, block, pid, _ in parts]
+        return [(task, int(block), int(pid), attempt) for task, block, pid, attempt, _ in parts]
 
     def passes(self) -> list[str]:
         return list(dict.fromkeys(task for task, *_ in self.read()))
 
     def begun_twice(self) -> list[tuple[str, int]]:
-        counts = Counter((task, block) for task, block, _ in self.read())
+        counts = Counter((task, block) for task, block, *_ in self.read())
         return [key for key, count in counts.items() if count > 1]
+
+    def tried_again(self) -> list[str]:
+        """Tasks (stage and partition) that Spark made a second attempt at. A stage that lost what it was to read is begun again as a
+        whole, under its own number, and counts its attempts at tasks from 0: an attempt is known by its own number."""
+        attempts = {attempt for *_, attempt in self.read()}
+        counts = Counter(attempt.rpartition(".")[0] for attempt in attempts)
+        return [task for task, count in counts.items() if count > 1]
 
     def kill(self, victim=lambda pid: pid) -> threading.Thread:
         """Kills whoever has begun a block of the pass that is slow, while it is at it."""
@@ -113,7 +124,7 @@ class Notes:
             while time.monotonic() < deadline:
                 passes = self.passes()
                 if len(passes) == self.slow:
-                    pid = next(pid for task, _, pid in self.read() if task == passes[-1])
+                    pid = next(pid for task, _, pid, _ in self.read() if task == passes[-1])
                     found = victim(pid)
                     os.kill(found, signal.SIGKILL)
                     self.killed.append(found)

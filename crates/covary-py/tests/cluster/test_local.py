@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import platform
+from importlib.metadata import version
+
 import numpy as np
 import pyarrow.dataset as datasets
 import pyarrow.parquet as pq
@@ -106,6 +109,41 @@ def test_sums_of_another_pass_are_refused(parquet, monkeypatch):
         cluster.fit(estimator(), parquet, columns=NAMES)
 
 
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (version("covary"), "sums of version `zzzzz` .* install one version"),
+        (platform.machine(), "sums of instruction set `zzzz.* machines of one kind"),
+    ],
+)
+def test_sums_of_a_worker_of_another_version_or_instruction_set_are_refused(parquet, monkeypatch, own, said):
+    def other(rows, task, passes):
+        assert own.encode() in passes[-1][1]
+        return passes[-1][1].replace(own.encode(), b"z" * len(own), 1)
+
+    changed(monkeypatch, other)
+    with pytest.raises(DataError, match=said):
+        cluster.fit(estimator(), parquet, columns=NAMES)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda: covary.Gaussian(max_iter=1),
+        lambda: covary.BayesianPCA(2, max_iter=2),
+        lambda: covary.BayesianPCA(2, inference="mean_field", standardize=False, max_iter=2),
+    ],
+    ids=["gaussian", "structured", "mean_field"],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_other_models_are_those_of_memory(frame, tmp_path, shuffled, other):
+    values = frame[NAMES[:12]].to_numpy()
+    assert len(values) > _covary.block_rows(12)  # several blocks
+    np.save(tmp_path / "table.npy", values)
+    expected = saved(other().fit(values), tmp_path)
+    assert saved(cluster.fit(other(), tmp_path / "table.npy"), tmp_path) == expected
+
+
 def test_rows_that_changed_are_refused():
     rows = np.arange(6.0).reshape(3, 2)
     block = _rows.Block(4, rows, _rows.checksum(rows))
@@ -155,8 +193,10 @@ def test_what_needs_the_table_is_refused_with_a_remedy(tmp_path):
 
 
 def test_what_cannot_be_fitted_so_says_so(parquet, frame, tmp_path):
-    with pytest.raises(OptionError, match="GaussianMixture is not fitted in passes over the rows"):
+    with pytest.raises(OptionError, match="GaussianMixture is not fitted in passes over the rows; PPCA, BayesianPCA, FactorAnalysis and Gaussian are"):
         cluster.fit(covary.GaussianMixture(2), parquet)
+    with pytest.raises(OptionError, match="method `gibbs` needs the table in memory"):
+        cluster.fit(covary.BayesianPCA(2, inference="gibbs"), parquet, columns=NAMES)
     with pytest.raises(DataError, match="a DataFrame is no table of an engine.*goes to the estimator's own fit"):
         cluster.fit(estimator(), frame)
     with pytest.raises(DataError, match="column 'text' does not hold numbers; name those that do by columns="):

@@ -78,6 +78,7 @@ def test_an_executor_killed_in_mid_pass_leaves_no_trace(table, expected, notes, 
     killer.join()
     assert noted.killed, "no executor was killed"
     assert noted.begun_twice(), "no block was summed again, so that nothing was shown"
+    assert noted.tried_again(), "no task was tried again, so that nothing was shown"
     assert saved(model, tmp_path) == expected
 
 

@@ -128,7 +128,7 @@ impl BlockFile {
         self.n_aside
     }
 
-    /// Writes what `answer` says of each block, a sheet of as many rows, one after the other; returns what the
+    /// Writes what `answer` says of some rows after the other (fewer than a block), a sheet of as many rows; returns what the
     /// format could not hold, as [`Sheet::write`].
     ///
     /// # Errors
@@ -140,12 +140,15 @@ impl BlockFile {
         mut answer: impl FnMut(&Dataset) -> Result<Sheet<'static>, Error>,
     ) -> Result<Vec<String>, Error> {
         let n_rows = self.facts()?.n_rows();
-        // Sheets are asked for where they are written, blocks come where they are read.
+        let size = rows_at_once(self.columns.len());
+        // What a pass left is as long as a block.
+        *self.buffer.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new();
+        // Sheets are asked for where they are written, rows come where they are read.
         std::thread::scope(|scope| {
             let (send, blocks) = sync_channel::<Result<Dataset, Error>>(0);
             scope.spawn(move || {
                 let gone = || Error::Request(crate::Error::Interrupted);
-                let sent = self.for_blocks(|block| send.send(Ok(block.clone())).map_err(|_| gone()));
+                let sent = self.for_rows(size, |rows| send.send(Ok(rows.clone())).map_err(|_| gone()));
                 if let Err(error) = sent {
                     // Nobody may be there to hear it.
                     let _ = send.send(Err(error));
@@ -154,7 +157,7 @@ impl BlockFile {
             let ended =
                 || Error::Damaged { format: self.format.layout.name(), why: "it became shorter".to_owned() };
             let next = |_| answer(&blocks.recv().map_err(|_| ended())??);
-            let written = Sheet::write_parts(n_rows, block_rows(self.columns.len()), format, out, next);
+            let written = Sheet::write_parts(n_rows, size, format, out, next);
             drop(blocks);
             written
         })
@@ -234,7 +237,16 @@ impl BlockFile {
     ///
     /// # Errors
     /// What is wrong with the file, and what `visit` returns.
-    pub fn for_blocks(&self, mut visit: impl FnMut(&Dataset) -> Result<(), Error>) -> Result<(), Error> {
+    pub fn for_blocks(&self, visit: impl FnMut(&Dataset) -> Result<(), Error>) -> Result<(), Error> {
+        self.for_rows(block_rows(self.columns.len()), visit)
+    }
+
+    /// Calls `visit` with this many rows after the other.
+    fn for_rows(
+        &self,
+        size: usize,
+        mut visit: impl FnMut(&Dataset) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         self.n_passes.fetch_add(1, Ordering::Relaxed);
         let (d, whole) = (self.columns.len(), self.columns.len() == self.all.len());
         let mut n_before = 0;
@@ -267,7 +279,7 @@ impl BlockFile {
             Ok(rest)
         };
         let buffer = || self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
-        let (n_columns, size) = (self.all.len(), block_rows(d));
+        let n_columns = self.all.len();
         let cells = std::mem::take(&mut *buffer());
         let mut block = Block { n_columns, size, cells, filled: 0, take: &mut take };
         for file in &self.files {
@@ -277,6 +289,18 @@ impl BlockFile {
         *buffer() = block.cells;
         Ok(())
     }
+}
+
+/// Rows between which a page of Parquet that we write may end.
+pub(super) const PAGE_STEP: usize = 1024;
+
+/// Rows that are answered about at once. An answer may take many times the memory of its rows (a distribution for each
+/// missing value) and no sums over rows, so that it needs no whole block. A multiple of the rows between which Parquet's pages may
+/// end: the file is the same however its rows come.
+fn rows_at_once(n_columns: usize) -> usize {
+    const CELLS: usize = 1 << 20;
+    let d = n_columns.max(1);
+    (CELLS / d / PAGE_STEP * PAGE_STEP).max(PAGE_STEP).min(block_rows(d))
 }
 
 /// The way back for what goes wrong in a pass.

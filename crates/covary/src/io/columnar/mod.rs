@@ -26,6 +26,7 @@ pub(super) mod parquet;
 mod tests;
 mod text;
 
+use super::blocks::PAGE_STEP;
 use super::columns::{Role, check_names};
 use super::error::{Place, shown};
 use super::gaps::Gaps;
@@ -40,7 +41,7 @@ use arrow_array::{
 use arrow_buffer::ScalarBuffer;
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{ArrowError, DataType, Field, Metadata, Schema, SchemaRef};
-use arrow_select::concat::concat;
+use arrow_select::concat::{concat, concat_batches};
 use number::Part;
 use rayon::prelude::*;
 use std::io::Write;
@@ -366,7 +367,8 @@ pub(super) fn write(
     let fields: Vec<Field> = columns.iter().map(|c| c.field.clone()).collect();
     let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
     let n = sheet.n_rows();
-    let batches = (0..n.div_ceil(BATCH)).map(|b| b * BATCH..n.min((b + 1) * BATCH)).map(|rows| {
+    let size = batch_rows(columns.len());
+    let batches = (0..n.div_ceil(size)).map(|b| b * size..n.min((b + 1) * size)).map(|rows| {
         let arrays =
             columns.par_iter().map(|c| c.rows(rows.clone(), format)).collect::<Result<Vec<_>, _>>()?;
         Ok(RecordBatch::try_new(schema.clone(), arrays).expect("columns of one length and their own types"))
@@ -375,6 +377,43 @@ pub(super) fn write(
         #[cfg(feature = "parquet")]
         Layout::Parquet => parquet::write(&schema, batches, out),
         _ => arrow::write(&schema, batches, out),
+    }
+}
+
+/// Rows that are written at once: not many cells, and a multiple of the rows between which a page of Parquet may end.
+fn batch_rows(n_columns: usize) -> usize {
+    const CELLS: usize = 1 << 20;
+    (CELLS / n_columns.max(1) / PAGE_STEP * PAGE_STEP).clamp(PAGE_STEP.min(BATCH), BATCH)
+}
+
+/// Rows in batches of one size, in whatever parts they come: then the bytes are those of all rows at once.
+struct Recut<I> {
+    parts: I,
+    held: Option<RecordBatch>,
+    size: usize,
+}
+
+impl<I: Iterator<Item = Result<RecordBatch, Error>>> Iterator for Recut<I> {
+    type Item = Result<RecordBatch, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(held) = self.held.take_if(|held| held.num_rows() >= self.size) {
+                self.held = Some(held.slice(self.size, held.num_rows() - self.size));
+                return Some(Ok(held.slice(0, self.size)));
+            }
+            match self.parts.next() {
+                Some(Ok(part)) => {
+                    self.held = Some(match self.held.take().filter(|held| held.num_rows() > 0) {
+                        Some(held) => concat_batches(&part.schema(), [&held, &part])
+                            .expect("parts of one table have one schema"),
+                        None => part,
+                    });
+                }
+                Some(Err(error)) => return Some(Err(error)),
+                None => return self.held.take().filter(|held| held.num_rows() > 0).map(Ok),
+            }
+        }
     }
 }
 
@@ -400,7 +439,8 @@ pub(super) fn write_parts<'a>(
         RecordBatch::try_new(schema.clone(), arrays).expect("columns of one length and their own types")
     };
     let others = others.map(|part| Ok(batch(columns(&part?)?.into_iter().map(|(_, rows)| rows).collect())));
-    let batches = std::iter::once(Ok(batch(arrays))).chain(others);
+    let size = batch_rows(schema.fields().len());
+    let batches = Recut { parts: std::iter::once(Ok(batch(arrays))).chain(others), held: None, size };
     match layout {
         #[cfg(feature = "parquet")]
         Layout::Parquet => parquet::write(&schema, batches, out),

@@ -3,7 +3,7 @@
 use super::flat::{self, Flat, Pool, Seen, Source};
 use super::pages::{self, Page};
 use super::{BATCH, Column, Part, Plan, damaged, place};
-use crate::io::blocks::Block;
+use crate::io::blocks::{Block, PAGE_STEP};
 use crate::io::columns::Role;
 use crate::io::error::shown;
 use crate::io::guarded;
@@ -431,8 +431,11 @@ pub(super) fn write(
     batches: impl Iterator<Item = Result<RecordBatch, Error>>,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    /// A row group is in memory, encoded, until it is whole.
+    /// A row group is in memory, encoded, until it is whole: at most this many rows, and this many cells if that takes no fewer rows than
+    /// are between two places where a page may end.
     const ROW_GROUP: usize = 2 * BATCH;
+    const CELLS: usize = 1 << 22;
+    let fitting = CELLS / schema.fields().len().max(1) / PAGE_STEP * PAGE_STEP;
     for field in schema.fields() {
         let alone = arrow_schema::Schema::new(vec![field.clone()]);
         ArrowSchemaConverter::new().convert(&alone).map_err(|_| Error::CannotHold {
@@ -448,7 +451,8 @@ pub(super) fn write(
     let properties = WriterProperties::builder()
         .set_created_by("covary".to_owned())
         .set_compression(Compression::SNAPPY)
-        .set_max_row_group_row_count(Some(ROW_GROUP))
+        .set_write_batch_size(PAGE_STEP)
+        .set_max_row_group_row_count(Some(ROW_GROUP.min(fitting.max(PAGE_STEP))))
         .set_key_value_metadata((!metadata.is_empty()).then_some(metadata))
         .build();
     let unwritten = |e: ParquetError| Error::Write(std::io::Error::other(e));
