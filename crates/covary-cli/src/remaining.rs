@@ -23,7 +23,7 @@ const BEARABLE: (f64, f64) = (1.5, 2.0);
 const FEW: usize = 6;
 
 impl Remaining {
-    /// So many of so many are done after this time.
+    /// `done` of `total` are done after this time.
     pub(crate) fn done(&mut self, done: usize, total: usize, after: Duration) {
         self.total = total;
         let done = done as f64;

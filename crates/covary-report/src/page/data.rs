@@ -13,7 +13,7 @@ pub(crate) enum Data {
     Plain(String),
     /// Deflated, in base64: the page unpacks them when they are asked for.
     Packed(String),
-    /// Too large for a page that is sent around; so many bytes.
+    /// Too large for a page that is sent around, with the number of its bytes.
     LeftOut(usize),
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The rooms from the bottom up; a room may enter only rooms on lower floors.
 const FLOORS: [&[&str]; 11] = [
-    &["error", "checksum", "parallel"],
+    &["error", "checksum", "json", "parallel"],
     &["linalg"],
     &["data"],
     &["model", "spec"],
