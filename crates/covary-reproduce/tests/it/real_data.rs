@@ -30,10 +30,12 @@ fn priors_switch_six_and_five_of_nine_components_off() {
     assert_eq!(agree, all);
 }
 
-/// The first number of a row's own entry.
+/// The first number of a row's own entry, or of its first column.
 fn first_number(record: &Record, quantity: &str) -> f64 {
-    let (ours, _) = row(record, quantity);
-    ours.split([' ', ';']).next().expect("a number").parse().expect("a number")
+    let mut rows = record.tables.iter().flat_map(|table| &table.rows);
+    let row = rows.find(|row| row.quantity == quantity).unwrap_or_else(|| panic!("no row `{quantity}`"));
+    let ours = row.parts.first().map_or(&row.ours, |part| &part.ours);
+    ours.split([' ', ';', ',']).next().expect("a number").parse().expect("a number")
 }
 
 /// Errors behind the first mask by numpy, from the same definitions written independently: PCA through the
