@@ -3,16 +3,23 @@
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
 use std::io::Write;
 
 /// What a page keeps of the data behind a figure.
+#[derive(Clone)]
 pub(crate) enum Data {
     /// They make no table.
     None,
     /// As they are.
     Plain(String),
     /// Deflated, in base64: the page unpacks them when they are asked for.
-    Packed(String),
+    Packed {
+        /// As they are kept.
+        kept: String,
+        /// Their bytes.
+        bytes: usize,
+    },
     /// Too large for a page that is sent around, with the number of its bytes.
     LeftOut(usize),
 }
@@ -28,9 +35,21 @@ impl Data {
             0 => Self::None,
             1..=MOST_PLAIN => Self::Plain(csv),
             bytes => match packed(&csv) {
-                packed if packed.len() <= MOST_PACKED => Self::Packed(packed),
+                kept if kept.len() <= MOST_PACKED => Self::Packed { kept, bytes },
                 _ => Self::LeftOut(bytes),
             },
+        }
+    }
+
+    /// The same, left out if it takes more than the room that is left of a page, which it takes its part of.
+    pub(super) fn within(&self, room: &mut usize) -> Cow<'_, Self> {
+        match self {
+            Self::Packed { kept, bytes } if kept.len() > *room => Cow::Owned(Self::LeftOut(*bytes)),
+            Self::Packed { kept, .. } => {
+                *room -= kept.len();
+                Cow::Borrowed(self)
+            }
+            _ => Cow::Borrowed(self),
         }
     }
 }
@@ -166,12 +185,17 @@ mod tests {
         let value = |k: usize| ((k * 7919) % 1009) as f64 / 31.0;
         let points = |n: usize| json!({ "points": (0..n).map(|k| json!({ "x": value(k), "y": value(k + 1) })).collect::<Vec<_>>() });
         assert!(matches!(Data::of(&points(10)), Data::Plain(_)));
-        let Data::Packed(kept) = Data::of(&points(5000)) else { panic!("5000 points are packed") };
+        let Data::Packed { kept, .. } = Data::of(&points(5000)) else { panic!("5000 points are packed") };
         let mut out = String::new();
         flate2::read::ZlibDecoder::new(&base64(&kept)[..]).read_to_string(&mut out).unwrap();
         assert_eq!(out, csv(&points(5000)));
         assert!(kept.len() < out.len() / 2, "{} of {}", kept.len(), out.len());
         assert!(matches!(Data::of(&json!({ "n": 3 })), Data::None));
+        let (packed, size) = (Data::of(&points(5000)), kept.len());
+        let mut room = size + 1;
+        assert!(matches!(*packed.within(&mut room), Data::Packed { .. }) && room == 1);
+        assert!(matches!(*packed.within(&mut room), Data::LeftOut(bytes) if bytes > size) && room == 1);
+        assert!(matches!(*Data::of(&points(10)).within(&mut 0), Data::Plain(_)));
     }
 
     #[test]

@@ -16,23 +16,33 @@ use crate::text::clean;
 use covary::family::Family;
 use covary::learned::ParameterUncertainty;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
+use std::borrow::Cow;
 
 /// Filled cells on paper, as `page.css` has it.
 const PRINTED: usize = 60;
 /// Columns listed one by one; of more, those with most gaps.
 pub(super) const MOST_COLUMNS: usize = 300;
 
+/// Bytes that figures and their packed data may have, so that a page that is sent around stays below two megabytes.
+const MOST_DRAWN: usize = 1_680_000;
+
+/// A figure, what it looks like, and the data that there is room for.
+type Drawn<'a> = (&'a Figure, (String, Cow<'a, Data>));
+
 /// The page, in one piece.
 pub fn html(facts: &Facts, figures: &[Figure]) -> String {
     let mut colors = Colors::default();
     let drawn: Vec<(&Figure, String)> = figures.iter().map(|f| (f, colors.joined(f))).collect();
+    let mut room = MOST_DRAWN.saturating_sub(drawn.iter().map(|(_, svg)| svg.len()).sum());
+    let drawn: Vec<Drawn<'_>> =
+        drawn.into_iter().map(|(figure, svg)| (figure, (svg, figure.data.within(&mut room)))).collect();
     let show = |place: Place| {
         let here: Vec<_> = drawn.iter().filter(|(f, _)| f.place == place).collect();
         markup! {
             @if !here.is_empty() {
                 div.figures { @for together in in_pairs(&here) {
                     div.pair[together.len() > 1] {
-                        @for (figure, svg) in together { (card(figure, svg)) }
+                        @for (figure, (svg, data)) in together { (card(figure, svg, data)) }
                     }
                 } }
             }
@@ -169,7 +179,7 @@ fn in_pairs<'a, T>(figures: &'a [&(&'a Figure, T)]) -> Vec<&'a [&'a (&'a Figure,
     rows
 }
 
-fn card(figure: &Figure, svg: &str) -> Markup {
+fn card(figure: &Figure, svg: &str, data: &Data) -> Markup {
     markup! {
         figure #{ "fig-" (figure.name) } .wide[figure.is_wide] data-figure=(figure.name) {
             // On paper a figure stands where there is room.
@@ -178,9 +188,9 @@ fn card(figure: &Figure, svg: &str) -> Markup {
             p.swipe.quiet { "Swipe to see all of the figure." }
             div.controls {
                 div.keys {}
-                @match &figure.data {
+                @match data {
                     Data::None => {}
-                    Data::Plain(_) | Data::Packed(_) => {
+                    Data::Plain(_) | Data::Packed { .. } => {
                         button type="button" data-save="csv" aria-label={ "Download the data as CSV: " (PreEscaped(figure.title())) } { "CSV" }
                     }
                     Data::LeftOut(bytes) => {
@@ -192,9 +202,9 @@ fn card(figure: &Figure, svg: &str) -> Markup {
                 button.enlarge type="button" aria-label={ "Enlarge: " (PreEscaped(figure.title())) } { "enlarge" }
             }
             // The numbers behind it, for the button above.
-            @match &figure.data {
+            @match data {
                 Data::Plain(csv) => { template.data { (csv) } }
-                Data::Packed(csv) => { template.data data-packed="deflate" { (csv) } }
+                Data::Packed { kept, .. } => { template.data data-packed="deflate" { (kept) } }
                 Data::None | Data::LeftOut(_) => {}
             }
         }
