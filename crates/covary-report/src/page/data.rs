@@ -1,5 +1,7 @@
 //! The numbers behind a figure as a table: what its download button gives.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use serde_json::{Map, Number, Value};
@@ -56,20 +58,9 @@ impl Data {
 
 /// Deflated (zlib), then letters that HTML takes as they are.
 fn packed(text: &str) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(text.as_bytes()).expect("memory takes all");
-    let bytes = encoder.finish().expect("memory takes all");
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let at = |k: usize| u32::from(chunk.get(k).copied().unwrap_or(0));
-        let all = at(0) << 16 | at(1) << 8 | at(2);
-        for k in 0..4 {
-            let letter = LETTERS[(all >> (18 - 6 * k) & 63) as usize];
-            out.push(if k <= chunk.len() { char::from(letter) } else { '=' });
-        }
-    }
-    out
+    BASE64.encode(encoder.finish().expect("memory takes all"))
 }
 
 /// The table with most cells that the numbers hold: a list of things, each a row, or lists of the same length beside each
