@@ -146,6 +146,8 @@ impl Panel {
 
     /// The same with room for marks between the area and the level axis.
     pub(crate) fn with_foot(canvas: &mut Canvas, outer: Rect, x: &Axis, y: &Axis, foot: f64) -> Self {
+        // How far numbers may reach into the space between panels.
+        const BESIDE: f64 = 6.0;
         let p = canvas.palette();
         let top = if y.name.is_empty() { 8.0 } else { 24.0 };
         let bottom = foot + if x.name.is_empty() { 22.0 } else { 38.0 };
@@ -168,6 +170,8 @@ impl Panel {
                 canvas.line((at, area.y), (at, area.bottom()), grid);
             }
             let half = 0.5 * width(&tick.text, LABEL, Weight::Regular);
+            // Wide numbers at the ends stay out of the next panel.
+            let at = at.min(outer.right() + BESIDE - half).max(outer.x - BESIDE + half);
             // Labels that would touch the one before are left out.
             if at - half > free {
                 let y = area.bottom() + foot + 15.0;

@@ -4,7 +4,7 @@
 //! a rule, so that what fits here fits there.
 
 use crate::widths;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Weight of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -145,6 +145,9 @@ fn cut(text: &str, by: Measure, room: f64) -> String {
 /// let cut = shortened(&names(["concentration_of_carbon_1", "phosphate_concentration_2"]), 11.0, 90.0);
 /// assert!(cut[0].starts_with("conc") && cut[0].contains('…') && cut[0].ends_with("_1"), "{cut:?}");
 /// assert!(cut.iter().all(|name| width(name, 11.0, Weight::Regular) <= 90.0));
+/// let twice = ["iron_after_4_hours_replicate_1", "iron_after_4_hours_replicate_2", "iron_after_8_hours_replicate_1"];
+/// let cut = shortened(&twice.map(str::to_owned), 11.0, 90.0);
+/// assert_eq!(cut, ["…4_hours…1", "…4_hours…2", "…8_hours…1"]);
 /// ```
 pub fn shortened(names: &[String], size: f64, room: f64) -> Vec<String> {
     shortened_by(names, Measure::font(size, Weight::Regular), room)
@@ -187,7 +190,7 @@ fn shortened_by(names: &[String], by: Measure, room: f64) -> Vec<String> {
             let part = names[k].chars().zip(names[j].chars()).take_while(|(a, b)| a == b).count();
             // From the word on in which they part, and the one before if they part where a word begins.
             let same: Vec<char> = names[k].chars().take(part).collect();
-            let begin = |of: &[char]| of.iter().rposition(|c| " _-/,".contains(*c)).map_or(0, |at| at + 1);
+            let begin = |of: &[char]| of.iter().rposition(|c| BREAKS.contains(c)).map_or(0, |at| at + 1);
             let begins = match begin(&same) {
                 at if at == part => begin(&same[..part.saturating_sub(1)]),
                 at => at,
@@ -197,8 +200,54 @@ fn shortened_by(names: &[String], by: Measure, room: f64) -> Vec<String> {
             cut(&format!("…{rest}"), by, room)
         }
     };
-    (0..ends.len()).map(shown).collect()
+    let shown: Vec<String> = (0..ends.len()).map(shown).collect();
+    let told_apart = |of: &[String]| of.iter().collect::<HashSet<_>>().len();
+    match words_that_differ(&names, by, room) {
+        Some(words) if told_apart(&shown) < told_apart(&names) => words,
+        _ => shown,
+    }
 }
+
+/// The words in which names of equally many words differ, with as many of those next to them as all names have room for: those
+/// after them first, which may be their units.
+fn words_that_differ(names: &[String], by: Measure, room: f64) -> Option<Vec<String>> {
+    let words: Vec<Vec<&str>> = names.iter().map(|name| name.split_inclusive(BREAKS).collect()).collect();
+    let n = words.first()?.len();
+    if words.iter().any(|of| of.len() != n) {
+        return None;
+    }
+    let with = |kept: &[bool]| -> Vec<String> {
+        let shown = |of: &Vec<&str>| {
+            let mut text = String::new();
+            for (k, word) in of.iter().enumerate() {
+                match kept[k] {
+                    true => text.push_str(word),
+                    false if text.ends_with('…') => {}
+                    false => text = format!("{}…", text.trim_end_matches(BREAKS)),
+                }
+            }
+            text
+        };
+        words.iter().map(shown).collect()
+    };
+    let fits = |names: &[String]| names.iter().all(|name| by.width(name) <= room);
+    let mut kept: Vec<bool> = (0..n).map(|k| words.iter().any(|of| of[k] != words[0][k])).collect();
+    let mut found = Some(with(&kept)).filter(|names| fits(names))?;
+    let differ: Vec<usize> = (0..n).filter(|&k| kept[k]).collect();
+    let after = differ.iter().map(|k| k + 1).filter(|&k| k < n);
+    let before = differ.iter().filter_map(|k| k.checked_sub(1));
+    for k in after.chain(before) {
+        let more: Vec<bool> = (0..n).map(|j| kept[j] || j == k).collect();
+        let names = with(&more);
+        if fits(&names) {
+            (kept, found) = (more, names);
+        }
+    }
+    Some(found)
+}
+
+/// Where words of a name end.
+const BREAKS: [char; 5] = [' ', '_', '-', '/', ','];
 
 /// Bytes of the words that all names begin with, without the last of these words.
 fn shared_words(names: &[String]) -> usize {
@@ -255,7 +304,7 @@ pub(crate) fn name_lines(names: &[String], size: f64, room: f64, most: usize) ->
 /// Lines that break after spaces, underscores, hyphens and slashes.
 fn broken_at_words(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
-    for piece in text.split_inclusive([' ', '_', '-', '/', ',']) {
+    for piece in text.split_inclusive(BREAKS) {
         let line = lines.last_mut().expect("one was begun");
         let wide = width(line, size, Weight::Regular) + width(piece.trim_end(), size, Weight::Regular);
         if wide <= room || line.is_empty() { line.push_str(piece) } else { lines.push(piece.to_owned()) }

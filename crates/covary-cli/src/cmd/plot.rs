@@ -29,36 +29,37 @@ use std::path::{Path, PathBuf};
 /// Draw a figure of a model or a table, as SVG, PDF or PNG, or write its numbers as JSON.
 ///
 /// Kinds, and the files they take:
-///   scree       MODEL [DATA]   eigenvalues; with DATA, parallel analysis
-///   hinton      MODEL          loadings as squares: area is size, color is sign
-///   loadings    MODEL          loadings as bars, with intervals if the model has them
-///   relevance   MODEL          which components a prior kept (--model bpca)
-///   trace       MODEL ...      convergence of one fit or several
-///   scores      MODEL DATA     rows along two components, with ellipses of groups (--color)
-///   biplot      MODEL DATA     rows and columns along two components
-///   covariance  MODEL DATA     observed, fitted, and their difference
-///   samples     MODEL DATA     simulated and observed marginal distributions
-///   intervals   MODEL DATA     coverage of prediction intervals at hidden cells; fits again
-///   missing     [MODEL] DATA   where values are missing, and whether that depends on the scores
-///   select      DATA           every criterion against the number of components
-///   map         MODEL [DATA]   scores, a column, or loadings and errors of columns on a map
-///   images      MODEL [DATA]   components and rows as images
-///   views       MODEL          what each component explains of each view (--model pcca, gfa)
-///   sources     MODEL DATA     independent components over the rows (--model ica)
-///   mixture     MODEL DATA     rows by the models of a mixture, on their discriminant axes
-///   forecast    MODEL DATA     columns in time, with their forecasts (--model dfm)
-///   factors     MODEL DATA     factors in time, with 95 % intervals (--model dfm)
-///   path        MODEL DATA     sparse loadings against the penalty (--model spca)
-///   eigenfunctions MODEL       mean and eigenfunctions of curves, with 95 % bands (--model fpca)
-///   curves      MODEL DATA     curves through their points, with 95 % bands (--model fpca)
-///   circle      MODEL          correlations of the columns with two components, in a circle
-///   contributions MODEL        what each column contributes to each component, and cos²
-///   correlation DATA           correlations of the columns, ordered by clustering
-///   pairs       MODEL DATA     scores on several components, in pairs
-///   density     MODEL DATA     densities of imputed and observed values
-///   patterns    DATA           which values are missing together (UpSet)
-///   calibration MODEL DATA     coverage of intervals by column; fits again
-///   outliers    MODEL DATA     score distance and residual distance of the rows, with cut-offs
+///   scree           MODEL [DATA]  eigenvalues; with DATA, parallel analysis
+///   hinton          MODEL         loadings as squares: area is size, color sign
+///   loadings        MODEL         loadings as bars, with intervals if known
+///   contributions   MODEL         what columns contribute to components, and cos²
+///   circle          MODEL         correlations of columns with two components
+///   diagram         MODEL         factors, the columns they load on, and the fit
+///   relevance       MODEL         which components a prior kept (bpca)
+///   trace           MODEL ...     convergence of one fit or several
+///   scores          MODEL DATA    rows along two components; groups by --color
+///   biplot          MODEL DATA    rows and columns along two components
+///   pairs           MODEL DATA    scores on several components, in pairs
+///   outliers        MODEL DATA    distances of rows within and from the model
+///   covariance      MODEL DATA    observed, fitted, and their difference
+///   samples         MODEL DATA    simulated and observed marginal distributions
+///   density         MODEL DATA    densities of imputed and observed values
+///   intervals       MODEL DATA    coverage at hidden cells; fits again
+///   calibration     MODEL DATA    coverage by column; fits again
+///   missing         [MODEL] DATA  missing values by row, and against the scores
+///   patterns        DATA          which values are missing together (UpSet)
+///   correlation     DATA          correlations of columns, ordered by clustering
+///   select          DATA          criteria for the number of components
+///   map             MODEL [DATA]  scores, a column, loadings or errors on a map
+///   images          MODEL [DATA]  components and rows as images
+///   views           MODEL         what components explain of views (pcca, gfa)
+///   sources         MODEL DATA    independent components over the rows (ica)
+///   mixture         MODEL DATA    rows by the models of a mixture (mppca, gmm)
+///   path            MODEL DATA    sparse loadings against the penalty (spca)
+///   factors         MODEL DATA    factors in time, with 95 % intervals (dfm)
+///   forecast        MODEL DATA    columns in time, with their forecasts (dfm)
+///   eigenfunctions  MODEL         mean and eigenfunctions, 95 % bands (fpca)
+///   curves          MODEL DATA    curves through points, 95 % bands (fpca)
 ///
 /// Kinds that fit again do so without some cells. Rows of large tables are sampled or binned, and
 /// the figure says so.

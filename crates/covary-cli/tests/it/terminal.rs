@@ -116,7 +116,10 @@ fn help_keeps_to_the_terminal() {
 fn paragraphs_of_help_are_filled_and_lists_keep_their_lines() {
     let folder = folder_with_examples();
     let plot = printed(folder.path(), Some(80), "plot --help");
-    assert!(plot.lines().any(|line| line.starts_with("  scree       MODEL [DATA]   eigenvalues")), "{plot}");
+    for kind in covary_report::plot::Kind::ALL {
+        let listed = format!("  {:<15} ", kind.name());
+        assert!(plot.lines().any(|line| line.starts_with(&listed)), "{listed}: {plot}");
+    }
     // A paragraph has no line that a word of the next would have fitted.
     let fit = printed(folder.path(), Some(80), "fit --help");
     let paragraph: Vec<&str> = fit.lines().skip(2).take_while(|line| !line.is_empty()).collect();

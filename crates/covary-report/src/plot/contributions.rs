@@ -108,13 +108,16 @@ pub fn draw(numbers: &ContributionsNumbers, style: &Style) -> Svg {
     if rows < n.n_columns {
         note.push(format!("Shown are the {rows} of {} columns that contribute most.", count(n.n_columns)));
     }
-    if n.components.len() < n.n_components {
-        note.push(format!("{} of {} {word}s are shown.", n.components.len(), n.n_components));
-    }
     let panels = n.components.len().max(1);
     let usual = 300.0 * panels.min(3) as f64 + 110.0;
     let wide = room(style, usual);
     let narrow = wide < NARROW;
+    if narrow {
+        note.push("The stronger the color of a bar, the larger is cos².".to_owned());
+    }
+    if n.components.len() < n.n_components {
+        note.push(format!("{} of {} {word}s are shown.", n.components.len(), n.n_components));
+    }
     let side = if narrow { 0.0 } else { BAR_ROOM };
     let across = ((wide - side + 24.0) / 260.0).floor().clamp(1.0, panels.min(3) as f64) as usize;
     let down = panels.div_ceil(across);
@@ -124,9 +127,10 @@ pub fn draw(numbers: &ContributionsNumbers, style: &Style) -> Svg {
     let (body, canvas) = (sheet.body, &mut sheet.canvas);
     let p = canvas.palette();
     if !narrow {
+        let h = (body.h - 12.0).min(170.0);
         quality_bar(
             canvas,
-            Rect { x: body.right() - BAR_ROOM + 12.0, y: body.y + 4.0, w: BAR_ROOM - 12.0, h: 170.0 },
+            Rect { x: body.right() - BAR_ROOM + 12.0, y: body.y + 4.0, w: BAR_ROOM - 12.0, h },
         );
     }
     let whole = Rect { w: body.w - side, ..body };

@@ -5,7 +5,7 @@ use super::eigenfunctions::time_name;
 use crate::layout::{Axis, Entry, LABEL, Look, NARROW, Panel, Sheet, Words, legend, legend_height, room};
 use crate::scale::{Scale, several};
 use crate::svg::{Rect, Stroke};
-use crate::text::{in_tip, shorten};
+use crate::text::{in_tip, shortened};
 use crate::{Error, Style, Svg};
 use covary::functional::column_times;
 use covary::learned::Learned;
@@ -138,9 +138,10 @@ pub fn draw(numbers: &CurvesNumbers, style: &Style) -> Svg {
     let (low, high) = Scale::over(values.chain(n.mean.iter().copied()), false).ends();
     let around = 0.04 * (high - low);
     let (from, to) = (n.times[0], n.times[n.times.len() - 1]);
-    for (k, curve) in n.curves.iter().enumerate() {
+    let names: Vec<String> = n.curves.iter().map(|curve| curve.name.clone()).collect();
+    let names = shortened(&names, LABEL, grid.column(0, across, 14.0).w - 14.0);
+    for (k, (curve, name)) in n.curves.iter().zip(names).enumerate() {
         let cell = grid.row(k / across, down, 4.0).column(k % across, across, 14.0);
-        let name = shorten(&curve.name, LABEL, cell.w - 14.0);
         let last = k + across >= n.curves.len();
         let y = Axis::new(Scale::Linear { from: low - around, to: high + around }, name);
         let x = Axis::new(Scale::Linear { from, to }, if last { n.time.clone() } else { String::new() });

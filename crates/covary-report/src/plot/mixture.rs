@@ -6,7 +6,7 @@ use super::scores::{Ellipse, MOST_POINTS, corners, ellipse_of, one_scale, roomy}
 use crate::layout::{Axis, Entry, LABEL, Look, Panel, Sheet, Words, in_proportion, legend, legend_height};
 use crate::scale::{Scale, count, number, percent, several};
 use crate::svg::{Anchor, Canvas, Font, MARKS, Rect, Stroke};
-use crate::text::{Weight, in_tip, shorten, width};
+use crate::text::{Weight, in_tip, shortened, width};
 use crate::theme::{Color, Palette};
 use crate::{Error, Style, Svg};
 use covary::learned::{Learned, MixtureFit};
@@ -192,11 +192,10 @@ fn look(p: &Palette, k: usize) -> (usize, Color) {
 /// The legend, in as many lines as it takes; returns where it ends.
 fn key(canvas: &mut Canvas, body: Rect, n: &MixtureNumbers) -> f64 {
     let p = canvas.palette();
-    let texts: Vec<String> = n
-        .models
-        .iter()
-        .map(|m| format!("{}, {}", shorten(&m.name, LABEL, 150.0), percent(m.weight)))
-        .collect();
+    let names: Vec<String> = n.models.iter().map(|m| m.name.clone()).collect();
+    let names = shortened(&names, LABEL, 150.0);
+    let texts: Vec<String> =
+        names.iter().zip(&n.models).map(|(name, m)| format!("{name}, {}", percent(m.weight))).collect();
     let entry = |(k, text): (usize, &'_ String)| {
         let (kind, color) = look(p, k);
         (text.clone(), color, Look::Mark { kind, hollow: false })
@@ -216,9 +215,12 @@ fn scatter(canvas: &mut Canvas, outer: Rect, n: &MixtureNumbers) {
     let (x, y) = one_scale(outer, span(|q| q.0), span(|q| q.1));
     // As many of its columns as the line has room for.
     let name = |k: usize| {
-        let about = n.axes[k]
+        let columns: Vec<String> = n.axes[k].iter().map(|c| c.column.clone()).collect();
+        let columns = shortened(&columns, LABEL, 130.0);
+        let about = columns
             .iter()
-            .map(|c| format!("{} {}", shorten(&c.column, LABEL, 130.0), number(c.correlation, 2)));
+            .zip(&n.axes[k])
+            .map(|(column, c)| format!("{column} {}", number(c.correlation, 2)));
         let mut name = format!("axis {}", k + 1);
         for (i, column) in about.enumerate() {
             let longer = format!("{name}{} {column}", if i == 0 { ":" } else { "," });
@@ -262,10 +264,11 @@ fn scatter(canvas: &mut Canvas, outer: Rect, n: &MixtureNumbers) {
                 canvas.ellipse(panel.at(e.center), half, -e.angle, stroke);
             });
         }
-        for model in &n.models {
+        let names: Vec<String> = n.models.iter().map(|model| model.name.clone()).collect();
+        for (model, name) in n.models.iter().zip(shortened(&names, LABEL, 90.0)) {
             let (x, y) = panel.at(model.center);
             let font = Font { weight: Weight::Bold, anchor: Anchor::Middle, halo: true, ..Font::default() };
-            canvas.text((x, y + 4.0), &shorten(&model.name, LABEL, 90.0), font);
+            canvas.text((x, y + 4.0), &name, font);
         }
     });
 }

@@ -4,7 +4,7 @@ use super::{conditions, some_components};
 use crate::layout::{Axis, LABEL, Label, Panel, Sheet, Words, draw_placed, in_proportion, placed};
 use crate::scale::{Scale, count, number, several};
 use crate::svg::{Anchor, Font, Stroke};
-use crate::text::{in_tip, shorten};
+use crate::text::{in_tip, shortened};
 use crate::{Error, Style, Svg};
 use covary::Dataset;
 use covary::learned::Learned;
@@ -176,12 +176,15 @@ pub fn draw(numbers: &OutliersNumbers, style: &Style) -> Svg {
     let beyond = |r: &&FarRow| {
         r.score_distance > n.cut_offs.0 || n.cut_offs.1.is_some_and(|cut| r.residual_distance > cut)
     };
-    let label = |r: &FarRow| Label {
+    let named: Vec<&FarRow> = n.rows.iter().filter(beyond).take(MOST_NAMES).collect();
+    let name = |r: &&FarRow| r.label.clone().unwrap_or_else(|| r.row.to_string());
+    let names = shortened(&named.iter().map(name).collect::<Vec<_>>(), LABEL, 110.0);
+    let label = |(r, text): (&&FarRow, String)| Label {
         at: panel.at((r.score_distance, r.residual_distance)),
-        text: shorten(r.label.as_ref().unwrap_or(&r.row.to_string()), LABEL, 110.0),
+        text,
         toward: (1.0, -0.3),
     };
-    let labels: Vec<Label> = n.rows.iter().filter(beyond).take(MOST_NAMES).map(label).collect();
+    let labels: Vec<Label> = named.iter().zip(names).map(label).collect();
     let points: Vec<(f64, f64)> =
         n.rows.iter().map(|r| panel.at((r.score_distance, r.residual_distance))).collect();
     for (label, place) in labels.iter().zip(placed(&labels, &points, &[], panel.area, 46.0)) {

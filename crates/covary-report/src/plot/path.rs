@@ -4,7 +4,7 @@ use super::conditions;
 use crate::layout::{Axis, LABEL, NARROW, Panel, Sheet, Words, names_width, room, spread};
 use crate::scale::{Scale, Tick, number, several};
 use crate::svg::{Anchor, Font, Rect, Stroke};
-use crate::text::shorten;
+use crate::text::shortened;
 use crate::{Error, Style, Svg};
 use covary::learned::Learned;
 use covary::{Dataset, Method};
@@ -150,9 +150,11 @@ pub fn draw(numbers: &PathNumbers, style: &Style) -> Svg {
         let kept: Vec<&Trail> = trails.iter().filter(|t| t.kept).collect();
         let ends: Vec<f64> = kept.iter().map(|t| panel.py(t.loadings[0])).collect();
         let places = spread(&ends, 13.0, panel.area.y, panel.area.bottom());
+        let columns: Vec<String> = kept.iter().map(|t| t.column.clone()).collect();
+        let columns = shortened(&columns, LABEL, names);
         for (at, (trail, y)) in kept.iter().zip(places).enumerate() {
             let font = Font::label(color(trail, at), Anchor::Start);
-            canvas.text((panel.area.right() + 6.0, y + 4.0), &shorten(&trail.column, LABEL, names), font);
+            canvas.text((panel.area.right() + 6.0, y + 4.0), &columns[at], font);
         }
     }
     sheet.finish()

@@ -7,7 +7,7 @@ use crate::layout::{
 };
 use crate::scale::{Scale, count, number, percent, several};
 use crate::svg::{Anchor, Canvas, Font, Rect, Stroke};
-use crate::text::{in_tip, shorten};
+use crate::text::{in_tip, shortened};
 use crate::theme::Color;
 use crate::{Error, Style, Svg};
 use covary::learned::Learned;
@@ -677,12 +677,13 @@ pub(crate) fn row_labels(panel: &Panel, n: &ScoresNumbers) -> Vec<Label> {
     named.truncate(if n.points.len() <= MOST_NAMES { MOST_NAMES } else { NAMES_OF_MANY });
     // Names that stand too close to each other name nothing.
     named.truncate((panel.area.w * panel.area.h / ROOM_OF_NAME) as usize);
-    let label = |(q, text): (&Point, &String)| Label {
+    let texts: Vec<String> = named.iter().map(|(_, text)| (*text).clone()).collect();
+    let label = |((q, _), text): ((&Point, &String), String)| Label {
         at: panel.at((q.x, q.y)),
-        text: shorten(text, LABEL, 110.0),
+        text,
         toward: (if q.x < 0.0 { -1.0 } else { 1.0 }, 0.0),
     };
-    named.into_iter().map(label).collect()
+    named.into_iter().zip(shortened(&texts, LABEL, 110.0)).map(label).collect()
 }
 
 /// Densities of one component above a rug of rows.

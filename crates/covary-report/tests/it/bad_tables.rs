@@ -159,3 +159,41 @@ fn huge_and_tiny_numbers_have_ticks() {
         figures(&learned, &table, None).iter().for_each(check);
     }
 }
+
+#[test]
+fn the_key_of_few_columns_ends_above_the_note() {
+    let (whole, _) = simulate::ppca(Shape { rows: 50, columns: 3, n_components: 2 }, 1);
+    let learned = fitted(&whole, &Spec::ppca(2), "em");
+    let svg =
+        contributions::draw(&contributions::numbers(&learned, None).expect("numbers"), &Style::default());
+    let lowest = |says: &dyn Fn(&str) -> bool| {
+        let texts =
+            svg.as_str().split("<text").skip(1).filter(|text| says(text.split(['>', '<']).nth(1).unwrap()));
+        let place = |text: &str| text.split(" y=\"").nth(1)?.split('"').next()?.parse::<f64>().ok();
+        texts.filter_map(place).fold(f64::NEG_INFINITY, f64::max)
+    };
+    let (key, note) = (lowest(&|text| text == "0"), lowest(&|text| text.starts_with("A contribution")));
+    assert!(0.0 < key && key + 12.0 < note, "{key} {note}");
+}
+
+#[test]
+fn names_that_differ_in_two_words_stay_apart() {
+    let names: Vec<String> = [2, 4, 8]
+        .iter()
+        .flat_map(|h| (1..=3).map(move |k| format!("concentration_in_plasma_after_{h}_hours_replicate_{k}")))
+        .collect();
+    let table = named(&names.iter().map(String::as_str).collect::<Vec<_>>(), 60);
+    let learned = fitted(&table, &Spec::ppca(2), "em");
+    let svg =
+        contributions::draw(&contributions::numbers(&learned, None).expect("numbers"), &Style::default());
+    for name in [2, 4, 8].iter().flat_map(|h| (1..=3).map(move |k| (h, k))) {
+        let (hours, replicate) = name;
+        let shown = svg.as_str().split(['>', '<']).filter(|text| {
+            // Whole names are said where they are pointed at.
+            text.starts_with('…')
+                && text.contains(&format!("{hours}_hours"))
+                && text.ends_with(&format!("{replicate}"))
+        });
+        assert!(shown.count() >= 2, "{name:?} in both components");
+    }
+}
