@@ -7,6 +7,8 @@ use clap::builder::StyledStr;
 /// Widths of help: where none is known, and the widest that lines are read at.
 const USUAL: usize = 80;
 const WIDEST: usize = 100;
+/// What clap indents the help of options by.
+const OF_OPTIONS: usize = 10;
 
 /// A command whose help is filled anew for the terminal. Texts are written with their lines broken for those who read the
 /// source.
@@ -16,24 +18,24 @@ pub(crate) fn filled(command: Command) -> Command {
 }
 
 fn texts(mut command: Command, width: usize) -> Command {
-    if let Some(text) = command.get_about().map(unbroken) {
+    if let Some(text) = command.get_about().map(|text| unbroken(text, width)) {
         command = command.about(text);
     }
-    if let Some(text) = command.get_long_about().map(unbroken) {
+    if let Some(text) = command.get_long_about().map(|text| unbroken(text, width)) {
         command = command.long_about(text);
     }
-    if let Some(text) = command.get_after_help().map(|text| examples(&unbroken(text), width)) {
+    if let Some(text) = command.get_after_help().map(|text| examples(&unbroken(text, width), width)) {
         command = command.after_help(text);
     }
-    if let Some(text) = command.get_after_long_help().map(|text| examples(&unbroken(text), width)) {
+    if let Some(text) = command.get_after_long_help().map(|text| examples(&unbroken(text, width), width)) {
         command = command.after_long_help(text);
     }
     command
         .mut_args(|mut arg| {
-            if let Some(text) = arg.get_help().map(unbroken) {
+            if let Some(text) = arg.get_help().map(|text| unbroken(text, width - OF_OPTIONS)) {
                 arg = arg.help(text);
             }
-            if let Some(text) = arg.get_long_help().map(unbroken) {
+            if let Some(text) = arg.get_long_help().map(|text| unbroken(text, width - OF_OPTIONS)) {
                 arg = arg.long_help(text);
             }
             arg
@@ -41,19 +43,59 @@ fn texts(mut command: Command, width: usize) -> Command {
         .mut_subcommands(|verb| texts(verb, width))
 }
 
-/// Paragraphs on one line each. What is indented is a list and keeps its lines.
-fn unbroken(text: &StyledStr) -> String {
-    let mut out = String::new();
+/// Paragraphs on one line each, which clap fills. What is indented is a list: an item is filled here, below itself, and so is what
+/// it means, if two spaces set that apart.
+fn unbroken(text: &StyledStr, width: usize) -> String {
+    let mut out: Vec<String> = Vec::new();
+    // Where the lines of an item go on, or none within a paragraph.
+    let mut item: Option<usize> = None;
     let mut goes_on = false;
     for line in text.to_string().lines() {
+        let words = line.trim_start_matches(' ');
+        let indent = line.len() - words.len();
         let stands = line.is_empty() || line.starts_with([' ', '-']);
-        if !out.is_empty() {
-            out.push(if goes_on && !stands { ' ' } else { '\n' });
+        match (item, out.last_mut()) {
+            (Some(hang), Some(last)) if indent > 0 && indent >= hang && !words.is_empty() => {
+                last.extend([" ", words]);
+            }
+            (None, Some(last)) if goes_on && !stands => last.extend([" ", words]),
+            _ => {
+                out.push(line.to_owned());
+                item = (indent > 0).then(|| {
+                    let apart = words.find("  ").map(|at| (at, words[at..].trim_start_matches(' ').len()));
+                    apart.map_or(indent + 2, |(_, rest)| {
+                        line.chars().count() - words[words.len() - rest..].chars().count()
+                    })
+                });
+            }
         }
-        out.push_str(line);
         goes_on = !stands;
     }
-    out
+    out.iter().map(|line| hanging(line, width)).collect::<Vec<_>>().join("\n")
+}
+
+/// An item of a list within the width; anything else as it is.
+fn hanging(line: &str, width: usize) -> String {
+    let words = line.trim_start_matches(' ');
+    let indent = line.len() - words.len();
+    // Commands are folded as a shell reads them.
+    if indent == 0 || line.chars().count() <= width || words.starts_with("covary ") {
+        return line.to_owned();
+    }
+    let apart = words.find("  ").map(|at| words[at..].trim_start_matches(' '));
+    let (head, rest) = apart.map_or((&line[..indent], words), |rest| line.split_at(line.len() - rest.len()));
+    let hang = if apart.is_some() { head.chars().count() } else { indent + 2 };
+    let mut lines = vec![head.to_owned()];
+    for word in rest.split(' ').filter(|word| !word.is_empty()) {
+        let last = lines.last_mut().expect("one was begun");
+        let begun = !last.is_empty() && !last.ends_with(' ');
+        if begun && last.chars().count() + 1 + word.chars().count() > width {
+            lines.push(format!("{}{word}", " ".repeat(hang)));
+        } else {
+            last.extend([if begun { " " } else { "" }, word]);
+        }
+    }
+    lines.join("\n")
 }
 
 /// Commands that are too long for a line go on below, as a shell reads them.

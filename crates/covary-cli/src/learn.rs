@@ -506,7 +506,8 @@ pub(crate) fn tell_fitted(console: Console, learned: &Learned) {
         ending(&end)
     ));
     for warning in &end.warnings {
-        console.warn(&warning.message);
+        let option = if warning.of_convergence { " (--max-iter N)" } else { "" };
+        console.warn(&format!("{}{option}", warning.message));
     }
     if let Some((left, all @ 1..)) = learned.linear().ok().and_then(|fit| fit.model.n_nonzero()) {
         console.say(&format!("{left} of {all} loadings are not 0"));

@@ -145,9 +145,8 @@ fn cut(text: &str, by: Measure, room: f64) -> String {
 /// let cut = shortened(&names(["concentration_of_carbon_1", "phosphate_concentration_2"]), 11.0, 90.0);
 /// assert!(cut[0].starts_with("conc") && cut[0].contains('…') && cut[0].ends_with("_1"), "{cut:?}");
 /// assert!(cut.iter().all(|name| width(name, 11.0, Weight::Regular) <= 90.0));
-/// let twice = ["iron_after_4_hours_replicate_1", "iron_after_4_hours_replicate_2", "iron_after_8_hours_replicate_1"];
-/// let cut = shortened(&twice.map(str::to_owned), 11.0, 90.0);
-/// assert_eq!(cut, ["…4_hours…1", "…4_hours…2", "…8_hours…1"]);
+/// let twice = [(4, 1), (4, 2), (8, 1), (8, 2)].map(|(h, k)| format!("iron_in_plasma_after_{h}_hours_replicate_{k}"));
+/// assert_eq!(shortened(&twice, 11.0, 90.0), ["…4_hours…1", "…4_hours…2", "…8_hours…1", "…8_hours…2"]);
 /// ```
 pub fn shortened(names: &[String], size: f64, room: f64) -> Vec<String> {
     shortened_by(names, Measure::font(size, Weight::Regular), room)

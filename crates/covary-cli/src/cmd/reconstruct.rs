@@ -166,6 +166,12 @@ impl Reconstruct {
         self.question.answer(&About::Rows, |_, asked, write| {
             let (data, refused) = (asked.data()?, |e| asked.refused(e));
             let fit = asked.learned.functional().map_err(refused)?;
+            let (from, to) = fit.model.basis().interval();
+            if let Some(time) = times.iter().find(|time| !(from..=to).contains(*time)) {
+                return Err(Failure::Call(format!(
+                    "--at: time {time} is outside the interval of the model, {from} to {to}"
+                )));
+            }
             let predicted = fit.model.predict(&data, times).map_err(refused)?;
             let each = |k: usize| std::iter::repeat_n(k, times.len());
             let curves = (0..predicted.len()).flat_map(each);
@@ -174,7 +180,15 @@ impl Reconstruct {
                 Some((column, names)) => {
                     sheet.push(column, Cells::Text(curves.map(|k| names[k].clone()).collect()));
                 }
-                None => sheet.push("row", Cells::Integers(curves.map(|k| k as i64 + 1).collect())),
+                None => {
+                    let table = &asked.source.table;
+                    let labels = table.columns_aside().into_iter().filter(|_| !asked.bare);
+                    for j in labels {
+                        let of_rows = curves.clone().map(|k| table.text(k, j)).collect();
+                        sheet.push(table.column_names()[j].clone(), Cells::Text(of_rows));
+                    }
+                    sheet.push("row", Cells::Integers(curves.map(|k| k as i64 + 1).collect()));
+                }
             }
             let all = |of: fn(&PredictedCurve) -> &[f64]| -> Vec<f64> {
                 predicted.iter().flat_map(|curve| of(curve).iter().copied()).collect()

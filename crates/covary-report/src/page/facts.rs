@@ -487,6 +487,9 @@ fn table_facts(table: &Table, ledger: &Ledger, study: Option<&Study<'_>>) -> Res
             skill: skill[j],
         }
     });
+    let identifiers = table.identifiers();
+    let suspected =
+        table.notes().iter().filter(|note| note.is_warning()).chain(&identifiers).map(ToString::to_string);
     Ok(TableFacts {
         n_rows: ledger.n_rows,
         n_columns: ledger.n_columns,
@@ -494,7 +497,7 @@ fn table_facts(table: &Table, ledger: &Ledger, study: Option<&Study<'_>>) -> Res
         n_complete_rows: ledger.n_complete_rows,
         columns: columns.collect(),
         set_aside: set_aside(table, ledger),
-        oddities: ledger.oddities(data).map(|o| o.to_string()).collect(),
+        oddities: suspected.chain(ledger.oddities(data).map(|o| o.to_string())).collect(),
         gaps_tested: !tests.columns.is_empty(),
         gap_trends: tests.trends().map(ToString::to_string).collect(),
     })
@@ -517,7 +520,7 @@ fn set_aside(table: &Table, ledger: &Ledger) -> Vec<SetAside> {
             ColumnKind::Typed { name: of } => named(name, &format!("of type {of}")),
             ColumnKind::Unnamed => named("(no name)", "a column without a name labels the rows"),
             ColumnKind::Numbers | ColumnKind::Excluded if table.dataset().points().is_some() => {
-                named(name, "says to which curve a point belongs, or when it was observed")
+                named(name, "says which curve a point is of, or when it was observed")
             }
             ColumnKind::Numbers | ColumnKind::Excluded => named(name, "excluded as requested"),
         }

@@ -490,6 +490,9 @@ fn ended(model: &ModelFacts, facts: &Facts, figures: &Markup) -> Markup {
                 ParameterUncertainty::None if model.family == Family::Dfm => {
                     "Its imputed values take the estimated parameters as known; its forecasts account for their estimation."
                 }
+                ParameterUncertainty::None if model.family == Family::Fpca => {
+                    "Its intervals account for the estimation of its parameters, to first order."
+                }
                 ParameterUncertainty::None => { "Its predictions take the estimated loadings, mean and noise as known." }
                 ParameterUncertainty::Draws => { "Its predictions average over posterior draws of the parameters." }
                 ParameterUncertainty::Posterior => { "Its predictions account for the uncertainty of loadings, mean and noise." }
@@ -504,7 +507,7 @@ fn ended(model: &ModelFacts, facts: &Facts, figures: &Markup) -> Markup {
 fn filled(filled: &FilledFacts, facts: &Facts, figures: &Markup) -> Markup {
     markup! {
         p {
-            @if filled.n_filled == 0 { "No value was missing. " }
+            @if filled.n_filled == 0 { @if filled.n_left == 0 { "No value was missing. " } @else { "No value was imputed. " } }
             @else {
                 (several(filled.n_filled, "missing value")) (if filled.n_filled == 1 { " was" } else { " were" })
                 " imputed, each with its conditional mean given the observed cells of "

@@ -118,7 +118,7 @@ pub fn draw(numbers: &MissingNumbers, style: &Style) -> Svg {
     let title = match (n.n_gaps, n.with_model, follow) {
         (0, ..) => "No cell is missing".to_owned(),
         (_, true, 0) => {
-            format!("{all} of the cells are missing; no column's missing values depend on component 1")
+            format!("{all} of the cells are missing; no dependence on component 1 was found")
         }
         (_, true, 1) => format!("{all} of the cells are missing; those of one column depend on component 1"),
         (_, true, k) => format!("{all} of the cells are missing; those of {k} columns depend on component 1"),

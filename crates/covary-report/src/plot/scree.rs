@@ -51,6 +51,9 @@ pub struct ScreeNumbers {
     /// Whether thresholds are of simulated columns: of a matrix no cells can be permuted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub simulated: bool,
+    /// Whether variances are those of covariances over the rows that each pair of columns has, since values are missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pairwise: bool,
 }
 
 /// Computes them: with a table, its eigenvalues and those of permuted columns; without, the model's.
@@ -81,6 +84,7 @@ pub fn numbers(learned: &Learned, data: Option<&Dataset>) -> Result<ScreeNumbers
             n_copies: 0,
             too_large: false,
             simulated: false,
+            pairwise: false,
         });
     };
     let (n, d) = (data.n_rows() as f64, data.n_columns() as f64);
@@ -107,7 +111,11 @@ pub fn numbers(learned: &Learned, data: Option<&Dataset>) -> Result<ScreeNumbers
             .take(MOST)
             .collect()
     });
-    Ok(ScreeNumbers { intervals, ..of_spectrum(learned, &spectrum, &analysis)? })
+    Ok(ScreeNumbers {
+        intervals,
+        pairwise: !data.is_complete(),
+        ..of_spectrum(learned, &spectrum, &analysis)?
+    })
 }
 
 /// Computes them of a model that was learned from moments: their eigenvalues and those of simulated independent columns.
@@ -131,14 +139,16 @@ fn of_spectrum(
     spectrum: &ParallelSpectrum,
     analysis: &ParallelAnalysis,
 ) -> Result<ScreeNumbers, Error> {
-    let total: f64 = spectrum.eigenvalues.iter().sum();
-    let shares: Vec<f64> = spectrum.eigenvalues.iter().map(|l| l / total).collect();
+    // Correlations over the rows that each pair has need not be those of any table: eigenvalues below 0 explain nothing.
+    let eigenvalues: Vec<f64> = spectrum.eigenvalues.iter().map(|l| l.max(0.0)).collect();
+    let total: f64 = eigenvalues.iter().sum();
+    let shares: Vec<f64> = eigenvalues.iter().map(|l| l / total).collect();
     Ok(ScreeNumbers {
         subject: conditions(learned),
         n_components: learned.linear()?.model.n_components(),
         standardized: analysis.standardize,
         of_table: true,
-        variances: spectrum.eigenvalues.iter().copied().take(MOST).collect(),
+        variances: eigenvalues.iter().copied().take(MOST).collect(),
         intervals: None,
         cumulative: running(&shares),
         n_all: shares.len(),
@@ -147,6 +157,7 @@ fn of_spectrum(
         n_copies: analysis.n_copies,
         too_large: false,
         simulated: false,
+        pairwise: false,
     })
 }
 
@@ -177,6 +188,11 @@ pub fn draw(numbers: &ScreeNumbers, style: &Style) -> Svg {
         && !intervals.is_empty()
     {
         note.push(format!("Whiskers: 95 % intervals by leaving out {GROUPS} groups of rows in turn."));
+    }
+    if n.pairwise {
+        note.push(
+            "Eigenvalues are the table's, by the rows that each pair of columns has; the model's own shares differ a little.".to_owned(),
+        );
     }
     let apart = if n.simulated { "independent columns" } else { "permuted columns" };
     if n.thresholds.is_some() && n.simulated {

@@ -192,7 +192,11 @@ pub fn draw(numbers: &SelectNumbers, style: &Style) -> Svg {
     let note = format!(
         "Each curve is a criterion relative to its best, in {}; higher is better. Filled: the best. Bars: one standard error of the difference. The shaded column is the recommendation.",
         if in_nats { "nats" } else { "its own units" }
-    );
+    ) + if n.curves.iter().any(|curve| curve.name == "BIC") {
+        " BIC and AIC are halved and turned, as log-likelihoods are."
+    } else {
+        ""
+    };
     let n_panels = n.curves.len().max(1);
     let across = match room(style, 860.0) {
         narrow if narrow < NARROW => 1,

@@ -51,7 +51,15 @@ pub(super) const ENTRY: Entry = Entry {
 fn choose(request: &Request, data: &Dataset, method: &AnyMethod, watch: &Progress<'_>) -> Chosen {
     let method = method.dynamic()?;
     if method.loadings == Loadings::Bayes {
-        return Ok(Choice::new(MOST_OFFERED.min(request.room(data)), Grounds::Offered));
+        return match MOST_OFFERED.min(request.room(data)) {
+            0 => Err(Error::TooManyComponents {
+                asked: 1,
+                rows: data.n_rows(),
+                columns: data.n_columns(),
+                max: 0,
+            }),
+            offered => Ok(Choice::new(offered, Grounds::Offered)),
+        };
     }
     let said = |option: &str| request.options.iter().find(|(name, _)| name == option).map(|(_, value)| value);
     // Whoever gives the method itself has said everything.

@@ -153,6 +153,8 @@ pub struct Comparison {
     pub score: Score,
     /// The posterior over q, if sampled.
     pub posterior: Option<ComponentPosterior>,
+    /// Whether the table allows more components than were tried.
+    pub allows_more: bool,
 }
 
 impl Compare {
@@ -176,7 +178,8 @@ impl Compare {
     ) -> Result<Comparison, Error> {
         let spec = Spec { standardize: self.standardize, ..Spec::ppca(0) };
         let (rows, d) = (data.n_informative_rows(), data.n_columns());
-        let most = self.max_components.unwrap_or(MOST_TRIED).min(d - 1).min(rows.saturating_sub(2));
+        let possible = (d - 1).min(rows.saturating_sub(2));
+        let most = self.max_components.unwrap_or(MOST_TRIED).min(possible);
         spec.check(data)?;
         spec.check_variances(data.observed_variances(), data.column_names(), Some(data))?;
         let with = |n_components| Spec { n_components, ..spec.clone() };
@@ -284,7 +287,17 @@ impl Compare {
             at.extend((at.len()..=of.n_components).map(ComparisonAt::empty));
             at[of.n_components].held_out = Some(*of);
         }
-        Ok(Comparison { by_n_components: at, choices, recommended, by, n_hidden, score, posterior })
+        let allows_more = most < possible;
+        Ok(Comparison {
+            by_n_components: at,
+            choices,
+            recommended,
+            by,
+            n_hidden,
+            score,
+            posterior,
+            allows_more,
+        })
     }
 }
 
@@ -403,7 +416,7 @@ impl fmt::Display for Comparison {
                 "; the criteria are so far apart that the components should be inspected before any number is trusted"
             )?;
         }
-        if q + 1 == self.by_n_components.len() && q > 0 {
+        if q + 1 == self.by_n_components.len() && q > 0 && self.allows_more {
             write!(f, "; this is the largest number that was tried, so try more")?;
         }
         write!(f, ".")
