@@ -2,8 +2,8 @@ use super::pattern::{Pattern, Patterns};
 use super::rows::{ColumnFacts, Facts, block_rows};
 use super::{Points, Timeline};
 use crate::linalg::Cell;
-use crate::linalg::rows::{ColumnSums, add_column_sums};
-use crate::parallel::{BLOCK_CELLS, Forest, add, over_pieces, widened};
+use crate::linalg::rows::{ColumnSums, STRIP, Wanted, add_column_sums};
+use crate::parallel::{self, BLOCK_CELLS, Forest, add, over_pieces, widened};
 use crate::{Error, Matrix};
 use std::borrow::Cow;
 use std::fmt;
@@ -556,38 +556,47 @@ impl Dataset {
         })
     }
 
-    /// Two passes in fixed pieces: means about the first observed values, so that a large common
-    /// offset costs no digits, then squares about the means.
+    /// Strip by strip of columns, which stays in the cache if it is not long.
     pub(crate) fn columns_of_block(&self, b: usize) -> ColumnFacts {
         let (d, rows) = (self.n_columns(), self.block(b));
+        let whole = self.is_complete();
         in_its_precision!(self, cells => {
             let cells = &cells[rows.start * d..rows.end * d];
-            let column = |j: usize| cells[j..].iter().step_by(d).filter(|v| !v.is_gap());
-            let first: Vec<f64> = (0..d).map(|j| column(j).next().map_or(f64::NAN, |v| v.wide())).collect();
-            let about_first = column_sums(cells, &first);
-            let from_first: Vec<f64> =
-                about_first.sum.iter().zip(&about_first.count).map(|(sum, n)| sum / n).collect();
-            let means: Vec<f64> = first.iter().zip(&from_first).map(|(first, m)| first + m).collect();
-            let ColumnSums { count, squares, .. } = column_sums(cells, &means);
-            let differs = |j: usize| column(j).any(|v| v.wide() != first[j]);
-            let varies = (0..d).map(|j| squares[j] > 0.0 || differs(j)).collect();
-            ColumnFacts::new(count, first, varies, from_first, squares)
+            ColumnFacts::side_by_side(parallel::map(d.div_ceil(STRIP), |s| {
+                columns_of_strip(cells, d, s * STRIP..((s + 1) * STRIP).min(d), whole)
+            }))
         })
     }
 }
 
-fn column_sums<C: Cell>(cells: &[C], origin: &[f64]) -> ColumnSums {
-    let d = origin.len();
-    let sums_of = |rows: Range<usize>| {
-        let mut sums = ColumnSums::new(d);
-        add_column_sums(&cells[rows.start * d..rows.end * d], origin, &mut sums);
-        sums
+/// Two passes in fixed pieces: means about the first observed values, so that a large common
+/// offset costs no digits, then squares about the means. Of a complete table each takes what it is for.
+fn columns_of_strip<C: Cell>(cells: &[C], d: usize, columns: Range<usize>, whole: bool) -> ColumnFacts {
+    let n = cells.len() / d;
+    let sums_about = |origin: &[f64], alone: Wanted| {
+        let wanted = if whole { alone } else { Wanted::All };
+        let sums_of = |rows: Range<usize>| {
+            let mut sums = ColumnSums::new(columns.len(), wanted);
+            add_column_sums(&cells[rows.start * d..rows.end * d], d, columns.clone(), origin, &mut sums);
+            sums
+        };
+        over_pieces(n, BLOCK_CELLS.div_ceil(d), sums_of, |a, b| {
+            add(&mut a.count, &b.count);
+            add(&mut a.sum, &b.sum);
+            add(&mut a.squares, &b.squares);
+        })
     };
-    over_pieces(cells.len() / d, BLOCK_CELLS.div_ceil(d), sums_of, |a, b| {
-        add(&mut a.count, &b.count);
-        add(&mut a.sum, &b.sum);
-        add(&mut a.squares, &b.squares);
-    })
+    let column = |j: usize| cells[columns.start + j..].iter().step_by(d).filter(|v| !v.is_gap());
+    let first: Vec<f64> =
+        (0..columns.len()).map(|j| column(j).next().map_or(f64::NAN, |v| v.wide())).collect();
+    let about_first = sums_about(&first, Wanted::Sum);
+    let count = if whole { vec![n as f64; columns.len()] } else { about_first.count };
+    let from_first: Vec<f64> = about_first.sum.iter().zip(&count).map(|(sum, n)| sum / n).collect();
+    let means: Vec<f64> = first.iter().zip(&from_first).map(|(first, m)| first + m).collect();
+    let squares = sums_about(&means, Wanted::Squares).squares;
+    let differs = |j: usize| column(j).any(|v| v.wide() != first[j]);
+    let varies = (0..columns.len()).map(|j| squares[j] > 0.0 || differs(j)).collect();
+    ColumnFacts::new(count, first, varies, from_first, squares)
 }
 
 /// `x1, x2, …`

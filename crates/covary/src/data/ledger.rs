@@ -1,6 +1,6 @@
 use super::{Dataset, MatrixKind};
 use crate::linalg::Cell;
-use crate::linalg::rows::{ColumnSums, add_column_sums, extremes};
+use crate::linalg::rows::{ColumnSums, STRIP, Wanted, add_column_sums, extremes};
 use crate::{Matrix, parallel};
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -487,30 +487,34 @@ fn may_have_wild<C: Cell>(cells: &[C], d: usize) -> bool {
     if d == 0 || cells.is_empty() {
         return false;
     }
-    let (low, high) = extremes(cells, d);
-    let first = |j: usize| cells[j..].iter().step_by(d).find(|v| !v.is_gap());
-    let origin: Vec<f64> = (0..d).map(|j| first(j).map_or(0.0, |v| v.wide())).collect();
-    let may = |every: usize, farthest: &dyn Fn(usize, f64) -> f64| {
-        let mut sums = ColumnSums::new(d);
-        for rows in cells.chunks(every * d) {
-            let end = if every == OF_ROWS { rows.len().min(SAMPLED * d) } else { rows.len() };
-            add_column_sums(&rows[..end], &origin, &mut sums);
-        }
-        let most = MOST_WILD as f64;
-        (0..d).filter(|&j| every == OF_ROWS || sums.count[j] > FEWEST_DISTANCES as f64).any(|j| {
-            let n = sums.count[j];
-            let mean = sums.sum[j] / n;
-            let variance = sums.squares[j] / n - mean * mean;
-            let share = 1.0 - 1.0 / OUTLYING - most / n;
-            // A little less, for rounding; numbers too large for squares are looked at.
-            let bound = 0.99 * share * share / (most / n + 1.0 / (OUTLYING * OUTLYING));
-            // Not a number where squares overflow, or where there is no cell: then it may.
-            farthest(j, mean + origin[j]).powi(2).partial_cmp(&(bound * variance)) != Some(Ordering::Less)
-        })
-    };
     let n_rows = cells.len() / d;
-    (n_rows < OF_ROWS || may(OF_ROWS, &|j, _| high[j] - low[j]))
-        && may(n_rows, &|j, mean| (high[j] - mean).max(mean - low[j]))
+    (0..d.div_ceil(STRIP)).any(|s| {
+        let columns = s * STRIP..((s + 1) * STRIP).min(d);
+        let (low, high) = extremes(cells, d, columns.clone());
+        let first = |j: usize| cells[j..].iter().step_by(d).find(|v| !v.is_gap());
+        let origin: Vec<f64> = columns.clone().map(|j| first(j).map_or(0.0, |v| v.wide())).collect();
+        let may = |every: usize, farthest: &dyn Fn(usize, f64) -> f64| {
+            let mut sums = ColumnSums::new(columns.len(), Wanted::All);
+            for rows in cells.chunks(every * d) {
+                let end = if every == OF_ROWS { rows.len().min(SAMPLED * d) } else { rows.len() };
+                add_column_sums(&rows[..end], d, columns.clone(), &origin, &mut sums);
+            }
+            let most = MOST_WILD as f64;
+            let judged = |j: &usize| every == OF_ROWS || sums.count[*j] > FEWEST_DISTANCES as f64;
+            (0..columns.len()).filter(judged).any(|j| {
+                let n = sums.count[j];
+                let mean = sums.sum[j] / n;
+                let variance = sums.squares[j] / n - mean * mean;
+                let share = 1.0 - 1.0 / OUTLYING - most / n;
+                // A little less, for rounding; numbers too large for squares are looked at.
+                let bound = 0.99 * share * share / (most / n + 1.0 / (OUTLYING * OUTLYING));
+                // Not a number where squares overflow, or where there is no cell: then it may.
+                farthest(j, mean + origin[j]).powi(2).partial_cmp(&(bound * variance)) != Some(Ordering::Less)
+            })
+        };
+        (n_rows < OF_ROWS || may(OF_ROWS, &|j, _| high[j] - low[j]))
+            && may(n_rows, &|j, mean| (high[j] - mean).max(mean - low[j]))
+    })
 }
 
 /// The wild cells of all columns; see [`WildCell`].

@@ -214,17 +214,15 @@ impl CentralMoments {
         assert_eq!(rows.len() % d, 0, "whole rows of {d} numbers");
         let block_rows = block_rows::<W>(d);
         let ones = vec![1.0; d];
-        let mut centered = vec![W::of(0.0); (block_rows * d).min(rows.len())];
-        let mut part = Vec::new();
+        let mut centered = vec![W::of(0.0); (block_rows * d).min(rows.len()) + W::BEHIND];
         for block in rows.chunks(block_rows * d) {
             let n = block.len() / d;
             let first: Vec<f64> = block[..d].iter().map(|v| v.wide()).collect();
             let mut mean = vec![0.0; d];
             rows::add_rows(block, &first, &mut mean);
             mean.iter_mut().zip(&first).for_each(|(m, o)| *m = o + *m / n as f64);
-            let centered = &mut centered[..block.len()];
-            rows::center(block, &mean, &ones, centered);
-            W::add_gram(&mut self.scatter, faer::MatRef::from_row_major_slice(centered, n, d), &mut part);
+            rows::center(block, &mean, &ones, &mut centered);
+            W::add_gram(&mut self.scatter, &centered, n);
             self.absorb_mean(n, &mean);
         }
     }

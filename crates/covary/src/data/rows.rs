@@ -150,6 +150,15 @@ impl ColumnFacts {
         Self(numbers)
     }
 
+    /// Those of strips of columns as one.
+    pub(crate) fn side_by_side(mut strips: Vec<Self>) -> Self {
+        if strips.len() == 1 {
+            return strips.remove(0);
+        }
+        let parts = (0..COLUMN_FACTS).flat_map(|part| strips.iter().flat_map(move |strip| strip.part(part)));
+        Self(parts.copied().collect())
+    }
+
     /// Of as many numbers as they have.
     pub(crate) fn of_numbers(numbers: &[f64]) -> Self {
         Self(numbers.to_vec())

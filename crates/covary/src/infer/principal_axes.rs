@@ -213,7 +213,9 @@ impl PrincipalAxes {
             Kept::Share(share) => reaching(lambda, spectrum.total_variance, share),
             Kept::Evidence => spectrum.evident_components()?,
         };
-        let mut axes = spectrum.axes.first_columns(q).transpose();
+        let all = q == spectrum.axes.n_columns();
+        let mut axes =
+            if all { spectrum.axes.transpose() } else { spectrum.axes.first_columns(q).transpose() };
         complete_axes(&mut axes);
         let rest = spectrum.discarded_variance + lambda[q..].iter().sum::<f64>();
         let (n_rows, mean) = (spectrum.n_rows, &spectrum.mean);

@@ -24,7 +24,7 @@ pub(super) fn sum_matrices(
 
 /// `Σ_blocks Yᵀ R`, d × `width`: `load` turns the cells of whole rows into Y, and `right` gives R for
 /// a block of Y and the rows it holds.
-pub(super) fn transpose_times<C: Cell, W: Cell>(
+fn transpose_times<C: Cell, W: Cell>(
     (cells, d): (&[C], usize),
     width: usize,
     load: &(impl Fn(&[C], &mut [W]) + Sync),

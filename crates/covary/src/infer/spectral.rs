@@ -7,15 +7,15 @@
 use super::Estimator;
 use super::options::{options, words};
 use super::report::{Fit, FitReport, ObjectiveKind, Observer, Warning, decomposed};
-use super::scatter::{scatter_times, sum_matrices, transpose_times};
+use super::scatter::{scatter_times, sum_matrices};
 use crate::data::in_its_precision;
 use crate::linalg::rows::center;
 use crate::linalg::{
-    Cell, Eigen, Leading, canonical_signs, krylov, leading_eigenpairs, thin_svd, top_eigenpairs,
+    Cell, Eigen, Leading, canonical_signs, gemm, krylov, leading_eigenpairs, thin_svd, top_eigenpairs,
     top_eigenpairs_from_rough,
 };
 use crate::model::{LinearGaussian, Noise};
-use crate::parallel::BLOCK_CELLS;
+use crate::parallel::{BLOCK_CELLS, pieces};
 use crate::spec::NoiseFamily;
 use crate::{CentralMoments, Dataset, Error, Matrix, Spec};
 use faer::{MatMut, MatRef};
@@ -513,14 +513,13 @@ impl<'a, C: Cell> Centered<'a, C> {
     ) -> Result<Option<Spectrum>, Error> {
         let (n, d) = (self.data.n_rows(), self.data.n_columns());
         let panel = (BLOCK_CELLS / n).clamp(64, 512);
+        let panel = (panel / W::LEAST_ROWS).max(1) * W::LEAST_ROWS;
         let mut gram = sum_matrices(d, panel, (n, n), |columns, part| {
             let (mut y, mut product) = (Vec::<W>::new(), Vec::new());
             for start in columns.clone().step_by(panel) {
                 let block = start..(start + panel).min(columns.end);
-                let m = block.len();
                 self.block(0..n, block, &mut y);
-                let y = MatRef::from_row_major_slice(&y, n, m);
-                W::add_gram(part, y.transpose(), &mut product);
+                W::add_gram_of_rows(part, &y, &mut product);
             }
         });
         gram.mirror_lower();
@@ -532,11 +531,19 @@ impl<'a, C: Cell> Centered<'a, C> {
         }
         let rest = found.rest;
         // u = Yᵀ a / √(N λ); a direction without variance has no axis and stays zero.
-        let a = &found.vectors;
-        let mut axes = transpose_times((self.cells, d), k_in, &self.load::<f64>(), |_, rows, out| {
-            out.clear();
-            out.extend_from_slice(&a.as_slice()[rows.start * k_in..rows.end * k_in]);
+        let a = found.vectors.view();
+        let of_columns = pieces(d, panel, |columns| {
+            let (mut y, mut along) = (Vec::<f64>::new(), vec![0.0; columns.len() * k_in]);
+            for (start, along) in columns.clone().step_by(panel).zip(along.chunks_mut((panel * k_in).max(1)))
+            {
+                let m = along.len() / k_in;
+                self.block(0..n, start..start + m, &mut y);
+                let y = MatRef::from_row_major_slice(&y, n, m);
+                gemm(MatMut::from_row_major_slice_mut(along, m, k_in), false, y.transpose(), a);
+            }
+            along
         });
+        let mut axes = Matrix::from_vec(d, k_in, of_columns.concat())?;
         let rounding = f64::EPSILON * n.max(d) as f64 * found.values.first().copied().unwrap_or(0.0);
         let length: Vec<f64> = found
             .values
@@ -544,7 +551,10 @@ impl<'a, C: Cell> Centered<'a, C> {
             .map(|&l| if l > rounding { 1.0 / (n as f64 * l).sqrt() } else { 0.0 })
             .collect();
         axes.scale_columns(&length);
-        let mut vectors = Matrix::from_fn(d, k, |i, j| if j < k_in { axes[(i, j)] } else { 0.0 });
+        let mut vectors = match k {
+            _ if k == k_in => axes,
+            _ => Matrix::from_fn(d, k, |i, j| if j < k_in { axes[(i, j)] } else { 0.0 }),
+        };
         canonical_signs(&mut vectors);
         let mut values: Vec<f64> = found.values.iter().map(|v| v.max(0.0)).collect();
         values.resize(k, 0.0);

@@ -3,7 +3,7 @@
 //! Models, their answers and all small matrices are double. What may be single is the table as it is read, and the
 //! products that touch every cell of it: runs of at most [`RUN`] terms, added up in double.
 
-use super::{Matrix, add_gram_lower, gemm, rows};
+use super::{Matrix, add_gram_lower, gemm, gram, rows};
 use faer::traits::RealField;
 use faer::{MatMut, MatRef};
 
@@ -20,6 +20,8 @@ pub(crate) trait Cell: RealField + Copy + Send + Sync {
     const MAX_ANGLE: f64;
     /// Fewest rows of a block, so that the sums in double cost little beside the products.
     const LEAST_ROWS: usize;
+    /// Cells that are read behind a block of rows, whatever they are.
+    const BEHIND: usize;
     const ONE: Self;
 
     fn wide(self) -> f64;
@@ -30,8 +32,11 @@ pub(crate) trait Cell: RealField + Copy + Send + Sync {
     /// `out ← out + A B`
     fn add_product(out: &mut Matrix, a: MatRef<'_, Self>, b: MatRef<'_, Self>, part: &mut Vec<Self>);
 
-    /// Adds `Aᵀ A` to the lower triangle of `out`; the upper triangle is left alone.
-    fn add_gram(out: &mut Matrix, a: MatRef<'_, Self>, part: &mut Vec<Self>);
+    /// Adds `Aᵀ A` to the lower triangle of `out`, A being `n_rows` rows, row-major, and [`BEHIND`](Self::BEHIND) cells behind them.
+    fn add_gram(out: &mut Matrix, rows: &[Self], n_rows: usize);
+
+    /// Adds `A Aᵀ` to the lower triangle of `out`, A being as many rows, row-major.
+    fn add_gram_of_rows(out: &mut Matrix, rows: &[Self], part: &mut Vec<Self>);
 }
 
 impl Cell for f64 {
@@ -39,6 +44,7 @@ impl Cell for f64 {
     const RUN: usize = usize::MAX;
     const MAX_ANGLE: f64 = 1e-9;
     const LEAST_ROWS: usize = 1;
+    const BEHIND: usize = 0;
     const ONE: Self = 1.0;
 
     #[inline(always)]
@@ -65,8 +71,14 @@ impl Cell for f64 {
         gemm(out.view_mut(), true, a, b);
     }
 
-    fn add_gram(out: &mut Matrix, a: MatRef<'_, Self>, _: &mut Vec<Self>) {
-        add_gram_lower(out.view_mut(), a);
+    fn add_gram(out: &mut Matrix, rows: &[Self], n_rows: usize) {
+        let d = out.n_columns();
+        add_gram_lower(out.view_mut(), MatRef::from_row_major_slice(&rows[..n_rows * d], n_rows, d));
+    }
+
+    fn add_gram_of_rows(out: &mut Matrix, rows: &[Self], _: &mut Vec<Self>) {
+        let n = out.n_rows();
+        add_gram_lower(out.view_mut(), MatRef::from_row_major_slice(rows, n, rows.len() / n).transpose());
     }
 }
 
@@ -75,6 +87,7 @@ impl Cell for f32 {
     const RUN: usize = RUN;
     const MAX_ANGLE: f64 = 1e-6;
     const LEAST_ROWS: usize = RUN;
+    const BEHIND: usize = gram::BEHIND;
     const ONE: Self = 1.0;
 
     #[inline(always)]
@@ -108,14 +121,13 @@ impl Cell for f32 {
         }
     }
 
-    fn add_gram(out: &mut Matrix, a: MatRef<'_, Self>, part: &mut Vec<Self>) {
-        let d = a.ncols();
-        part.resize(d * d, 0.0);
-        for start in (0..a.nrows()).step_by(RUN) {
-            let run = a.subrows(start, RUN.min(a.nrows() - start));
-            part.fill(0.0);
-            add_gram_lower(MatMut::from_row_major_slice_mut(part, d, d), run);
-            rows::add_wide_lower(out.as_mut_slice(), part, d);
-        }
+    fn add_gram(out: &mut Matrix, rows: &[Self], n_rows: usize) {
+        gram::add_single(out, rows, n_rows, RUN);
+    }
+
+    fn add_gram_of_rows(out: &mut Matrix, rows: &[Self], part: &mut Vec<Self>) {
+        let n = out.n_rows();
+        gram::transpose(rows, n, part);
+        gram::add_single(out, part, rows.len() / n, RUN);
     }
 }

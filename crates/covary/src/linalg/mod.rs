@@ -5,6 +5,7 @@
 pub(crate) mod blocks;
 pub(crate) mod cell;
 pub(crate) mod elementary;
+mod gram;
 pub(crate) mod krylov;
 pub(crate) mod lanes;
 mod matrix;

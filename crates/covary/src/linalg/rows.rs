@@ -6,6 +6,7 @@
 use super::Cell;
 use super::lanes::LANES;
 use pulp::{Arch, Simd, WithSimd};
+use std::ops::Range;
 
 /// Numbers beside each other from which a row fills vectors.
 const WIDE: usize = 64;
@@ -113,27 +114,51 @@ impl WithSimd for ZeroGaps<'_> {
     }
 }
 
-/// Adds to each column: the count of its observed cells, their sum about `origin`, and the sum of
-/// squares about it.
-pub(crate) fn add_column_sums<C: Cell>(rows: &[C], origin: &[f64], sums: &mut ColumnSums) {
-    Arch::new().dispatch(AddColumns { rows, origin, sums });
+/// Columns whose sums stay in the first-level cache.
+pub(crate) const STRIP: usize = 512;
+
+/// What is added up of each column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// The count of its observed cells, their sum and the sum of their squares.
+    All,
+    /// The sum alone, where no cell is missing.
+    Sum,
+    /// The sum of squares alone, where no cell is missing.
+    Squares,
 }
 
-/// Running sums of [`add_column_sums`].
+/// Adds to each of some columns of rows of `d` cells what is wanted of them, about `origin`.
+pub(crate) fn add_column_sums<C: Cell>(
+    rows: &[C],
+    d: usize,
+    columns: Range<usize>,
+    origin: &[f64],
+    sums: &mut ColumnSums,
+) {
+    Arch::new().dispatch(AddColumns { rows, d, columns, origin, sums });
+}
+
+/// Running sums of [`add_column_sums`]; what is not wanted is empty.
 pub(crate) struct ColumnSums {
+    wanted: Wanted,
     pub(crate) count: Vec<f64>,
     pub(crate) sum: Vec<f64>,
     pub(crate) squares: Vec<f64>,
 }
 
 impl ColumnSums {
-    pub(crate) fn new(d: usize) -> Self {
-        Self { count: vec![0.0; d], sum: vec![0.0; d], squares: vec![0.0; d] }
+    pub(crate) fn new(d: usize, wanted: Wanted) -> Self {
+        let zeros = |unless: Wanted| vec![0.0; if wanted == unless { 0 } else { d }];
+        let count = vec![0.0; if wanted == Wanted::All { d } else { 0 }];
+        Self { wanted, count, sum: zeros(Wanted::Squares), squares: zeros(Wanted::Sum) }
     }
 }
 
 struct AddColumns<'a, C> {
     rows: &'a [C],
+    d: usize,
+    columns: Range<usize>,
     origin: &'a [f64],
     sums: &'a mut ColumnSums,
 }
@@ -143,17 +168,39 @@ impl<C: Cell> WithSimd for AddColumns<'_, C> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let d = self.origin.len();
-        let origin = &self.origin[..d];
-        let (count, sum) = (&mut self.sums.count[..d], &mut self.sums.sum[..d]);
-        let squares = &mut self.sums.squares[..d];
-        for row in self.rows.chunks_exact(d) {
-            for j in 0..d {
-                let seen = !row[j].is_gap();
-                let y = if seen { row[j].wide() - origin[j] } else { 0.0 };
-                count[j] += if seen { 1.0 } else { 0.0 };
-                sum[j] += y;
-                squares[j] += y * y;
+        let n = self.columns.len();
+        let (origin, wanted) = (&self.origin[..n], self.sums.wanted);
+        let rows = self.rows.chunks_exact(self.d).map(|row| &row[self.columns.clone()][..n]);
+        let ColumnSums { count, sum, squares, .. } = self.sums;
+        match wanted {
+            Wanted::All => {
+                let (count, sum, squares) = (&mut count[..n], &mut sum[..n], &mut squares[..n]);
+                for row in rows {
+                    for j in 0..n {
+                        let seen = !row[j].is_gap();
+                        let y = if seen { row[j].wide() - origin[j] } else { 0.0 };
+                        count[j] += if seen { 1.0 } else { 0.0 };
+                        sum[j] += y;
+                        squares[j] += y * y;
+                    }
+                }
+            }
+            Wanted::Sum => {
+                let sum = &mut sum[..n];
+                for row in rows {
+                    for j in 0..n {
+                        sum[j] += row[j].wide() - origin[j];
+                    }
+                }
+            }
+            Wanted::Squares => {
+                let squares = &mut squares[..n];
+                for row in rows {
+                    for j in 0..n {
+                        let y = row[j].wide() - origin[j];
+                        squares[j] += y * y;
+                    }
+                }
             }
         }
     }
@@ -266,52 +313,46 @@ impl WithSimd for AddMultiple<'_> {
 
 /// `a ← a + b`
 pub(crate) fn add_wide(a: &mut [f64], b: &[f32]) {
-    let length = a.len();
-    Arch::new().dispatch(AddWide { a, b, length, lower: false });
+    Arch::new().dispatch(AddWide(a, b));
 }
 
-/// As [`add_wide`], of the lower triangles of two n × n matrices.
-pub(crate) fn add_wide_lower(a: &mut [f64], b: &[f32], n: usize) {
-    Arch::new().dispatch(AddWide { a, b, length: n, lower: true });
-}
-
-struct AddWide<'a> {
-    a: &'a mut [f64],
-    b: &'a [f32],
-    length: usize,
-    lower: bool,
-}
+struct AddWide<'a>(&'a mut [f64], &'a [f32]);
 
 impl WithSimd for AddWide<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let rows = self.a.chunks_exact_mut(self.length).zip(self.b.chunks_exact(self.length));
-        for (i, (a, b)) in rows.enumerate() {
-            let end = if self.lower { i + 1 } else { self.length };
-            for (a, b) in a[..end].iter_mut().zip(&b[..end]) {
-                *a += f64::from(*b);
-            }
+        for (a, b) in self.0.iter_mut().zip(self.1) {
+            *a += f64::from(*b);
         }
     }
 }
 
-/// Least and greatest observed cell of each column; ∞ and −∞ of an empty one.
-pub(crate) fn extremes<C: Cell>(rows: &[C], d: usize) -> (Vec<f64>, Vec<f64>) {
-    let wide = rows_as_one(d) * d;
-    let whole = rows.len() / wide * wide;
-    let (mut low, mut high) = (vec![C::of(f64::INFINITY); wide], vec![C::of(f64::NEG_INFINITY); wide]);
-    Arch::new().dispatch(AddExtremes { rows: &rows[..whole], low: &mut low, high: &mut high });
-    Arch::new().dispatch(AddExtremes { rows: &rows[whole..], low: &mut low[..d], high: &mut high[..d] });
+/// Least and greatest observed cell of some columns of rows of `d` cells; ∞ and −∞ of an empty one.
+pub(crate) fn extremes<C: Cell>(rows: &[C], d: usize, columns: Range<usize>) -> (Vec<f64>, Vec<f64>) {
+    // Short rows are taken together, with all their columns.
+    let (pitch, strip) = match rows_as_one(d) {
+        as_one if as_one > 1 && columns == (0..d) => (as_one * d, 0..as_one * d),
+        _ => (d, columns.clone()),
+    };
+    let (n, whole) = (columns.len(), rows.len() / pitch * pitch);
+    let (mut low, mut high) =
+        (vec![C::of(f64::INFINITY); strip.len()], vec![C::of(f64::NEG_INFINITY); strip.len()]);
+    let all = AddExtremes { rows: &rows[..whole], pitch, columns: strip, low: &mut low, high: &mut high };
+    Arch::new().dispatch(all);
+    let (rows, low_of, high_of) = (&rows[whole..], &mut low[..n], &mut high[..n]);
+    Arch::new().dispatch(AddExtremes { rows, pitch: d, columns, low: low_of, high: high_of });
     let of_column = |numbers: &[C], pick: fn(f64, f64) -> f64, none: f64| {
-        (0..d).map(|j| numbers[j..].iter().step_by(d).fold(none, |m, v| pick(m, v.wide()))).collect()
+        (0..n).map(|j| numbers[j..].iter().step_by(n).fold(none, |m, v| pick(m, v.wide()))).collect()
     };
     (of_column(&low, f64::min, f64::INFINITY), of_column(&high, f64::max, f64::NEG_INFINITY))
 }
 
 struct AddExtremes<'a, C> {
     rows: &'a [C],
+    pitch: usize,
+    columns: Range<usize>,
     low: &'a mut [C],
     high: &'a mut [C],
 }
@@ -321,11 +362,12 @@ impl<C: Cell> WithSimd for AddExtremes<'_, C> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let d = self.low.len();
-        let (low, high) = (&mut self.low[..d], &mut self.high[..d]);
-        for row in self.rows.chunks_exact(d) {
+        let n = self.columns.len();
+        let (low, high) = (&mut self.low[..n], &mut self.high[..n]);
+        for row in self.rows.chunks_exact(self.pitch) {
+            let row = &row[self.columns.clone()][..n];
             // NaN is neither less nor more.
-            for j in 0..d {
+            for j in 0..n {
                 low[j] = if row[j] < low[j] { row[j] } else { low[j] };
                 high[j] = if row[j] > high[j] { row[j] } else { high[j] };
             }

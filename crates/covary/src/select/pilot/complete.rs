@@ -33,8 +33,12 @@ const FEW: usize = 10;
 /// Cells, and rows, that are scored at least if there are.
 const CELLS: usize = 30_000;
 const ROWS: usize = 100;
-/// Axes of the first part that are searched first: as many as a block of 24 has room for beside its oversampling.
+/// Axes of the first part that are searched first: as many as a block of 24, or of 32 where products of rows make a wider one
+/// cheap, has room for beside its oversampling.
 const FIRST: usize = 16;
+const FIRST_OF_ROWS: usize = 24;
+/// Vectors of standard deviations of which one logarithm is taken.
+const VECTORS: usize = 4;
 /// Smallest noise, as a share of the mean variance.
 const LEAST_NOISE: f64 = 1e-4;
 /// Order from which even products of all columns take longer than a few passes over the table.
@@ -95,16 +99,16 @@ impl<'a> Complete<'a> {
         let cap = cap.min(fewest.saturating_sub(2));
         let every = (folds.iter().map(Vec::len).sum::<usize>() * d / CELLS).max(1);
         progress.expect(2 * folds.len());
+        let first = if matches!(self.products, Products::Rows { .. }) { FIRST_OF_ROWS } else { FIRST };
         let mut most: Option<usize> = None;
         let mut near: Option<Matrix> = None;
         loop {
-            let mut fold_scores = Vec::new();
-            let mut baseline = 0.0;
+            let (mut left_outs, mut found) = (Vec::new(), Vec::new());
             for rows in folds {
                 progress.check()?;
                 let left_out = scaled.rows(rows);
                 let mut axes =
-                    scaled.axes_without(rows, &left_out, most.unwrap_or(cap.min(FIRST)), near.as_ref())?;
+                    scaled.axes_without(rows, &left_out, most.unwrap_or(cap.min(first)), near.as_ref())?;
                 let q = match (most, few) {
                     (Some(q), _) => q,
                     (None, Some(_)) => cap,
@@ -126,14 +130,24 @@ impl<'a> Complete<'a> {
                 if axes.leading.values.len() < q {
                     axes = scaled.axes_without(rows, &left_out, q, None)?;
                 }
+                near.clone_from(&axes.of_rows);
+                left_outs.push(left_out);
+                found.push((&rows[..], axes));
+            }
+            let directions = scaled.directions(&found);
+            let mut start = 0;
+            let q = most.expect("there is a fold");
+            let asked = |k: usize| few.is_none_or(|few| [few, few.midpoint(q), q].contains(&k));
+            let mut fold_scores = Vec::new();
+            let mut baseline = 0.0;
+            for (left_out, (_, axes)) in left_outs.iter().zip(&found) {
                 progress.check()?;
-                let asked = |k: usize| few.is_none_or(|few| [few, few.midpoint(q), q].contains(&k));
-                let (scores, squares) = axes.score(&left_out, &scaled.unit, (q, every), &asked);
-                near = axes.of_rows;
+                let own = &directions.as_slice()[start * directions.n_columns()..];
+                start += axes.leading.values.len();
+                let (scores, squares) = axes.score(own, left_out, &scaled.unit, (q, every), &asked);
                 fold_scores.push(scores);
                 baseline += squares;
             }
-            let q = most.expect("there is a fold");
             let mut curve = Curve::default();
             for k in (0..=q).filter(|k| fold_scores.iter().all(|fold| fold[*k].is_some())) {
                 curve.insert(k, concatenated(fold_scores.iter().flat_map(|fold| &fold[k])));
@@ -175,7 +189,7 @@ struct Scaled<'a> {
 enum Products {
     /// Moments of the columns.
     Columns(CentralMoments),
-    /// The rows, scaled and about the means of the columns, and their products.
+    /// The rows, scaled and about the means of the columns, padded with zeros to whole vectors, and their products.
     Rows { y: Matrix, products: Matrix },
     /// None: the table itself is gone through.
     Table,
@@ -186,6 +200,7 @@ struct Axes {
     n_rows: usize,
     /// The mean of the rows, about that of the table.
     mean: Vec<f64>,
+    /// Those found from products of rows have no vectors here, only [`Scaled::directions`].
     leading: Eigen,
     /// The sum of all eigenvalues.
     total: f64,
@@ -202,7 +217,10 @@ impl Products {
         if d <= n {
             return Self::Columns(CentralMoments::of(data).expect("the table is complete"));
         }
-        let y = scaled_rows(data, inverse_scale, &(0..n).collect::<Vec<_>>());
+        let mut y = Matrix::zeros(n, d.next_multiple_of(LANES));
+        for i in 0..n {
+            center(data.row(i), data.observed_means(), inverse_scale, y.row_mut(i));
+        }
         let mut products = Matrix::zeros(n, n);
         add_product_lower(products.view_mut(), y.view(), y.view().transpose());
         products.mirror_lower();
@@ -294,10 +312,14 @@ impl Scaled<'_> {
                 }
                 Ok(Axes { n_rows, total: s.trace(), leading: leading(&s, k)?, mean, of_rows: None })
             }
-            Products::Rows { y, products } => {
+            Products::Rows { products, .. } => {
                 let kept: Vec<usize> = (0..n).filter(|i| rows.binary_search(i).is_err()).collect();
                 // About the mean of the others: rows and columns of the products are centered.
-                let mut s = Matrix::from_fn(n_rows, n_rows, |a, b| products[(kept[a], kept[b])]);
+                let mut s = Matrix::zeros(n_rows, n_rows);
+                for (a, &i) in kept.iter().enumerate() {
+                    let of_row = products.row(i);
+                    s.row_mut(a).iter_mut().zip(&kept).for_each(|(s, &j)| *s = of_row[j]);
+                }
                 let sums: Vec<f64> = s.rows().map(|row| row.iter().sum::<f64>() / n_rows as f64).collect();
                 let all = sums.iter().sum::<f64>() / n_rows as f64;
                 for a in 0..n_rows {
@@ -320,23 +342,57 @@ impl Scaled<'_> {
                 let rank = values.iter().take_while(|v| **v > 1e-12 * values[0]).count();
                 let rank = rank.min(n_rows - 1).min(k);
                 values.truncate(rank);
-                // u = Yᵀ v / √(n λ); what the mean adds to Y is gone, since the entries of v sum to 0.
                 let mut of_rows = Matrix::zeros(n, rank);
                 for (a, &i) in kept.iter().enumerate() {
                     of_rows.row_mut(i).copy_from_slice(&vectors.row(a)[..rank]);
                 }
-                let mut axes = y.t_dot(&of_rows);
-                let lengths: Vec<f64> = values.iter().map(|v| 1.0 / (v * n_rows as f64).sqrt()).collect();
-                axes.scale_columns(&lengths);
-                let mut along = left_out.dot(&axes);
-                along.scale_columns(&lengths);
+                // u = Yᵀ v / √(n λ), and what another row has along it in units of v: yᵀu / √(n λ) = yᵀYᵀ v / (n λ).
+                let mut products_of_others = Matrix::zeros(rows.len(), n);
+                for (k, &i) in rows.iter().enumerate() {
+                    products_of_others.row_mut(k).copy_from_slice(products.row(i));
+                }
+                let mut along = products_of_others.dot(&of_rows);
+                along.scale_columns(&values.iter().map(|v| 1.0 / (v * n_rows as f64)).collect::<Vec<_>>());
                 for (k, &i) in rows.iter().enumerate() {
                     of_rows.row_mut(i).copy_from_slice(along.row(k));
                 }
-                let leading = Eigen { values, vectors: axes };
+                let leading = Eigen { values, vectors: Matrix::zeros(0, 0) };
                 Ok(Axes { n_rows, total, leading, mean, of_rows: Some(of_rows) })
             }
         }
+    }
+}
+
+impl Scaled<'_> {
+    /// The axes of each part as rows, one part below the other, padded with zeros to whole vectors. Those found from products of rows
+    /// take one pass over the table for all: `u = Yᵀ v / √(n λ)`, where what the mean adds to Y is gone, since the entries of v
+    /// sum to 0.
+    fn directions(&self, found: &[(&[usize], Axes)]) -> Matrix {
+        let all: usize = found.iter().map(|(_, axes)| axes.leading.values.len()).sum();
+        let mut start = 0;
+        if let Products::Rows { y, .. } = self.products {
+            let mut right = Matrix::zeros(y.n_rows(), all);
+            for (rows, axes) in found {
+                let of_rows = axes.of_rows.as_ref().expect("found from products of rows");
+                let lengths = axes.leading.values.iter().map(|v| 1.0 / (v * axes.n_rows as f64).sqrt());
+                let lengths: Vec<f64> = lengths.collect();
+                for i in (0..y.n_rows()).filter(|i| rows.binary_search(i).is_err()) {
+                    let own = right.row_mut(i)[start..].iter_mut().zip(of_rows.row(i));
+                    own.zip(&lengths).for_each(|((to, v), length)| *to = v * length);
+                }
+                start += lengths.len();
+            }
+            return right.t_dot(y);
+        }
+        let d = self.data.n_columns();
+        let mut out = Matrix::zeros(all, d.next_multiple_of(LANES));
+        for (_, axes) in found {
+            for u in axes.leading.vectors.transpose().rows() {
+                out.row_mut(start)[..d].copy_from_slice(u);
+                start += 1;
+            }
+        }
+        out
     }
 }
 
@@ -345,15 +401,18 @@ impl Axes {
     /// many columns `every` eighth or so is scored, others in the next row: rows are the independent units.
     fn score(
         &self,
+        directions: &[f64],
         left_out: &Matrix,
         unit: &[f64],
         (most, every): (usize, usize),
         asked: &dyn Fn(usize) -> bool,
     ) -> (Vec<Option<HeldOutRows>>, f64) {
-        let kernel = Kernel::new(self, unit, (most, every), asked);
+        let kernel = Kernel::new(self, directions, unit, (most, every), asked);
+        let along = kernel.along(left_out);
         let arch = pulp::Arch::new();
-        let parts =
-            pieces(left_out.n_rows(), 16, |rows| arch.dispatch(Work { kernel: &kernel, left_out, rows }));
+        let parts = pieces(left_out.n_rows(), 16, |rows| {
+            arch.dispatch(Work { kernel: &kernel, left_out, along: &along, rows })
+        });
         let squares = parts.iter().map(|part| part.1).sum();
         let all = |q: usize| concatenated(parts.iter().map(|(scores, _)| &scores[q]));
         ((0..=most).map(|q| asked(q).then(|| all(q))).collect(), squares)
@@ -364,7 +423,7 @@ impl Axes {
 struct Kernel<'a> {
     axes: &'a Axes,
     /// `uⱼ` and `1 / λⱼ`.
-    directions: Matrix,
+    directions: &'a [f64],
     inverse_variance: Vec<f64>,
     /// `1 / σ_q²`
     inverse_noise: Vec<f64>,
@@ -383,57 +442,78 @@ struct Kernel<'a> {
 impl<'a> Kernel<'a> {
     fn new(
         axes: &'a Axes,
+        directions: &'a [f64],
         unit: &[f64],
         (most, every): (usize, usize),
         asked: &dyn Fn(usize) -> bool,
     ) -> Self {
-        let (vectors, values) = (&axes.leading.vectors, &axes.leading.values);
+        let values = &axes.leading.values;
         let d = axes.mean.len();
         let known = values.len().min(most);
         let width = d.next_multiple_of(LANES);
-        let directions = Matrix::from_fn(known, width, |k, j| if j < d { vectors[(j, k)] } else { 0.0 });
+        let directions = &directions[..known * width];
         let floor = LEAST_NOISE * axes.total / d as f64;
         let mut left = axes.total;
         let mut inverse_noise = Vec::with_capacity(most + 1);
         let mut sd = Matrix::zeros(most + 1, width);
+        let inverse_variance: Vec<f64> = values[..known].iter().map(|v| 1.0 / v.max(floor)).collect();
         let (mut outside, mut inside) = (vec![1.0; d], vec![0.0; d]);
+        let arch = pulp::Arch::new();
         for q in 0..=most {
+            let mut axis = None;
             if (1..=known).contains(&q) {
                 left -= values[q - 1];
-                for (j, u) in directions.row(q - 1)[..d].iter().enumerate() {
-                    outside[j] -= u * u;
-                    inside[j] += u * u / values[q - 1].max(floor);
-                }
+                axis = Some((&directions[(q - 1) * width..][..d], inverse_variance[q - 1]));
             }
-            let inverse = 1.0 / (left / (d - q) as f64).max(floor);
-            inverse_noise.push(inverse);
-            for (j, sd) in sd.row_mut(q)[..d].iter_mut().enumerate() {
-                *sd = 1.0 / (outside[j].max(0.0) * inverse + inside[j]).sqrt();
-            }
+            inverse_noise.push(1.0 / (left / (d - q) as f64).max(floor));
+            let (outside, inside, sd) = (&mut outside[..], &mut inside[..], &mut sd.row_mut(q)[..d]);
+            arch.dispatch(Deviations { axis, inverse_noise: inverse_noise[q], outside, inside, sd });
         }
-        let inverse_variance = values[..known].iter().map(|v| 1.0 / v.max(floor)).collect();
         let unit = (0..width).map(|j| if j < d { unit[j] } else { 0.0 }).collect();
         let (ln_volumes, asked) = (Vec::new(), (0..=most).map(asked).collect());
         let mut kernel =
             Self { axes, directions, inverse_variance, inverse_noise, sd, unit, every, asked, ln_volumes };
-        // Logarithms take long: one for each vector, of the product.
+        // Logarithms take long: one for some vectors, of the product.
         let ln_volume = |sd: &[f64], i: usize| {
-            let of_vector = |start: usize| {
-                let columns = start..(start + LANES).min(d);
-                let n = columns.len() as f64;
-                let sds = columns.map(|j| sd[j] * kernel.unit[j]);
-                let product: f64 = sds.clone().product();
+            let starts: Vec<usize> = kernel.scored(i).collect();
+            let of_some = |starts: &[usize]| {
+                let mut lanes = [1.0; LANES];
+                for &start in starts {
+                    let numbers = sd[start..d.min(start + LANES)].iter().zip(&kernel.unit[start..]);
+                    lanes.iter_mut().zip(numbers).for_each(|(lane, (sd, unit))| *lane *= sd * unit);
+                }
+                let product: f64 = lanes.iter().product();
                 // In units so large or small that the product leaves the range of numbers, each has its own.
-                let ln = if product.is_normal() { product.ln() } else { sds.map(f64::ln).sum() };
-                0.5 * n * (2.0 * PI).ln() + ln
+                let columns = starts.iter().flat_map(|&start| start..d.min(start + LANES));
+                let each = || columns.map(|j| (sd[j] * kernel.unit[j]).ln()).sum();
+                if product.is_normal() { product.ln() } else { each() }
             };
-            kernel.scored(i).map(of_vector).sum::<f64>()
+            let n: usize = starts.iter().map(|start| LANES.min(d - start)).sum();
+            0.5 * n as f64 * (2.0 * PI).ln() + starts.chunks(VECTORS).map(of_some).sum::<f64>()
         };
         let of_rows = |(q, sd): (usize, &[f64])| {
             if kernel.asked[q] { (0..every).map(|i| ln_volume(sd, i)).collect() } else { Vec::new() }
         };
         kernel.ln_volumes = kernel.sd.rows().enumerate().map(of_rows).collect();
         kernel
+    }
+
+    /// What rows, about the mean of the others, have along the directions.
+    fn along(&self, left_out: &Matrix) -> Matrix {
+        let (d, width, known) = (self.axes.mean.len(), self.sd.n_columns(), self.inverse_variance.len());
+        let directions = MatRef::from_row_major_slice(self.directions, known, width);
+        let directions = directions.subcols(0, d).transpose();
+        let product = |rows: MatRef<'_, f64>| {
+            let mut out = Matrix::zeros(rows.nrows(), directions.ncols());
+            gemm(out.view_mut(), false, rows, directions);
+            out
+        };
+        let mut along = product(left_out.view());
+        let of_mean = product(MatRef::from_row_major_slice(&self.axes.mean, 1, d));
+        for i in 0..along.n_rows() {
+            along.row_mut(i).iter_mut().zip(of_mean.as_slice()).for_each(|(along, m)| *along -= m);
+        }
+        along
     }
 
     /// Where the vectors of columns begin that row `i` is scored in.
@@ -449,10 +529,41 @@ impl<'a> Kernel<'a> {
     }
 }
 
+/// `1 / √[P_q]_jj` with one axis more than before: `outside` is the diagonal of `I − U_q U_qᵀ`, `inside` that of `U_q Λ_q⁻¹ U_qᵀ`.
+struct Deviations<'a> {
+    axis: Option<(&'a [f64], f64)>,
+    inverse_noise: f64,
+    outside: &'a mut [f64],
+    inside: &'a mut [f64],
+    sd: &'a mut [f64],
+}
+
+impl pulp::WithSimd for Deviations<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let d = self.sd.len();
+        let (outside, inside, sd) = (&mut self.outside[..d], &mut self.inside[..d], &mut self.sd[..d]);
+        if let Some((u, inverse_variance)) = self.axis {
+            let u = &u[..d];
+            for j in 0..d {
+                outside[j] -= u[j] * u[j];
+                inside[j] += u[j] * u[j] * inverse_variance;
+            }
+        }
+        for j in 0..d {
+            sd[j] = 1.0 / (outside[j].max(0.0) * self.inverse_noise + inside[j]).sqrt();
+        }
+    }
+}
+
 /// Some of the rows.
 struct Work<'a> {
     kernel: &'a Kernel<'a>,
     left_out: &'a Matrix,
+    /// What they have along the directions.
+    along: &'a Matrix,
     rows: Range<usize>,
 }
 
@@ -461,7 +572,7 @@ impl pulp::WithSimd for Work<'_> {
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
-        let Self { kernel, left_out, rows } = self;
+        let Self { kernel, left_out, along, rows } = self;
         let width = kernel.sd.n_columns();
         let mut scores: Vec<HeldOutRows> =
             kernel.inverse_noise.iter().map(|_| HeldOutRows::new(rows.len())).collect();
@@ -472,17 +583,20 @@ impl pulp::WithSimd for Work<'_> {
             y.iter_mut().zip(centered).for_each(|(to, (y, m))| *to = y - m);
             let n_scored = kernel.columns(row).count();
             squares += kernel.columns(row).map(|j| (y[j] * kernel.unit[j]).powi(2)).sum::<f64>();
-            // From y to (I − U Uᵀ) y, and U Λ⁻¹ Uᵀ y.
+            // From y to (I − U Uᵀ) y, and U Λ⁻¹ Uᵀ y, where the row is scored.
             inside.fill(0.0);
             for (q, scores) in scores.iter_mut().enumerate() {
                 if (1..=kernel.inverse_variance.len()).contains(&q) {
-                    let u = &kernel.directions.row(q - 1)[..width];
-                    // The axes are orthogonal: what has been taken from y is not along this one.
-                    let along = dot(u, &y);
+                    let u = &kernel.directions[(q - 1) * width..][..width];
+                    let along = along[(row, q - 1)];
                     let weight = along * kernel.inverse_variance[q - 1];
-                    for j in 0..width {
-                        y[j] -= along * u[j];
-                        inside[j] += weight * u[j];
+                    for start in kernel.scored(row) {
+                        let at = start..start + LANES;
+                        let (y, inside, u) = (&mut y[at.clone()], &mut inside[at.clone()], &u[at]);
+                        for l in 0..LANES {
+                            y[l] -= along * u[l];
+                            inside[l] += weight * u[l];
+                        }
                     }
                 }
                 if !kernel.asked[q] {
@@ -549,10 +663,14 @@ mod tests {
             products: &complete.products,
         };
         let axes = scaled.axes_without(&[0], &scaled.rows(&[0]), 5, None).unwrap();
+        let found = [(&[0][..], axes)];
+        let directions = scaled.directions(&found);
+        let [(_, axes)] = found;
         // One row three times: each time another third of its columns.
         let thrice = scaled.rows(&[0, 0, 0]);
-        let (all, squares) = axes.score(&scaled.rows(&[0]), &scaled.unit, (5, 1), &|_| true);
-        let (parts, in_parts) = axes.score(&thrice, &scaled.unit, (5, 3), &|_| true);
+        let (all, squares) =
+            axes.score(directions.as_slice(), &scaled.rows(&[0]), &scaled.unit, (5, 1), &|_| true);
+        let (parts, in_parts) = axes.score(directions.as_slice(), &thrice, &scaled.unit, (5, 3), &|_| true);
         assert!((squares - in_parts).abs() < 1e-9 * squares);
         for (all, parts) in all.iter().flatten().zip(parts.iter().flatten()) {
             assert_eq!((all.n_hidden[0], parts.n_hidden.iter().sum::<usize>()), (45, 45));
@@ -577,15 +695,17 @@ mod tests {
         };
         let axes = |fold: usize, near: Option<&Matrix>| {
             let rows = &complete.folds[fold];
-            scaled.axes_without(rows, &scaled.rows(rows), 8, near).unwrap()
+            let found = [(&rows[..], scaled.axes_without(rows, &scaled.rows(rows), 8, near).unwrap())];
+            let directions = scaled.directions(&found);
+            let [(_, axes)] = found;
+            (axes, directions)
         };
-        let first = axes(0, None);
-        let (near, own) = (axes(1, first.of_rows.as_ref()), axes(1, None));
+        let (first, _) = axes(0, None);
+        let ((near, near_directions), (own, directions)) = (axes(1, first.of_rows.as_ref()), axes(1, None));
         for k in 0..4 {
             let (a, b) = (near.leading.values[k], own.leading.values[k]);
             assert!((a - b).abs() < 1e-6 * b, "{k}: {a} {b}");
-            let along: f64 =
-                (0..500).map(|j| near.leading.vectors[(j, k)] * own.leading.vectors[(j, k)]).sum();
+            let along = dot(near_directions.row(k), directions.row(k));
             assert!((along.abs() - 1.0).abs() < 1e-6, "{k}: {along}");
         }
         // What is left is noise, of which both find nearly as much.
