@@ -6,7 +6,7 @@
 //! `request.rs` makes a `covary::family::Request` of keywords and learns it; `learned.rs` wraps the `Learned` with the place
 //! of its columns in the user's table (`place.rs`), so that `save` writes the command's bytes; `linear.rs`, `mixture.rs` and
 //! `sources.rs` add what only models of their kind have. `principal.rs` wraps `model::Principal` and `infer::Incremental`, whose
-//! conventions are scikit-learn's. `passes.rs` fits to rows that an engine goes through, by bytes. `figures.rs` asks `covary-report` for numbers of figures and for pages. `error.rs` says which exception stands for which variant of `Error`.
+//! conventions are scikit-learn's. `online.rs` wraps `infer::OnlineEm`. `passes.rs` fits to rows that an engine goes through, by bytes. `figures.rs` asks `covary-report` for numbers of figures and for pages. `error.rs` says which exception stands for which variant of `Error`.
 
 mod array;
 mod choose;
@@ -17,6 +17,7 @@ mod functional;
 mod learned;
 mod linear;
 mod mixture;
+mod online;
 mod passes;
 mod place;
 mod principal;
@@ -42,6 +43,8 @@ mod _covary {
     use super::linear::Model;
     #[pymodule_export]
     use super::mixture::Mixture;
+    #[pymodule_export]
+    use super::online::Online;
     #[pymodule_export]
     use super::passes::{block_rows, fit_rows, merge, pass_block};
     #[pymodule_export]

@@ -4,6 +4,7 @@
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Most pieces that work is cut into.
@@ -25,7 +26,7 @@ pub(crate) fn over_pieces<T: Send>(
         return work(0..n);
     }
     let forest = Mutex::new(Forest::new());
-    each(cut.count, &|p| {
+    in_order(cut.count, &|p| {
         let part = work(cut.range(p));
         let mut forest = forest.lock().unwrap_or_else(PoisonError::into_inner);
         forest.add(p as u64, 0, part, &merge).expect("each piece comes once");
@@ -83,6 +84,19 @@ pub(crate) fn map<T: Send>(n: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T>
 
 fn each(n: usize, work: &(dyn Fn(usize) + Sync)) {
     (0..n).into_par_iter().for_each(work);
+}
+
+/// `work` of 0 to n − 1, in parallel, begun in order: neighbors are done at about the same time, and little waits for its own.
+fn in_order(n: usize, work: &(dyn Fn(usize) + Sync)) {
+    let next = AtomicUsize::new(0);
+    let one_after_the_other = |_| loop {
+        let i = next.fetch_add(1, Ordering::Relaxed);
+        if i >= n {
+            return;
+        }
+        work(i);
+    };
+    each(rayon::current_num_threads().min(n), &one_after_the_other);
 }
 
 /// A copy of a table, made by all threads: most of the time goes into new pages.

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _covary, _options, _table
 from ._linear import LinearGaussian
+from ._online import Online
 from ._rows import Rows
 from .exceptions import ComponentsError, DataError, OptionError
 
@@ -23,7 +24,7 @@ _ROTATIONS = (None, "varimax", "quartimax", "equamax", "promax", "oblimin")
 
 
 @dataclass(eq=False, repr=False)
-class FactorAnalysis(LinearGaussian):
+class FactorAnalysis(Online, LinearGaussian):
     """scikit-learn's FactorAnalysis at the maximum of the likelihood; gaps and rotations are welcome.
 
     Every column has a noise variance of its own. scikit-learn's own numbers, which may be far from the maximum
@@ -207,6 +208,13 @@ n_features_in_, feature_names_in_
         else:
             request |= {"inference": "newton", "noise_start": start}
         return self._take(self._learned(rows, self._family, request), rows)
+
+    def _stream_options(self) -> bool:
+        if _options.word(self, "rotation", _ROTATIONS) is not None:
+            raise OptionError("the factors of a stream are not turned from block to block: leave rotation at None")
+        if _options.word(self, "inference", ("newton", "fixed_point")) == "fixed_point":
+            raise OptionError('inference="fixed_point" fits a whole table: a stream goes by EM')
+        return False
 
     def _publish(self, model: _covary.Model, rows: Array | None = None) -> None:
         super()._publish(model, rows)

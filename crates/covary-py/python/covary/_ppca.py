@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _covary, _options, _table
 from ._linear import Standardizing
+from ._online import Online
 from ._threads import n_threads
 from .exceptions import OptionError
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False, repr=False)
-class PPCA(Standardizing):
+class PPCA(Online, Standardizing):
     """Probabilistic PCA, exact with missing cells.
 
     A row is ``loadings_ @ x + mean_`` plus noise of one variance in all columns (of one variance in
@@ -116,6 +117,11 @@ class PPCA(Standardizing):
 
     def _own_request(self) -> dict[str, Any]:
         return {"inference": _options.word(self, "inference", (None, "spectral", "em"))}
+
+    def _stream_options(self) -> bool:
+        if _options.word(self, "inference", (None, "spectral", "em")) == "spectral":
+            raise OptionError('inference="spectral" fits a whole table: a stream goes by "em", or None')
+        return _options.switch(self, "standardize")
 
 
 @dataclass(eq=False, repr=False)

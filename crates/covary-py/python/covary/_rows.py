@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-_BY_CHANCE = (
+BY_CHANCE = (
     "a plan that depends on chance or on the order of a shuffle; sort the table by a key, or write it to files and read those"
 )
 
@@ -102,7 +102,7 @@ def unchanged(block: Block) -> Array:
     if checksum(block.rows) != block.seen:
         raise DataError(
             f"block {block.number} of the table holds other rows than in an earlier pass: a file has changed, or the engine has made "
-            f"lost rows again by {_BY_CHANCE}"
+            f"lost rows again by {BY_CHANCE}"
         )
     return block.rows
 
@@ -129,7 +129,7 @@ def joined(parts: Sequence[tuple[Array, int, int, int]]) -> Array:
     for rows, _, _, count in parts:
         if len(rows) != count:
             raise DataError(
-                f"a partition has {len(rows)} rows and had {count} when rows were counted: the engine makes it by {_BY_CHANCE}"
+                f"a partition has {len(rows)} rows and had {count} when rows were counted: the engine makes it by {BY_CHANCE}"
             )
     found = [rows[start:stop] for rows, start, stop, _ in parts]
     return np.ascontiguousarray(found[0]) if len(found) == 1 else np.concatenate(found)
@@ -175,4 +175,4 @@ def chosen(known: Sequence[Any], numeric: Sequence[bool], asked: Sequence[Any] |
     return wanted
 
 
-__all__ = ["Block", "Rows", "checksum", "chosen", "counted", "cut", "default_names", "joined", "merged", "pieces", "states", "unchanged"]
+__all__ = ["BY_CHANCE", "Block", "Rows", "checksum", "chosen", "counted", "cut", "default_names", "joined", "merged", "pieces", "states", "unchanged"]

@@ -12,6 +12,7 @@ from conftest import NAMES, estimator, saved
 from pyspark.sql import SparkSession
 
 from covary import cluster
+from covary.cluster import _spark
 from covary.exceptions import DataError
 
 #: Compiled once and collected by one thread: half the processor time of a short run.
@@ -36,6 +37,12 @@ def spark():
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def two_tasks(monkeypatch):
+    """A pass over the table of three blocks has two tasks, whatever its partitions: by default one would do."""
+    monkeypatch.setattr(_spark, "_TASK", 1 << 25)
 
 
 @pytest.fixture(scope="module")

@@ -55,6 +55,19 @@ impl Facts {
         Self { column_names, n_rows, n_informative_rows, observed, means, variances, columns }
     }
 
+    /// Takes in those of rows that follow, of the same columns.
+    pub(crate) fn merge(&mut self, next: &Self) {
+        let mut columns = self.columns.clone();
+        columns.merge(&next.columns);
+        let rows = (self.n_rows + next.n_rows, self.n_informative_rows + next.n_informative_rows);
+        *self = Self::new(std::mem::take(&mut self.column_names), rows, columns);
+    }
+
+    /// Of which they were made.
+    pub(crate) fn columns(&self) -> &ColumnFacts {
+        &self.columns
+    }
+
     /// Column names in order.
     pub fn column_names(&self) -> &[String] {
         &self.column_names

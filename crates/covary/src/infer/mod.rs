@@ -43,7 +43,7 @@ pub use conditional_maximization::ConditionalMaximization;
 pub use diagnostics::{ChainSummary, effective_sample_size, split_r_hat};
 pub use elastic_net::{ElasticNet, SparseAxes};
 pub(crate) use em::moments::{quadratic, solve_spd};
-pub use em::{Acceleration, Em, Gradient, Init, LatentMoments, Nonzero, PathPoint, SparseEm};
+pub use em::{Acceleration, Em, Gradient, Init, LatentMoments, Nonzero, OnlineEm, PathPoint, SparseEm};
 pub(crate) use em::{
     PilotStart,
     squarem::extrapolated,

@@ -92,7 +92,7 @@ impl Rows for Dataset {
     fn pass(&self, task: &Task<'_>) -> Result<Sums, Error> {
         let mut blocks = Blocks::new(task);
         for b in 0..self.n_blocks() {
-            blocks.add(task.leaf(self, b));
+            blocks.add(task.leaf_in_parts(self, b));
         }
         Ok(blocks.sums().expect("a table has rows"))
     }
@@ -110,33 +110,42 @@ impl Rows for Dataset {
     }
 }
 
-/// Sums of blocks that come one after the other.
+/// Sums of blocks that come one after the other. What waits for its neighbors in the tree is what order would round
+/// otherwise; counts are whole numbers, whose sum is exact, and are added at once.
 pub(crate) struct Blocks {
     forest: Forest<Vec<f64>>,
+    counts: Vec<f64>,
     rule: Rule,
     n: u64,
 }
 
 impl Blocks {
     pub(crate) fn new(task: &Task<'_>) -> Self {
-        Self { forest: Forest::new(), rule: task.rule(), n: 0 }
+        Self { forest: Forest::new(), counts: Vec::new(), rule: task.rule(), n: 0 }
     }
 
     /// Adds the next block, a table of its own.
     pub(crate) fn take(&mut self, task: &Task<'_>, block: &Dataset) {
-        self.add(task.leaf(block, 0));
+        self.add(task.leaf_in_parts(block, 0));
     }
 
-    fn add(&mut self, leaf: Vec<f64>) {
+    fn add(&mut self, (leaf, counts): (Vec<f64>, Vec<f64>)) {
         let rule = self.rule;
         self.forest.add(self.n, 0, leaf, |a, b| rule.merge(a, b)).expect("the next block is new");
+        if self.counts.is_empty() {
+            self.counts = counts;
+        } else {
+            add(&mut self.counts, &counts);
+        }
         self.n += 1;
     }
 
     /// Of all of them; `None` if there were none.
     pub(crate) fn sums(self) -> Option<Sums> {
         let rule = self.rule;
-        self.forest.finish(self.n, |a, b| rule.merge(a, b)).ok().map(Sums)
+        let mut sums = self.forest.finish(self.n, |a, b| rule.merge(a, b)).ok()?;
+        sums.extend(self.counts);
+        Some(Sums(sums))
     }
 }
 
@@ -256,21 +265,25 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// The sums of block `b` of a table.
-    fn leaf(&self, data: &Dataset, b: usize) -> Vec<f64> {
-        match &self.0 {
+    /// The sums of block `b` of a table in two parts, of which the second is of counts: whole numbers far below 2⁵³, which add without
+    /// rounding.
+    fn leaf_in_parts(&self, data: &Dataset, b: usize) -> (Vec<f64>, Vec<f64>) {
+        let sums = match &self.0 {
             Kind::Facts { .. } => {
                 let informative = data.sorted_block(b).n_informative_rows();
                 let rows = [data.block(b).len() as f64, informative as f64];
                 [&rows[..], data.columns_of_block(b).numbers()].concat()
             }
-            Kind::Counts { .. } => Pairs::counts_of(data, b),
-            Kind::Pairs { frame } => [Pairs::products_of(data, b, frame), Pairs::counts_of(data, b)].concat(),
+            Kind::Counts { .. } => return (Vec::new(), Pairs::counts_of(data, b)),
+            Kind::Pairs { frame } => {
+                return (Pairs::products_of(data, b, frame), Pairs::counts_of(data, b));
+            }
             Kind::Latent { frame, at, spread } => {
                 LatentMoments::of_block((data, b), frame, at, spread).into_numbers()
             }
             Kind::Gaussian { frame, at, stop } => Moments::sums_of_block((data, b), frame, at, stop.0),
-        }
+        };
+        (sums, Vec::new())
     }
 
     /// The task as bytes.

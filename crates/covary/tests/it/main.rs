@@ -44,6 +44,7 @@ mod mixture;
 mod model_file;
 #[cfg(feature = "npy")]
 mod npy;
+mod online;
 mod passes;
 mod principal;
 mod properties;

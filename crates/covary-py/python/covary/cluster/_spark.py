@@ -1,6 +1,6 @@
 """Spark, classic or Connect: DataFrames and `mapInArrow` alone, no context and no RDD.
 
-The table is turned once into rows of binary numbers and persisted; from then on a pass sends bytes to workers, not columns. The
+The table is turned once into blocks of binary numbers and persisted; from then on a pass sends bytes to workers, not columns. The
 order of rows is that of partitions and of rows within each, as Spark has it.
 """
 
@@ -33,6 +33,10 @@ except ImportError as error:
 #: Bytes of a row of numbers on its way, at most: many fit into a batch of Arrow.
 _PIECE = 4 << 20
 
+#: Bytes that a task goes through, at least, unless the table has fewer: a task costs about 0.1 s of processor time, as much as reading
+#: this many.
+_TASK = 1 << 27
+
 
 def table(source: Any, columns: Sequence[str] | None) -> Rows:
     """The numbers of a DataFrame, persisted as binary rows."""
@@ -57,44 +61,48 @@ class SparkRows(Rows):
         floats = source.select(*[_column(name).cast("double").alias(name) for name in names])
         self._persisted: list[Any] = []
         try:
-            self._pieces = self._kept(
-                floats.mapInArrow(partial(_pieces, names), "part int, count int, raw binary")
-            )
+            # The number of a partition of the table, whichever task computes it: one that makes lost rows again may have another number.
+            key = "part"
+            while key in names:
+                key += "_"
+            numbered = floats.select("*", sql.spark_partition_id().alias(key))
+            pieces = self._kept(numbered.mapInArrow(partial(_pieces, names, key), "part int, count int, raw binary"))
             counts: dict[int, int] = {}
-            for row in self._pieces.select("part", "count").collect():
+            for row in pieces.select("part", "count").collect():
                 counts[row["part"]] = counts.get(row["part"], 0) + row["count"]
             total = _rows.counted(list(counts.values()))
             self.shape = (total, d)
             first, at = {}, 0
             for part in sorted(counts):
                 first[part], at = at, at + counts[part]
-            self._cut = partial(_cut, first, self.size, total, d)
+            cut = partial(_cut, first, self.size, total, d)
             lie = [len(parts) for parts in _rows.pieces([counts[part] for part in sorted(counts)], self.size)]
-            self._has_whole, self._edges = 1 in lie, None
+            whole = pieces.mapInArrow(partial(_whole, cut), "block int, raw binary")
             if max(lie) > 1:
-                # Blocks that lie in several partitions are put together once, into no more partitions than there are of them: the
-                # 200 of a shuffle would be 200 tasks at every pass.
-                edges = self._pieces.mapInArrow(partial(_edges, self._cut), "block int, start int, raw binary")
+                # Blocks that lie in several partitions are put together, in no more partitions than there are of them.
+                edges = pieces.mapInArrow(partial(_edges, cut), "block int, start int, raw binary")
                 edges = edges.repartition(sum(n > 1 for n in lie), "block").groupBy("block")
-                self._edges = self._kept(edges.applyInArrow(_join, "block int, raw binary"))
+                joined = edges.applyInArrow(lambda group: _join(d, group), "block int, raw binary")
+                whole = whole.union(joined) if 1 in lie else joined
+            # A pass then goes through every row once, wherever blocks were cut; what they were cut of need not be kept.
+            self._blocks = self._kept(whole.coalesce(max(1, 8 * d * total // _TASK)))
             seen = self._mapped(_seen, "block int, seen long")
             self._checks = {row["block"]: row["seen"] for row in seen.collect()}
+            self._persisted.remove(pieces)
+            pieces.unpersist()
         except BaseException:
             self.close()
             raise
 
     def _kept(self, frame: Any) -> Any:
-        frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
+        # As objects of the JVM: bytes would be compressed and expanded again at every pass, and numbers hardly shrink.
+        frame = frame.persist(StorageLevel.MEMORY_AND_DISK_DESER)
         self._persisted.append(frame)
         return frame
 
     def _mapped(self, work: Callable[[Iterator[tuple[int, Array]]], Iterator[pa.RecordBatch]], schema: str) -> Any:
         """What `work` makes of the blocks of each partition."""
-        whole = self._pieces.mapInArrow(partial(_whole, self._cut, work), schema) if self._has_whole else None
-        if self._edges is None:
-            return whole
-        edges = self._edges.mapInArrow(partial(_edge, self.shape[1], work), schema)
-        return edges if whole is None else whole.union(edges)
+        return self._blocks.mapInArrow(partial(_put_together, self.size, *self.shape, work), schema)
 
     def reduce(self, task: bytes) -> bytes:
         # The function is looked up here, so that what is run by workers is what runs here.
@@ -113,15 +121,23 @@ def _batch(**columns: tuple[Any, str]) -> pa.RecordBatch:
     return pa.record_batch({name: pa.array(values, types[kind]) for name, (values, kind) in columns.items()})
 
 
-def _pieces(names: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows as bytes, with the partition that they are of."""
-    from pyspark import TaskContext
+def _piece_rows(d: int) -> int:
+    return max(1, _PIECE // (8 * d))
 
-    context = TaskContext.get()
-    part = context.partitionId() if context is not None else 0
-    size = max(1, _PIECE // (8 * len(names)))
-    for _, _, rows in _rows.cut((of_arrow(batch, names) for batch in batches), 0, size):
-        yield _batch(part=([part], "int"), count=([len(rows)], "int"), raw=([rows.tobytes()], "binary"))
+
+def _pieces(names: list[str], key: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows as bytes, with the partition that they are of."""
+    number = 0
+
+    def tables() -> Iterator[Array]:
+        nonlocal number
+        for batch in batches:
+            if batch.num_rows:
+                number = batch.column(key)[0].as_py()
+                yield of_arrow(batch, names)
+
+    for _, _, rows in _rows.cut(tables(), 0, _piece_rows(len(names))):
+        yield _batch(part=([number], "int"), count=([len(rows)], "int"), raw=([rows.tobytes()], "binary"))
 
 
 def _floats(raw: Any, d: int) -> Array:
@@ -151,22 +167,52 @@ def _edges(cut: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
             yield _batch(block=([block], "int"), start=([start], "int"), raw=([rows.tobytes()], "binary"))
 
 
-def _join(group: pa.Table) -> pa.Table:
-    """A block of its parts."""
+def _join(d: int, group: pa.Table) -> pa.Table:
+    """A block of its parts, in pieces."""
     import pyarrow as pa
 
     parts = sorted(zip(group.column("start").to_pylist(), group.column("raw").to_pylist()))
-    joined = _batch(block=([group.column("block")[0].as_py()], "int"), raw=([b"".join(raw for _, raw in parts)], "binary"))
-    return pa.Table.from_batches([joined])
+    block = group.column("block")[0].as_py()
+    rows = np.frombuffer(b"".join(raw for _, raw in parts), dtype=np.float64).reshape(-1, d)
+    return pa.Table.from_batches(_in_pieces(block, rows))
 
 
-def _whole(cut: Any, work: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield from work((block, rows) for block, _, rows, whole in cut(batches) if whole)
+def _whole(cut: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Blocks that lie in one partition, in pieces."""
+    for block, _, rows, whole in cut(batches):
+        if whole:
+            yield from _in_pieces(block, rows)
 
 
-def _edge(d: int, work: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    cells = (cell for batch in batches for cell in zip(batch.column("block"), batch.column("raw")))
-    yield from work((block.as_py(), _floats(raw, d)) for block, raw in cells)
+def _in_pieces(block: int, rows: Array) -> Iterator[pa.RecordBatch]:
+    size = _piece_rows(rows.shape[1])
+    for start in range(0, len(rows), size):
+        yield _batch(block=([block], "int"), raw=([rows[start : start + size].tobytes()], "binary"))
+
+
+def _put_together(
+    size: int, total: int, d: int, work: Any, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    yield from work(_blocks(size, total, d, batches))
+
+
+def _blocks(size: int, total: int, d: int, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Array]]:
+    """Blocks of their pieces, which follow each other; one takes the place of the other in memory, which would be cleared anew."""
+    room, at, filled = np.empty((0, d)), -1, 0
+    for batch in batches:
+        for number, raw in zip(batch.column("block").to_pylist(), batch.column("raw")):
+            rows = _floats(raw, d)
+            n = min(size, total - number * size)
+            if filled == 0:
+                at = number
+                room = room if len(room) >= n else np.empty((n, d))
+            if number != at or filled + len(rows) > n:
+                raise DataError(f"block {at} of the table came back with other rows: the engine has made it again by {_rows.BY_CHANCE}")
+            room[filled : filled + len(rows)] = rows
+            filled += len(rows)
+            if filled == n:
+                filled = 0
+                yield number, room[:n]
 
 
 def _seen(blocks: Iterator[tuple[int, Array]]) -> Iterator[pa.RecordBatch]:

@@ -2,6 +2,7 @@
 
 mod expectation;
 pub(super) mod moments;
+mod online;
 pub(super) mod parameters;
 mod pilot;
 mod sparse;
@@ -10,6 +11,7 @@ pub(super) mod start;
 pub(super) mod stop;
 
 pub use moments::{Gradient, LatentMoments};
+pub use online::OnlineEm;
 pub(crate) use pilot::PilotStart;
 pub use sparse::{Nonzero, PathPoint, SparseEm};
 pub(super) use start::unseen_pairs;

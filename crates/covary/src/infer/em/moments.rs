@@ -208,7 +208,7 @@ impl LatentMoments {
         self.tailed.as_ref().map_or(Tails::GAUSSIAN, |tailed| tailed.tails)
     }
 
-    fn empty(frame: &Frame, at: &Parameters) -> Self {
+    pub(super) fn empty(frame: &Frame, at: &Parameters) -> Self {
         let (d, q) = (at.w.n_rows(), at.w.n_columns());
         let p = packed::padded_len(q + 1);
         Self {
@@ -394,7 +394,7 @@ impl LatentMoments {
         packed::unpack(&self.latent, self.n_components() + 1)
     }
 
-    fn n_components(&self) -> usize {
+    pub(super) fn n_components(&self) -> usize {
         self.at.w.n_columns()
     }
 
@@ -443,7 +443,7 @@ impl LatentMoments {
     }
 
     /// `Σ y²` per column.
-    fn raw_squares(&self) -> Vec<f64> {
+    pub(super) fn raw_squares(&self) -> Vec<f64> {
         match &self.errors {
             Errors::Raw(y2) => y2.clone(),
             Errors::Residual { .. } => (0..self.at.psi.len())

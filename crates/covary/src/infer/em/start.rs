@@ -5,10 +5,10 @@ use super::parameters::{Frame, Parameters};
 use crate::data::{Facts, Patterns};
 use crate::infer::pass::{Rows, Sums, Task};
 use crate::infer::report::Warning;
-use crate::infer::scatter::{scatter_times, sum_matrices};
+use crate::infer::scatter::scatter_times;
 use crate::linalg::rows::{center_observed, count_clear_in_both};
 use crate::linalg::{Eigen, add_gram_lower, dot, krylov, leading_eigenpairs, normal, packed, top_eigenpairs};
-use crate::parallel::{self, BLOCK_CELLS};
+use crate::parallel::{self, BLOCK_CELLS, add, over_pieces};
 use crate::{Dataset, Error, Matrix, Spec};
 use faer::{MatMut, MatRef};
 use rand::SeedableRng;
@@ -209,16 +209,28 @@ fn unseen(counts: &Matrix, names: &[String]) -> Option<Warning> {
     Some(Warning::UnseenPairs { pairs, example: (names[a].clone(), names[b].clone()) })
 }
 
-/// The lower triangle of a matrix, row by row.
-fn triangle(a: &Matrix) -> Vec<f64> {
-    a.rows().enumerate().flat_map(|(i, row)| row[..=i].iter().copied()).collect()
+/// The lower triangle of a square matrix, row by row, in the memory that it had.
+fn triangle(a: Matrix) -> Vec<f64> {
+    let d = a.n_rows();
+    let mut cells = a.into_vec();
+    for i in 1..d {
+        cells.copy_within(i * d..=i * d + i, packed::len(i));
+    }
+    cells.truncate(packed::len(d));
+    cells.shrink_to_fit();
+    cells
 }
 
 fn unpacked(triangle: &[f64], d: usize) -> Result<Matrix, Error> {
     if triangle.len() != packed::len(d) {
         return Err(Error::DamagedState { why: "its length is not that of its shape" });
     }
-    Ok(Matrix::from_fn(d, d, |i, j| if j <= i { triangle[packed::len(i) + j] } else { 0.0 }))
+    Ok(lower(triangle, d))
+}
+
+/// The matrix of a lower triangle.
+fn lower(triangle: &[f64], d: usize) -> Matrix {
+    Matrix::from_fn(d, d, |i, j| if j <= i { triangle[packed::len(i) + j] } else { 0.0 })
 }
 
 /// Sums over the rows that have both columns of a pair; lower triangles.
@@ -240,21 +252,22 @@ impl Pairs {
 
     /// The products of block `b`, a lower triangle.
     pub(in crate::infer) fn products_of(data: &Dataset, b: usize, frame: &Frame) -> Vec<f64> {
-        triangle(&Self::products_of_rows(data, data.block(b), frame))
+        Self::products_of_rows(data, data.block(b), frame)
     }
 
     /// The counts of block `b`, a lower triangle.
     pub(in crate::infer) fn counts_of(data: &Dataset, b: usize) -> Vec<f64> {
-        triangle(&Self::counts_of_rows(data.sorted_block(b), data.block(b), data.n_columns()))
+        Self::counts_of_rows(data.sorted_block(b), data.block(b), data.n_columns())
     }
 
     fn counts(data: &Dataset) -> Matrix {
-        Self::counts_of_rows(data.sorted(), 0..data.n_rows(), data.n_columns())
+        let d = data.n_columns();
+        lower(&Self::counts_of_rows(data.sorted(), 0..data.n_rows(), d), d)
     }
 
     /// Rows that have both columns of each pair, from one bitset of gaps per column: 64 rows per
     /// operation.
-    fn counts_of_rows(patterns: &Patterns, rows: Range<usize>, d: usize) -> Matrix {
+    fn counts_of_rows(patterns: &Patterns, rows: Range<usize>, d: usize) -> Vec<f64> {
         let n = rows.len();
         let words = n.div_ceil(64);
         let mut gaps = vec![0_u64; d * words];
@@ -269,21 +282,22 @@ impl Pairs {
             let of = |k: usize| &gaps[k * words..][..words];
             // Bits beyond the last row are not gaps either.
             let beyond = (64 * words - n) as u32;
-            let count = |k: usize| f64::from(count_clear_in_both(of(j), of(k)) - beyond);
-            (0..d).map(|k| if k <= j { count(k) } else { 0.0 }).collect()
+            (0..=j).map(|k| f64::from(count_clear_in_both(of(j), of(k)) - beyond)).collect()
         });
-        Matrix::from_rows(&rows)
+        rows.concat()
     }
 
     fn products(data: &Dataset, frame: &Frame) -> Matrix {
-        Self::products_of_rows(data, 0..data.n_rows(), frame)
+        lower(&Self::products_of_rows(data, 0..data.n_rows(), frame), data.n_columns())
     }
 
-    fn products_of_rows(data: &Dataset, of: Range<usize>, frame: &Frame) -> Matrix {
+    /// A lower triangle: what waits to be added is half of a matrix.
+    fn products_of_rows(data: &Dataset, of: Range<usize>, frame: &Frame) -> Vec<f64> {
         let d = data.n_columns();
         let step = BLOCK_CELLS.div_ceil(d);
         let cells = &data.values().as_slice()[of.start * d..of.end * d];
-        sum_matrices(of.len(), step, (d, d), |rows, part| {
+        let part_of = |rows: Range<usize>| {
+            let mut part = Matrix::zeros(d, d);
             let rows = &cells[rows.start * d..rows.end * d];
             let mut block = vec![0.0; (step * d).min(rows.len())];
             for rows in rows.chunks(step * d) {
@@ -291,7 +305,9 @@ impl Pairs {
                 center_observed(rows, &frame.mean, &frame.inverse, block);
                 add_gram_lower(part.view_mut(), MatRef::from_row_major_slice(block, rows.len() / d, d));
             }
-        })
+            triangle(part)
+        };
+        over_pieces(of.len(), step, part_of, |a, b| add(a, b))
     }
 
     pub(super) fn covariance(&self) -> Matrix {
