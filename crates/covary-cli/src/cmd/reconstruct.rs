@@ -176,19 +176,16 @@ impl Reconstruct {
             let each = |k: usize| std::iter::repeat_n(k, times.len());
             let curves = (0..predicted.len()).flat_map(each);
             let mut sheet = Sheet::default();
-            match asked.learned.curves_of(&data) {
-                Some((column, names)) => {
-                    sheet.push(column, Cells::Text(curves.map(|k| names[k].clone()).collect()));
+            if let Some((column, names)) = asked.learned.curves_of(&data) {
+                sheet.push(column, Cells::Text(curves.map(|k| names[k].clone()).collect()));
+            } else {
+                let table = &asked.source.table;
+                let labels = table.columns_aside().into_iter().filter(|_| !asked.bare);
+                for j in labels {
+                    let of_rows = curves.clone().map(|k| table.text(k, j)).collect();
+                    sheet.push(table.column_names()[j].clone(), Cells::Text(of_rows));
                 }
-                None => {
-                    let table = &asked.source.table;
-                    let labels = table.columns_aside().into_iter().filter(|_| !asked.bare);
-                    for j in labels {
-                        let of_rows = curves.clone().map(|k| table.text(k, j)).collect();
-                        sheet.push(table.column_names()[j].clone(), Cells::Text(of_rows));
-                    }
-                    sheet.push("row", Cells::Integers(curves.map(|k| k as i64 + 1).collect()));
-                }
+                sheet.push("row", Cells::Integers(curves.map(|k| k as i64 + 1).collect()));
             }
             let all = |of: fn(&PredictedCurve) -> &[f64]| -> Vec<f64> {
                 predicted.iter().flat_map(|curve| of(curve).iter().copied()).collect()
