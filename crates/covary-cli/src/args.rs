@@ -251,8 +251,8 @@ pub(crate) struct Fitting {
     #[arg(long, verbatim_doc_comment, value_name = "FILE")]
     pub(crate) checkpoint: Option<PathBuf>,
 
-    /// Maximum number of iterations; if not given 2000, but 1000 for mixtures, curves and rows in
-    /// time, and 500 for variational methods, gaussian and ica without noise.
+    /// Maximum number of iterations; if not given 2000; 1000 of mixtures, curves and rows in
+    /// time; 500 of variational methods, gaussian and ica without noise.
     #[arg(long, verbatim_doc_comment, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_iter: Option<usize>,
 

@@ -107,6 +107,12 @@ impl OnlineEm {
 
     fn first(&self, block: &Dataset) -> Result<Seen, Error> {
         let facts = block.facts();
+        // The frame stays that of this block: a column without a standard deviation would never be standardized.
+        if self.spec.standardize
+            && let Some(j) = (0..block.n_columns()).find(|&j| block.is_constant(j))
+        {
+            return Err(Error::ConstantColumn { column: block.column_names()[j].clone() });
+        }
         let fewest = facts.n_observed_by_column().iter().min().copied().unwrap_or(0);
         let few = self.spec.prior.is_flat() && fewest < CELLS_PER_COMPONENT * self.spec.n_components;
         let prior = if few { Prior::weak() } else { self.spec.prior.clone() };
