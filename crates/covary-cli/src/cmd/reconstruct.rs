@@ -168,9 +168,8 @@ impl Reconstruct {
             let fit = asked.learned.functional().map_err(refused)?;
             let (from, to) = fit.model.basis().interval();
             if let Some(time) = times.iter().find(|time| !(from..=to).contains(*time)) {
-                return Err(Failure::Call(format!(
-                    "--at: time {time} is outside the interval of the model, {from} to {to}"
-                )));
+                let why = format!("time {time} is outside the interval of the model, {from} to {to}");
+                return Err(Failure::work("--at", why));
             }
             let predicted = fit.model.predict(&data, times).map_err(refused)?;
             let each = |k: usize| std::iter::repeat_n(k, times.len());
