@@ -61,12 +61,7 @@ fn unbroken(text: &StyledStr, width: usize) -> String {
             (None, Some(last)) if goes_on && !stands => last.extend([" ", words]),
             _ => {
                 out.push(line.to_owned());
-                item = (indent > 0).then(|| {
-                    let apart = words.find("  ").map(|at| (at, words[at..].trim_start_matches(' ').len()));
-                    apart.map_or(indent + 2, |(_, rest)| {
-                        line.chars().count() - words[words.len() - rest..].chars().count()
-                    })
-                });
+                item = (indent > 0).then(|| parts(line).1);
             }
         }
         goes_on = !stands;
@@ -74,17 +69,28 @@ fn unbroken(text: &StyledStr, width: usize) -> String {
     out.iter().map(|line| hanging(line, width)).collect::<Vec<_>>().join("\n")
 }
 
-/// An item of a list within the width; anything else as it is.
-fn hanging(line: &str, width: usize) -> String {
+/// The bytes of an item before what is filled, and the column in which that goes on below: what two spaces set apart, or the whole.
+fn parts(line: &str) -> (usize, usize) {
     let words = line.trim_start_matches(' ');
     let indent = line.len() - words.len();
+    match words.find("  ") {
+        Some(at) => {
+            let head = line.len() - words[at..].trim_start_matches(' ').len();
+            (head, line[..head].chars().count())
+        }
+        None => (indent, indent + 2),
+    }
+}
+
+/// An item of a list within the width; anything else as it is.
+fn hanging(line: &str, width: usize) -> String {
     // Commands are folded as a shell reads them.
-    if indent == 0 || line.chars().count() <= width || words.starts_with("covary ") {
+    let is_command = line.trim_start_matches(' ').starts_with("covary ");
+    if !line.starts_with(' ') || line.chars().count() <= width || is_command {
         return line.to_owned();
     }
-    let apart = words.find("  ").map(|at| words[at..].trim_start_matches(' '));
-    let (head, rest) = apart.map_or((&line[..indent], words), |rest| line.split_at(line.len() - rest.len()));
-    let hang = if apart.is_some() { head.chars().count() } else { indent + 2 };
+    let (head, hang) = parts(line);
+    let (head, rest) = line.split_at(head);
     let mut lines = vec![head.to_owned()];
     for word in rest.split(' ').filter(|word| !word.is_empty()) {
         let last = lines.last_mut().expect("one was begun");
