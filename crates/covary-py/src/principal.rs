@@ -86,23 +86,17 @@ pub(crate) fn principal(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Principal> {
     let request = request(n_components, solver, seed, max_iterations, tolerance)?;
-    let (single, values) = (x.is_single(), x.numbers()?);
+    let values = x.numbers()?;
     run_or_leave(py, threads, progress.as_ref(), move |watched| {
         let data = grouped(values, names.clone())?;
         let (axes, report) = request.fit_reported(&data, &mut Stages(watched))?;
         // Complete rows are known by their moments.
-        let complete = data.is_complete();
-        if single && complete {
+        if data.is_complete() {
             return Ok(Principal::of_complete(axes, names));
         }
-        let log_likelihood = match axes.model() {
-            Err(_) => None,
-            Ok(_) if complete => axes.log_likelihood().ok(),
-            Ok(model) => Some(model.log_likelihood(&data)?),
-        };
+        let log_likelihood = axes.model().ok().map(|model| model.log_likelihood(&data)).transpose();
         let (training, trace) = (Training::of(&data), report.map_or(Vec::new(), |report| report.trace));
-        let method = if complete { SPECTRAL } else { EM };
-        Ok(Principal { axes, names, training, trace, method, log_likelihood })
+        Ok(Principal { axes, names, training, trace, method: EM, log_likelihood: log_likelihood? })
     })
 }
 

@@ -24,12 +24,24 @@ pub struct ColumnCalibration {
 /// weight b; only ratios of weights matter.
 ///
 /// ```text
-/// wᵢ = bᵢ (1{column i = j} + 50/n)        c: their cumulative sums at the middle of each |z|, ascending
-/// Q(x) = |z| where c is (2Φ(x) − 1)(1 + 1/n_eff)        n_eff = (Σw)²/Σw²
+/// wᵢ = bᵢ (1{column i = j} + 50/n)        c: their cumulative shares at the middle of each |z|, ascending
+/// Q(x) = |z| where (c n_eff + ½)/(n_eff + 1) is 2Φ(x) − 1        n_eff = (Σw)²/Σw²
 /// ```
 ///
-/// Beyond the last residual Q goes on in proportion to x.
+/// Of n equal weights the r-th |z| has c = (r − ½)/n and stands at r/(n + 1), what the distribution behind the residuals is
+/// expected to have below it. (The specification has it at c n/(n + 1), which makes intervals cover ½/(n + 1) too much.) Beyond the
+/// last residual Q goes on in proportion to x.
 pub fn calibrate(residuals: &[(usize, f64)], weights: &[f64], n_columns: usize) -> Vec<Quantiles> {
+    at_positions(residuals, weights, n_columns, |c, n| (c * n + 0.5) / (n + 1.0))
+}
+
+/// [`calibrate`] with another level at which a residual of cumulative share c stands, of `n_eff`.
+fn at_positions(
+    residuals: &[(usize, f64)],
+    weights: &[f64],
+    n_columns: usize,
+    position: impl Fn(f64, f64) -> f64,
+) -> Vec<Quantiles> {
     let n = residuals.len();
     let mut order: Vec<usize> = (0..n).collect();
     let size = |i: usize| residuals[i].1.abs().min(LARGEST);
@@ -54,22 +66,23 @@ pub fn calibrate(residuals: &[(usize, f64)], weights: &[f64], n_columns: usize) 
         let own_squares: f64 = ranks.iter().map(|&rank| weight(rank).powi(2)).sum();
         let squares = own_squares * (1.0 + shared).powi(2) + (squares - own_squares) * shared * shared;
         let effective = total * total / squares;
-        // The cumulative weight at the middle of the residual of this rank: increasing, so that it can be searched.
-        let middle = |rank: usize| {
+        // Where the residual of this rank stands: increasing, so that it can be searched.
+        let stands = |rank: usize| {
             let mine = ranks.partition_point(|&r| r < rank);
             let share = shared + f64::from(u8::from(ranks.get(mine) == Some(&rank)));
-            (shared * before[rank] + sums[mine] + 0.5 * share * weight(rank)) / total
+            let middle = (shared * before[rank] + sums[mine] + 0.5 * share * weight(rank)) / total;
+            position(middle, effective)
         };
-        let at = |rank: usize| (middle(rank), size(order[rank]));
+        let at = |rank: usize| (stands(rank), size(order[rank]));
         let mut knots = [0.0; KNOTS];
         let mut inside: Option<usize> = None;
         for k in 0..KNOTS {
-            let level = (levels[k] * (1.0 + 1.0 / effective)).min(1.0);
-            // The first residual whose weight reaches the level.
+            let level = levels[k];
+            // The first residual that stands at the level or above.
             let (mut first, mut last) = (0, n);
             while first < last {
                 let rank = usize::midpoint(first, last);
-                if middle(rank) < level {
+                if stands(rank) < level {
                     first = rank + 1;
                 } else {
                     last = rank;
@@ -130,6 +143,61 @@ mod tests {
         assert!((q[0].at(1.959_964) - 2.0 * 3.182).abs() < 0.2);
         assert!((q[1].at(1.959_964) - 1.96).abs() < 0.1);
         assert!(q[2] == q[3] && q[2].at(1.0) > q[1].at(1.0) && q[2].at(1.0) < q[0].at(1.0));
+    }
+
+    /// Intervals made of n residuals hold one more with the probability they state, on average, as far as the residuals reach.
+    #[test]
+    fn intervals_of_few_residuals_cover_what_they_state() {
+        use crate::filling::score::cdf;
+        const TABLES: usize = 20_000;
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(4);
+        let specified = |c: f64, n: f64| c * n / (n + 1.0);
+        for n in [20, 60, 200] {
+            let (mut own, mut of_specification) = ([0.0; KNOTS], [0.0; KNOTS]);
+            for _ in 0..TABLES {
+                let z: Vec<(usize, f64)> = (0..n).map(|_| (0, StandardNormal.sample(&mut rng))).collect();
+                let weights = vec![1.0; n];
+                let covered = |q: &Quantiles, sum: &mut [f64; KNOTS]| {
+                    for (sum, knot) in sum.iter_mut().zip(q.knots()) {
+                        *sum += (2.0 * cdf(*knot) - 1.0) / TABLES as f64;
+                    }
+                };
+                covered(&calibrate(&z, &weights, 1)[0], &mut own);
+                covered(&at_positions(&z, &weights, 1, specified)[0], &mut of_specification);
+            }
+            let reached = |k: &usize| 2.0 * cdf(place(*k)) - 1.0 < n as f64 / (n as f64 + 1.0);
+            for k in (0..KNOTS).filter(reached) {
+                let level = 2.0 * cdf(place(k)) - 1.0;
+                let (off, of_specification) = (own[k] - level, of_specification[k] - level);
+                assert!(off.abs() < 0.003, "{n} residuals, {level}: covers {} too much", off);
+                let excess = of_specification - 0.5 / (n as f64 + 1.0);
+                assert!(k == 0 || excess.abs() < 0.003, "{n}, {level}: {of_specification}");
+            }
+        }
+    }
+
+    /// The golden cases of the specification, by its positions; what it gets wrong is told by the test above.
+    #[test]
+    fn golden_quantile_functions() {
+        for name in ["conformal_quantiles", "conformal_tiny"] {
+            let path = format!("{}/tests/golden/part3/{name}.json", env!("CARGO_MANIFEST_DIR"));
+            let case: serde_json::Value =
+                serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+            let numbers = |v: &serde_json::Value| -> Vec<f64> {
+                v.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+            };
+            let columns = numbers(&case["input"]["column"]).into_iter().map(|j| j as usize);
+            let residuals: Vec<(usize, f64)> = columns.zip(numbers(&case["input"]["z"])).collect();
+            let n_columns = case["input"]["columns"].as_u64().unwrap() as usize;
+            let weights = vec![1.0; residuals.len()];
+            let found = at_positions(&residuals, &weights, n_columns, |c, n| c * n / (n + 1.0));
+            let knots = numbers(&case["expected"]["knots"]);
+            for (j, quantiles) in found.iter().enumerate() {
+                for (x, expected) in knots.iter().zip(numbers(&case["expected"]["Q"][j])) {
+                    assert!((quantiles.at(*x) - expected).abs() < 1e-9, "{name}, column {j} at {x}");
+                }
+            }
+        }
     }
 
     /// A residual of weight 3 is three residuals; only what a finite number of them adds to each level differs.

@@ -9,7 +9,7 @@ use super::options::{options, words};
 use super::report::{Fit, FitReport, ObjectiveKind, Observer, Warning, decomposed};
 use super::scatter::{scatter_times, sum_matrices};
 use crate::data::in_its_precision;
-use crate::linalg::rows::center;
+use crate::linalg::rows::{Directions, Panel, center, center_transposed, project_columns};
 use crate::linalg::{
     Cell, Eigen, Leading, canonical_signs, gemm, krylov, leading_eigenpairs, thin_svd, top_eigenpairs,
     top_eigenpairs_from_rough,
@@ -92,6 +92,8 @@ pub struct Spectrum {
 
 /// Below this share of the largest eigenvalue the squared methods have lost the digits that matter.
 const ILL_CONDITIONED: f64 = 1e-8;
+/// Axes up to which a wide table is projected as it is read.
+const FEW_AXES: usize = 24;
 /// Share of the smallest eigenvalue that counts that rounding to single precision may have.
 const NEGLIGIBLE: f64 = 1e-4;
 
@@ -474,24 +476,23 @@ impl<'a, C: Cell> Centered<'a, C> {
         }
     }
 
-    /// Some columns of some rows, centered and scaled, row-major.
-    fn block<W: Cell>(&self, rows: Range<usize>, columns: Range<usize>, out: &mut Vec<W>) {
-        let d = self.data.n_columns();
-        let (mean, inverse) =
-            (&self.data.observed_means()[columns.clone()], &self.units().inverse[columns.clone()]);
-        out.resize(rows.len() * columns.len(), W::of(0.0));
-        if columns.len() == d {
-            return center(&self.cells[rows.start * d..rows.end * d], mean, inverse, out);
-        }
-        for (i, out) in rows.zip(out.chunks_exact_mut(columns.len())) {
-            center(&self.cells[i * d..][columns.clone()], mean, inverse, out);
-        }
+    /// Some columns of all rows.
+    fn panel(&self, columns: Range<usize>) -> Panel<'a, C> {
+        Panel { rows: self.cells, d: self.data.n_columns(), columns }
+    }
+
+    fn mean(&self, columns: &Range<usize>) -> &[f64] {
+        &self.data.observed_means()[columns.clone()]
+    }
+
+    fn inverse(&self, columns: &Range<usize>) -> &[f64] {
+        &self.units().inverse[columns.clone()]
     }
 
     fn svd(&self, k: usize, observer: &mut dyn Observer) -> Result<Spectrum, Error> {
         let (n, d) = (self.data.n_rows(), self.data.n_columns());
-        let mut y = Vec::with_capacity(n * d);
-        self.block(0..n, 0..d, &mut y);
+        let mut y = vec![0.0; n * d];
+        self.load()(self.cells, &mut y);
         let y = Matrix::from_vec(n, d, y)?;
         let svd = decomposed(observer, || thin_svd(&y))?;
         let mut values: Vec<f64> = svd.s.iter().map(|s| s * s / n as f64).collect();
@@ -515,11 +516,12 @@ impl<'a, C: Cell> Centered<'a, C> {
         let panel = (BLOCK_CELLS / n).clamp(64, 512);
         let panel = (panel / W::LEAST_ROWS).max(1) * W::LEAST_ROWS;
         let mut gram = sum_matrices(d, panel, (n, n), |columns, part| {
-            let (mut y, mut product) = (Vec::<W>::new(), Vec::new());
+            let mut y = vec![W::of(0.0); panel * n + W::BEHIND];
             for start in columns.clone().step_by(panel) {
                 let block = start..(start + panel).min(columns.end);
-                self.block(0..n, block, &mut y);
-                W::add_gram_of_rows(part, &y, &mut product);
+                let (m, mean, inverse) = (block.len(), self.mean(&block), self.inverse(&block));
+                center_transposed(self.panel(block), mean, inverse, &mut y);
+                W::add_gram(part, &y, m);
             }
         });
         gram.mirror_lower();
@@ -532,14 +534,22 @@ impl<'a, C: Cell> Centered<'a, C> {
         let rest = found.rest;
         // u = Yᵀ a / √(N λ); a direction without variance has no axis and stays zero.
         let a = found.vectors.view();
+        let few = (k_in <= FEW_AXES).then(|| Directions::new(&found.vectors));
         let of_columns = pieces(d, panel, |columns| {
             let (mut y, mut along) = (Vec::<f64>::new(), vec![0.0; columns.len() * k_in]);
             for (start, along) in columns.clone().step_by(panel).zip(along.chunks_mut((panel * k_in).max(1)))
             {
                 let m = along.len() / k_in;
-                self.block(0..n, start..start + m, &mut y);
-                let y = MatRef::from_row_major_slice(&y, n, m);
-                gemm(MatMut::from_row_major_slice_mut(along, m, k_in), false, y.transpose(), a);
+                let block = start..start + m;
+                let (mean, inverse) = (self.mean(&block), self.inverse(&block));
+                if let Some(few) = &few {
+                    project_columns(self.panel(block), mean, inverse, few, along);
+                } else {
+                    y.resize(m * n, 0.0);
+                    center_transposed(self.panel(block), mean, inverse, &mut y);
+                    let y = MatRef::from_row_major_slice(&y, m, n);
+                    gemm(MatMut::from_row_major_slice_mut(along, m, k_in), false, y, a);
+                }
             }
             along
         });

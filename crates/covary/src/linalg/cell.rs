@@ -34,9 +34,6 @@ pub(crate) trait Cell: RealField + Copy + Send + Sync {
 
     /// Adds `Aᵀ A` to the lower triangle of `out`, A being `n_rows` rows, row-major, and [`BEHIND`](Self::BEHIND) cells behind them.
     fn add_gram(out: &mut Matrix, rows: &[Self], n_rows: usize);
-
-    /// Adds `A Aᵀ` to the lower triangle of `out`, A being as many rows, row-major.
-    fn add_gram_of_rows(out: &mut Matrix, rows: &[Self], part: &mut Vec<Self>);
 }
 
 impl Cell for f64 {
@@ -74,11 +71,6 @@ impl Cell for f64 {
     fn add_gram(out: &mut Matrix, rows: &[Self], n_rows: usize) {
         let d = out.n_columns();
         add_gram_lower(out.view_mut(), MatRef::from_row_major_slice(&rows[..n_rows * d], n_rows, d));
-    }
-
-    fn add_gram_of_rows(out: &mut Matrix, rows: &[Self], _: &mut Vec<Self>) {
-        let n = out.n_rows();
-        add_gram_lower(out.view_mut(), MatRef::from_row_major_slice(rows, n, rows.len() / n).transpose());
     }
 }
 
@@ -123,11 +115,5 @@ impl Cell for f32 {
 
     fn add_gram(out: &mut Matrix, rows: &[Self], n_rows: usize) {
         gram::add_single(out, rows, n_rows, RUN);
-    }
-
-    fn add_gram_of_rows(out: &mut Matrix, rows: &[Self], part: &mut Vec<Self>) {
-        let n = out.n_rows();
-        gram::transpose(rows, n, part);
-        gram::add_single(out, part, rows.len() / n, RUN);
     }
 }

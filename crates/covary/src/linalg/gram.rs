@@ -92,41 +92,6 @@ impl Tiles<'_> {
     }
 }
 
-/// `out ← Aᵀ` of `n_rows` rows, row-major, and [`BEHIND`] cells behind it.
-pub(super) fn transpose(rows: &[f32], n_rows: usize, out: &mut Vec<f32>) {
-    let d = rows.len() / n_rows;
-    out.resize(rows.len() + BEHIND, 0.0);
-    Arch::new().dispatch(Transpose { rows, n_rows, d, out });
-}
-
-/// Rows that are gone through side by side: a vector of the transposed.
-const BESIDE: usize = 16;
-
-struct Transpose<'a> {
-    rows: &'a [f32],
-    n_rows: usize,
-    d: usize,
-    out: &'a mut [f32],
-}
-
-impl WithSimd for Transpose<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let Self { rows, n_rows, d, out } = self;
-        for first in (0..n_rows).step_by(BESIDE) {
-            let sixteen: [&[f32]; BESIDE] =
-                std::array::from_fn(|k| &rows[(first + k).min(n_rows - 1) * d..][..d]);
-            let beside = BESIDE.min(n_rows - first);
-            for j in 0..d {
-                let cells: [f32; BESIDE] = std::array::from_fn(|k| sixteen[k][j]);
-                out[j * n_rows + first..][..beside].copy_from_slice(&cells[..beside]);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,19 +117,6 @@ mod tests {
                         assert!(off.abs() < 1e-5, "{n_rows} × {d}, {i}, {j}: off by {off}");
                     }
                 }
-            }
-        }
-    }
-
-    #[test]
-    fn rows_become_columns() {
-        let mut out = Vec::new();
-        for (n_rows, d) in [(1, 5), (5, 1), (16, 3), (33, 20)] {
-            let cells = cells(n_rows, d);
-            transpose(&cells[..n_rows * d], n_rows, &mut out);
-            assert_eq!(out.len(), n_rows * d + BEHIND);
-            for (i, row) in cells[..n_rows * d].chunks(d).enumerate() {
-                assert!(row.iter().enumerate().all(|(j, cell)| out[j * n_rows + i] == *cell));
             }
         }
     }

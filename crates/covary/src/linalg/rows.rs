@@ -3,8 +3,8 @@
 //! These passes read the whole table; in baseline SSE2 code they cost as much as the matrix products
 //! they feed.
 
-use super::Cell;
 use super::lanes::LANES;
+use super::{Cell, Matrix};
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
 
@@ -49,6 +49,140 @@ impl<C: Cell, W: Cell> WithSimd for Center<'_, C, W> {
         for (row, out) in self.rows.chunks_exact(d).zip(self.out.chunks_exact_mut(d)) {
             for j in 0..d {
                 out[j] = W::of((row[j].wide() - mean[j]) * inverse[j]);
+            }
+        }
+    }
+}
+
+/// Some columns of rows of `d` cells.
+#[derive(Clone)]
+pub(crate) struct Panel<'a, C> {
+    pub(crate) rows: &'a [C],
+    pub(crate) d: usize,
+    pub(crate) columns: Range<usize>,
+}
+
+/// As [`center`], columns becoming rows: `out` begins with them.
+pub(crate) fn center_transposed<C: Cell, W: Cell>(
+    panel: Panel<'_, C>,
+    mean: &[f64],
+    inverse: &[f64],
+    out: &mut [W],
+) {
+    Arch::new().dispatch(CenterTransposed { panel, mean, inverse, out });
+}
+
+/// Rows that are gone through side by side: as many cells of the transposed lie beside each other.
+const SIDE_BY_SIDE: usize = 16;
+
+struct CenterTransposed<'a, C, W> {
+    panel: Panel<'a, C>,
+    mean: &'a [f64],
+    inverse: &'a [f64],
+    out: &'a mut [W],
+}
+
+impl<C: Cell, W: Cell> WithSimd for CenterTransposed<'_, C, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { panel: Panel { rows, d, columns }, mean, inverse, out } = self;
+        let (n, m) = (rows.len() / d, columns.len());
+        let (mean, inverse) = (&mean[..m], &inverse[..m]);
+        let row = |i: usize| &rows[i * d..][columns.clone()][..m];
+        let whole = n / SIDE_BY_SIDE * SIDE_BY_SIDE;
+        for first in (0..whole).step_by(SIDE_BY_SIDE) {
+            let beside: [&[C]; SIDE_BY_SIDE] = std::array::from_fn(|k| row(first + k));
+            for j in 0..m {
+                let cells: [W; SIDE_BY_SIDE] =
+                    std::array::from_fn(|k| W::of((beside[k][j].wide() - mean[j]) * inverse[j]));
+                out[j * n + first..][..SIDE_BY_SIDE].copy_from_slice(&cells);
+            }
+        }
+        for i in whole..n {
+            for (j, cell) in row(i).iter().enumerate() {
+                out[j * n + i] = W::of((cell.wide() - mean[j]) * inverse[j]);
+            }
+        }
+    }
+}
+
+/// `out ← Yᵀ A`, m × k, Y being the m columns of a panel less their mean, times `inverse`, and A of k columns: for few of
+/// them, where a product would take longer to make Y in double than to use it.
+pub(crate) fn project_columns<C: Cell>(
+    panel: Panel<'_, C>,
+    mean: &[f64],
+    inverse: &[f64],
+    a: &Directions,
+    out: &mut [f64],
+) {
+    Arch::new().dispatch(Project { panel, mean, inverse, a, out });
+}
+
+/// Directions taken together, and columns beside each other: their sums stay in registers.
+const TOGETHER: usize = 6;
+const COLUMNS: usize = 16;
+
+/// A matrix of few columns for [`project_columns`].
+pub(crate) struct Directions {
+    k: usize,
+    /// For as many directions as are taken together, their entries row by row.
+    groups: Vec<Vec<[f64; TOGETHER]>>,
+}
+
+impl Directions {
+    pub(crate) fn new(a: &Matrix) -> Self {
+        let k = a.n_columns();
+        let of_row =
+            |row: &[f64], first: usize| std::array::from_fn(|g| row.get(first + g).copied().unwrap_or(0.0));
+        let group = |first: usize| a.rows().map(|row| of_row(row, first)).collect();
+        Self { k, groups: (0..k).step_by(TOGETHER).map(group).collect() }
+    }
+}
+
+struct Project<'a, C> {
+    panel: Panel<'a, C>,
+    mean: &'a [f64],
+    inverse: &'a [f64],
+    a: &'a Directions,
+    out: &'a mut [f64],
+}
+
+impl<C: Cell> WithSimd for Project<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, _: S) {
+        let m = self.panel.columns.len();
+        let whole = m / COLUMNS * COLUMNS;
+        (0..whole).step_by(COLUMNS).for_each(|j| self.columns::<COLUMNS>(j));
+        (whole..m).for_each(|j| self.columns::<1>(j));
+    }
+}
+
+impl<C: Cell> Project<'_, C> {
+    /// L columns from the j-th on.
+    #[inline(always)]
+    fn columns<const L: usize>(&mut self, j: usize) {
+        let (k, first) = (self.a.k, self.panel.columns.start + j);
+        let of = |numbers: &[f64]| -> [f64; L] { std::array::from_fn(|l| numbers[j + l]) };
+        let (mean, inverse) = (of(self.mean), of(self.inverse));
+        for (g, group) in self.a.groups.iter().enumerate() {
+            let mut sums = [[0.0; L]; TOGETHER];
+            for (row, a) in self.panel.rows.chunks_exact(self.panel.d).zip(group) {
+                let cells = &row[first..][..L];
+                let y: [f64; L] = std::array::from_fn(|l| (cells[l].wide() - mean[l]) * inverse[l]);
+                for (sums, a) in sums.iter_mut().zip(a) {
+                    for l in 0..L {
+                        sums[l] = a.mul_add(y[l], sums[l]);
+                    }
+                }
+            }
+            for (i, sums) in (g * TOGETHER..k).zip(&sums) {
+                for l in 0..L {
+                    self.out[(j + l) * k + i] = sums[l];
+                }
             }
         }
     }
@@ -167,16 +301,30 @@ impl<C: Cell> WithSimd for AddColumns<'_, C> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
+    fn with_simd<S: Simd>(mut self, _: S) {
+        let (d, rows) = (self.d, self.rows.chunks_exact(BESIDE * self.d));
+        let rest = rows.remainder().chunks_exact(d);
+        rows.for_each(|rows| self.add::<BESIDE>(std::array::from_fn(|r| &rows[r * d..][..d])));
+        rest.for_each(|row| self.add([row]));
+    }
+}
+
+/// Rows that are read side by side, so that the sums of a column are read and written once for all of them.
+const BESIDE: usize = 4;
+
+impl<C: Cell> AddColumns<'_, C> {
+    /// Adds R rows, each in its turn: sums of double cells keep their order.
+    #[inline(always)]
+    fn add<const R: usize>(&mut self, rows: [&[C]; R]) {
         let n = self.columns.len();
-        let (origin, wanted) = (&self.origin[..n], self.sums.wanted);
-        let rows = self.rows.chunks_exact(self.d).map(|row| &row[self.columns.clone()][..n]);
-        let ColumnSums { count, sum, squares, .. } = self.sums;
+        let (origin, rows) = (&self.origin[..n], rows.map(|row| &row[self.columns.clone()][..n]));
+        let wanted = self.sums.wanted;
+        let ColumnSums { count, sum, squares, .. } = &mut *self.sums;
         match wanted {
             Wanted::All => {
                 let (count, sum, squares) = (&mut count[..n], &mut sum[..n], &mut squares[..n]);
-                for row in rows {
-                    for j in 0..n {
+                for j in 0..n {
+                    for row in &rows {
                         let seen = !row[j].is_gap();
                         let y = if seen { row[j].wide() - origin[j] } else { 0.0 };
                         count[j] += if seen { 1.0 } else { 0.0 };
@@ -187,16 +335,16 @@ impl<C: Cell> WithSimd for AddColumns<'_, C> {
             }
             Wanted::Sum => {
                 let sum = &mut sum[..n];
-                for row in rows {
-                    for j in 0..n {
+                for j in 0..n {
+                    for row in &rows {
                         sum[j] += row[j].wide() - origin[j];
                     }
                 }
             }
             Wanted::Squares => {
                 let squares = &mut squares[..n];
-                for row in rows {
-                    for j in 0..n {
+                for j in 0..n {
+                    for row in &rows {
                         let y = row[j].wide() - origin[j];
                         squares[j] += y * y;
                     }
@@ -361,15 +509,56 @@ impl<C: Cell> WithSimd for AddExtremes<'_, C> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
+    fn with_simd<S: Simd>(mut self, _: S) {
+        let (pitch, rows) = (self.pitch, self.rows.chunks_exact(BESIDE * self.pitch));
+        let rest = rows.remainder().chunks_exact(pitch);
+        rows.for_each(|rows| self.add::<BESIDE>(std::array::from_fn(|r| &rows[r * pitch..][..pitch])));
+        rest.for_each(|row| self.add([row]));
+    }
+}
+
+impl<C: Cell> AddExtremes<'_, C> {
+    #[inline(always)]
+    fn add<const R: usize>(&mut self, rows: [&[C]; R]) {
         let n = self.columns.len();
+        let rows = rows.map(|row| &row[self.columns.clone()][..n]);
         let (low, high) = (&mut self.low[..n], &mut self.high[..n]);
-        for row in self.rows.chunks_exact(self.pitch) {
-            let row = &row[self.columns.clone()][..n];
-            // NaN is neither less nor more.
-            for j in 0..n {
+        // NaN is neither less nor more.
+        for j in 0..n {
+            for row in &rows {
                 low[j] = if row[j] < low[j] { row[j] } else { low[j] };
                 high[j] = if row[j] > high[j] { row[j] } else { high[j] };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_of_rows_are_centered_transposed_and_projected() {
+        let d = 40;
+        for (n, columns, k) in [(1, 0..1, 1), (5, 3..40, 2), (16, 0..16, 6), (33, 2..35, 7), (48, 7..40, 13)]
+        {
+            let cell = |i: usize| ((i * 7919 + 13) % 2003) as f32 / 1001.5 - 1.0;
+            let rows: Vec<f32> = (0..n * d).map(cell).collect();
+            let mean: Vec<f64> = columns.clone().map(|j| j as f64 / 7.0).collect();
+            let inverse: Vec<f64> = columns.clone().map(|j| 1.0 + j as f64).collect();
+            let a = Matrix::from_fn(n, k, |i, c| (i + 3 * c) as f64 / 5.0 - 1.0);
+            let y = |i: usize, j: usize| (f64::from(rows[i * d + columns.start + j]) - mean[j]) * inverse[j];
+            let m = columns.len();
+            let panel = || Panel { rows: &rows, d, columns: columns.clone() };
+            let (mut turned, mut along) = (vec![0.0; m * n + 3], vec![0.0; m * k]);
+            center_transposed(panel(), &mean, &inverse, &mut turned);
+            project_columns(panel(), &mean, &inverse, &Directions::new(&a), &mut along);
+            for j in 0..m {
+                assert!((0..n).all(|i| turned[j * n + i] == y(i, j)));
+                for c in 0..k {
+                    let sum: f64 = (0..n).map(|i| y(i, j) * a[(i, c)]).sum();
+                    assert!((along[j * k + c] - sum).abs() < 1e-11 * (1.0 + sum.abs()), "{n} × {m}, {k}");
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::common::{flat, golden, matrix, shared_data};
 use covary::data::{Shape, simulate};
 use covary::family::{Family, ForFilling, Request};
-use covary::filling::{Candidate, Gain, calibrate, crps, regress, weights_by_gaps};
+use covary::filling::{Candidate, Gain, crps, regress, weights_by_gaps};
 use covary::io::model_file;
 use covary::learned::{Learned, Rows};
 use covary::model::FilledCell;
@@ -53,22 +53,6 @@ fn golden_rule_for_ties() {
         let wanted = [expected["difference"].as_f64().unwrap(), expected["se"].as_f64().unwrap()];
         assert_all(&[gain.mean, gain.standard_error], &wanted, 1e-10);
         assert_eq!(gain.counts(), expected["choose"] == "candidate");
-    }
-}
-
-#[test]
-fn golden_quantile_functions() {
-    for name in ["conformal_quantiles", "conformal_tiny"] {
-        let case = golden("part3", name);
-        let columns = counts(&case["input"]["column"]);
-        let residuals: Vec<(usize, f64)> = columns.into_iter().zip(numbers(&case["input"]["z"])).collect();
-        let weights = vec![1.0; residuals.len()];
-        let found = calibrate(&residuals, &weights, case["input"]["columns"].as_u64().unwrap() as usize);
-        let knots = numbers(&case["expected"]["knots"]);
-        for (j, quantiles) in found.iter().enumerate() {
-            let got: Vec<f64> = knots.iter().map(|&x| quantiles.at(x)).collect();
-            assert_all(&got, &numbers(&case["expected"]["Q"][j]), 1e-9);
-        }
     }
 }
 
