@@ -307,9 +307,7 @@ impl<'a> Task<'a> {
             Kind::Latent { frame, at, spread } => {
                 LatentMoments::of_block((data, b), frame, at, spread).into_numbers()
             }
-            Kind::Gaussian { frame, at, stop } => {
-                Moments::sums_of_block((data, b), frame, at, None, stop.0)
-            }
+            Kind::Gaussian { frame, at, stop } => Moments::sums_of_block((data, b), frame, at, None, stop.0),
             Kind::Mixture(models) => models.sums_of_block(data, b),
             Kind::Rows { d, rows } => {
                 let size = block_rows(*d);

@@ -123,12 +123,7 @@ impl LatentMoments {
         Expectation::new(data, frame, at).sum(|| Self::empty(frame, at))
     }
 
-    pub(super) fn of_weighted(
-        data: &Dataset,
-        frame: &Frame,
-        at: &Parameters,
-        weights: &[f64],
-    ) -> Self {
+    pub(super) fn of_weighted(data: &Dataset, frame: &Frame, at: &Parameters, weights: &[f64]) -> Self {
         Expectation::new(data, frame, at).weighted(weights).sum(|| Self::empty(frame, at))
     }
 

@@ -192,8 +192,7 @@ impl<'a> Climb<'a> {
     pub(super) fn at_responsibilities(mut self, data: &Dataset, shares: &Matrix) -> Result<Self, Error> {
         let Frame { mean, inverse, .. } = self.frame;
         let (d, q) = (data.n_columns(), self.spec.n_components);
-        let own =
-            data.observed_variances().iter().zip(inverse).map(|(v, inverse)| v * inverse * inverse);
+        let own = data.observed_variances().iter().zip(inverse).map(|(v, inverse)| v * inverse * inverse);
         let psi: Vec<f64> = own.map(|v| v.max(self.maximize.floor)).collect();
         let psi = if self.frame.isotropic { vec![psi.iter().sum::<f64>() / d as f64; d] } else { psi };
         let at = Parameters { w: Matrix::zeros(d, q), mean: mean.clone(), psi };

@@ -49,7 +49,9 @@ impl<'a> Point<'a> {
     /// The sums over block `b` of a table, each of its rows counted as often as its weight says. Those of disjoint rows add.
     pub(super) fn sums(&self, (data, b): (&Dataset, usize), frame: &Frame, weights: &[f64]) -> Vec<f64> {
         match self {
-            Self::Latent(at) => LatentMoments::of_weighted_block((data, b), frame, at, weights).into_numbers(),
+            Self::Latent(at) => {
+                LatentMoments::of_weighted_block((data, b), frame, at, weights).into_numbers()
+            }
             Self::Completed(_, gaussian) => {
                 let mut sums = Moments::sums_of_block((data, b), frame, gaussian, Some(weights), &NEVER);
                 let rows: Run<'_> = data.run(b);

@@ -13,12 +13,12 @@ mod start;
 
 pub(super) use expectation::{Models, merge};
 
-use super::Estimator;
 use super::em::parameters::Frame;
 use super::em::start::unseen_pairs_of;
 use super::options::{Setting, one_method, options, words};
 use super::pass::Rows;
 use super::report::{Fit, Observer};
+use super::{BY_PASSES, Estimator};
 use crate::data::{Facts, block_rows};
 use crate::model::Mixture;
 use crate::spec::NoiseFamily;
@@ -197,17 +197,18 @@ impl Estimator for MixtureEm {
         self.fit_source(Source::Memory(data), spec, observer)
     }
 
-    /// A table of so few rows that it starts on all of them is taken into memory.
+    /// By passes a start may be drawn from a sample of the rows, or be given as centers or as a mixture. A table of so few rows that it
+    /// starts on all of them is taken into memory.
     fn fit_rows(
         &self,
         rows: &dyn Rows,
         spec: &Spec,
         observer: &mut dyn Observer,
     ) -> Result<Fit<Mixture>, Error> {
-        match (rows.in_memory(), self.needs_memory()) {
-            (Some(data), Some(_)) => self.fit_observed(data, spec, observer),
-            (None, Some((what, instead))) => Err(Error::NotInMemory { what: what.to_owned(), instead }),
-            (_, None) => self.fit_source(Source::Passes(rows), spec, observer),
+        match rows.in_memory() {
+            _ if self.needs_memory().is_none() => self.fit_source(Source::Passes(rows), spec, observer),
+            Some(data) => self.fit_observed(data, spec, observer),
+            None => Err(self.not_in_memory()),
         }
     }
 }
@@ -220,18 +221,25 @@ impl MixtureEm {
         Self { n_mixtures, ..Self::default() }
     }
 
-    /// What cannot be had by passes, and what can.
+    /// What cannot be had by passes, and what can be had instead.
     pub(crate) fn needs_memory(&self) -> Option<(&'static str, &'static str)> {
         match &self.init {
             MixtureInit::Responsibilities(_) => {
                 Some(("a start from responsibilities", "one from centers or from a mixture"))
             }
-            _ if self.ridge.is_some() => Some(("a mixture with a ridge", "one with a noise floor")),
+            // Their means are found before their covariances: that takes two passes for each step.
+            _ if self.ridge.is_some() => Some(("a mixture with a ridge", "one without")),
             _ if self.shared_covariance => {
-                Some(("a mixture that shares one covariance", "one of models with their own"))
+                Some(("a mixture with one covariance", "one whose models have their own"))
             }
             _ => None,
         }
+    }
+
+    /// The error of one that needs the table in memory.
+    pub(crate) fn not_in_memory(&self) -> Error {
+        let (what, instead) = self.needs_memory().unwrap_or(("this method", BY_PASSES));
+        Error::NotInMemory { what: what.to_owned(), instead }
     }
 
     fn fit_source(
@@ -306,7 +314,9 @@ impl MixtureEm {
         }
         if is_long && rows.in_memory().is_none() {
             return Err(Error::NotInMemory {
-                what: "the start of a mixture, of whose columns one has no value in rows spread over the table,".to_owned(),
+                what:
+                    "the start of a mixture, of whose columns one has no value in rows spread over the table,"
+                        .to_owned(),
                 instead: "the table without that column",
             });
         }
