@@ -369,7 +369,9 @@ impl<'a> Task<'a> {
                 to.counts(&[(*standardize).into(), (*closed_form).into()]);
                 for Parameters { w, mean, psi } in at.iter() {
                     to.counts(&[w.n_columns()]);
-                    [w.as_slice(), mean, psi].into_iter().for_each(|numbers| to.numbers(numbers));
+                    for numbers in [w.as_slice(), mean, psi] {
+                        to.numbers(numbers);
+                    }
                 }
                 to.numbers(weights);
             }

@@ -108,7 +108,7 @@ impl Request {
             Some(own) => {
                 let init = MixtureInit::Given(Box::new(own.mixture.clone()));
                 let n_mixtures = own.mixture.models().len();
-                let on = MixtureEm { init, n_mixtures, ..method.clone() };
+                let on = MixtureEm { n_mixtures, init, ..method.clone() };
                 let fit = on.fit_rows(rows, &spec, &mut Seen::Fitting(watch))?;
                 Fit { model: fit.model.canonical(), ..fit }
             }
