@@ -12,6 +12,9 @@
 //! state   magic │ covary's version │ instruction set │ digest of the task, rule, length, nodes │ first block, level, numbers; …
 //! ```
 //!
+//! In place of q stands how many models a mixture has, or how many rows are asked for. The rule says how sums merge: 0 by addition, 1 as
+//! facts, and 2, with two counts of its own, as those of a mixture, which end with its least likely rows.
+//!
 //! The digest is the CRC-64 of the task's bytes. Texts are their length and UTF-8, padded to 8 bytes; numbers are 8 bytes each.
 //!
 //! ```
