@@ -2,7 +2,8 @@
 //!
 //! Responsibilities come from each model's `log_density`, and a row of weight r enters the E-step of EM or of
 //! `FullCovariance` as √r times itself, so that one kernel serves both (`LatentMoments::of_weighted`,
-//! `full_covariance::Moments`). A classifier fits each class by itself and keeps the result as a `Mixture`.
+//! `full_covariance::Moments`). Of a table in memory responsibilities are kept until the M-step asks for sums; rows that are gone through
+//! by passes are only ever asked for sums, block by block and by the same functions (`expectation.rs`), so that the bits agree. A classifier fits each class by itself and keeps the result as a `Mixture`.
 
 mod climb;
 mod expectation;
@@ -314,10 +315,8 @@ impl MixtureEm {
         }
         if is_long && rows.in_memory().is_none() {
             return Err(Error::NotInMemory {
-                what:
-                    "the start of a mixture, of whose columns one has no value in rows spread over the table,"
-                        .to_owned(),
-                instead: "the table without that column",
+                what: "a mixture, for whose start rows spread over the table have too few values,".to_owned(),
+                instead: "a start that you give",
             });
         }
         Ok(None)
