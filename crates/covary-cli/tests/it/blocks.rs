@@ -138,7 +138,6 @@ fn answers_about_rows_beyond_memory_have_the_same_bytes() {
         ("impute --model m.covary --no-check", "t.npy", "f.npy"),
         ("impute --model m.covary --no-check", "t.parquet", "f.parquet"),
         ("transform k.covary", "t.npy", "s.csv"),
-        ("score k.covary", "t.csv", "s.csv"),
         ("impute --model k.covary --no-check", "t.npy", "f.npy"),
     ] {
         let memory = succeed(root, &format!("{verb} {input} -o {output}"));
