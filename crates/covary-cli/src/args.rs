@@ -245,7 +245,7 @@ pub(crate) struct Fitting {
     pub(crate) order: Option<usize>,
 
     /// Where gibbs keeps its chains, every half minute and when interrupted, and em, full-covariance,
-    /// structured and mean-field what each pass over the rows found. If the file is there the run
+    /// structured, mean-field and mixture-em what each pass over the rows found. If the file is there the run
     /// goes on from it, and ends as if it had never stopped; ask for more draws (--option
     /// draws=2000) or steps (--max-iter) and it goes on from its end. Delete it to begin anew.
     #[arg(long, verbatim_doc_comment, value_name = "FILE")]

@@ -10,7 +10,7 @@ use crate::interrupt;
 use crate::learn::{tell_checked, tell_choice, tell_fitted};
 use crate::output::Output;
 use covary::data::{Facts, Ledger, block_rows};
-use covary::family::{Choice, Request};
+use covary::family::{Choice, Kind, Request};
 use covary::infer::{Rows, Step};
 use covary::io::{Cells, Format, Sheet, amount};
 use covary::learn::Watch;
@@ -28,6 +28,8 @@ const SAMPLE_CELLS: usize = 1 << 22;
 struct Teller {
     console: Console,
     facts: Facts,
+    /// What there may be several of, whose number is chosen.
+    chosen: &'static str,
     state: Mutex<State>,
 }
 
@@ -64,12 +66,13 @@ impl Watch for Teller {
 
     fn sampled(&self, sampled: usize, rows: usize) {
         self.console.say(&format!(
-            "the number of components is chosen on {} of {rows}, spread evenly",
+            "the number of {} is chosen on {} of {rows}, spread evenly",
+            self.chosen,
             count(sampled, "row")
         ));
         let mut state = self.state();
         state.chosen_on = Some(sampled);
-        state.progress = Some(self.console.share("choosing the number of components"));
+        state.progress = Some(self.console.share(&format!("choosing the number of {}", self.chosen)));
     }
 
     fn choosing(&self, done: usize, total: usize) -> ControlFlow<()> {
@@ -132,7 +135,9 @@ pub(crate) fn learn(
     }
     let n_sampled = sample.n_rows();
     let sample = check.then_some(sample);
-    let teller = Teller { console, facts, state: Mutex::default() };
+    let is_mixture = request.family.kind() == Kind::Mixture;
+    let chosen = if is_mixture { "components and models" } else { "components" };
+    let teller = Teller { console, facts, chosen, state: Mutex::default() };
     let mut learned = match &fitting.checkpoint {
         None => request.learn_rows(&blocks.rows, &teller).map_err(failed)?,
         Some(path) => {

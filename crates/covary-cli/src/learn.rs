@@ -11,11 +11,11 @@ use covary::dynamics::{Season, TimeChoice, Tried};
 use covary::family::{Arrangement, Choice, Family, Grounds, Request, SIGNIFICANT};
 use covary::filling::Filling;
 use covary::functional::column_times;
-use covary::infer::{Observer, Step, Termination};
+use covary::infer::{self, MixtureEm, Observer, Step, Termination};
 use covary::io::TimeColumns;
 use covary::learn::Watch;
 use covary::learned::{CheckOutcome, Checked, Learned, Rows};
-use covary::model::ColumnMap;
+use covary::model::{ColumnMap, Mixture};
 use covary::select::{
     CheckedCell, GapTrend, HeldOut, ParallelAnalysis, Score, SelfCheck, SelfCheckOptions, gap_tests,
 };
@@ -288,33 +288,55 @@ impl Watch for Narrator<'_> {
                 }
             }
             (method, Some(path)) if method.goes_by_passes() => {
-                let journal = match checkpoint::journal(self.console, data, path) {
-                    Ok(journal) => journal,
-                    Err(failure) => return self.failed(failure),
-                };
-                match method.fit_rows(&journal, spec, observer) {
-                    Err(e @ Error::ForeignState { .. }) => {
-                        checkpoint::refused(path, e, |e| Failure::of_table(&self.source.name, e))
-                    }
-                    fit => return fit,
-                }
+                return self.journaled(data, path, |rows| method.fit_rows(rows, spec, observer));
             }
             (_, Some(_)) => Failure::Call(CHECKPOINT.to_owned()),
         };
         self.failed(failure)
     }
+
+    fn fit_mixture(
+        &self,
+        method: &MixtureEm,
+        data: &Dataset,
+        spec: &Spec,
+        observer: &mut dyn Observer,
+    ) -> Result<Fit<Mixture>, Error> {
+        match self.checkpoint {
+            None => method.fit_observed(data, spec, observer),
+            Some(path) => self.journaled(data, path, |rows| method.fit_rows(rows, spec, observer)),
+        }
+    }
 }
 
 impl Narrator<'_> {
+    /// A fit by passes whose sums `path` keeps.
+    fn journaled<M>(
+        &self,
+        data: &Dataset,
+        path: &Path,
+        fit: impl FnOnce(&dyn infer::Rows) -> Result<Fit<M>, Error>,
+    ) -> Result<Fit<M>, Error> {
+        let journal = match checkpoint::journal(self.console, data, path) {
+            Ok(journal) => journal,
+            Err(failure) => return self.failed(failure),
+        };
+        match fit(&journal) {
+            Err(e @ Error::ForeignState { .. }) => {
+                self.failed(checkpoint::refused(path, e, |e| Failure::of_table(&self.source.name, e)))
+            }
+            fit => fit,
+        }
+    }
+
     /// Ends the fit by a failure of its own.
-    fn failed(&self, failure: Failure) -> Result<Fit, Error> {
+    fn failed<M>(&self, failure: Failure) -> Result<Fit<M>, Error> {
         self.state().failure = Some(failure);
         Err(Error::Interrupted)
     }
 }
 
-const CHECKPOINT: &str =
-    "--checkpoint goes with --inference gibbs, and with em, full-covariance, structured and mean-field";
+const CHECKPOINT: &str = "--checkpoint goes with --inference gibbs, and with em, full-covariance, structured, mean-field and mixture-em";
 
 impl Fitting {
     /// What was asked for, as far as it can be known without the table, and that it suits the family.

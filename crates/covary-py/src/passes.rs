@@ -11,8 +11,9 @@
 //!   interpreter's lock held, and returns the native model that `fit` returns. What `engine` raises is raised. `n_blocks` is found by the first pass
 //!   unless it is given; with it a lost last block is noticed in that pass, too.
 //!
-//! All blocks have the columns `names`. A column that does not vary must be left out before, and the number of components
-//! must be given: neither can be had by sums.
+//! All blocks have the columns `names`. A column that does not vary must be left out before, and the number of components, and of
+//! models of a mixture, must be given: neither can be had by sums. A mixture starts on a few rows of the table, which it is asked for
+//! by a pass: blocks must have `block_rows(d)` rows.
 
 use crate::array::{Table, grouped};
 use crate::error::{of, raise};

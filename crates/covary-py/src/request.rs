@@ -7,7 +7,7 @@ use crate::mixture::{Mixture, parts};
 use crate::place::Place;
 use crate::work::{Watched, run_or_leave};
 use covary::data::MatrixKind;
-use covary::family::{AnyMethod, Classes, Components, ForFilling, Request, View};
+use covary::family::{AnyMethod, Classes, Components, Family, ForFilling, Kind, Request, View};
 use covary::ica;
 use covary::infer::{FixedPoint, MixtureInit, Newton, Observer, Step, Stop};
 use covary::learn::Watch;
@@ -70,8 +70,24 @@ impl Asked {
                     "{what} cannot be had for rows that are gone through by passes; fit the table in memory"
                 ),
             )),
-            None => Ok(()),
+            None => self.of_given_size().map_err(of),
         }
+    }
+
+    /// Refuses what would be chosen on more rows than an engine should send.
+    fn of_given_size(&self) -> Result<(), Error> {
+        let Request { family, n_components, n_mixtures, .. } = &self.request;
+        let named = matches!(n_components, Some(Components::Number(_)));
+        let (what, instead) = match family.kind() {
+            Kind::Linear if !named && *family != Family::Gaussian => {
+                ("the choice of a number of components", "a number of components that you name")
+            }
+            Kind::Mixture if n_mixtures.is_none() || !named && *family != Family::Gmm => {
+                ("the choice of the size of a mixture", "numbers of models and components that you name")
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::NotInMemory { what: what.to_owned(), instead })
     }
 
     pub(crate) fn new(family: &str, asked: &Bound<'_, PyDict>) -> PyResult<Self> {

@@ -35,6 +35,15 @@ pub(crate) fn over_pieces<T: Send>(
     forest.finish(cut.count as u64, merge).expect("each piece has come")
 }
 
+/// What `work` returns for blocks 0 to n − 1, of which there is one at least, merged in the tree of a [`Forest`].
+pub(crate) fn in_turn<T>(n: usize, work: impl Fn(usize) -> T, merge: impl Fn(&mut T, &T)) -> T {
+    let mut forest = Forest::new();
+    for b in 0..n {
+        forest.add(b as u64, 0, work(b), &merge).expect("each block comes once");
+    }
+    forest.finish(n as u64, merge).expect("each block has come")
+}
+
 /// How work is cut: by the data alone.
 struct Pieces {
     n: usize,

@@ -41,8 +41,9 @@ Examples:
   covary fit examples/months.csv --model dfm --time month --season 12 -o months.covary"))]
 pub(crate) struct Fit {
     /// Table to learn from: CSV, TSV (.gz too), Parquet, Arrow or NumPy; `-` reads standard
-    /// input. A table beyond --max-memory is gone through block by block (pca, ppca, fa, bpca and
-    /// gaussian, from CSV, TSV, Parquet or .npy), and so is a folder of Parquet files.
+    /// input. A table beyond --max-memory is gone through block by block (pca, ppca, fa, bpca,
+    /// gaussian, mppca, mfa and gmm, from CSV, TSV, Parquet or .npy), and so is a folder of Parquet
+    /// files.
     #[arg(verbatim_doc_comment)]
     data: PathBuf,
 

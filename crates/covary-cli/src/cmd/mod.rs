@@ -309,7 +309,9 @@ pub(crate) fn ask_or_go_through(
     may: bool,
 ) -> Result<Pending, Failure> {
     let learned = input::model(model)?;
-    if !may || learned.linear().is_err() {
+    // Rows whose class the table may name are asked about with it.
+    let by_rows = learned.linear().is_ok() || learned.mixture().is_ok_and(|fit| fit.classes.is_none());
+    if !may || !by_rows {
         let asked = asked_of(learned, model, |select| reading.read(data, select))?;
         return Ok(Pending::Table(Box::new(asked)));
     }

@@ -80,7 +80,13 @@ impl Score {
             let mut sheet = Sheet::default();
             sheet.push("log_likelihood", Cells::Numbers(found.log_density));
             let observed = (0..data.n_rows()).map(observed).collect();
-            push_rows(&mut sheet, observed, None, found.outlyingness.as_deref(), learned);
+            push_rows(
+                &mut sheet,
+                observed,
+                found.membership.as_ref(),
+                found.outlyingness.as_deref(),
+                learned,
+            );
             Ok(sheet)
         };
         let of_all = |console: Console, facts: &Facts| {

@@ -78,6 +78,9 @@ impl Transform {
         let of_block = |&Part { learned, data, .. }: &Part<'_>| {
             let scores = learned.scores(data, self.coordinates.and_then(CoordinatesName::coordinates))?;
             let mut sheet = Sheet::default();
+            if let Some(membership) = &scores.membership {
+                push_membership(&mut sheet, membership);
+            }
             for (k, name) in scores.names.into_iter().enumerate() {
                 sheet.push(name, Cells::Numbers(scores.values.column(k)));
             }

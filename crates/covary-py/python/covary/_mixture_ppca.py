@@ -84,6 +84,7 @@ class MixturePPCA(Mixture):
     """
 
     _when_asked = frozenset(("covariances_",))
+    _by_passes = True
 
     n_mixtures: int | str = "auto"
     _: KW_ONLY

@@ -44,6 +44,10 @@ def estimator() -> covary.PPCA:
     return covary.PPCA(2, tol=10.0)  # a few steps
 
 
+def mixture() -> covary.MixturePPCA:
+    return covary.MixturePPCA(2, n_components=1, n_init=2, tol=1e4)  # a few steps
+
+
 def saved(model, folder: Path) -> bytes:
     path = folder / "model.covary"
     model.save(path)
@@ -59,6 +63,11 @@ def memory(frame):
 @pytest.fixture(scope="session")
 def expected(memory, tmp_path_factory) -> bytes:
     return saved(memory, tmp_path_factory.mktemp("memory"))
+
+
+@pytest.fixture(scope="session")
+def expected_mixture(frame, tmp_path_factory) -> bytes:
+    return saved(mixture().fit(frame[NAMES]), tmp_path_factory.mktemp("mixture"))
 
 
 class Notes:

@@ -6,7 +6,7 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pytest
-from conftest import NAMES, estimator, saved
+from conftest import NAMES, estimator, mixture, saved
 from distributed import Client, LocalCluster
 
 import covary
@@ -24,6 +24,12 @@ def client():
 def test_the_model_is_that_of_memory(frame, expected, client, shuffled, tmp_path, partitions):
     model = cluster.fit(estimator(), dd.from_pandas(frame, npartitions=partitions), columns=NAMES)
     assert saved(model, tmp_path) == expected
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 7])
+def test_a_mixture_is_that_of_memory(frame, expected_mixture, client, shuffled, tmp_path, partitions):
+    model = cluster.fit(mixture(), dd.from_pandas(frame, npartitions=partitions), columns=NAMES)
+    assert saved(model, tmp_path) == expected_mixture
 
 
 def test_it_is_so_for_files_whose_partitions_have_other_lengths(parquet, expected, client, tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.dataset as datasets
 import pyarrow.parquet as pq
 import pytest
-from conftest import NAMES, estimator, saved
+from conftest import NAMES, estimator, mixture, saved
 
 import covary
 from covary import _covary, _rows, cluster
@@ -19,6 +19,21 @@ from covary.exceptions import DataError, OptionError
 def test_the_model_is_that_of_memory(frame, parquet, expected, shuffled, tmp_path):
     assert saved(cluster.fit(estimator(), parquet, columns=NAMES), tmp_path) == expected
     assert saved(cluster.fit(estimator(), datasets.dataset(parquet), columns=NAMES), tmp_path) == expected
+
+
+def test_a_mixture_is_that_of_memory(frame, parquet, expected_mixture, shuffled, tmp_path):
+    assert saved(cluster.fit(mixture(), parquet, columns=NAMES), tmp_path) == expected_mixture
+    values = frame[NAMES].to_numpy()
+    np.save(tmp_path / "table.npy", values)
+    factors = covary.MixturePPCA(2, n_components=1, noise="diagonal", n_init=1, tol=1e4)
+    expected = saved(factors.fit(values), tmp_path)
+    assert saved(cluster.fit(factors, tmp_path / "table.npy"), tmp_path) == expected
+
+
+def test_the_size_of_a_mixture_must_be_given(parquet):
+    for asked in (covary.MixturePPCA(2), covary.MixturePPCA(n_components=1)):
+        with pytest.raises(OptionError, match="choice of the size of a mixture needs the table in memory; use numbers"):
+            cluster.fit(asked, parquet, columns=NAMES)
 
 
 @pytest.mark.parametrize("parts", [2, 7])

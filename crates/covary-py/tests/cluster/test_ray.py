@@ -6,7 +6,7 @@ import os
 
 import pytest
 import ray
-from conftest import NAMES, estimator, saved
+from conftest import NAMES, estimator, mixture, saved
 
 from covary import cluster
 from covary.exceptions import DataError
@@ -36,6 +36,12 @@ def tables(frame, local):
 @pytest.mark.parametrize("partitions", [1, 2, 7])
 def test_the_model_is_that_of_memory(tables, expected, shuffled, tmp_path, partitions):
     assert saved(cluster.fit(estimator(), tables(partitions), columns=NAMES), tmp_path) == expected
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 7])
+def test_a_mixture_is_that_of_memory(tables, expected_mixture, shuffled, tmp_path, partitions):
+    model = cluster.fit(mixture(), tables(partitions), columns=NAMES)
+    assert saved(model, tmp_path) == expected_mixture
 
 
 def test_a_worker_killed_in_mid_pass_leaves_no_trace(tables, expected, notes, tmp_path):

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import NAMES, estimator, saved
+from conftest import NAMES, estimator, mixture, saved
 from pyspark.sql import SparkSession
 
 from covary import cluster
@@ -59,6 +59,12 @@ def table(spark, parquet):
 @pytest.mark.parametrize("partitions", [1, 2, 7])
 def test_the_model_is_that_of_memory(table, expected, shuffled, tmp_path, partitions):
     assert saved(cluster.fit(estimator(), table(partitions), columns=NAMES), tmp_path) == expected
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 7])
+def test_a_mixture_is_that_of_memory(table, expected_mixture, shuffled, tmp_path, partitions):
+    model = cluster.fit(mixture(), table(partitions), columns=NAMES)
+    assert saved(model, tmp_path) == expected_mixture
 
 
 def parent(pid: int) -> int:

@@ -1,9 +1,9 @@
-use super::pattern::{Pattern, Patterns};
+use super::pattern::{Pattern, Patterns, Run};
 use super::rows::{ColumnFacts, Facts, block_rows};
 use super::{Points, Timeline};
 use crate::linalg::Cell;
 use crate::linalg::rows::{ColumnSums, STRIP, Wanted, add_column_sums};
-use crate::parallel::{self, BLOCK_CELLS, Forest, add, over_pieces, widened};
+use crate::parallel::{self, BLOCK_CELLS, add, in_turn, over_pieces, widened};
 use crate::{Error, Matrix};
 use std::borrow::Cow;
 use std::fmt;
@@ -535,6 +535,16 @@ impl Dataset {
         &self.blocks.0.get_or_init(|| self.patterns.by_blocks(block_rows(self.n_columns())))[b]
     }
 
+    /// All rows.
+    pub(crate) fn whole(&self) -> Run<'_> {
+        Run { data: self, order: &self.patterns, first: 0 }
+    }
+
+    /// The rows of block `b`.
+    pub(crate) fn run(&self, b: usize) -> Run<'_> {
+        Run { data: self, order: self.sorted_block(b), first: self.block(b).start }
+    }
+
     /// What a method must know of it before it goes through its rows.
     pub fn facts(&self) -> Facts {
         let columns = self.columns().facts.clone();
@@ -544,13 +554,7 @@ impl Dataset {
     /// Block by block.
     fn columns(&self) -> &Columns {
         self.columns.get_or_init(|| {
-            let mut blocks = Forest::new();
-            for b in 0..self.n_blocks() {
-                blocks
-                    .add(b as u64, 0, self.columns_of_block(b), ColumnFacts::merge)
-                    .expect("each block once");
-            }
-            let facts = blocks.finish(self.n_blocks() as u64, ColumnFacts::merge).expect("every block");
+            let facts = in_turn(self.n_blocks(), |b| self.columns_of_block(b), ColumnFacts::merge);
             let (means, variances) = (facts.means(), facts.variances());
             Columns { facts, means, variances }
         })

@@ -23,7 +23,7 @@ pub use ledger::{
 };
 pub use moments::{CentralMoments, MatrixKind};
 pub use pattern::Pattern;
-pub(crate) use pattern::Patterns;
+pub(crate) use pattern::{Patterns, Run};
 pub use points::{PointColumns, Points};
 pub(crate) use rows::{COLUMN_FACTS, ColumnFacts};
 pub use rows::{Facts, block_rows};

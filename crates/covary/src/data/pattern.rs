@@ -1,3 +1,4 @@
+use crate::Dataset;
 use crate::linalg::Cell;
 use crate::linalg::rows::{Seen, mark_gaps};
 use rayon::prelude::*;
@@ -279,6 +280,30 @@ impl Patterns {
             p += usize::from(at == self.row_end[p]);
             Some(strip)
         })
+    }
+}
+
+/// Rows of a table that follow each other, sorted by pattern: all of them, or those of a block.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a> {
+    pub(crate) data: &'a Dataset,
+    pub(crate) order: &'a Patterns,
+    /// The number of its first row.
+    pub(crate) first: usize,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn n_rows(self) -> usize {
+        self.order.n_rows()
+    }
+
+    pub(crate) fn patterns(self) -> impl Iterator<Item = Pattern<'a>> {
+        (0..self.order.len()).map(move |p| self.order.get(p))
+    }
+
+    /// Whether none of its cells is missing.
+    pub(crate) fn is_complete(self) -> bool {
+        self.patterns().all(|pattern| pattern.gaps.is_empty())
     }
 }
 

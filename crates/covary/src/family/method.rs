@@ -102,6 +102,15 @@ impl AnyMethod {
         Error::Unsupported { method: self.name(), what, instead: "a method of the family" }
     }
 
+    /// Whether it goes through rows by passes, wherever they are.
+    pub fn goes_by_passes(&self) -> bool {
+        match self {
+            Self::Linear(method) => method.goes_by_passes(),
+            Self::Mixture(method) => method.needs_memory().is_none(),
+            _ => false,
+        }
+    }
+
     /// Whether the method drops components that the table does not support.
     pub fn prunes(&self) -> bool {
         matches!(self, Self::Linear(Method::Structured(_) | Method::MeanField(_) | Method::Evidence(_)))

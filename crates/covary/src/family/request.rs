@@ -6,7 +6,10 @@ use crate::error::Argument;
 use crate::model::{ColumnMap, Rotation};
 use crate::select::Purpose;
 use crate::spec::NoiseFamily;
-use crate::{Dataset, Error, Method, Spec};
+use crate::{Dataset, Error, Spec};
+
+/// The families that can be fitted by passes.
+const BY_PASSES: &str = "model `pca`, `ppca`, `fa`, `gaussian`, `bpca`, `mppca`, `mfa` or `gmm`";
 
 /// Columns of a table that are of one kind, such as the questions of one questionnaire.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -295,19 +298,20 @@ impl Request {
     ///
     /// # Errors
     /// As [`method`](Self::method), and [`Error::NotInMemory`] where there is none, for classes and for views.
-    pub fn method_by_passes(&self) -> Result<Method, Error> {
-        let named = self.family.methods().iter().filter_map(|name| Method::from_name(name));
-        let first = named.into_iter().find(Method::goes_by_passes).map(AnyMethod::Linear);
+    pub fn method_by_passes(&self) -> Result<AnyMethod, Error> {
+        let mut named = self.family.methods().iter().filter_map(|name| AnyMethod::from_name(name));
+        let first = named.find(AnyMethod::goes_by_passes);
         let what = match first {
             Some(_) if self.classes.is_some() => "a model for each class".to_owned(),
             Some(_) if !self.views.is_empty() || self.family.has_views() => "a model of views".to_owned(),
             Some(first) => match self.method_or(|| first)? {
-                AnyMethod::Linear(method) if method.goes_by_passes() => return Ok(method),
+                method if method.goes_by_passes() => return Ok(method),
+                AnyMethod::Mixture(method) => return Err(method.not_in_memory()),
                 method => format!("method `{}`", method.name()),
             },
             None => format!("model `{}`", self.family.name()),
         };
-        Err(Error::NotInMemory { what, instead: "model `pca`, `ppca`, `fa`, `gaussian` or `bpca`" })
+        Err(Error::NotInMemory { what, instead: BY_PASSES })
     }
 
     fn method_or(&self, default: impl FnOnce() -> AnyMethod) -> Result<AnyMethod, Error> {

@@ -94,8 +94,8 @@ pub trait Estimator {
     ) -> Result<Fit<Self::Model>, Error>;
 
     /// Fits rows that are gone through by passes, wherever they are: to those of a table in memory the fit is that of
-    /// [`fit_observed`](Self::fit_observed), bit for bit. [`Em`], [`FullCovariance`], [`Structured`] and [`MeanField`] can;
-    /// others need the table in memory.
+    /// [`fit_observed`](Self::fit_observed), bit for bit. [`Em`], [`FullCovariance`], [`Structured`], [`MeanField`] and [`MixtureEm`]
+    /// can; others need the table in memory.
     ///
     /// # Errors
     /// As [`fit`](Self::fit), [`Error::NotInMemory`] of a method that cannot, and what keeps the rows from being gone
@@ -122,7 +122,8 @@ pub trait Estimator {
 }
 
 /// The methods that go through rows by passes.
-pub(crate) const BY_PASSES: &str = "method `em`, `full-covariance`, `structured` or `mean-field`";
+pub(crate) const BY_PASSES: &str =
+    "method `em`, `full-covariance`, `structured`, `mean-field` or `mixture-em`";
 
 /// One line per method gives it its arm, its name, its options and its dispatch.
 macro_rules! estimators {

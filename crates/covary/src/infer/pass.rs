@@ -12,6 +12,9 @@
 //! state   magic │ covary's version │ instruction set │ digest of the task, rule, length, nodes │ first block, level, numbers; …
 //! ```
 //!
+//! In place of q stands how many models a mixture has, or how many rows are asked for. The rule says how sums merge: 0 by addition, 1 as
+//! facts, and 2, with two counts of its own, as those of a mixture, which end with its least likely rows.
+//!
 //! The digest is the CRC-64 of the task's bytes. Texts are their length and UTF-8, padded to 8 bytes; numbers are 8 bytes each.
 //!
 //! ```
@@ -30,9 +33,10 @@ use super::em::moments::LatentMoments;
 use super::em::parameters::{Frame, Parameters};
 use super::em::start::Pairs;
 use super::full_covariance::{Gaussian, Moments};
+use super::mixture::{self, Models};
 use super::report::NEVER;
 use crate::checksum::Checksum;
-use crate::data::{COLUMN_FACTS, ColumnFacts, Facts};
+use crate::data::{COLUMN_FACTS, ColumnFacts, Facts, block_rows};
 use crate::linalg::packed;
 use crate::parallel::{BlockError, Forest, add};
 use crate::{Dataset, Error, Matrix};
@@ -75,12 +79,12 @@ pub trait Rows {
     /// Some of its rows, in ascending order, as a table.
     ///
     /// # Errors
-    /// [`Error::NotInMemory`] where single rows cannot be had.
-    fn some_rows(&self, _rows: &[usize]) -> Result<Dataset, Error> {
-        Err(Error::NotInMemory {
-            what: "the choice of a number of components".to_owned(),
-            instead: "a number of components that you name",
-        })
+    /// [`Error::DamagedState`] where blocks are of other rows than [`block_rows`](crate::data::block_rows) says, and what keeps the rows
+    /// from being gone through.
+    fn some_rows(&self, rows: &[usize]) -> Result<Dataset, Error> {
+        let names = self.facts()?.column_names().to_vec();
+        let task = Task::some_rows(names.len(), rows);
+        Dataset::with_names(task.rows_of(&self.pass(&task)?)?, names)
     }
 }
 
@@ -92,7 +96,7 @@ impl Rows for Dataset {
     fn pass(&self, task: &Task<'_>) -> Result<Sums, Error> {
         let mut blocks = Blocks::new(task);
         for b in 0..self.n_blocks() {
-            blocks.add(task.leaf_in_parts(self, b));
+            blocks.add(task.leaf_in_parts(self, b, b as u64));
         }
         Ok(blocks.sums().expect("a table has rows"))
     }
@@ -126,7 +130,7 @@ impl Blocks {
 
     /// Adds the next block, a table of its own.
     pub(crate) fn take(&mut self, task: &Task<'_>, block: &Dataset) {
-        self.add(task.leaf_in_parts(block, 0));
+        self.add(task.leaf_in_parts(block, 0, self.n));
     }
 
     fn add(&mut self, (leaf, counts): (Vec<f64>, Vec<f64>)) {
@@ -165,6 +169,10 @@ enum Kind<'a> {
     Latent { frame: Cow<'a, Frame>, at: Cow<'a, Parameters>, spread: Cow<'a, [Matrix]> },
     /// The E-step of a full covariance.
     Gaussian { frame: Cow<'a, Frame>, at: Cow<'a, Gaussian>, stop: Stop<'a> },
+    /// The E-step of a mixture.
+    Mixture(Box<Models<'a>>),
+    /// These rows themselves.
+    Rows { d: usize, rows: Cow<'a, [usize]> },
 }
 
 /// A flag that, once set, makes the sums of no use to who asked for them. It is no part of what is asked for.
@@ -209,11 +217,20 @@ impl<'a> Task<'a> {
         Self(Kind::Gaussian { frame, at, stop: Stop(stop) })
     }
 
+    pub(super) fn mixture(models: Models<'a>) -> Self {
+        Self(Kind::Mixture(Box::new(models)))
+    }
+
+    fn some_rows(d: usize, rows: &'a [usize]) -> Self {
+        Self(Kind::Rows { d, rows: Cow::Borrowed(rows) })
+    }
+
     /// How many columns the rows have.
     pub fn n_columns(&self) -> usize {
         match &self.0 {
             Kind::Facts { names } => names.len(),
-            Kind::Counts { d } => *d,
+            Kind::Counts { d } | Kind::Rows { d, .. } => *d,
+            Kind::Mixture(models) => models.frame.mean.len(),
             Kind::Pairs { frame } | Kind::Latent { frame, .. } | Kind::Gaussian { frame, .. } => {
                 frame.mean.len()
             }
@@ -246,9 +263,19 @@ impl<'a> Task<'a> {
         Ok(Facts::new(names.to_vec(), (*n as usize, *informative as usize), columns))
     }
 
+    /// The rows that a pass of [`Task::some_rows`] found.
+    fn rows_of(&self, sums: &Sums) -> Result<Matrix, Error> {
+        let found = sums.0.chunks_exact(1 + self.n_columns());
+        if sums.0.len() != self.length() || !found.clone().all(|row| row[0] == 1.0) {
+            return Err(Error::DamagedState { why: "its blocks have not as many rows as `block_rows` says" });
+        }
+        Matrix::from_vec(found.len(), self.n_columns(), found.flat_map(|row| row[1..].to_vec()).collect())
+    }
+
     fn rule(&self) -> Rule {
-        match self.0 {
+        match &self.0 {
             Kind::Facts { .. } => Rule::Facts,
+            Kind::Mixture(models) => Rule::LeastLikely { rows: models.len(), width: 1 + self.n_columns() },
             _ => Rule::Add,
         }
     }
@@ -262,12 +289,14 @@ impl<'a> Task<'a> {
             Kind::Pairs { .. } => 2 * packed::len(d),
             Kind::Latent { at, .. } => LatentMoments::numbers_len(d, at.w.n_columns()),
             Kind::Gaussian { .. } => Moments::numbers_len(d),
+            Kind::Mixture(models) => models.numbers_len(),
+            Kind::Rows { rows, .. } => rows.len() * (1 + d),
         }
     }
 
-    /// The sums of block `b` of a table in two parts, of which the second is of counts: whole numbers far below 2⁵³, which add without
+    /// The sums of block `b` of a table, which is block `number` of all rows, in two parts, of which the second is of counts: whole numbers far below 2⁵³, which add without
     /// rounding.
-    fn leaf_in_parts(&self, data: &Dataset, b: usize) -> (Vec<f64>, Vec<f64>) {
+    fn leaf_in_parts(&self, data: &Dataset, b: usize, number: u64) -> (Vec<f64>, Vec<f64>) {
         let sums = match &self.0 {
             Kind::Facts { .. } => {
                 let informative = data.sorted_block(b).n_informative_rows();
@@ -281,7 +310,21 @@ impl<'a> Task<'a> {
             Kind::Latent { frame, at, spread } => {
                 LatentMoments::of_block((data, b), frame, at, spread).into_numbers()
             }
-            Kind::Gaussian { frame, at, stop } => Moments::sums_of_block((data, b), frame, at, stop.0),
+            Kind::Gaussian { frame, at, stop } => Moments::sums_of_block((data, b), frame, at, None, stop.0),
+            Kind::Mixture(models) => models.sums_of_block(data, b),
+            Kind::Rows { d, rows } => {
+                let size = block_rows(*d);
+                let (start, here) = ((number as usize).saturating_mul(size), data.block(b));
+                // x − 0 = x in every bit, for the sum with blocks that do not have the row.
+                let mut found = vec![-0.0; rows.len() * (1 + d)];
+                for (to, i) in found.chunks_exact_mut(1 + d).zip(rows.iter()) {
+                    if let Some(i) = i.checked_sub(start).filter(|&i| i < size && i < here.len()) {
+                        to[0] = 1.0;
+                        to[1..].copy_from_slice(data.row(here.start + i));
+                    }
+                }
+                found
+            }
         };
         (sums, Vec::new())
     }
@@ -321,6 +364,23 @@ impl<'a> Task<'a> {
                 for numbers in [&at.mean, at.covariance.as_slice(), at.precision.as_slice(), &[at.ln_det]] {
                     to.numbers(numbers);
                 }
+            }
+            Kind::Mixture(models) => {
+                let Models { frame, standardize, closed_form, at, weights, .. } = &**models;
+                to.counts(&[5, frame.mean.len(), at.len(), frame.isotropic.into()]);
+                frame_to(&mut to, frame);
+                to.counts(&[(*standardize).into(), (*closed_form).into()]);
+                for Parameters { w, mean, psi } in at.iter() {
+                    to.counts(&[w.n_columns()]);
+                    for numbers in [w.as_slice(), mean, psi] {
+                        to.numbers(numbers);
+                    }
+                }
+                to.numbers(weights);
+            }
+            Kind::Rows { d, rows } => {
+                to.counts(&[6, *d, rows.len(), 0]);
+                to.counts(rows);
             }
         }
         to.0
@@ -368,6 +428,24 @@ impl<'a> Task<'a> {
                 let at = Gaussian { mean, covariance, precision, ln_det: from.numbers(1)?[0] };
                 Kind::Gaussian { frame, at: Cow::Owned(at), stop: Stop(&NEVER) }
             }
+            5 => {
+                let frame = frame(&mut from)?;
+                let how = (from.count()? == 1, from.count()? == 1);
+                let mut at = Vec::new();
+                for _ in 0..q {
+                    let q = from.count()?;
+                    let (w, mean) = (from.matrix(d, q)?, from.numbers(d)?);
+                    at.push(Parameters { w, mean, psi: from.numbers(d)? });
+                }
+                let weights = Cow::Owned(from.numbers(q)?);
+                let models = Models::new(frame, how, Cow::Owned(at), weights);
+                let none = |_| Error::DamagedState { why: "its models are none" };
+                Kind::Mixture(Box::new(models.map_err(none)?))
+            }
+            6 => {
+                let rows = (0..q).map(|_| from.count()).collect::<Result<_, _>>()?;
+                Kind::Rows { d, rows: Cow::Owned(rows) }
+            }
             _ => return Err(Error::DamagedState { why: "it asks for something unknown" }),
         };
         from.ended()?;
@@ -386,6 +464,11 @@ impl<'a> Task<'a> {
 enum Rule {
     Add,
     Facts,
+    /// All add but the last: this many rows, the least likely ones, of `width` numbers each.
+    LeastLikely {
+        rows: usize,
+        width: usize,
+    },
 }
 
 impl Rule {
@@ -398,6 +481,7 @@ impl Rule {
                 add(&mut a[..2], &b[..2]);
                 a[2..].copy_from_slice(columns.numbers());
             }
+            Self::LeastLikely { rows, width } => mixture::merge(a, b, (rows, width)),
         }
     }
 }
@@ -426,7 +510,9 @@ impl State {
         }
         // A block that is larger than others are is one all the same.
         let mut state = Self::empty(task);
-        state.add(index, 0, block.pass(task)?.0)?;
+        let mut blocks = Blocks::new(task);
+        (0..block.n_blocks()).for_each(|b| blocks.add(task.leaf_in_parts(block, b, index + b as u64)));
+        state.add(index, 0, blocks.sums().expect("a table has rows").0)?;
         Ok(state)
     }
 
@@ -499,7 +585,12 @@ impl State {
         to.text(&self.version);
         to.text(&self.instructions);
         to.0.extend(self.digest.to_le_bytes());
-        to.counts(&[usize::from(self.rule == Rule::Facts), self.length, self.forest.nodes().len()]);
+        match self.rule {
+            Rule::Add => to.counts(&[0]),
+            Rule::Facts => to.counts(&[1]),
+            Rule::LeastLikely { rows, width } => to.counts(&[2, rows, width]),
+        }
+        to.counts(&[self.length, self.forest.nodes().len()]);
         for (start, level, sums) in self.forest.nodes() {
             to.0.extend(start.to_le_bytes());
             to.counts(&[level as usize]);
@@ -519,10 +610,18 @@ impl State {
         let rule = match from.count()? {
             0 => Rule::Add,
             1 => Rule::Facts,
+            2 => Rule::LeastLikely { rows: from.count()?, width: from.count()? },
             _ => return Err(Error::DamagedState { why: "its rule is unknown" }),
         };
         let (length, nodes) = (from.count()?, from.count()?);
-        if rule == Rule::Facts && (length < 2 || (length - 2) % COLUMN_FACTS != 0) {
+        let fits = match rule {
+            Rule::Add => true,
+            Rule::Facts => length >= 2 && (length - 2) % COLUMN_FACTS == 0,
+            Rule::LeastLikely { rows, width } => {
+                width > 0 && rows.checked_mul(width).is_some_and(|least| least <= length)
+            }
+        };
+        if !fits {
             return Err(Error::DamagedState { why: "its length is not that of its shape" });
         }
         let mut state = Self { version, instructions, digest, rule, length, forest: Forest::new() };

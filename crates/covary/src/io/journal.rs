@@ -175,9 +175,12 @@ impl Rows for Journal<'_> {
 mod tests {
     use super::Journal;
     use crate::data::{Facts, Shape, simulate};
-    use crate::infer::{Acceleration, Em, FullCovariance, MeanField, Rows, Structured, Sums, Task};
-    use crate::{Dataset, Error, Estimator, Fit, Method, Spec};
+    use crate::infer::{
+        Acceleration, Em, FullCovariance, MeanField, MixtureEm, Rows, Structured, Sums, Task,
+    };
+    use crate::{Dataset, Error, Estimator, Fit, Spec};
     use std::cell::Cell;
+    use std::fmt::Debug;
     use std::fs::File;
     use std::io::{Seek, SeekFrom, Write};
 
@@ -197,6 +200,10 @@ mod tests {
             self.left.set(left.ok_or(Error::Unreadable { why: "killed".to_owned() })?);
             self.rows.pass(task)
         }
+
+        fn some_rows(&self, rows: &[usize]) -> Result<Dataset, Error> {
+            self.rows.of_rows(rows)
+        }
     }
 
     fn table() -> Dataset {
@@ -209,13 +216,12 @@ mod tests {
     }
 
     /// A fit that is killed after each pass and begun again makes one pass more each time, and ends as one that is left alone.
-    fn check_killed(method: &Method, spec: &Spec) {
-        let table = table();
-        let whole = method.fit(&table, spec).unwrap();
+    fn check_killed<E: Estimator<Model: Debug>>(table: &Dataset, method: &E, spec: &Spec) {
+        let whole = method.fit(table, spec).unwrap();
         let file = tempfile::tempfile().unwrap();
         let mut lives = 0;
-        let fit: Fit = loop {
-            let rows = Mortal { rows: &table, left: Cell::new(1) };
+        let fit: Fit<E::Model> = loop {
+            let rows = Mortal { rows: table, left: Cell::new(1) };
             let journal = Journal::open(&rows, again(&file)).unwrap();
             assert_eq!(journal.n_known(), lives);
             match method.fit_rows(&journal, spec, &mut ()) {
@@ -231,11 +237,15 @@ mod tests {
     #[test]
     fn a_fit_that_is_killed_after_every_pass_ends_with_the_same_bits() {
         let em = Em { acceleration: Acceleration::Squarem, ..Em::default() };
-        check_killed(&Method::Em(Em { restarts: 1, ..em }), &Spec::ppca(2));
-        check_killed(&Method::Em(Em::default()), &Spec::factor_analysis(2));
-        check_killed(&Method::Structured(Structured::default()), &Spec::ppca(3));
-        check_killed(&Method::MeanField(MeanField::default()), &Spec::ppca(3));
-        check_killed(&Method::FullCovariance(FullCovariance::default()), &Spec::ppca(5));
+        let small = &table();
+        check_killed(small, &Em { restarts: 1, ..em }, &Spec::ppca(2));
+        check_killed(small, &Em::default(), &Spec::factor_analysis(2));
+        check_killed(small, &Structured::default(), &Spec::ppca(3));
+        check_killed(small, &MeanField::default(), &Spec::ppca(3));
+        check_killed(small, &FullCovariance::default(), &Spec::ppca(5));
+        // Of a table that is longer than what it starts on.
+        let (whole, _, _) = simulate::mixture(Shape { rows: 2500, columns: 4, n_components: 1 }, 2, 2.0, 5);
+        check_killed(&simulate::hide(&whole, 0.1, 6), &MixtureEm::of(2), &Spec::ppca(1));
     }
 
     #[test]

@@ -113,6 +113,20 @@ pub trait Watch: Sync {
         method.fit_observed(data, spec, observer)
     }
 
+    /// As [`fit`](Self::fit), of a mixture.
+    ///
+    /// # Errors
+    /// As [`Estimator::fit_observed`].
+    fn fit_mixture(
+        &self,
+        method: &MixtureEm,
+        data: &Dataset,
+        spec: &Spec,
+        observer: &mut dyn Observer,
+    ) -> Result<Fit<Mixture>, Error> {
+        method.fit_observed(data, spec, observer)
+    }
+
     /// Separates sources; who has a contrast of their own does it another way.
     ///
     /// # Errors
@@ -296,7 +310,7 @@ impl Request {
         let spec = self.spec_for(data, choice.n_components);
         let fit: Fit<Mixture> = match &choice.own {
             Some(own) => Fit { model: own.mixture.clone(), draws: None, report: own.report.clone() },
-            None => method.fit_observed(data, &spec, &mut Seen::Fitting(watch))?,
+            None => watch.fit_mixture(&method, data, &spec, &mut Seen::Fitting(watch))?,
         };
         Ok(Learned::of_mixture(fit, data, &spec, (&method).into()))
     }

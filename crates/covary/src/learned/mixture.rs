@@ -195,14 +195,24 @@ impl Answers for MixtureFit {
 impl Learned {
     /// A mixture fitted to `data`; the family follows from what its models are.
     pub fn of_mixture(fit: Fit<Mixture>, data: &Dataset, spec: &Spec, method: MethodRecord) -> Self {
-        let family = match (spec.noise, spec.n_components + 1 == data.n_columns()) {
+        Self::of_mixture_table(fit, Training::with_names(data), spec, method)
+    }
+
+    /// The same of a table known by its columns' names and numbers.
+    pub fn of_mixture_table(
+        fit: Fit<Mixture>,
+        table: (Vec<String>, Training),
+        spec: &Spec,
+        method: MethodRecord,
+    ) -> Self {
+        let family = match (spec.noise, spec.n_components + 1 == table.0.len()) {
             (NoiseFamily::Isotropic, true) => Family::Gmm,
             (NoiseFamily::Isotropic, false) => Family::Mppca,
             (NoiseFamily::Diagonal, _) => Family::Mfa,
         };
         let (spec, report) = (spec.clone(), fit.report);
         let mixture = MixtureFit { mixture: fit.model, classes: None, spec, report };
-        Self::new(family, Training::with_names(data), method, Trained::Mixture(Box::new(mixture)))
+        Self::new(family, table, method, Trained::Mixture(Box::new(mixture)))
     }
 
     /// Classes that the column `target` named, fitted to `data`, rows `lent` to the classes they are not of.

@@ -8,7 +8,7 @@ use super::density::FilledCell;
 use super::gap_blocks::GapBlocks;
 use super::latent::{Block, Keep, Latent, Units, zero_gaps};
 use super::{LinearGaussian, Noise, RowDistance, Uncertainty};
-use crate::data::Pattern;
+use crate::data::{Pattern, Run};
 use crate::linalg::lanes::{LANES, Lane};
 use crate::linalg::rows::center;
 use crate::linalg::{Cholesky, dot, gemm, packed, positive_inverse};
@@ -27,7 +27,7 @@ impl LinearGaussian {
     /// order, and where they are cut depends on the table alone.
     pub(crate) fn by_block<T: Send>(
         &self,
-        data: &Dataset,
+        rows: Run<'_>,
         asked: impl Fn(&Pattern<'_>) -> bool + Sync,
         empty: impl Fn() -> T + Sync,
         answer: impl Fn(&Latent<'_>, &[Pattern<'_>], &mut Block, &mut T) + Sync,
@@ -40,8 +40,8 @@ impl LinearGaussian {
             inverse_scale: &unscaled,
             spread: self.uncertainty().map_or(&[], |u| &u.relative),
         };
-        let latent = Latent::new(data, units, Keep::Root);
-        pieces(data.n_rows(), latent.block_rows, |rows| {
+        let latent = Latent::of_rows(rows.data, rows.order, units, Keep::Root);
+        pieces(rows.n_rows(), latent.block_rows, |rows| {
             let mut out = empty();
             latent.for_blocks(rows, &asked, |strips, block| answer(&latent, strips, block, &mut out));
             out
@@ -77,7 +77,7 @@ impl LinearGaussian {
             return dense.fill_gaps(self.mean(), data, stop);
         }
         let asked = |strip: &Pattern<'_>| has_gaps(strip) && !stop.load(Ordering::Relaxed);
-        let parts = self.by_block(data, asked, Filled::default, |latent, strips, block, out| {
+        let parts = self.by_block(data.whole(), asked, Filled::default, |latent, strips, block, out| {
             let kept_len = latent.kept_len();
             latent.arch.dispatch(Fill { model: self, strips, block, kept_len, truth, out });
         });
@@ -96,7 +96,7 @@ impl LinearGaussian {
         let (w, mean, q) = (self.loadings(), self.mean(), self.n_components());
         let deviation: Vec<f64> = self.noise_variances().iter().map(|v| v.sqrt()).collect();
         let rows = if self.tails.is_gaussian() { Vec::new() } else { self.row_distances(data) };
-        let parts = self.by_block(data, has_gaps, Vec::new, |latent, strips, block, out| {
+        let parts = self.by_block(data.whole(), has_gaps, Vec::new, |latent, strips, block, out| {
             let p = latent.kept_len();
             let mut scores = block.z.chunks_exact_mut(q + 1);
             for (k, strip) in strips.iter().enumerate() {
@@ -124,8 +124,8 @@ impl LinearGaussian {
     }
 
     /// Log-density of every row, gaps integrated out.
-    pub(super) fn log_densities(&self, data: &Dataset) -> Vec<f64> {
-        self.row_distances(data).iter().map(|row| self.tails.log_density(row)).collect()
+    pub(super) fn log_densities(&self, rows: Run<'_>) -> Vec<f64> {
+        self.distances(rows).iter().map(|row| self.tails.log_density(row)).collect()
     }
 
     /// Volume and distance of every row, gaps integrated out [M 1.3.2]:
@@ -133,26 +133,30 @@ impl LinearGaussian {
     /// ln |2π C_OO| = Σ_O ln 2πψ + ln |G|      δ = (y − W x̂)ᵀ Ψ⁻¹ (y − W x̂) + ‖x̂‖²       free of cancellation
     /// ```
     pub(crate) fn row_distances(&self, data: &Dataset) -> Vec<RowDistance> {
-        let found = match Whitening::of(self, data) {
-            Some(whitening) => whitening.volumes_and_distances(self.mean(), data),
-            None => self.volumes_and_distances(data),
+        self.distances(data.whole())
+    }
+
+    fn distances(&self, rows: Run<'_>) -> Vec<RowDistance> {
+        let found = match Whitening::of(self, rows) {
+            Some(whitening) => whitening.volumes_and_distances(self.mean(), rows),
+            None => self.volumes_and_distances(rows),
         };
-        let mut n_observed = vec![0; data.n_rows()];
-        for pattern in data.patterns() {
-            pattern.rows.iter().for_each(|&i| n_observed[i] = pattern.n_observed());
+        let mut n_observed = vec![0; rows.n_rows()];
+        for pattern in rows.patterns() {
+            pattern.rows.iter().for_each(|&i| n_observed[i - rows.first] = pattern.n_observed());
         }
         let rows = n_observed.into_iter().zip(found.chunks_exact(2));
         rows.map(|(n_observed, v)| RowDistance { n_observed, ln_volume: v[0], squared: v[1] }).collect()
     }
 
     /// Two numbers per row.
-    fn volumes_and_distances(&self, data: &Dataset) -> Vec<f64> {
+    fn volumes_and_distances(&self, rows: Run<'_>) -> Vec<f64> {
         let psi = self.noise_variances();
         let inverse: Vec<f64> = psi.iter().map(|v| 1.0 / v).collect();
         let volume: Vec<f64> = psi.iter().map(|v| (2.0 * PI * v).ln()).collect();
         let complete: f64 = volume.iter().sum();
         let parts = self.by_block(
-            data,
+            rows,
             |_| true,
             Vec::new,
             |latent, strips, block, out| {
@@ -161,28 +165,28 @@ impl LinearGaussian {
                 latent.arch.dispatch(weigh);
             },
         );
-        rows_in_order(data, &parts, 2)
+        rows_in_order(rows, &parts, 2)
     }
 
     /// `x̂` of every row, n × q.
     pub(super) fn posterior_means(&self, data: &Dataset) -> Matrix {
         let q = self.n_components();
         let parts = self.by_block(
-            data,
+            data.whole(),
             |_| true,
             Vec::new,
             |_, _, block, out| {
                 block.z.chunks_exact(q + 1).for_each(|z| out.extend_from_slice(&z[..q]));
             },
         );
-        Matrix::from_vec(data.n_rows(), q, rows_in_order(data, &parts, q)).expect("q scores per row")
+        Matrix::from_vec(data.n_rows(), q, rows_in_order(data.whole(), &parts, q)).expect("q scores per row")
     }
 
     /// `V` of every pattern.
     pub(super) fn posterior_covariances(&self, data: &Dataset) -> Vec<Matrix> {
         let q = self.n_components();
         let parts = self.by_block(
-            data,
+            data.whole(),
             |_| true,
             Vec::new,
             |latent, strips, block, out| {
@@ -284,9 +288,9 @@ struct Whitening {
 
 impl Whitening {
     /// `None` where q × q matrices serve better.
-    fn of(model: &LinearGaussian, data: &Dataset) -> Option<Self> {
+    fn of(model: &LinearGaussian, rows: Run<'_>) -> Option<Self> {
         let (d, q) = (model.mean().len(), model.n_components());
-        if 2 * q < d || !data.is_complete() || data.n_rows() < d || model.conditioning.is_known_bad() {
+        if 2 * q < d || !rows.is_complete() || rows.n_rows() < d || model.conditioning.is_known_bad() {
             return None;
         }
         let scale: Vec<f64> = model.variances().iter().map(|v| v.sqrt()).collect();
@@ -307,15 +311,16 @@ impl Whitening {
     }
 
     /// Two numbers per row.
-    fn volumes_and_distances(&self, mean: &[f64], data: &Dataset) -> Vec<f64> {
-        let (n, d) = (data.n_rows(), mean.len());
+    fn volumes_and_distances(&self, mean: &[f64], rows: Run<'_>) -> Vec<f64> {
+        let (n, d) = (rows.n_rows(), mean.len());
+        let cells = &rows.data.values().as_slice()[rows.first * d..];
         let step = (BLOCK_CELLS / d).max(64);
         let parts = pieces(n, step, |rows| {
             let mut out = Vec::with_capacity(2 * rows.len());
             let (mut y, mut z) = (vec![0.0; step * d], vec![0.0; step * d]);
             for start in rows.clone().step_by(step) {
                 let m = step.min(rows.end - start);
-                center(&data.values().as_slice()[start * d..][..m * d], mean, &self.inverse, &mut y[..m * d]);
+                center(&cells[start * d..][..m * d], mean, &self.inverse, &mut y[..m * d]);
                 let whitened = MatMut::from_row_major_slice_mut(&mut z[..m * d], m, d);
                 let y = MatRef::from_row_major_slice(&y[..m * d], m, d);
                 gemm(whitened, false, y, self.factor.view());
@@ -508,12 +513,12 @@ fn in_row_order(parts: &[Vec<FilledCell>]) -> Vec<FilledCell> {
 
 /// What consecutive pieces say of all rows, `width` numbers each, from the order of the patterns to
 /// that of the rows.
-fn rows_in_order(data: &Dataset, parts: &[Vec<f64>], width: usize) -> Vec<f64> {
-    let mut out = vec![0.0; data.n_rows() * width];
+fn rows_in_order(rows: Run<'_>, parts: &[Vec<f64>], width: usize) -> Vec<f64> {
+    let mut out = vec![0.0; rows.n_rows() * width];
     if width > 0 {
-        let rows = data.patterns().flat_map(|pattern| pattern.rows);
-        for (&i, answer) in rows.zip(parts.iter().flat_map(|part| part.chunks_exact(width))) {
-            out[i * width..][..width].copy_from_slice(answer);
+        let order = rows.patterns().flat_map(|pattern| pattern.rows);
+        for (&i, answer) in order.zip(parts.iter().flat_map(|part| part.chunks_exact(width))) {
+            out[(i - rows.first) * width..][..width].copy_from_slice(answer);
         }
     }
     out
@@ -581,7 +586,7 @@ mod tests {
     fn the_condition_is_found_out_once_and_is_no_part_of_the_model() {
         let (model, fresh) = (with_a_strong_component(1e-4), with_a_strong_component(1e-4));
         let complete = simulate::ppca(Shape { rows: 40, columns: 24, n_components: 2 }, 1).0;
-        assert!(Whitening::of(&model, &complete).is_some());
+        assert!(Whitening::of(&model, complete.whole()).is_some());
         assert_eq!(model, fresh);
         // What is known is believed.
         let cannot = Matrix::identity(1);
@@ -589,6 +594,6 @@ mod tests {
         let bad = with_a_strong_component(1e-9);
         assert!(DenseUnits::of(&bad, &table(&bad)).is_none());
         assert!(bad.conditioning.is_known_bad() && bad.clone().conditioning.is_known_bad());
-        assert!(Whitening::of(&bad, &complete).is_none());
+        assert!(Whitening::of(&bad, complete.whole()).is_none());
     }
 }

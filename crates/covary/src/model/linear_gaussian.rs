@@ -427,7 +427,7 @@ impl Density for LinearGaussian {
     fn log_density(&self, data: &Dataset) -> Result<Vec<f64>, Error> {
         check_columns(self.n_columns(), data)?;
         match &self.uncertainty {
-            None => Ok(self.log_densities(data)),
+            None => Ok(self.log_densities(data.whole())),
             Some(_) => self.scoring_draws().log_density(data),
         }
     }

@@ -1,9 +1,11 @@
 use super::density::{check_columns, draw_stream, filled_values};
 use super::{Completed, Density, FilledCell, Given, LinearGaussian};
+use crate::data::Run;
 use crate::{Dataset, Error, Matrix};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -170,10 +172,24 @@ impl Mixture {
     /// `r` and `ln p` of every row, from one pass for each component.
     pub(crate) fn shares(&self, data: &Dataset) -> Result<Shares, Error> {
         check_columns(self.n_columns(), data)?;
-        let (n, k) = (data.n_rows(), self.components.len());
-        let mut joint = Matrix::zeros(n, k);
+        self.shares_by(data.n_rows(), |component| component.log_density(data))
+    }
+
+    /// The same of some rows, whose columns are those of the mixture, under components that are known.
+    pub(crate) fn shares_of(&self, rows: Run<'_>) -> Shares {
+        let Ok(shares) = self.shares_by(rows.n_rows(), |c| Ok::<_, Infallible>(c.log_densities(rows)));
+        shares
+    }
+
+    fn shares_by<E>(
+        &self,
+        n_rows: usize,
+        log_density: impl Fn(&LinearGaussian) -> Result<Vec<f64>, E>,
+    ) -> Result<Shares, E> {
+        let k = self.components.len();
+        let mut joint = Matrix::zeros(n_rows, k);
         for (c, (component, weight)) in self.components.iter().zip(self.weights.iter()).enumerate() {
-            let (densities, prior) = (component.log_density(data)?, weight.ln());
+            let (densities, prior) = (log_density(component)?, weight.ln());
             let column = joint.as_mut_slice().iter_mut().skip(c).step_by(k);
             column.zip(densities).for_each(|(to, l)| *to = prior + l);
         }

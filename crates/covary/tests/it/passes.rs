@@ -1,8 +1,13 @@
 //! Rows that are gone through by passes, wherever they are: same bits, and what is wrong with sums is named.
 
 use covary::data::{Facts, Shape, block_rows, simulate};
-use covary::infer::{Em, FitReport, FullCovariance, Gibbs, MeanField, Rows, State, Structured, Sums, Task};
-use covary::{Dataset, Error, Estimator, Fit, LinearGaussian, Method, Spec};
+use covary::family::{Components, Family, Request};
+use covary::infer::{
+    Em, FitReport, FullCovariance, Gibbs, MeanField, MixtureEm, MixtureInit, Rows, State, Structured, Sums,
+    Task, Update, Warning,
+};
+use covary::model::Mixture;
+use covary::{Dataset, Error, Estimator, Fit, LinearGaussian, Matrix, Method, Noise, Spec};
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use std::cell::RefCell;
@@ -66,7 +71,7 @@ impl Rows for Asked<'_> {
     }
 }
 
-fn parts(fit: Fit) -> (LinearGaussian, FitReport) {
+fn parts<M>(fit: Fit<M>) -> (M, FitReport) {
     (fit.model, fit.report)
 }
 
@@ -103,6 +108,125 @@ fn several_blocks_elsewhere_lead_to_the_bits_of_the_table_in_memory() {
     let refused = Method::Gibbs(Gibbs::default()).fit_rows(&elsewhere, &Spec::ppca(1), &mut ());
     assert!(matches!(refused, Err(Error::NotInMemory { .. })));
     assert_eq!(Rows::facts(&table).unwrap(), elsewhere.facts().unwrap());
+}
+
+/// Two groups of rows, and a row that is far from both in each of the first two blocks.
+fn grouped(rows: usize, columns: usize, far: [usize; 2]) -> Dataset {
+    let shape = Shape { rows, columns, n_components: 1 };
+    let (whole, _, _) = simulate::mixture(shape, 2, 3.0, 1);
+    let mut values = simulate::hide(&whole, 0.1, 2).values().clone();
+    for (&i, at) in far.iter().zip([60.0, -80.0]) {
+        (0..columns).for_each(|j| values[(i, j)] = at);
+    }
+    (0..columns).for_each(|j| values[(7, j)] = f64::NAN);
+    Dataset::new(values).unwrap()
+}
+
+/// A mixture of models without components, with these means.
+fn spheres(means: &[f64], columns: usize) -> MixtureInit {
+    let model = |&mean: &f64| {
+        LinearGaussian::new(Matrix::zeros(columns, 0), vec![mean; columns], Noise::Isotropic(4.0)).unwrap()
+    };
+    MixtureInit::Given(Box::new(Mixture::equal(means.iter().map(model).collect()).unwrap()))
+}
+
+#[test]
+fn mixtures_of_several_blocks_elsewhere_have_the_bits_of_the_table_in_memory() {
+    let columns = 6;
+    let size = block_rows(columns);
+    let table = grouped(2 * size + 1000, columns, [size + 3, 2 * size + 5]);
+    let elsewhere = Elsewhere::new(&table, size, 3);
+    let few = || MixtureEm { max_iterations: 2, restarts: 3, ..MixtureEm::of(2) };
+    let standardized = |spec: Spec| Spec { standardize: true, ..spec };
+    let centers = Matrix::from_fn(2, columns, |k, _| if k == 0 { -1.0 } else { 1.0 });
+    for (method, spec) in [
+        (few(), standardized(Spec::ppca(1))),
+        (MixtureEm { update: Update::Latent, ..few() }, Spec::ppca(2)),
+        (few(), Spec::factor_analysis(1)),
+        (MixtureEm { restarts: 0, ..few() }, standardized(Spec::ppca(0))),
+        (MixtureEm { init: MixtureInit::Centers(Box::new(centers)), ..few() }, Spec::factor_analysis(0)),
+        // Two of three models have no rows, and move to the rows that are far from all.
+        (
+            MixtureEm { n_mixtures: 3, init: spheres(&[0.0, 1e4, -1e4], columns), ..few() },
+            Spec::factor_analysis(0),
+        ),
+    ] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1 + method.restarts % 2).build().unwrap();
+        let here = parts(pool.install(|| method.fit(&table, &spec).unwrap()));
+        let there = parts(method.fit_rows(&elsewhere, &spec, &mut ()).unwrap());
+        assert_eq!(here, there, "{method:?}");
+        let moved = there.1.warnings.iter().filter(|w| matches!(w, Warning::ModelMoved { .. })).count();
+        assert_eq!(moved >= 2, method.n_mixtures == 3, "{moved}");
+    }
+}
+
+#[test]
+fn blocks_of_any_size_lead_to_one_mixture_near_that_of_the_table() {
+    let table = grouped(300, 5, [20, 250]);
+    let given = |means: &[f64]| MixtureEm { init: spheres(means, 5), ..MixtureEm::of(means.len()) };
+    for means in [&[-1.0, 1.0][..], &[0.0, 1e4, -1e4]] {
+        let here = given(means).fit(&table, &Spec::ppca(1)).unwrap();
+        let there = |seed| {
+            let rows = Elsewhere::new(&table, 17, seed);
+            parts(given(means).fit_rows(&rows, &Spec::ppca(1), &mut ()).unwrap())
+        };
+        let first = there(0);
+        let apart = (here.report.objective.value - first.1.objective.value).abs();
+        assert!(apart < 1e-6, "{apart}");
+        assert!((1..5).all(|seed| there(seed) == first));
+    }
+    // Rows are found by their numbers only where blocks are as long as they should be.
+    let asked = MixtureEm::of(2).fit_rows(&Elsewhere::new(&table, 17, 1), &Spec::ppca(1), &mut ());
+    assert!(matches!(asked, Err(Error::DamagedState { .. })), "{asked:?}");
+}
+
+#[test]
+fn rows_are_had_by_a_pass() {
+    let table = with_gaps(50, 4);
+    let rows = [0, 3, 4, 49];
+    let found = Elsewhere::new(&table, block_rows(4), 1).some_rows(&rows).unwrap();
+    let bits = |d: &Dataset| d.values().as_slice().iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(&found), bits(&table.of_rows(&rows).unwrap()));
+    assert_eq!(found.column_names(), table.column_names());
+}
+
+#[test]
+fn what_a_mixture_needs_in_memory_is_refused_by_name() {
+    let table = grouped(300, 5, [20, 250]);
+    let elsewhere = Elsewhere::new(&table, 300, 1);
+    let shares = Matrix::from_fn(300, 2, |i, k| f64::from(u8::from(i % 2 == k)));
+    let of_shares = MixtureInit::Responsibilities(Box::new(shares));
+    for (method, named) in [
+        (MixtureEm { init: of_shares, ..MixtureEm::of(2) }, "a start from responsibilities"),
+        (MixtureEm { ridge: Some(1e-6), ..MixtureEm::of(2) }, "a mixture with a ridge"),
+        (MixtureEm { shared_covariance: true, ..MixtureEm::of(2) }, "a mixture with one covariance"),
+    ] {
+        let refused = method.fit_rows(&elsewhere, &Spec::ppca(1), &mut ()).unwrap_err();
+        assert!(matches!(&refused, Error::NotInMemory { what, .. } if what == named), "{refused}");
+        let spec = Spec::ppca(1);
+        assert_eq!(
+            parts(method.fit_rows(&table, &spec, &mut ()).unwrap()),
+            parts(method.fit(&table, &spec).unwrap())
+        );
+    }
+}
+
+#[test]
+fn a_request_for_a_mixture_is_learned_by_passes() {
+    let table = grouped(1500, 5, [20, 250]);
+    let number = |n| Some(Components::Number(n));
+    for (family, n_components, n_mixtures) in [
+        (Family::Mppca, number(1), Some(2)),
+        (Family::Mfa, number(1), Some(2)),
+        (Family::Gmm, None, Some(2)),
+        (Family::Gmm, None, None),
+        (Family::Mppca, None, Some(2)),
+    ] {
+        let asked = Request { n_components, n_mixtures, max_mixtures: 2, ..Request::new(family) };
+        assert_eq!(asked.learn_rows(&table, &()).unwrap(), asked.learn(&table).unwrap(), "{family}");
+    }
+    let four = Request { n_components: number(3), n_mixtures: Some(2), ..Request::new(Family::Gmm) };
+    assert!(matches!(four.learn_rows(&table, &()), Err(Error::FixedComponents { .. })));
 }
 
 #[test]
@@ -221,7 +345,16 @@ fn damaged_bytes_are_refused() {
         .unwrap();
     let tasks = asked.tasks.into_inner();
     let (first, last) = (tasks[0].clone(), tasks[tasks.len() - 1].clone());
-    for bytes in [state.to_bytes(), task.to_bytes(), first, last] {
+    let asked = Asked { rows: &table, tasks: RefCell::default() };
+    for init in [MixtureInit::Auto, spheres(&[-1.0, 1.0], 3)] {
+        let mixture = MixtureEm { init, max_iterations: 1, ..MixtureEm::of(2) };
+        mixture.fit_rows(&asked, &Spec::ppca(1), &mut ()).unwrap();
+    }
+    let tasks = asked.tasks.into_inner();
+    let mixture = Task::from_bytes(&tasks[tasks.len() - 1]).unwrap();
+    let of_mixture = State::of_block(&mixture, 0, &rows.blocks[0]).unwrap().to_bytes();
+    let (some_rows, mixture) = (tasks[0].clone(), mixture.to_bytes());
+    for bytes in [state.to_bytes(), task.to_bytes(), first, last, some_rows, mixture, of_mixture] {
         for cut in 0..bytes.len() {
             assert!(State::from_bytes(&bytes[..cut]).is_err() && Task::from_bytes(&bytes[..cut]).is_err());
         }

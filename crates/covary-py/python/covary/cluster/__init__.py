@@ -57,8 +57,8 @@ def fit(estimator: Any, source: Any, *, columns: Sequence[str] | None = None) ->
 
     Parameters
     ----------
-    estimator : PPCA, BayesianPCA, FactorAnalysis or Gaussian
-        What to fit, with a number of components (a Gaussian has none). It is fitted in place, as by its own `fit`.
+    estimator : PPCA, BayesianPCA, FactorAnalysis, Gaussian or MixturePPCA
+        What to fit, with a number of components (a Gaussian has none) and of models of a mixture. It is fitted in place, as by its own `fit`.
     source : dask DataFrame or Array, Spark DataFrame, ray.data.Dataset, pyarrow Dataset, path or list of paths
         The table; null and NaN are missing. A Spark DataFrame may be of Spark Connect. Paths are files of Parquet or NumPy,
         read anew at every pass on this machine; several are one below the other. Engines keep the table, as blocks of
@@ -73,8 +73,8 @@ def fit(estimator: Any, source: Any, *, columns: Sequence[str] | None = None) ->
     """
     if not getattr(estimator, "_by_passes", False):
         raise OptionError(
-            f"{type(estimator).__name__} is not fitted in passes over the rows; PPCA, BayesianPCA, FactorAnalysis and "
-            "Gaussian are. Fit it in memory, to a sample of the rows if need be"
+            f"{type(estimator).__name__} is not fitted in passes over the rows; PPCA, BayesianPCA, FactorAnalysis, "
+            "Gaussian and MixturePPCA are. Fit it in memory, to a sample of the rows if need be"
         )
     rows: Rows = _engine(source).table(source, columns)
     try:

@@ -24,6 +24,8 @@ pub(super) struct Expectation<'a> {
     latent: Latent<'a>,
     w: &'a Matrix,
     weights: Weights<'a>,
+    /// The number of the first row, which has the first weight.
+    first: usize,
 }
 
 /// How rows enter.
@@ -81,7 +83,7 @@ impl<'a> Expectation<'a> {
     pub(super) fn new(data: &'a Dataset, frame: &'a Frame, at: &'a Parameters) -> Self {
         let units =
             Units { w: &at.w, psi: &at.psi, mean: &at.mean, inverse_scale: &frame.inverse, spread: &[] };
-        Self { latent: Latent::new(data, units, Keep::Inverse), w: &at.w, weights: Weights::Equal }
+        Self { latent: Latent::new(data, units, Keep::Inverse), w: &at.w, weights: Weights::Equal, first: 0 }
     }
 
     /// That of block `b` of the table.
@@ -93,7 +95,7 @@ impl<'a> Expectation<'a> {
     ) -> Self {
         let units = Units { w: &at.w, psi: &at.psi, mean: &at.mean, inverse_scale: &frame.inverse, spread };
         let latent = Latent::of_rows(data, data.sorted_block(b), units, Keep::Inverse);
-        Self { latent, w: &at.w, weights: Weights::Equal }
+        Self { latent, w: &at.w, weights: Weights::Equal, first: data.block(b).start }
     }
 
     pub(super) fn weighted(self, weights: &'a [f64]) -> Self {
@@ -109,7 +111,7 @@ impl<'a> Expectation<'a> {
     fn mass(&self, strip: &Pattern<'_>) -> f64 {
         match self.weights {
             Weights::Equal | Weights::Scales(_) => strip.rows.len() as f64,
-            Weights::Counts(weights) => strip.rows.iter().map(|&i| weights[i]).sum(),
+            Weights::Counts(weights) => strip.rows.iter().map(|&i| weights[i - self.first]).sum(),
         }
     }
 
@@ -149,7 +151,7 @@ impl<'a> Expectation<'a> {
         let (d, q) = (self.w.n_rows(), self.w.n_columns());
         let rows = strips.iter().flat_map(|strip| strip.rows);
         for (row, &i) in rows.enumerate() {
-            let root = weights[i].sqrt();
+            let root = weights[i - self.first].sqrt();
             block.y[row * d..][..d].iter_mut().for_each(|v| *v *= root);
             block.fit[row * d..][..d].iter_mut().for_each(|v| *v *= root);
             block.z[row * (q + 1)..][..=q].iter_mut().for_each(|v| *v *= root);

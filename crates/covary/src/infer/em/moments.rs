@@ -123,12 +123,7 @@ impl LatentMoments {
         Expectation::new(data, frame, at).sum(|| Self::empty(frame, at))
     }
 
-    pub(in crate::infer) fn of_weighted(
-        data: &Dataset,
-        frame: &Frame,
-        at: &Parameters,
-        weights: &[f64],
-    ) -> Self {
+    pub(super) fn of_weighted(data: &Dataset, frame: &Frame, at: &Parameters, weights: &[f64]) -> Self {
         Expectation::new(data, frame, at).weighted(weights).sum(|| Self::empty(frame, at))
     }
 
@@ -161,6 +156,16 @@ impl LatentMoments {
         spread: &[Matrix],
     ) -> Self {
         Expectation::of_block(block, frame, at, spread).sum(|| Self::empty(frame, at))
+    }
+
+    /// The E-step of block `b` of a table, each of its rows counted as often as its weight says.
+    pub(in crate::infer) fn of_weighted_block(
+        block: (&Dataset, usize),
+        frame: &Frame,
+        at: &Parameters,
+        weights: &[f64],
+    ) -> Self {
+        Expectation::of_block(block, frame, at, &[]).weighted(weights).sum(|| Self::empty(frame, at))
     }
 
     /// How many numbers the sums of d columns and q components are.

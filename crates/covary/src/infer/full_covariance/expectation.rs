@@ -31,19 +31,19 @@ pub(in crate::infer) struct Moments {
     pub(super) log_likelihood: f64,
 }
 
-/// How often rows count: `None` is once each.
+/// How often rows count, from the one of this number on: `None` is once each.
 #[derive(Clone, Copy)]
-struct Weights<'a>(Option<&'a [f64]>);
+struct Weights<'a>(Option<&'a [f64]>, usize);
 
 impl Weights<'_> {
     #[inline(always)]
     fn of(self, row: usize) -> f64 {
-        self.0.map_or(1.0, |weights| weights[row])
+        self.0.map_or(1.0, |weights| weights[row - self.1])
     }
 
     #[inline(always)]
     fn sum(self, rows: &[usize]) -> f64 {
-        self.0.map_or(rows.len() as f64, |weights| rows.iter().map(|&i| weights[i]).sum())
+        self.0.map_or(rows.len() as f64, |weights| rows.iter().map(|&i| weights[i - self.1]).sum())
     }
 }
 
@@ -186,17 +186,20 @@ impl Moments {
         at: &Gaussian,
         weights: Option<&[f64]>,
     ) -> Self {
-        Self::gather(Sums::of((data, data.sorted()), frame, at, Weights(weights), &NEVER), at)
+        Self::gather(Sums::of((data, data.sorted()), frame, at, Weights(weights, 0), &NEVER), at)
     }
 
-    /// The sums over block `b` of a table as numbers, of no use once `stop` is set: the rows that are left are passed over.
+    /// The sums over block `b` of a table as numbers, each of its rows counted as often as its weight says, of no use once `stop`
+    /// is set: the rows that are left are passed over.
     pub(in crate::infer) fn sums_of_block(
         (data, b): (&Dataset, usize),
         frame: &Frame,
         at: &Gaussian,
+        weights: Option<&[f64]>,
         stop: &AtomicBool,
     ) -> Vec<f64> {
-        Sums::of((data, data.sorted_block(b)), frame, at, Weights(None), stop).into_numbers()
+        let weights = Weights(weights, data.block(b).start);
+        Sums::of((data, data.sorted_block(b)), frame, at, weights, stop).into_numbers()
     }
 
     /// How many numbers the sums of d columns are.
@@ -205,7 +208,7 @@ impl Moments {
     }
 
     /// What the rows say whose sums are `numbers`.
-    pub(super) fn of_numbers(at: &Gaussian, numbers: &[f64]) -> Result<Self, Error> {
+    pub(in crate::infer) fn of_numbers(at: &Gaussian, numbers: &[f64]) -> Result<Self, Error> {
         Ok(Self::gather(Sums::of_numbers(at.mean.len(), numbers)?, at))
     }
 

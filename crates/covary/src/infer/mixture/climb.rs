@@ -1,34 +1,61 @@
 //! EM steps from one start, and what happens to models that lose their rows.
 
-use super::maximize::{MStep, closed_form, covariance};
+use super::expectation::{self, Models, least_likely_of_all, weights};
+use super::maximize::{MStep, Point, closed_form, covariance};
 use super::regularized::Regularized;
 use super::start::{Clusters, informative};
 use super::{FLOOR, MixtureEm, MixtureInit, Stop, fewest_rows};
+use crate::data::Facts;
 use crate::infer::em::parameters::{Frame, Parameters};
 use crate::infer::em::stop::Aitken;
 use crate::infer::em::{Init, start as em_start};
+use crate::infer::pass::{Rows, Task};
 use crate::infer::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Step, Termination, Warning};
 use crate::model::{Mixture, Shares};
+use crate::parallel::in_turn;
 use crate::{Dataset, Error, LinearGaussian, Matrix, Spec};
+use std::borrow::Cow;
 
-/// Responsibilities below this are taken for none: runs of such rows are passed over.
-const NEGLIGIBLE: f64 = 1e-14;
+/// Where the rows are.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    /// In memory, where responsibilities are kept until sums are needed: the last E-step needs none.
+    Memory(&'a Dataset),
+    /// Anywhere: they are only ever asked for sums.
+    Passes(&'a dyn Rows),
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn rows(self) -> &'a dyn Rows {
+        match self {
+            Self::Memory(data) => data,
+            Self::Passes(rows) => rows,
+        }
+    }
+}
+
+/// What the last E-step found.
+enum Expected<'a> {
+    /// Of each block of rows in memory.
+    Shares(&'a Dataset, Vec<Shares>),
+    /// As [`Models::sums_of_block`] has them.
+    Sums(Vec<f64>),
+}
 
 /// A climb of the likelihood: where it stands and how it went.
 pub(super) struct Climb<'a> {
     method: &'a MixtureEm,
-    pub(super) data: &'a Dataset,
+    source: Source<'a>,
+    facts: &'a Facts,
     spec: &'a Spec,
     pub(super) frame: &'a Frame,
     maximize: MStep<'a>,
     /// The M-step of all models at once, where they are regularized or share a covariance.
     together: Option<Regularized<'a>>,
-    /// Rows with an observed cell.
-    rows: Vec<usize>,
     models: Vec<Parameters>,
     weights: Vec<f64>,
-    /// Responsibilities of the rows under the current models; `None` before the first step.
-    shares: Option<Shares>,
+    /// At the current models; `None` before the first step.
+    expected: Option<Expected<'a>>,
     trace: Vec<f64>,
     aitken: Aitken,
     termination: Termination,
@@ -38,34 +65,41 @@ pub(super) struct Climb<'a> {
 }
 
 impl<'a> Climb<'a> {
-    pub(super) fn new(method: &'a MixtureEm, data: &'a Dataset, spec: &'a Spec, frame: &'a Frame) -> Self {
+    pub(super) fn new(
+        method: &'a MixtureEm,
+        (source, facts): (Source<'a>, &'a Facts),
+        spec: &'a Spec,
+        frame: &'a Frame,
+    ) -> Self {
         let maximize = MStep {
-            data,
             frame,
-            closed_form: method.closed_form(data, spec),
+            closed_form: method.closed_form(frame.mean.len(), spec),
             expand: method.parameter_expansion,
             prior: &spec.prior,
             floor: spec.noise_floor.unwrap_or(FLOOR),
         };
-        let together = method.regularized().then(|| Regularized {
-            data,
-            frame,
-            n_components: spec.n_components,
-            ridge: method.ridge.unwrap_or(0.0),
-            floor: if method.ridge.is_some() { 0.0 } else { maximize.floor },
-            shared: method.shared_covariance,
-        });
+        let together = match source {
+            Source::Memory(data) if method.regularized() => Some(Regularized {
+                data,
+                frame,
+                n_components: spec.n_components,
+                ridge: method.ridge.unwrap_or(0.0),
+                floor: if method.ridge.is_some() { 0.0 } else { maximize.floor },
+                shared: method.shared_covariance,
+            }),
+            _ => None,
+        };
         Self {
             method,
-            data,
+            source,
+            facts,
             spec,
             frame,
             maximize,
             together,
-            rows: informative(data),
             models: Vec::new(),
             weights: Vec::new(),
-            shares: None,
+            expected: None,
             trace: Vec::new(),
             aitken: Aitken::new(method.tolerance),
             termination: Termination::IterationLimit,
@@ -84,7 +118,7 @@ impl<'a> Climb<'a> {
             let shape = (model.mean().len(), model.n_components());
             if self.together.is_some()
                 && self.spec.standardize
-                && shape == (self.data.n_columns(), self.spec.n_components)
+                && shape == (self.facts.n_columns(), self.spec.n_components)
             {
                 // Its noise may differ from column to column before the first step.
                 return Ok(self.frame.parameters(model));
@@ -93,7 +127,7 @@ impl<'a> Climb<'a> {
             let n_components = self.spec.n_components.min(model.n_components());
             let spec = Spec { n_components, ..self.spec.clone() };
             let init = Init::Given(Box::new(model.clone()));
-            em_start::parameters(&init, self.data, &spec, self.frame, 0)
+            em_start::parameters(&init, self.source.rows(), &spec, self.frame, 0)
         };
         let models = mixture.models().iter().map(parameters).collect::<Result<_, _>>()?;
         let weights = mixture.weights().to_vec();
@@ -101,18 +135,18 @@ impl<'a> Climb<'a> {
     }
 
     /// One M-step from clusters, each with the covariance that rows have about their centers.
-    pub(super) fn at_clusters(mut self, clusters: Clusters) -> Result<Self, Error> {
+    pub(super) fn at_clusters(mut self, data: &Dataset, clusters: Clusters) -> Result<Self, Error> {
         let Clusters { centers, labels, members } = clusters;
         let Frame { mean, scale, inverse, isotropic } = self.frame;
-        let d = self.data.n_columns();
+        let d = data.n_columns();
         let residual = |i: usize, j: usize| {
-            labels[i].map_or(f64::NAN, |c| (self.data.row(i)[j] - mean[j]) * inverse[j] - centers[(c, j)])
+            labels[i].map_or(f64::NAN, |c| (data.row(i)[j] - mean[j]) * inverse[j] - centers[(c, j)])
         };
-        let residuals = Matrix::from_fn(self.data.n_rows(), d, residual);
+        let residuals = Matrix::from_fn(data.n_rows(), d, residual);
         let pooled = if self.maximize.closed_form {
             // The M-step needs no axes to begin with.
             let observed = residuals.as_slice().iter().filter(|v| !v.is_nan());
-            let within = observed.map(|v| v * v).sum::<f64>() / self.data.n_observed() as f64;
+            let within = observed.map(|v| v * v).sum::<f64>() / data.n_observed() as f64;
             let psi = vec![within.max(self.maximize.floor); d];
             Parameters { w: Matrix::zeros(d, self.spec.n_components), mean: Vec::new(), psi }
         } else {
@@ -128,7 +162,7 @@ impl<'a> Climb<'a> {
             };
             self.models = centers.rows().map(at).collect();
             let counted = |members: &Vec<usize>| {
-                let mut counted = vec![0.0; self.data.n_rows()];
+                let mut counted = vec![0.0; data.n_rows()];
                 for &i in members {
                     counted[i] = 1.0;
                 }
@@ -142,11 +176,11 @@ impl<'a> Climb<'a> {
             let mean = (0..d).map(|j| mean[j] + scale[j] * center[j]).collect();
             let at = Parameters { mean, ..pooled.clone() };
             let enough = members.len() >= fewest_rows(self.spec.n_components);
-            let mut counted = vec![0.0; self.data.n_rows()];
+            let mut counted = vec![0.0; data.n_rows()];
             for &i in &members {
                 counted[i] = 1.0;
             }
-            self.models.push(if enough { self.maximize.step(&at, &counted)? } else { at });
+            self.models.push(if enough { self.maximize.step(data, &at, &counted)? } else { at });
             self.weights.push(members.len().max(1) as f64);
         }
         let total: f64 = self.weights.iter().sum();
@@ -155,18 +189,18 @@ impl<'a> Climb<'a> {
     }
 
     /// One M-step from responsibilities, gaps filled as the table as a whole says.
-    pub(super) fn at_responsibilities(mut self, shares: &Matrix) -> Result<Self, Error> {
+    pub(super) fn at_responsibilities(mut self, data: &Dataset, shares: &Matrix) -> Result<Self, Error> {
         let Frame { mean, inverse, .. } = self.frame;
-        let (d, q) = (self.data.n_columns(), self.spec.n_components);
-        let own =
-            self.data.observed_variances().iter().zip(inverse).map(|(v, inverse)| v * inverse * inverse);
+        let (d, q) = (data.n_columns(), self.spec.n_components);
+        let own = data.observed_variances().iter().zip(inverse).map(|(v, inverse)| v * inverse * inverse);
         let psi: Vec<f64> = own.map(|v| v.max(self.maximize.floor)).collect();
         let psi = if self.frame.isotropic { vec![psi.iter().sum::<f64>() / d as f64; d] } else { psi };
         let at = Parameters { w: Matrix::zeros(d, q), mean: mean.clone(), psi };
         self.models = vec![at; shares.n_columns()];
+        let rows = informative(data);
         let column = |k: usize| {
-            let mut weights = vec![0.0; self.data.n_rows()];
-            for &i in &self.rows {
+            let mut weights = vec![0.0; data.n_rows()];
+            for &i in &rows {
                 weights[i] = shares[(i, k)];
             }
             weights
@@ -179,7 +213,7 @@ impl<'a> Climb<'a> {
             let all: f64 = totals.iter().sum();
             for ((at, weights), n) in self.models.iter_mut().zip(&weights).zip(&totals) {
                 if *n >= fewest_rows(self.spec.n_components) as f64 {
-                    *at = self.maximize.step(at, weights)?;
+                    *at = self.maximize.step(data, at, weights)?;
                 }
             }
             self.weights = totals.iter().map(|n| n / all).collect();
@@ -213,8 +247,14 @@ impl<'a> Climb<'a> {
 
     /// Whether ℓ is higher by more than two standard errors of the difference, over rows (Vuong 1989).
     pub(super) fn is_clearly_above(&self, other: &Self) -> bool {
-        let (Some(own), Some(others)) = (&self.shares, &other.shares) else { return false };
-        let more: Vec<f64> = self.rows.iter().map(|&i| own.log_totals[i] - others.log_totals[i]).collect();
+        let (Some(Expected::Shares(data, own)), Some(Expected::Shares(_, others))) =
+            (&self.expected, &other.expected)
+        else {
+            return false;
+        };
+        let by_row = |blocks: &[Shares]| blocks.iter().flat_map(|b| b.log_totals.clone()).collect::<Vec<_>>();
+        let (own, others) = (by_row(own), by_row(others));
+        let more: Vec<f64> = informative(data).iter().map(|&i| own[i] - others[i]).collect();
         let sum: f64 = more.iter().sum();
         let mean = sum / more.len() as f64;
         sum > 2.0 * more.iter().map(|m| (m - mean).powi(2)).sum::<f64>().sqrt()
@@ -230,7 +270,7 @@ impl<'a> Climb<'a> {
 
     /// Goes on until the stopping rule is met or `steps` have been made, those of earlier calls included.
     pub(super) fn run(&mut self, steps: usize, observer: &mut dyn Observer) -> Result<(), Error> {
-        if self.shares.is_none() {
+        if self.expected.is_none() {
             self.expect()?;
         }
         while self.trace.len() <= steps && self.termination == Termination::IterationLimit {
@@ -253,12 +293,25 @@ impl<'a> Climb<'a> {
         Ok(())
     }
 
-    /// E-step: responsibilities of the rows; whether the stopping rule is met.
+    /// E-step; whether the stopping rule is met.
     fn expect(&mut self) -> Result<bool, Error> {
-        let mixture = self.mixture()?;
-        let shares = mixture.shares(self.data)?;
-        let log_likelihood = self.rows.iter().map(|&i| shares.log_totals[i]).sum();
-        self.shares = Some(shares);
+        let models = self.at()?;
+        let (log_likelihood, expected) = match self.source {
+            Source::Memory(data) => {
+                let blocks: Vec<_> = (0..data.n_blocks()).map(|b| models.shares_of(data.run(b))).collect();
+                let of_block = |b: usize| blocks[b].log_totals.iter().sum::<f64>();
+                (in_turn(blocks.len(), of_block, |a, b| *a += b), Expected::Shares(data, blocks))
+            }
+            Source::Passes(rows) => {
+                let length = models.numbers_len();
+                let sums = rows.pass(&Task::mixture(models))?.0;
+                if sums.len() != length {
+                    return Err(Error::DamagedState { why: "its length is not that of its shape" });
+                }
+                (sums[0], Expected::Sums(sums))
+            }
+        };
+        self.expected = Some(expected);
         self.trace.push(log_likelihood);
         let expected = self.aitken.push(log_likelihood);
         Ok(match self.method.stop {
@@ -269,72 +322,77 @@ impl<'a> Climb<'a> {
 
     /// Whether the step before the last changed the log-likelihood per row by less than the tolerance.
     fn is_settled(&self, before: Option<f64>) -> bool {
-        let (n, steps) = (self.data.n_rows() as f64, self.trace.len() - 1);
+        let (n, steps) = (self.facts.n_rows() as f64, self.trace.len() - 1);
         let before = if steps >= 2 { Some(self.trace[steps - 2] / n) } else { before };
         let change = |before: f64| (self.trace[steps - 1] / n - before).abs();
         steps > 0 && before.is_some_and(|before| change(before) < self.method.tolerance)
     }
 
-    fn mixture(&self) -> Result<Mixture, Error> {
-        let model = |p: &Parameters| self.frame.model(p, self.spec);
-        let models = self.models.iter().map(model).collect::<Result<_, _>>()?;
-        Mixture::new(models, self.weights.clone())
+    fn at(&self) -> Result<Models<'_>, Error> {
+        let how = (self.spec.standardize, self.maximize.closed_form);
+        let (at, weights) = (Cow::Borrowed(&self.models[..]), Cow::Borrowed(&self.weights[..]));
+        Models::new(Cow::Borrowed(self.frame), how, at, weights)
     }
 
     /// M-step. False if a model had lost its rows and was moved or removed.
     fn step(&mut self) -> Result<bool, Error> {
-        let Shares { responsibilities, log_totals } = self.shares.take().expect("expect comes before");
-        if self.together.is_some() {
-            let column = |k: usize| {
-                let mut weights = vec![0.0; self.data.n_rows()];
-                for &i in &self.rows {
-                    let r = responsibilities[(i, k)];
-                    weights[i] = if r < NEGLIGIBLE { 0.0 } else { r };
-                }
-                weights
-            };
-            let weights: Vec<Vec<f64>> = (0..self.models.len()).map(column).collect();
-            self.step_together(&weights)?;
+        let expected = self.expected.take().expect("expect comes before");
+        let n_models = self.models.len();
+        let of_model = |blocks: &[Shares], k: usize| blocks.iter().flat_map(|b| weights(b, k)).collect();
+        if let (Some(_), Expected::Shares(_, blocks)) = (&self.together, &expected) {
+            self.step_together(&(0..n_models).map(|k| of_model(blocks, k)).collect::<Vec<_>>())?;
             return Ok(true);
         }
+        let closed_form = self.maximize.closed_form;
+        let parts = expectation::parts(&self.models, closed_form);
         let mut lost = Vec::new();
         for (k, at) in self.models.iter_mut().enumerate() {
-            let mut weights = vec![0.0; self.data.n_rows()];
-            for &i in &self.rows {
-                let r = responsibilities[(i, k)];
-                weights[i] = if r < NEGLIGIBLE { 0.0 } else { r };
-            }
-            let n: f64 = weights.iter().sum();
-            self.weights[k] = n / self.rows.len() as f64;
+            let mut of_rows = Vec::new();
+            let n = match &expected {
+                Expected::Sums(sums) => sums[1 + k],
+                Expected::Shares(data, blocks) => {
+                    of_rows = of_model(blocks, k);
+                    let of_block = |b: usize| of_rows[data.block(b)].iter().sum::<f64>();
+                    in_turn(blocks.len(), of_block, |a, b| *a += b)
+                }
+            };
+            self.weights[k] = n / self.facts.n_informative_rows() as f64;
             // Rounding alone loses no model: as shares sum to the rows, one at least then has enough.
             let fewest = fewest_rows(at.w.n_columns()) as f64 * (1.0 - 1e-9);
             // One model has all rows, however few.
-            if n < fewest && responsibilities.n_columns() > 1 {
+            if n < fewest && n_models > 1 {
                 lost.push(k);
-            } else {
-                *at = self.maximize.step(at, &weights)?;
+                continue;
             }
+            *at = match &expected {
+                Expected::Shares(data, _) => self.maximize.step(data, at, &of_rows)?,
+                Expected::Sums(sums) => {
+                    self.maximize.maximize(&Point::new(at, closed_form)?, &sums[parts[k].clone()])?
+                }
+            };
         }
-        self.replace(&lost, &log_totals)?;
+        if !lost.is_empty() {
+            let least = match &expected {
+                Expected::Shares(data, blocks) => least_likely_of_all(data, blocks, n_models),
+                Expected::Sums(sums) => sums[parts[n_models - 1].end..].to_vec(),
+            };
+            self.replace(&lost, &least)?;
+        }
         Ok(lost.is_empty())
     }
 
     /// Puts each lost model at the least likely row, with the covariance of the others; once as many
     /// have been moved as there are models, it is removed [M 1.9.4].
-    fn replace(&mut self, lost: &[usize], log_totals: &[f64]) -> Result<(), Error> {
-        if lost.is_empty() {
-            return Ok(());
-        }
+    fn replace(&mut self, lost: &[usize], least_likely: &[f64]) -> Result<(), Error> {
         let iteration = self.trace.len();
-        let mut unlikely = self.rows.clone();
-        unlikely.sort_by(|&a, &b| log_totals[a].total_cmp(&log_totals[b]));
-        let mut unlikely = unlikely.into_iter();
+        let rows = least_likely.chunks_exact(1 + self.facts.n_columns()).filter(|row| !row[0].is_nan());
+        let mut unlikely = rows.map(|row| &row[1..]);
         let mean_covariance = self.mean_covariance(lost);
         for &k in lost.iter().rev() {
             let row = unlikely.next().filter(|_| self.reseeded < self.method.n_mixtures);
             if let Some(row) = row {
                 self.reseeded += 1;
-                let cells = self.data.row(row).iter().zip(&self.frame.mean);
+                let cells = row.iter().zip(&self.frame.mean);
                 let mean = cells.map(|(t, m)| if t.is_nan() { *m } else { *t }).collect();
                 let pooled = self.pooled(&mean_covariance, self.models[k].w.n_columns())?;
                 self.models[k] = Parameters { mean, ..pooled };
@@ -353,7 +411,7 @@ impl<'a> Climb<'a> {
 
     /// The mean covariance of the models that have rows.
     fn mean_covariance(&self, lost: &[usize]) -> Matrix {
-        let d = self.data.n_columns();
+        let d = self.facts.n_columns();
         let (mut sum, mut total) = (Matrix::zeros(d, d), 0.0);
         for (k, at) in self.models.iter().enumerate().filter(|(k, _)| !lost.contains(k)) {
             let c = covariance(at);
@@ -392,15 +450,13 @@ impl<'a> Climb<'a> {
         }
         let floor = self.maximize.floor * (1.0 + 1e-9);
         let at_floor = |j: &usize| self.models.iter().any(|at| at.psi[*j] <= floor);
-        let columns: Vec<String> = (0..self.data.n_columns())
-            .filter(at_floor)
-            .map(|j| self.data.column_names()[j].clone())
-            .collect();
+        let names = self.facts.column_names();
+        let columns: Vec<String> = (0..names.len()).filter(at_floor).map(|j| names[j].clone()).collect();
         if !columns.is_empty() && self.method.ridge.is_none() {
             self.warnings.push(Warning::NoiseAtFloor { columns });
         }
         self.warnings.extend(unseen_pairs);
-        let mixture = self.mixture()?;
+        let mixture = self.at()?.into_mixture();
         let model = match &self.method.init {
             // In units of the columns the loadings keep digits that turning them in the table's would take.
             _ if self.together.is_some() => mixture,

@@ -23,11 +23,10 @@ pub(in crate::infer) fn of_classes(
 ) -> Result<Vec<(LinearGaussian, FitReport)>, Error> {
     let method = MixtureEm::default();
     spec.check(data)?;
-    let (_, frame) = method.frame(data, spec)?;
+    let (_, frame) = method.frame(&data.facts(), spec)?;
     let maximize = MStep {
-        data,
         frame: &frame,
-        closed_form: method.closed_form(data, spec),
+        closed_form: method.closed_form(data.n_columns(), spec),
         expand: true,
         prior: &spec.prior,
         floor: spec.noise_floor.unwrap_or(FLOOR),
@@ -45,7 +44,7 @@ pub(in crate::infer) fn of_classes(
         let mut model = frame.model(&at, spec)?;
         let mut ascent = Ascent::new(method.tolerance, judged(&model)?);
         while ascent.goes_on(method.max_iterations) {
-            at = maximize.step(&at, &weights)?;
+            at = maximize.step(data, &at, &weights)?;
             model = frame.model(&at, spec)?;
             ascent.take(judged(&model)?, observer);
         }

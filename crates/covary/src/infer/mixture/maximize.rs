@@ -1,18 +1,20 @@
 //! The M-step of one model, from rows weighted by its responsibilities.
 
+use crate::data::Run;
 use crate::infer::em::moments::{LatentMoments, Maximize};
 use crate::infer::em::parameters::{Frame, Parameters};
 use crate::infer::full_covariance::{Gaussian, Moments};
+use crate::infer::report::NEVER;
 use crate::linalg::{Eigen, leading_eigenpairs, positive_inverse};
+use crate::parallel::{add, in_turn};
 use crate::spec::Prior;
 use crate::{Dataset, Error, Matrix};
 
 /// Largest angle to the exact principal subspace (radians).
 const MAX_ANGLE: f64 = 1e-9;
 
-/// What the M-step may do, and the table it is made on.
+/// What the M-step may do.
 pub(super) struct MStep<'a> {
-    pub(super) data: &'a Dataset,
     pub(super) frame: &'a Frame,
     pub(super) closed_form: bool,
     pub(super) expand: bool,
@@ -21,32 +23,72 @@ pub(super) struct MStep<'a> {
     pub(super) floor: f64,
 }
 
+/// The parameters at which a model's expectations are taken, as the M-step needs them.
+pub(super) enum Point<'a> {
+    Latent(&'a Parameters),
+    Completed(&'a Parameters, Gaussian),
+}
+
+impl<'a> Point<'a> {
+    pub(super) fn new(at: &'a Parameters, closed_form: bool) -> Result<Self, Error> {
+        if !closed_form {
+            return Ok(Self::Latent(at));
+        }
+        let covariance = covariance(at);
+        let (precision, ln_det) = positive_inverse(&covariance)
+            .ok_or(Error::Numerical { what: "the inverse of a model's covariance" })?;
+        Ok(Self::Completed(at, Gaussian { mean: at.mean.clone(), covariance, precision, ln_det }))
+    }
+
+    /// How many numbers the sums of a model are.
+    pub(super) fn sums_len(at: &Parameters, closed_form: bool) -> usize {
+        let (d, q) = (at.w.n_rows(), at.w.n_columns());
+        if closed_form { Moments::numbers_len(d) + 1 } else { LatentMoments::numbers_len(d, q) }
+    }
+
+    /// The sums over block `b` of a table, each of its rows counted as often as its weight says. Those of disjoint rows add.
+    pub(super) fn sums(&self, (data, b): (&Dataset, usize), frame: &Frame, weights: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Latent(at) => {
+                LatentMoments::of_weighted_block((data, b), frame, at, weights).into_numbers()
+            }
+            Self::Completed(_, gaussian) => {
+                let mut sums = Moments::sums_of_block((data, b), frame, gaussian, Some(weights), &NEVER);
+                let rows: Run<'_> = data.run(b);
+                let informative = rows.patterns().filter(|p| p.n_observed() > 0).flat_map(|p| p.rows);
+                sums.push(informative.map(|&i| weights[i - rows.first]).sum());
+                sums
+            }
+        }
+    }
+}
+
 impl MStep<'_> {
     /// New parameters from the expectations at the old ones, each row counted `weights` times.
-    pub(super) fn step(&self, at: &Parameters, weights: &[f64]) -> Result<Parameters, Error> {
-        if self.closed_form {
-            return self.completed(at, weights);
+    pub(super) fn step(&self, data: &Dataset, at: &Parameters, weights: &[f64]) -> Result<Parameters, Error> {
+        let point = Point::new(at, self.closed_form)?;
+        let of_block = |b: usize| point.sums((data, b), self.frame, &weights[data.block(b)]);
+        let sums = in_turn(data.n_blocks(), of_block, |a, b| add(a, b));
+        self.maximize(&point, &sums)
+    }
+
+    /// The same from sums over all rows.
+    pub(super) fn maximize(&self, point: &Point<'_>, sums: &[f64]) -> Result<Parameters, Error> {
+        match point {
+            Point::Latent(at) => {
+                let (expand, prior, floor) = (self.expand, self.prior, self.floor);
+                let maximize = Maximize { expand, estimate_mean: true, prior, floor };
+                Ok(maximize.step(&LatentMoments::of_numbers(self.frame, at, sums)?))
+            }
+            Point::Completed(at, gaussian) => self.completed(at, gaussian, sums),
         }
-        let maximize =
-            Maximize { expand: self.expand, estimate_mean: true, prior: self.prior, floor: self.floor };
-        Ok(maximize.step(&LatentMoments::of_weighted(self.data, self.frame, at, weights)))
     }
 
     /// `μ ← μ + δ`, `S = 1/N Σ r ⟨yyᵀ⟩ − δδᵀ` with `δ = 1/N Σ r ⟨y⟩`, then the closed form ([M 1.9.3],
     /// and completion EM, [M 1.5.2], for the gaps).
-    fn completed(&self, at: &Parameters, weights: &[f64]) -> Result<Parameters, Error> {
-        let covariance = covariance(at);
-        let (precision, ln_det) = positive_inverse(&covariance)
-            .ok_or(Error::Numerical { what: "the inverse of a model's covariance" })?;
-        let gaussian = Gaussian { mean: at.mean.clone(), covariance, precision, ln_det };
-        let Moments { first, mut second, .. } = Moments::of(self.data, self.frame, &gaussian, Some(weights));
-        let n: f64 = self
-            .data
-            .patterns()
-            .filter(|p| p.n_observed() > 0)
-            .flat_map(|p| p.rows)
-            .map(|&i| weights[i])
-            .sum();
+    fn completed(&self, at: &Parameters, gaussian: &Gaussian, sums: &[f64]) -> Result<Parameters, Error> {
+        let (n, sums) = sums.split_last().ok_or(Error::DamagedState { why: "it is too short" })?;
+        let Moments { first, mut second, .. } = Moments::of_numbers(gaussian, sums)?;
         let delta: Vec<f64> = first.iter().map(|v| v / n).collect();
         for i in 0..delta.len() {
             for (s, delta_j) in second.row_mut(i)[..=i].iter_mut().zip(&delta) {

@@ -2,23 +2,29 @@
 //!
 //! Responsibilities come from each model's `log_density`, and a row of weight r enters the E-step of EM or of
 //! `FullCovariance` as √r times itself, so that one kernel serves both (`LatentMoments::of_weighted`,
-//! `full_covariance::Moments`). A classifier fits each class by itself and keeps the result as a `Mixture`.
+//! `full_covariance::Moments`). Of a table in memory responsibilities are kept until the M-step asks for sums; rows that are gone through
+//! by passes are only ever asked for sums, block by block and by the same functions (`expectation.rs`), so that the bits agree. A classifier fits each class by itself and keeps the result as a `Mixture`.
 
 mod climb;
+mod expectation;
 pub(super) mod known;
 mod maximize;
 mod regularized;
 mod start;
 
-use super::Estimator;
+pub(super) use expectation::{Models, merge};
+
 use super::em::parameters::Frame;
-use super::em::unseen_pairs;
+use super::em::start::unseen_pairs_of;
 use super::options::{Setting, one_method, options, words};
+use super::pass::Rows;
 use super::report::{Fit, Observer};
+use super::{BY_PASSES, Estimator};
+use crate::data::{Facts, block_rows};
 use crate::model::Mixture;
 use crate::spec::NoiseFamily;
 use crate::{Dataset, Error, Matrix, Spec};
-use climb::Climb;
+use climb::{Climb, Source};
 
 options! {
     /// EM for K models at once, each row belonging to all of them in part.
@@ -164,6 +170,8 @@ const KEPT: usize = 3;
 /// Rows that are enough to compare starts: this many, and this many for each axis and mean of a model.
 const ROWS_OF_STARTS: usize = 1000;
 const ROWS_PER_AXIS: usize = 25;
+/// Responsibilities below this are taken for none: runs of such rows are passed over.
+const NEGLIGIBLE: f64 = 1e-14;
 /// Columns up to which the closed form is taken, and how many for each component.
 const NARROW: usize = 64;
 const COLUMNS_PER_COMPONENT: usize = 8;
@@ -187,42 +195,22 @@ impl Estimator for MixtureEm {
         spec: &Spec,
         observer: &mut dyn Observer,
     ) -> Result<Fit<Mixture>, Error> {
-        self.check(data, spec)?;
-        let (constant, frame) = self.frame(data, spec)?;
-        let climb = || Climb::new(self, data, spec, &frame);
-        let mut best = match &self.init {
-            MixtureInit::Given(mixture) => climb().at_mixture(mixture)?,
-            MixtureInit::Responsibilities(shares) => {
-                let (expected, got) = (self.n_mixtures * data.n_rows(), shares.as_slice().len());
-                if expected != got || shares.n_columns() != self.n_mixtures {
-                    return Err(Error::WrongLength { what: "responsibilities", expected, got });
-                }
-                if let Some(&value) = shares.as_slice().iter().find(|v| !(v.is_finite() && **v >= 0.0)) {
-                    let bound = "finite and not negative";
-                    return Err(Error::OutOfRange { name: "a responsibility", value, bound });
-                }
-                climb().at_responsibilities(shares)?
-            }
-            MixtureInit::Centers(centers) => {
-                let (expected, got) = (self.n_mixtures * data.n_columns(), centers.as_slice().len());
-                if expected != got {
-                    return Err(Error::WrongLength { what: "numbers of the centers", expected, got });
-                }
-                climb().at_clusters(start::nearest(data, &frame, centers))?
-            }
-            MixtureInit::Auto | MixtureInit::KMeans => {
-                let some = self.rows_of_starts(data, spec)?;
-                match &some {
-                    None => self.best_start(climb, observer)?,
-                    Some(some) => {
-                        let best = self.best_start(|| Climb::new(self, some, spec, &frame), observer)?;
-                        climb().at_end_of(best)
-                    }
-                }
-            }
-        };
-        best.run(self.max_iterations, observer)?;
-        best.into_fit(constant, unseen_pairs(data))
+        self.fit_source(Source::Memory(data), spec, observer)
+    }
+
+    /// By passes a start may be drawn from a sample of the rows, or be given as centers or as a mixture. A table of so few rows that it
+    /// starts on all of them is taken into memory.
+    fn fit_rows(
+        &self,
+        rows: &dyn Rows,
+        spec: &Spec,
+        observer: &mut dyn Observer,
+    ) -> Result<Fit<Mixture>, Error> {
+        match rows.in_memory() {
+            _ if self.needs_memory().is_none() => self.fit_source(Source::Passes(rows), spec, observer),
+            Some(data) => self.fit_observed(data, spec, observer),
+            None => Err(self.not_in_memory()),
+        }
     }
 }
 
@@ -234,51 +222,127 @@ impl MixtureEm {
         Self { n_mixtures, ..Self::default() }
     }
 
+    /// What cannot be had by passes, and what can be had instead.
+    pub(crate) fn needs_memory(&self) -> Option<(&'static str, &'static str)> {
+        match &self.init {
+            MixtureInit::Responsibilities(_) => {
+                Some(("a start from responsibilities", "one from centers or from a mixture"))
+            }
+            // Their means are found before their covariances: that takes two passes for each step.
+            _ if self.ridge.is_some() => Some(("a mixture with a ridge", "one without")),
+            _ if self.shared_covariance => {
+                Some(("a mixture with one covariance", "one whose models have their own"))
+            }
+            _ => None,
+        }
+    }
+
+    /// The error of one that needs the table in memory.
+    pub(crate) fn not_in_memory(&self) -> Error {
+        let (what, instead) = self.needs_memory().unwrap_or(("this method", BY_PASSES));
+        Error::NotInMemory { what: what.to_owned(), instead }
+    }
+
+    fn fit_source(
+        &self,
+        source: Source<'_>,
+        spec: &Spec,
+        observer: &mut dyn Observer,
+    ) -> Result<Fit<Mixture>, Error> {
+        let facts = &source.rows().facts()?;
+        self.check(facts, spec)?;
+        let (constant, frame) = self.frame(facts, spec)?;
+        let climb = || Climb::new(self, (source, facts), spec, &frame);
+        let mut best = match (&self.init, source) {
+            (MixtureInit::Given(mixture), _) => climb().at_mixture(mixture)?,
+            (MixtureInit::Responsibilities(shares), Source::Memory(data)) => {
+                climb().at_responsibilities(data, shares)?
+            }
+            _ => match (self.rows_of_starts(source.rows(), facts, spec)?, source) {
+                (Some(some), _) => {
+                    let facts = &some.facts();
+                    let start = || Climb::new(self, (Source::Memory(&some), facts), spec, &frame);
+                    climb().at_end_of(self.best_start(&some, start, observer)?)
+                }
+                (None, Source::Memory(data)) => self.best_start(data, climb, observer)?,
+                (None, Source::Passes(rows)) => {
+                    let all: Vec<usize> = (0..facts.n_rows()).collect();
+                    return self.fit_observed(&rows.some_rows(&all)?, spec, observer);
+                }
+            },
+        };
+        best.run(self.max_iterations, observer)?;
+        best.into_fit(constant, unseen_pairs_of(source.rows(), facts)?)
+    }
+
     /// The units to fit in, and the constant columns. A ridge gives these a variance of their own.
-    fn frame(&self, data: &Dataset, spec: &Spec) -> Result<(Vec<String>, Frame), Error> {
-        let (variances, names) = (data.observed_variances(), data.column_names());
+    fn frame(&self, facts: &Facts, spec: &Spec) -> Result<(Vec<String>, Frame), Error> {
+        let (variances, names) = (facts.observed_variances(), facts.column_names());
+        let varies = |j: usize| !facts.is_constant(j);
+        let frame = Frame::of_columns(facts.observed_means(), variances, spec);
         let Some(ridge) = self.ridge.filter(|ridge| *ridge > 0.0) else {
-            let constant = spec.check_variances(variances, names, Some(data))?;
-            return Ok((constant, Frame::new(data, spec)));
+            return Ok((spec.check_variances_of(variances, names, &varies)?, frame));
         };
         // Of isotropic noise a constant column is a part like any other.
-        Spec { noise: NoiseFamily::Isotropic, ..spec.clone() }.check_variances(
-            variances,
-            names,
-            Some(data),
-        )?;
-        let Frame { mean, mut scale, isotropic, .. } = Frame::new(data, spec);
+        let pooled = Spec { noise: NoiseFamily::Isotropic, ..spec.clone() };
+        pooled.check_variances_of(variances, names, &varies)?;
+        let Frame { mean, mut scale, isotropic, .. } = frame;
         if spec.standardize || !isotropic {
             scale.iter_mut().zip(variances).for_each(|(scale, v)| *scale = (v + ridge).sqrt());
         }
         Ok((Vec::new(), Frame::with_scale(mean, scale, isotropic)))
     }
 
-    /// The part of a long table that starts are compared on; `None` where all rows are needed.
-    fn rows_of_starts(&self, data: &Dataset, spec: &Spec) -> Result<Option<Dataset>, Error> {
-        let rows = ROWS_OF_STARTS.max(ROWS_PER_AXIS * self.n_mixtures * fewest_rows(spec.n_components));
-        if self.n_mixtures == 1 || self.restarts == 0 || self.regularized() || rows >= data.n_rows() {
+    /// The part of a long table that it starts on; `None` where all rows are needed. Starts that are compared take few rows; one
+    /// alone takes all, unless the table is longer than a block.
+    fn rows_of_starts(&self, rows: &dyn Rows, facts: &Facts, spec: &Spec) -> Result<Option<Dataset>, Error> {
+        let each = fewest_rows(spec.n_components) * self.n_mixtures;
+        let (few, block) = (ROWS_OF_STARTS.max(ROWS_PER_AXIS * each), block_rows(facts.n_columns()));
+        let is_long = facts.n_rows() > block;
+        let compared = self.n_starts() > 1;
+        if self.regularized() || few >= facts.n_rows() || !(compared || is_long) {
             return Ok(None);
         }
-        let some = data.of_rows(&data.spread_rows(rows))?;
-        let each = fewest_rows(spec.n_components) * self.n_mixtures;
-        let enough = some.n_informative_rows() >= each && some.n_observed_by_column().iter().all(|n| *n > 0);
-        Ok(enough.then_some(some))
+        for n in [few, block.max(few)] {
+            let some = rows.some_rows(&facts.spread_rows(n))?;
+            let seen = some.n_observed_by_column().iter().all(|n| *n > 0);
+            if seen && some.n_informative_rows() >= each {
+                return Ok(Some(some));
+            }
+            if !is_long {
+                break;
+            }
+        }
+        if is_long && rows.in_memory().is_none() {
+            return Err(Error::NotInMemory {
+                what: "a mixture, for whose start rows spread over the table have too few values,".to_owned(),
+                instead: "a start that you give",
+            });
+        }
+        Ok(None)
+    }
+
+    /// How many starts there are.
+    fn n_starts(&self) -> usize {
+        match self.init {
+            MixtureInit::Auto | MixtureInit::KMeans if self.n_mixtures > 1 => 1 + self.restarts,
+            _ => 1,
+        }
     }
 
     /// The best of the starts, after some steps of all and more of the best third. One around rows must be
     /// clearly better than the best by k-means: on few rows a likelier maximum is often a worse one.
     fn best_start<'a>(
         &self,
+        data: &Dataset,
         climb: impl Fn() -> Climb<'a>,
         observer: &mut dyn Observer,
     ) -> Result<Climb<'a>, Error> {
-        let starts = if self.n_mixtures == 1 { 1 } else { 1 + self.restarts };
         let start = |k: usize| -> Result<Start<'a>, Error> {
             let around = self.init == MixtureInit::Auto && k % 2 == 1;
-            Ok(Start { around, climb: self.start(climb(), k, around)? })
+            Ok(Start { around, climb: self.start(data, climb(), k, around)? })
         };
-        let mut left = (0..starts).map(start).collect::<Result<Vec<_>, _>>()?;
+        let mut left = (0..self.n_starts()).map(start).collect::<Result<Vec<_>, _>>()?;
         for steps in SHORT {
             if left.len() == 1 {
                 break;
@@ -309,15 +373,25 @@ impl MixtureEm {
         Ok(left.swap_remove(if clearly { 0 } else { by_k_means }).climb)
     }
 
-    /// Start number `k`, around rows or by k-means.
-    fn start<'a>(&self, climb: Climb<'a>, k: usize, around: bool) -> Result<Climb<'a>, Error> {
-        let (data, frame, seed) = (climb.data, climb.frame, self.seed.wrapping_add(k as u64));
-        let clusters = if around { start::neighborhoods } else { start::k_means };
-        climb.at_clusters(clusters(data, frame, self.n_mixtures, seed))
+    /// Start number `k`, around rows or by k-means, if there are no centers.
+    fn start<'a>(
+        &self,
+        data: &Dataset,
+        climb: Climb<'a>,
+        k: usize,
+        around: bool,
+    ) -> Result<Climb<'a>, Error> {
+        let (frame, seed) = (climb.frame, self.seed.wrapping_add(k as u64));
+        let clusters = match &self.init {
+            MixtureInit::Centers(centers) => start::nearest(data, frame, centers),
+            _ if around => start::neighborhoods(data, frame, self.n_mixtures, seed),
+            _ => start::k_means(data, frame, self.n_mixtures, seed),
+        };
+        climb.at_clusters(data, clusters)
     }
 
-    fn check(&self, data: &Dataset, spec: &Spec) -> Result<(), Error> {
-        spec.check(data)?;
+    fn check(&self, facts: &Facts, spec: &Spec) -> Result<(), Error> {
+        spec.check_facts(facts)?;
         let unsupported = |what, instead| Err(Error::Unsupported { method: Self::NAME, what, instead });
         if !spec.prior.is_flat() {
             return unsupported("a prior", "a noise floor");
@@ -335,7 +409,7 @@ impl MixtureEm {
             let value = self.tolerance;
             return Err(Error::OutOfRange { name: "tolerance", value, bound: "finite and not negative" });
         }
-        let (asked, rows) = (self.n_mixtures, data.n_informative_rows());
+        let (asked, rows) = (self.n_mixtures, facts.n_informative_rows());
         if asked == 0 {
             return Err(Error::OutOfRange { name: "n_mixtures", value: 0.0, bound: "at least 1" });
         }
@@ -343,7 +417,28 @@ impl MixtureEm {
         if asked > 1 && asked > rows / each {
             return Err(Error::TooManyMixtures { asked, rows, each, max: (rows / each).max(1) });
         }
-        Ok(())
+        self.check_start(facts)
+    }
+
+    fn check_start(&self, facts: &Facts) -> Result<(), Error> {
+        let (k, n, d) = (self.n_mixtures, facts.n_rows(), facts.n_columns());
+        let (what, given, expected) = match &self.init {
+            MixtureInit::Responsibilities(shares) => ("responsibilities", shares, (n, k)),
+            MixtureInit::Centers(centers) => ("numbers of the centers", centers, (k, d)),
+            _ => return Ok(()),
+        };
+        if (given.n_rows(), given.n_columns()) != expected {
+            let expected = expected.0 * expected.1;
+            return Err(Error::WrongLength { what, expected, got: given.as_slice().len() });
+        }
+        let negative = given.as_slice().iter().find(|v| !(v.is_finite() && **v >= 0.0));
+        match (&self.init, negative) {
+            (MixtureInit::Responsibilities(_), Some(&value)) => {
+                let bound = "finite and not negative";
+                Err(Error::OutOfRange { name: "a responsibility", value, bound })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether the M-step is that of [`regularized`].
@@ -351,8 +446,8 @@ impl MixtureEm {
         self.ridge.is_some() || self.shared_covariance
     }
 
-    fn closed_form(&self, data: &Dataset, spec: &Spec) -> bool {
-        let (d, q) = (data.n_columns(), spec.n_components);
+    fn closed_form(&self, d: usize, spec: &Spec) -> bool {
+        let q = spec.n_components;
         match self.update {
             Update::ClosedForm => true,
             Update::Latent => false,
