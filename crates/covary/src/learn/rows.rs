@@ -70,7 +70,7 @@ impl Request {
         Ok(learned)
     }
 
-    fn choose_by_sample(
+    pub(super) fn choose_by_sample(
         &self,
         rows: &dyn Rows,
         method: &AnyMethod,
