@@ -2,7 +2,7 @@
 
 use super::{Seen, Watch};
 use crate::family::{Choice, Request};
-use crate::infer::{Em, OnlineEm, Rows};
+use crate::infer::{Em, OnlineEm};
 use crate::learned::{Constant, Learned, Training};
 use crate::model::ColumnMap;
 use crate::{Dataset, Error, Method, Spec};
