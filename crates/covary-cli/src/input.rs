@@ -184,7 +184,8 @@ impl Reading {
     pub(crate) fn stream(&self, path: &Path, select: Select<'_>) -> Result<Option<Stream>, Failure> {
         let format = self.format_of(path)?;
         let whole = self.transpose || self.time.is_some() || self.curve.is_some() || self.group.is_some();
-        let (Some(limit), true) = (self.max_memory, is_pipe(path) && format.layout.is_text() && !whole) else {
+        let (Some(limit), true) = (self.max_memory, is_pipe(path) && format.layout.is_text() && !whole)
+        else {
             return Ok(None);
         };
         let name = name_of(path);

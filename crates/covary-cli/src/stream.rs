@@ -17,7 +17,7 @@ use covary::infer::Step;
 use covary::io::{Format, Gaps, Gathered, RowStream, amount, model_file};
 use covary::learn::Watch;
 use covary::learned::Learned;
-use covary_report::words::objective;
+use covary_report::words::{ending, objective};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -73,7 +73,8 @@ impl Meanwhile<'_> {
         self.output.write(|out| model_file::write(learned, out))?;
         if self.n_written == 0 {
             let rows = count(learned.training.n_rows, "row");
-            self.console.say(&format!("wrote the model of the first {rows}; it is written again as more come"));
+            self.console
+                .say(&format!("wrote the model of the first {rows}; it is written again as more come"));
         }
         self.n_written += 1;
         self.since = Instant::now();
@@ -121,7 +122,8 @@ impl Stream {
             block = count(block_rows, "row"),
         ));
         if check {
-            console.warn("not checked: rows that come once cannot be fitted again without some of their cells");
+            console
+                .warn("not checked: rows that come once cannot be fitted again without some of their cells");
         }
         let source = source(format!("{name}, its first rows"), first);
         facts::tell(console, &source);
@@ -218,11 +220,14 @@ fn tell_end(console: Console) {
 fn tell_learned(console: Console, learned: &Learned, n_blocks: usize) {
     let end = learned.ending();
     let standardized = if learned.standardized() { ", columns standardized" } else { "" };
-    let about = end.objective.map_or_else(String::new, |at| format!(", {} about {:.2}", objective(at.kind), at.value));
+    let about = end
+        .objective
+        .map_or_else(String::new, |at| format!(", {} about {:.2}", objective(at.kind), at.value));
     console.say(&format!(
-        "fitted {}{standardized}, by {} of a stream: {} in {}{about}",
+        "fitted {}{standardized}, by {}, {}: {} in {}{about}",
         learned.described(),
         learned.method.name,
+        ending(&end),
         count(learned.training.n_rows, "row"),
         count(n_blocks, "block")
     ));

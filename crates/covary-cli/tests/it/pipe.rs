@@ -76,9 +76,9 @@ fn block(from: usize, to: usize) -> Dataset {
     Dataset::with_names(cells, (1..=COLUMNS).map(|j| format!("x{j}")).collect()).unwrap()
 }
 
-/// Rows that 300 kB of memory hold, and rows of the blocks that follow.
+/// Rows of the first block and of those that follow, where 300 kB of memory hold a text of 100 kB.
 fn cut(text: &str) -> (usize, usize) {
-    let held = &text.as_bytes()[..100_001];
+    let held = &text.as_bytes()[..50_000];
     (held.iter().filter(|b| **b == b'\n').count() - 1, 300_000 / 64 / COLUMNS)
 }
 
@@ -133,7 +133,7 @@ fn what_is_chosen_is_chosen_on_the_first_rows_and_said() {
     let said = fitted(root, "fit - --memory 300K --json -o m.covary", &text);
     let found: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     assert!(said.err.contains("the number of components is chosen on"), "{}", said.err);
-    assert!(said.err.contains("of a stream: 4000 rows in "), "{}", said.err);
+    assert!(said.err.contains("from a stream of blocks of rows: 4000 rows in "), "{}", said.err);
     let (first, size) = cut(&text);
     let data = &found["data"];
     assert_eq!(data["n_rows"], 4000);
@@ -157,7 +157,10 @@ fn input_that_memory_holds_is_fitted_as_ever() {
         let ever = fitted(root, &format!("fit - {how} -o ever.covary"), &text);
         let said = fitted(root, &format!("fit - {how} --memory 10M -o m.covary"), &text);
         assert_eq!(said.err.replace("m.covary", "ever.covary"), ever.err);
-        assert!(fs::read(root.join("m.covary")).unwrap() == fs::read(root.join("ever.covary")).unwrap(), "{how}");
+        assert!(
+            fs::read(root.join("m.covary")).unwrap() == fs::read(root.join("ever.covary")).unwrap(),
+            "{how}"
+        );
     }
 }
 
@@ -178,7 +181,7 @@ fn a_row_that_is_wrong_is_named_by_its_line_and_column() {
         assert_eq!(said.code, Some(1), "{row}: {}", said.err);
         assert!(words.iter().all(|word| said.err.contains(word)), "{row}: {}", said.err);
         // The model of the rows before stays.
-        assert!(learned(root, "m.covary").training.n_rows > 1000);
+        assert!(learned(root, "m.covary").training.n_rows > 500);
     }
 }
 
@@ -215,11 +218,7 @@ fn a_column_that_varies_late_is_not_in_the_model() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     let text: String = (0..9000).map(|i| format!("{},{},{}\n", i % 7, (i * i) % 11, i / 8000)).collect();
-    let said = fitted(
-        root,
-        "fit - --no-header --columns 1:3 --components 1 --memory 60K -o m.covary",
-        &text,
-    );
+    let said = fitted(root, "fit - --no-header --columns 1:3 --components 1 --memory 60K -o m.covary", &text);
     assert!(said.err.contains("constant, so not in the model"), "{}", said.err);
     assert!(said.err.contains("warning: `x3` is constant in the first "), "{}", said.err);
     let kept = learned(root, "m.covary");
@@ -274,7 +273,7 @@ mod endless {
         assert_eq!(said.code, Some(130), "{}", said.err);
         assert!(said.err.contains("interrupted: the rows that came before are all there is"), "{}", said.err);
         let kept = learned(root, "m.covary");
-        assert!(said.err.contains(" of a stream: "), "{}", said.err);
+        assert!(said.err.contains(" from a stream of blocks of rows: "), "{}", said.err);
         // Of whole rows alone, wherever in one it was stopped.
         let n = kept.training.n_rows;
         fitted(root, "fit - --components 2 --memory 300K -o again.covary", &rows(n));
@@ -297,7 +296,7 @@ mod endless {
             assert_ne!(said.code, Some(0));
             let n = learned(root, "m.covary").training.n_rows;
             succeed(root, "inspect m.covary");
-            assert!(n > 1000, "{n}");
+            assert!(n > 500, "{n}");
             assert!(said.err.contains("wrote the model of the first "), "{}", said.err);
             fs::remove_file(root.join("m.covary")).unwrap();
         }
@@ -358,6 +357,6 @@ mod endless {
     fn memory_does_not_grow_with_the_rows() {
         let folder = tempfile::tempdir().unwrap();
         let (once, eight) = (peak(folder.path(), 100_000), peak(folder.path(), 800_000));
-        assert!(eight < once + 6000, "{once} kB, of eight times the rows {eight} kB");
+        assert!(eight < once + once / 4, "{once} kB, of eight times the rows {eight} kB");
     }
 }

@@ -401,7 +401,9 @@ pub(super) const TEXT: usize = if cfg!(test) { 1 << 8 } else { 1 << 24 };
 pub(super) struct Bytes {
     from: Box<dyn Read>,
     gzip: bool,
-    /// What was read beyond a whole row.
+    /// A first piece that was cut by somebody else.
+    pub(super) first: Option<Vec<u8>>,
+    /// What was read beyond a piece.
     pub(super) rest: Vec<u8>,
     pub(super) ended: bool,
     /// How many are read at once, and the most that a row may take.
@@ -415,8 +417,8 @@ impl Bytes {
     pub(super) fn new(from: impl Read + 'static, gzip: bool) -> Self {
         let from: Box<dyn Read> =
             if gzip { Box::new(flate2::read::MultiGzDecoder::new(from)) } else { Box::new(from) };
-        let (rest, ended, delimiter) = (Vec::new(), false, None);
-        Self { from, gzip, rest, ended, at_once: TEXT, longest: usize::MAX, delimiter }
+        let (first, rest, ended, delimiter) = (None, Vec::new(), false, None);
+        Self { from, gzip, first, rest, ended, at_once: TEXT, longest: usize::MAX, delimiter }
     }
 
     /// Reads until so many bytes are there, or all; `false` if the source has to be waited for, which it says by
@@ -441,6 +443,9 @@ impl Bytes {
 
     /// The next rows, whole ones; `None` at the end.
     fn next_piece(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
         let mut piece = std::mem::take(&mut self.rest);
         while !self.ended {
             if let Some(end) = self.whole_rows(&piece) {

@@ -742,8 +742,7 @@ impl Error {
             }
             _ => column,
         };
-        let moved =
-            |place: Place| Place { row: place.row + rows, line: place.line.map(|line| line + lines) };
+        let moved = |place: Place| Place { row: place.row + rows, line: place.line.map(|line| line + lines) };
         match self {
             Self::TextAmongNumbers { place, column, text, count, numbers } => {
                 let (place, column) = (moved(place), named(column));

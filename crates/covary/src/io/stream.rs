@@ -1,7 +1,7 @@
 //! Text that comes once, such as from a pipe, and may have no end.
 //!
-//! What comes is kept for as long as memory may hold it. If it ends before, it is a table like any other; beyond that, what was kept is the
-//! first block, and what follows is gone through and let go, in blocks that are cut by rows alone.
+//! What comes is kept for as long as memory may hold it. If it ends before, it is a table like any other; beyond that, the first half of what
+//! was kept is the first block, and what follows is gone through and let go, in blocks that are cut by rows alone.
 
 use super::blocks::{Block, Bytes, TEXT, Text};
 use super::{Error, Format, Layout, ReadOptions, Table, csv, dialect};
@@ -62,7 +62,8 @@ impl RowStream {
         if options.transpose {
             return not("a table that is to be transposed".to_owned());
         }
-        let most = options.max_text().map_or(usize::MAX - 1, |n| usize::try_from(n).unwrap_or(usize::MAX - 1));
+        let most =
+            options.max_text().map_or(usize::MAX - 1, |n| usize::try_from(n).unwrap_or(usize::MAX - 1));
         let bytes = Bytes::new(from, format.gzip);
         Ok(Self { bytes, kept: Vec::new(), most, layout: format.layout, options: options.clone() })
     }
@@ -95,7 +96,8 @@ impl RowStream {
     /// # Errors
     /// As [`read`](super::read).
     pub fn so_far(&self) -> Result<Table, Error> {
-        let end = if self.bytes.ended { self.kept.len() } else { self.bytes.whole_rows(&self.kept).unwrap_or(0) };
+        let end =
+            if self.bytes.ended { self.kept.len() } else { self.bytes.whole_rows(&self.kept).unwrap_or(0) };
         self.table(self.kept[..end].to_vec())
     }
 
@@ -114,7 +116,7 @@ impl RowStream {
         Ok(table)
     }
 
-    /// The table of the whole rows that were kept, and those that follow.
+    /// The table of the whole rows in the first half of what was kept, and the rows that follow.
     ///
     /// # Errors
     /// As [`read`](super::read), and [`Error::NotInBlocks`] for text that is not UTF-8.
@@ -123,10 +125,16 @@ impl RowStream {
         // Where rows end is known exactly only by what separates cells.
         let mark = if kept.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         bytes.delimiter = dialect::recognize(&kept, mark, layout, &options).ok().map(|found| found.delimiter);
-        bytes.rest = kept;
         bytes.longest = most.saturating_mul(2);
         let limit = most.saturating_mul(3);
         bytes.at_once = (limit / 24).clamp(1 << 10, TEXT.max(1 << 10));
+        // A fit takes more than the table that it is of: half of what is kept is the first block.
+        let half = &kept[..kept.len() / 2];
+        bytes.first = bytes.whole_rows(half).map(|end| half[..end].to_vec());
+        bytes.rest = match &bytes.first {
+            Some(first) => kept[first.len()..].to_vec(),
+            None => kept,
+        };
         let mut text = Text::begin(bytes, layout, &options)?;
         let mut first = text.first.take().expect("it begins with its first piece");
         first.chosen = options.choice.is_made();

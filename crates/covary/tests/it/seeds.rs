@@ -1,9 +1,7 @@
 //! Seeds of the fuzz targets `pass` and `stream`: `cargo test --release --workspace --test it seeds_of_saved_states -- --ignored`.
 
 use covary::data::{Facts, Shape, simulate};
-use covary::infer::{
-    Em, FullCovariance, Gibbs, Incremental, OnlineEm, Rows, State, Structured, Sums, Task,
-};
+use covary::infer::{Em, FullCovariance, Gibbs, Incremental, OnlineEm, Rows, State, Structured, Sums, Task};
 use covary::{Dataset, Error, Estimator, Matrix, Method, Spec};
 use std::cell::RefCell;
 use std::fs;
