@@ -3,6 +3,7 @@
 
 use covary::io::model_file;
 use covary::learned::Learned;
+use covary_fuzz::crc_64;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Ok(learned) = model_file::read(&with_checksum(bytes)[..]) else { return };
@@ -28,11 +29,4 @@ fn with_checksum(bytes: &[u8]) -> Vec<u8> {
         bytes[at..at + 16].copy_from_slice(digits.as_bytes());
     }
     bytes
-}
-
-/// CRC-64 with the polynomial of ECMA-182, bits reflected.
-fn crc_64(bytes: &[u8]) -> u64 {
-    !bytes.iter().fold(u64::MAX, |sum, &byte| {
-        (0..8).fold(sum ^ u64::from(byte), |r, _| (r >> 1) ^ (0xc96c_5795_d787_0f42 * (r & 1)))
-    })
 }

@@ -1,6 +1,6 @@
-//! What every reader of tables is held to, whatever the bytes.
+//! What every reader of tables is held to, whatever the bytes, and what targets share.
 
-use covary::Matrix;
+use covary::{Dataset, Matrix};
 use covary::io::{self, ColumnChoice, Columns, Delimiter, Format, Input, Layout, ReadOptions, Table};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -116,4 +116,31 @@ pub fn contained(target: impl FnOnce()) {
         eprintln!("a panic came through; COVARY_FUZZ_LOUD=1 shows it");
         std::process::abort();
     }
+}
+
+/// CRC-64 with the polynomial of ECMA-182, bits reflected: a change of one byte of a file that ends in it would be refused
+/// at once, so that targets make it good.
+pub fn crc_64(bytes: &[u8]) -> u64 {
+    !bytes.iter().fold(u64::MAX, |sum, &byte| {
+        (0..8).fold(sum ^ u64::from(byte), |r, _| (r >> 1) ^ (0xc96c_5795_d787_0f42 * (r & 1)))
+    })
+}
+
+/// Parts that stand behind each other, each after its length in two bytes.
+pub fn parts(mut bytes: &[u8]) -> Vec<&[u8]> {
+    let mut parts = Vec::new();
+    while let [a, b, rest @ ..] = bytes {
+        let (part, rest) = rest.split_at(rest.len().min(u16::from_le_bytes([*a, *b]).into()));
+        parts.push(part);
+        bytes = rest;
+    }
+    parts
+}
+
+/// A small table with gaps.
+pub fn small(n_columns: usize) -> Dataset {
+    let cell = |i: usize, j: usize| {
+        if (i + 2 * j) % 7 == 3 { f64::NAN } else { ((i * i + 3 * j) % 11) as f64 - 4.5 }
+    };
+    Dataset::new(Matrix::from_fn(9, n_columns, cell)).expect("a table of numbers and gaps")
 }

@@ -148,8 +148,8 @@ pub(crate) struct Reading {
     pub(crate) group: Option<String>,
 
     /// The most memory a table may take to be read, such as 500M or 4G; a larger one is gone
-    /// through block by block where a verb can, or refused before it fills the machine. Three
-    /// quarters of the machine's memory if not given.
+    /// through block by block where a verb can, or refused before it fills the machine; `fit -` goes
+    /// on with rows beyond it as they come. Three quarters of the machine's memory if not given.
     #[arg(long, visible_alias = "memory", verbatim_doc_comment, value_name = "SIZE", value_parser = crate::memory::size)]
     pub(crate) max_memory: Option<u64>,
 }

@@ -25,7 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const SAMPLE_CELLS: usize = 1 << 22;
 
 /// Tells people what the library does with rows that it goes through.
-struct Teller {
+pub(crate) struct Teller {
     console: Console,
     facts: Facts,
     /// What there may be several of, whose number is chosen.
@@ -41,6 +41,16 @@ struct State {
 }
 
 impl Teller {
+    /// `chosen` is what there may be several of, whose number is chosen.
+    pub(crate) fn new(console: Console, facts: Facts, chosen: &'static str) -> Self {
+        Self { console, facts, chosen, state: Mutex::default() }
+    }
+
+    /// Of how many rows the number of components was chosen on, if it was.
+    pub(crate) fn chosen_on(&self) -> Option<usize> {
+        self.state().chosen_on
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -137,7 +147,7 @@ pub(crate) fn learn(
     let sample = check.then_some(sample);
     let is_mixture = request.family.kind() == Kind::Mixture;
     let chosen = if is_mixture { "components and models" } else { "components" };
-    let teller = Teller { console, facts, chosen, state: Mutex::default() };
+    let teller = Teller::new(console, facts, chosen);
     let mut learned = match &fitting.checkpoint {
         None => request.learn_rows(&blocks.rows, &teller).map_err(failed)?,
         Some(path) => {
@@ -158,7 +168,7 @@ pub(crate) fn learn(
         request.check_observed(&mut learned, &data, &teller).map_err(failed)?;
     }
     console.say(&format!("gone through {} times", blocks.rows.n_passes()));
-    let chosen_on = teller.state().chosen_on;
+    let chosen_on = teller.chosen_on();
     let found = json!({
         "source": blocks.name,
         "n_rows": teller.facts.n_rows(),

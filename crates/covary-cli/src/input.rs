@@ -3,11 +3,14 @@
 use crate::args::{Reading, Selecting};
 use crate::failure::Failure;
 use crate::memory;
+use crate::pipe::Pipe;
+use crate::stream::Stream;
 use covary::data::{PointColumns, TimeAxis};
 use covary::family::{Arrangement, Family};
 use covary::io::model_file;
 use covary::io::{
-    self, BlockFile, ColumnChoice, Columns, Error, Format, Gaps, Input, ReadOptions, Table, TimeColumns,
+    self, BlockFile, ColumnChoice, Columns, Error, Format, Gaps, Input, ReadOptions, RowStream, Table,
+    TimeColumns,
 };
 use covary::learned::Learned;
 use std::fs::File;
@@ -174,6 +177,21 @@ impl Reading {
             Err(e) => return Err(Failure::of_file(&name_of(path), &e)),
         }
         self.go_through(path, select, &[path.to_owned()])
+    }
+
+    /// Standard input that is text, if it was said how much memory it may take: what is more than that can be learned from as it
+    /// comes. `None` of what has to be read as a whole.
+    pub(crate) fn stream(&self, path: &Path, select: Select<'_>) -> Result<Option<Stream>, Failure> {
+        let format = self.format_of(path)?;
+        let whole = self.transpose || self.time.is_some() || self.curve.is_some() || self.group.is_some();
+        let (Some(limit), true) = (self.max_memory, is_pipe(path) && format.layout.is_text() && !whole)
+        else {
+            return Ok(None);
+        };
+        let name = name_of(path);
+        let rows = RowStream::new(Pipe::open(), format, &self.options(select.choice()));
+        let rows = rows.map_err(|e| Failure::of_file(&name, &e))?;
+        Ok(Some(Stream { name, format, rows, limit, gaps: Gaps::new(&self.gaps) }))
     }
 
     fn in_blocks(&self, path: &Path) -> Result<bool, Failure> {

@@ -34,7 +34,23 @@ pub(crate) fn asked() -> bool {
     ASKED.get().is_some_and(|asked| asked.load(Ordering::Relaxed))
 }
 
-/// The same, as observers answer it.
+/// Whether it was asked and answered before.
+static ANSWERED: AtomicBool = AtomicBool::new(false);
+
+/// What was asked to stop has stopped, and what follows goes on with it: the next Ctrl-C is again the first.
+pub(crate) fn answered() {
+    ANSWERED.store(true, Ordering::Relaxed);
+    if let Some(asked) = ASKED.get() {
+        asked.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Whether Ctrl-C was pressed at any time.
+pub(crate) fn happened() -> bool {
+    asked() || ANSWERED.load(Ordering::Relaxed)
+}
+
+/// The same as [`asked`], as observers answer it.
 pub(crate) fn flow() -> ControlFlow<()> {
     if asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
@@ -121,14 +137,20 @@ const SOON: Duration = Duration::from_millis(400);
 /// Then it is said again that the work goes on.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// Waits for Ctrl-C; then ends the process, or says what it goes on doing for as long as it does.
 fn watch(quiet: bool) {
-    while !asked() {
-        thread::sleep(LOOK);
+    loop {
+        while !asked() {
+            thread::sleep(LOOK);
+        }
+        attend(quiet);
     }
+}
+
+/// After Ctrl-C, until it is answered: ends the process, or says what it goes on doing for as long as it does.
+fn attend(quiet: bool) {
     let since = Instant::now();
     let mut next = since + SOON;
-    loop {
+    while asked() {
         let now = Instant::now();
         {
             let mut doing = doing();

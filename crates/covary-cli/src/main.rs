@@ -14,8 +14,10 @@ mod interrupt;
 mod learn;
 mod memory;
 mod output;
+mod pipe;
 mod remaining;
 mod server;
+mod stream;
 mod views;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -108,7 +110,7 @@ fn main() -> ExitCode {
         Verb::Man(man) => man.run(&Cli::command()),
     };
     match outcome {
-        Ok(()) if interrupt::asked() => ExitCode::from(Failure::INTERRUPTED),
+        Ok(()) if interrupt::happened() => ExitCode::from(Failure::INTERRUPTED),
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

@@ -16,6 +16,8 @@ pub fn ending(end: &Ending<'_>) -> String {
     match end.termination {
         Termination::ClosedForm => "in closed form".to_owned(),
         Termination::Converged => format!("converged after {steps}"),
+        // Nothing but a stream ends without a step.
+        Termination::IterationLimit if end.n_iterations == 0 => "from a stream of blocks of rows".to_owned(),
         Termination::IterationLimit => format!("stopped at the limit of {steps}"),
         Termination::Interrupted => format!("interrupted after {steps}"),
     }

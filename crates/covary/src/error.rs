@@ -648,6 +648,14 @@ pub enum Error {
         /// What does not.
         instead: &'static str,
     },
+    /// Something that cannot be learned from rows that come once.
+    #[error(
+        "{what} cannot be learned from rows that come once; use model `pca`, `ppca` or `fa` by method `em`, write the rows to a file, or allow more memory"
+    )]
+    NotOfStream {
+        /// What it is.
+        what: String,
+    },
     /// Rows that could not be gone through again.
     #[error("the rows could not be read: {why}")]
     Unreadable {

@@ -12,10 +12,12 @@ use crate::failure::Failure;
 use crate::input::{Found, Select, Source};
 use crate::learn::Narrator;
 use crate::output::Output;
+use crate::stream::Came;
 use clap::Args;
 use covary::data::{Ledger, MatrixKind};
 use covary::family::{Family, Request};
 use covary::io::model_file;
+use covary::learned::Learned;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -44,6 +46,9 @@ pub(crate) struct Fit {
     /// input. A table beyond --max-memory is gone through block by block (pca, ppca, fa, bpca,
     /// gaussian, mppca, mfa and gmm, from CSV, TSV, Parquet or .npy), and so is a folder of Parquet
     /// files.
+    /// With --memory, standard input that is larger, or has no end, is learned from as it comes
+    /// (pca, ppca and fa by em, from CSV or TSV): an estimate close to the most likely model.
+    /// MODEL is then written every few seconds, and Ctrl-C ends the input.
     #[arg(verbatim_doc_comment)]
     data: PathBuf,
 
@@ -127,15 +132,21 @@ impl Fit {
                     .to_owned(),
             ));
         }
-        let source = if request.method_by_passes().is_ok() && self.matrix.is_none() && self.target.is_none() {
+        let one_table = self.matrix.is_none() && self.target.is_none();
+        let stream = if one_table { self.reading.stream(&self.data, Select::By(&selecting))? } else { None };
+        let source = if let Some(stream) = stream {
+            let flags = (self.check, self.fitting.checkpoint.is_some());
+            match stream.go_through(console, &request, output, flags)? {
+                Came::Table(source) => *source,
+                Came::Model(learned, found) => return self.written(output, &learned, &found),
+            }
+        } else if request.method_by_passes().is_ok() && one_table {
             match self.reading.read_or_go_through(&self.data, Select::By(&selecting))? {
                 Found::Table(source) => *source,
                 Found::Blocks(blocks) => {
                     let (learned, found) =
                         blocks::learn(console, &blocks, &request, &self.fitting, self.check)?;
-                    output.write(|out| model_file::write(&learned, out))?;
-                    let model = || json!({ "data": found, "model": facts::model_as_json(&learned) });
-                    return Ok(self.running.findings(model));
+                    return self.written(output, &learned, &found);
                 }
             }
         } else {
@@ -170,6 +181,12 @@ impl Fit {
                 "model": facts::model_as_json(&learned),
             })
         }))
+    }
+
+    /// Writes a model of rows that were gone through, and what was found.
+    fn written(&self, output: &Output, learned: &Learned, found: &Value) -> Result<Value, Failure> {
+        output.write(|out| model_file::write(learned, out))?;
+        Ok(self.running.findings(|| json!({ "data": found, "model": facts::model_as_json(learned) })))
     }
 
     fn fit_matrix(

@@ -15,6 +15,7 @@ mod ica;
 mod impute;
 mod interruption;
 mod mixture;
+mod pipe;
 mod plot;
 mod report;
 mod reproduce;

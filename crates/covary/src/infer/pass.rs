@@ -260,7 +260,16 @@ impl<'a> Task<'a> {
             return Err(Error::EmptyTable { rows: *n as usize, columns: names.len() });
         }
         let columns = ColumnFacts::of_numbers(columns);
-        Ok(Facts::new(names.to_vec(), (*n as usize, *informative as usize), columns))
+        let facts = Facts::new(names.to_vec(), (*n as usize, *informative as usize), columns);
+        // Counts of rows are whole, and nothing is observed more often than there are rows.
+        let most = facts.n_observed_by_column().iter().fold(0, |most, n| most.max(*n));
+        if [*n, *informative] != [facts.n_rows() as f64, facts.n_informative_rows() as f64]
+            || facts.n_rows() < facts.n_informative_rows()
+            || facts.n_informative_rows() < most
+        {
+            return Err(Error::DamagedState { why: "its counts contradict each other" });
+        }
+        Ok(facts)
     }
 
     /// The rows that a pass of [`Task::some_rows`] found.
@@ -394,6 +403,12 @@ impl<'a> Task<'a> {
         let mut from = Reader::new(bytes, TASK)?;
         same("version", &from.text()?, VERSION)?;
         let [kind, d, q, isotropic] = [from.count()?, from.count()?, from.count()?, from.count()?];
+        // What a kind has no use for is 0, and all but names have columns.
+        let has = [(0, 0), (0, 0), (0, 1), (usize::MAX, 1), (0, 1)];
+        let possible = has.get(kind).is_some_and(|&(most_q, most)| q <= most_q && isotropic <= most);
+        if !possible || (kind > 0 && d == 0) || u32::try_from(d).is_err() {
+            return Err(Error::DamagedState { why: "its counts contradict each other" });
+        }
         let frame = |from: &mut Reader<'_>| {
             let (mean, scale) = (from.numbers(d)?, from.numbers(d)?);
             Ok(Cow::Owned(Frame::with_scale(mean, scale, isotropic == 1)))
@@ -627,11 +642,17 @@ impl State {
         let mut state = Self { version, instructions, digest, rule, length, forest: Forest::new() };
         for _ in 0..nodes {
             let start = u64::from_le_bytes(*from.word()?);
+            if start < state.forest.end() {
+                return Err(Error::DamagedState { why: "its blocks are out of order" });
+            }
             let level = u32::try_from(from.count()?)
                 .map_err(|_| Error::DamagedState { why: "a count is too large" })?;
             state.add(start, level, from.numbers(length)?)?;
         }
         from.ended()?;
+        if state.forest.nodes().len() != nodes {
+            return Err(Error::DamagedState { why: "its blocks are not joined" });
+        }
         Ok(state)
     }
 }
@@ -731,8 +752,14 @@ impl<'a> Reader<'a> {
     fn text(&mut self) -> Result<String, Error> {
         let length = self.count()?;
         let bytes = self.take(length.div_ceil(8))?.as_flattened();
-        let text = std::str::from_utf8(&bytes[..length]).ok();
-        text.map(str::to_owned).ok_or(Error::DamagedState { why: "a text is not UTF-8" })
+        let (text, padding) = bytes.split_at(length);
+        if padding.iter().any(|byte| *byte != 0) {
+            return Err(Error::DamagedState { why: "something stands behind a text" });
+        }
+        std::str::from_utf8(text)
+            .ok()
+            .map(str::to_owned)
+            .ok_or(Error::DamagedState { why: "a text is not UTF-8" })
     }
 
     fn texts(&mut self, n: usize) -> Result<Vec<String>, Error> {

@@ -5,27 +5,29 @@
 //! all of them again for each pass.
 
 use super::columns::Columns;
+use super::fields::{self, Delimiter, Rows as RowStarts};
 use super::table::{Body, Written};
 use super::{ColumnKind, Error, Format, Layout, ReadOptions, Sheet, Table, csv};
 use crate::data::{Facts, block_rows};
 use crate::infer::pass::Blocks;
 use crate::infer::{Rows, Sums, Task};
 use crate::{Dataset, Matrix};
+use memchr::{memchr, memchr_iter, memrchr};
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Rows that a reader fills.
 pub(super) struct Block<'a> {
-    n_columns: usize,
+    pub(super) n_columns: usize,
     /// Rows of a whole block.
-    size: usize,
+    pub(super) size: usize,
     /// Cells, and how many of them are filled: a buffer that comes back is as long as it was.
-    cells: Vec<f64>,
-    filled: usize,
-    take: &'a mut dyn FnMut(Vec<f64>) -> Result<Vec<f64>, Error>,
+    pub(super) cells: Vec<f64>,
+    pub(super) filled: usize,
+    pub(super) take: &'a mut dyn FnMut(Vec<f64>) -> Result<Vec<f64>, Error>,
 }
 
 impl Block<'_> {
@@ -43,7 +45,7 @@ impl Block<'_> {
         Ok(&mut self.cells[begin..self.filled])
     }
 
-    fn pass_on(&mut self) -> Result<(), Error> {
+    pub(super) fn pass_on(&mut self) -> Result<(), Error> {
         if self.filled > 0 {
             // What a reader has not filled of a buffer that comes back is of an earlier block.
             self.cells.truncate(self.filled);
@@ -222,7 +224,7 @@ impl BlockFile {
                 Piece::Rows(table) => {
                     let Body::Text(text) = &table.body else { unreachable!("text is read as text") };
                     let rows = Dataset::with_names(table.data.values().clone(), self.names.clone())?;
-                    text.write_blocks(table, &fill(&rows)?, &whole, out)
+                    text.write_blocks(&table, &fill(&rows)?, &whole, out)
                 }
             })
         })
@@ -393,41 +395,138 @@ fn fill(file: &File, format: Format, options: &ReadOptions, to: &mut Block<'_>) 
 }
 
 /// Bytes of text that are read at once.
-const TEXT: usize = if cfg!(test) { 1 << 8 } else { 1 << 24 };
+pub(super) const TEXT: usize = if cfg!(test) { 1 << 8 } else { 1 << 24 };
+
+/// The bytes of a text as they come.
+pub(super) struct Bytes {
+    from: Box<dyn Read>,
+    gzip: bool,
+    /// A first piece that was cut by somebody else.
+    pub(super) first: Option<Vec<u8>>,
+    /// What was read beyond a piece.
+    pub(super) rest: Vec<u8>,
+    pub(super) ended: bool,
+    /// How many are read at once, and the most that a row may take.
+    pub(super) at_once: usize,
+    pub(super) longest: usize,
+    /// What separates cells, once that is known.
+    pub(super) delimiter: Option<Delimiter>,
+}
+
+impl Bytes {
+    pub(super) fn new(from: impl Read + 'static, gzip: bool) -> Self {
+        let from: Box<dyn Read> =
+            if gzip { Box::new(flate2::read::MultiGzDecoder::new(from)) } else { Box::new(from) };
+        let (first, rest, ended, delimiter) = (None, Vec::new(), false, None);
+        Self { from, gzip, first, rest, ended, at_once: TEXT, longest: usize::MAX, delimiter }
+    }
+
+    /// Reads until so many bytes are there, or all; `false` if the source has to be waited for, which it says by
+    /// [`ErrorKind::WouldBlock`].
+    ///
+    /// A source that was stopped says [`ErrorKind::ConnectionAborted`], and ends with its last whole row: nobody knows what the next
+    /// would have been.
+    pub(super) fn read(&mut self, to: &mut Vec<u8>, enough: usize) -> Result<bool, Error> {
+        while !self.ended && to.len() < enough {
+            match (&mut self.from).take((enough - to.len()) as u64).read_to_end(to) {
+                Ok(n) => self.ended = n == 0,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(e) if e.kind() == ErrorKind::ConnectionAborted => {
+                    self.ended = true;
+                    to.truncate(self.whole_rows(to).unwrap_or(0));
+                }
+                Err(e) => return Err(if self.gzip { Error::gzip(e) } else { Error::Read(e) }),
+            }
+        }
+        Ok(true)
+    }
+
+    /// The next rows, whole ones; `None` at the end.
+    fn next_piece(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
+        let mut piece = std::mem::take(&mut self.rest);
+        while !self.ended {
+            if let Some(end) = self.whole_rows(&piece) {
+                self.rest = piece.split_off(end);
+                break;
+            }
+            if piece.len() > self.longest {
+                let open = self.delimiter.map(|delimiter| fields::rows(&piece, 0, delimiter, usize::MAX));
+                return Err(match open {
+                    Some(RowStarts { unclosed: Some(quote), starts, .. }) => {
+                        fields::unclosed(&piece, starts.len() - 1, quote)
+                    }
+                    _ => Error::LongLine { bytes: piece.len() as u64 },
+                });
+            }
+            let enough = piece.len() + self.at_once;
+            while !self.read(&mut piece, enough)? {}
+        }
+        Ok(if piece.is_empty() { None } else { Some(piece) })
+    }
+
+    /// Where the last whole row ends.
+    pub(super) fn whole_rows(&self, text: &[u8]) -> Option<usize> {
+        let Some(delimiter) = self.delimiter else { return last_line_feed(text) };
+        if let (None, Some(end)) = (memchr(b'"', text), memrchr(b'\n', text)) {
+            return Some(end + 1);
+        }
+        let rows = fields::rows(text, 0, delimiter, usize::MAX);
+        if rows.unclosed.is_none() && text.ends_with(b"\n") {
+            return Some(text.len());
+        }
+        rows.starts.last().copied().filter(|start| *start > 0)
+    }
+}
+
+/// Where the last line feed outside quotes is, as far as that can be known without knowing what separates cells.
+fn last_line_feed(text: &[u8]) -> Option<usize> {
+    let mut quoted = text.iter().fold(false, |quoted, byte| quoted ^ (*byte == b'"'));
+    for (i, byte) in text.iter().enumerate().rev() {
+        match byte {
+            b'"' => quoted = !quoted,
+            b'\n' if !quoted => return Some(i + 1),
+            _ => {}
+        }
+    }
+    None
+}
 
 /// Text that is read a piece at a time. What the first piece shows (separators, decimals, a header, which columns are
 /// numbers) holds for all.
-struct Text {
-    from: Box<dyn Read>,
-    gzip: bool,
+pub(super) struct Text {
+    bytes: Bytes,
     layout: Layout,
     /// For pieces that have no header: columns go by number.
     options: ReadOptions,
     /// The columns of numbers, and how many there are of all kinds.
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
     n_columns: usize,
-    /// The first piece.
-    first: Option<Table>,
-    /// What was read beyond a whole row.
-    rest: Vec<u8>,
-    ended: bool,
+    /// The first piece, and how many rows and lines it has.
+    pub(super) first: Option<Table>,
+    before: (usize, usize),
 }
 
 impl Text {
     fn open(file: &File, format: Format, options: &ReadOptions) -> Result<Self, Error> {
         let mut file = file.try_clone().map_err(Error::Read)?;
         file.seek(SeekFrom::Start(0)).map_err(Error::Read)?;
-        let from: Box<dyn Read> =
-            if format.gzip { Box::new(flate2::read::MultiGzDecoder::new(file)) } else { Box::new(file) };
-        let (mut rest, mut ended) = (Vec::new(), false);
-        let mut from = from;
-        let piece = next_piece(&mut *from, format.gzip, &mut rest, &mut ended)?.ok_or(Error::Empty)?;
+        Self::begin(Bytes::new(file, format.gzip), format.layout, options)
+    }
+
+    /// Reads the first piece.
+    pub(super) fn begin(mut bytes: Bytes, layout: Layout, options: &ReadOptions) -> Result<Self, Error> {
+        let piece = bytes.next_piece()?.ok_or(Error::Empty)?;
+        let n_lines = n_lines(&piece);
         let unlimited = ReadOptions { max_memory: None, ..options.clone() };
-        let table = csv::parse_encoded(piece, format.layout, &unlimited)?;
+        let table = csv::parse_encoded(piece, layout, &unlimited)?;
         let Body::Text(text) = &table.body else { unreachable!("text is read as text") };
         if text.is_encoded() {
             return Err(Error::NotInBlocks { what: "text that is not UTF-8".to_owned() });
         }
+        bytes.delimiter = Some(text.delimiter());
         let numeric = (0..table.kinds.len()).filter(|&j| table.kinds[j] == ColumnKind::Numbers);
         let mut options = ReadOptions {
             delimiter: Some(text.delimiter()),
@@ -441,47 +540,63 @@ impl Text {
             ..super::ColumnChoice::default()
         };
         let names = table.data.column_names().to_vec();
-        let (gzip, layout, n_columns) = (format.gzip, format.layout, table.names.len());
-        Ok(Self { from, gzip, layout, options, names, n_columns, first: Some(table), rest, ended })
+        let (n_columns, before) = (table.names.len(), (table.data.n_rows(), n_lines));
+        Ok(Self { bytes, layout, options, names, n_columns, first: Some(table), before })
     }
 
-    fn fill(self, to: &mut Block<'_>) -> Result<(), Error> {
+    pub(super) fn fill(self, to: &mut Block<'_>) -> Result<(), Error> {
         self.for_pieces(|piece| match piece {
-            Piece::Rows(table) => put(&table.data, to),
+            Piece::Rows(table) => {
+                // Of the text nothing is needed any more.
+                let Table { data, .. } = table;
+                put(&data, to)
+            }
             Piece::Blank(_) => Ok(()),
         })
     }
 
     /// Calls `visit` with one piece after the other.
     fn for_pieces(mut self, mut visit: impl FnMut(Piece<'_>) -> Result<(), Error>) -> Result<(), Error> {
-        let mut n = 0;
         if let Some(first) = self.first.take() {
-            visit(Piece::Rows(&first))?;
-            n = first.data.n_rows();
+            visit(Piece::Rows(first))?;
         }
-        while let Some(piece) = next_piece(&mut *self.from, self.gzip, &mut self.rest, &mut self.ended)? {
+        let (mut n, mut lines) = self.before;
+        let names = &self.names;
+        let in_piece = |error: Error, n, lines| error.in_piece((n, lines), &self.options.choice, names);
+        while let Some(piece) = self.bytes.next_piece().map_err(|error| in_piece(error, n, lines))? {
+            let here = n_lines(&piece);
             if piece.iter().all(u8::is_ascii_whitespace) {
                 visit(Piece::Blank(&piece))?;
+                lines += here;
                 continue;
             }
             let table = csv::parse_encoded(piece, self.layout, &self.options);
-            let table = table.map_err(|error| error.in_piece(n, &self.options.choice, &self.names))?;
+            let table = table.map_err(|error| in_piece(error, n, lines))?;
             let (expected, got) = (self.n_columns, table.names.len());
             if got != expected {
-                let place = super::Place { row: n + 1, line: None };
-                let column = self.names.last().cloned().unwrap_or_default();
+                let place = super::Place { row: n + 1, line: Some(lines + 1) };
+                let column = names.last().cloned().unwrap_or_default();
                 return Err(Error::LongRow { place, column, expected, got });
             }
-            visit(Piece::Rows(&table))?;
             n += table.data.n_rows();
+            lines += here;
+            visit(Piece::Rows(table))?;
         }
         Ok(())
     }
 }
 
+/// Lines that end in a text.
+fn n_lines(text: &[u8]) -> usize {
+    match memchr_iter(b'\n', text).count() {
+        0 => memchr_iter(b'\r', text).count(),
+        n => n,
+    }
+}
+
 /// A part of a text.
 enum Piece<'a> {
-    Rows(&'a Table),
+    Rows(Table),
     /// White space alone.
     Blank(&'a [u8]),
 }
@@ -495,40 +610,6 @@ fn put(rows: &Dataset, to: &mut Block<'_>) -> Result<(), Error> {
         cells = later;
     }
     Ok(())
-}
-
-/// The next rows of a text, whole ones; `None` at its end.
-fn next_piece(
-    from: &mut dyn Read,
-    gzip: bool,
-    rest: &mut Vec<u8>,
-    ended: &mut bool,
-) -> Result<Option<Vec<u8>>, Error> {
-    let mut piece = std::mem::take(rest);
-    while !*ended {
-        let before = piece.len();
-        let read = from.take(TEXT as u64).read_to_end(&mut piece);
-        read.map_err(|e| if gzip { Error::gzip(e) } else { Error::Read(e) })?;
-        *ended = piece.len() == before;
-        if let Some(end) = whole_rows(&piece).filter(|_| !*ended) {
-            *rest = piece.split_off(end);
-            break;
-        }
-    }
-    Ok(if piece.is_empty() { None } else { Some(piece) })
-}
-
-/// Where the last line feed outside quotes is.
-fn whole_rows(text: &[u8]) -> Option<usize> {
-    let mut quoted = text.iter().fold(false, |quoted, byte| quoted ^ (*byte == b'"'));
-    for (i, byte) in text.iter().enumerate().rev() {
-        match byte {
-            b'"' => quoted = !quoted,
-            b'\n' if !quoted => return Some(i + 1),
-            _ => {}
-        }
-    }
-    None
 }
 
 #[cfg(test)]

@@ -426,14 +426,26 @@ pub enum Error {
         got: usize,
     },
     /// A quote that is opened and never closed.
-    #[error("{place} (line {line}): a quote is opened at `{text}` and never closed; close it, or remove it")]
+    #[error(
+        "{} (line {line}): a quote is opened at `{text}` and never closed; close it, or remove it",
+        if *.row == 0 { "the header".to_owned() } else { format!("row {}", .row) }
+    )]
     UnclosedQuote {
-        /// The row, in words.
-        place: String,
+        /// The row, data rows from 1; 0 is the header.
+        row: usize,
         /// The line the quote is on.
         line: usize,
         /// What follows it.
         text: String,
+    },
+    /// A line that does not end within the memory there is for it.
+    #[error(
+        "has a line that goes on for more than {}; end lines with a line feed, or allow more memory",
+        amount(*.bytes)
+    )]
+    LongLine {
+        /// Bytes that were read of it.
+        bytes: u64,
     },
     /// Nothing to fit.
     #[error(
@@ -709,15 +721,20 @@ impl Error {
             Self::LongRow { expected: 1, got: 2, .. } => vec![Remedy::DecimalComma],
             Self::TooLarge { .. } => vec![Remedy::Columns],
             Self::NoArray { .. } | Self::SeveralArrays { .. } => vec![Remedy::Array],
-            Self::OverMemory { .. } => vec![Remedy::MaxMemory],
+            Self::OverMemory { .. } | Self::LongLine { .. } => vec![Remedy::MaxMemory],
             Self::InArray { error, .. } => error.remedies(),
             Self::Request(error) => error.remedies(),
             _ => Vec::new(),
         }
     }
 
-    /// What is wrong with a piece of a text, whose columns go by number, after `rows` rows of it.
-    pub(super) fn in_piece(self, rows: usize, choice: &super::ColumnChoice, names: &[String]) -> Self {
+    /// What is wrong with a piece of a text, whose columns go by number, after so many rows and lines of it.
+    pub(super) fn in_piece(
+        self,
+        (rows, lines): (usize, usize),
+        choice: &super::ColumnChoice,
+        names: &[String],
+    ) -> Self {
         let named = |column: String| match &choice.columns {
             super::Columns::Listed(listed) => {
                 let k = listed.iter().position(|number| *number == column);
@@ -725,8 +742,7 @@ impl Error {
             }
             _ => column,
         };
-        // Lines are counted from the beginning of the piece: rows are those of the table.
-        let moved = |place: Place| Place { row: place.row + rows, line: None };
+        let moved = |place: Place| Place { row: place.row + rows, line: place.line.map(|line| line + lines) };
         match self {
             Self::TextAmongNumbers { place, column, text, count, numbers } => {
                 let (place, column) = (moved(place), named(column));
@@ -740,6 +756,10 @@ impl Error {
             }
             Self::LongRow { place, column, expected, got } => {
                 Self::LongRow { place: moved(place), column: named(column), expected, got }
+            }
+            // A piece has no header: what would be its line is a row.
+            Self::UnclosedQuote { row, line, text } => {
+                Self::UnclosedQuote { row: row + rows + 1, line: line + lines, text }
             }
             other => other,
         }

@@ -123,8 +123,7 @@ pub(super) fn quoted_end(bytes: &[u8], open: usize) -> Option<usize> {
 }
 
 pub(super) fn unclosed(bytes: &[u8], row: usize, quote: usize) -> Error {
-    let place = if row == 0 { "the header".to_owned() } else { format!("row {row}") };
-    Error::UnclosedQuote { place, line: line_of(bytes, quote), text: shown(&bytes[quote..]) }
+    Error::UnclosedQuote { row, line: line_of(bytes, quote), text: shown(&bytes[quote..]) }
 }
 
 /// Where the field that starts at `start` ends, in a row whose quotes are all closed.

@@ -24,6 +24,7 @@ mod points;
 mod sheet;
 #[cfg(feature = "xlsx")]
 mod spreadsheet;
+mod stream;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ pub use gaps::Gaps;
 pub use journal::Journal;
 pub use note::{Note, Pattern};
 pub use sheet::{Cells, Sheet};
+pub use stream::{Gathered, LaterRows, RowStream};
 pub use table::{ColumnKind, Rounding, Table};
 pub use times::TimeColumns;
 

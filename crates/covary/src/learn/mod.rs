@@ -38,6 +38,9 @@
 mod filling;
 mod matrix;
 mod rows;
+mod stream;
+
+pub use stream::LearnedStream;
 
 use crate::data::MatrixKind;
 use crate::family::{AnyMethod, Choice, Family, Grounds, Kind, Request};

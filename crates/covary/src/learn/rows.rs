@@ -118,7 +118,7 @@ impl Request {
         Ok(Learned::of_mixture_table(fit, table, &spec, (&method).into()))
     }
 
-    fn choose_by_sample(
+    pub(super) fn choose_by_sample(
         &self,
         rows: &dyn Rows,
         method: &AnyMethod,

@@ -52,6 +52,7 @@ mod remedies;
 mod reversible_jump;
 mod scale;
 mod scikit_learn;
+mod seeds;
 mod select;
 mod self_check;
 mod sensitivity;

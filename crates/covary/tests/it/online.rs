@@ -4,6 +4,8 @@ use crate::contract::on_threads;
 use covary::data::{Shape, simulate};
 use covary::infer::{Em, OnlineEm};
 use covary::{Dataset, Density, Error, Estimator, Matrix, Spec};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 fn table(gaps: f64) -> Dataset {
     let (whole, _) = simulate::ppca(Shape { rows: 2000, columns: 12, n_components: 3 }, 1);
@@ -114,5 +116,37 @@ fn what_cannot_be_learned_from_is_refused_and_changes_nothing() {
     assert_eq!(OnlineEm::from_bytes(spec.clone(), table.column_names(), &before).unwrap().to_bytes(), before);
     for damaged in [&before[1..], &before[..before.len() - 8], &[0; 64][..]] {
         assert!(OnlineEm::from_bytes(spec.clone(), table.column_names(), damaged).is_err());
+    }
+}
+
+/// Whatever numbers a saved state is made to hold: it is refused, or writes the same bytes again and goes on with a model or an error.
+#[test]
+fn a_damaged_state_is_refused_or_goes_on_without_a_panic() {
+    const NUMBERS: [f64; 10] = [0.0, -0.0, 1.0, -1.0, 1e-300, 1e300, -1e300, 1e8, -1e-8, f64::NAN];
+    let block = rows(&table(0.2), 0, 60).of_columns(&[0, 1, 2, 3]).unwrap();
+    let mut chance = ChaCha8Rng::seed_from_u64(1);
+    for spec in [Spec::ppca(2), Spec::factor_analysis(1), Spec { standardize: true, ..Spec::ppca(1) }] {
+        let mut stream = OnlineEm::new(spec.clone());
+        stream.take(&block).unwrap();
+        let bytes = stream.to_bytes();
+        for k in 0..3000 {
+            let mut bytes = bytes.clone();
+            for _ in 0..=k % 3 {
+                let at = chance.random_range(1..bytes.len() / 8);
+                let number = if k % 2 == 0 {
+                    NUMBERS[chance.random_range(0..NUMBERS.len())].to_le_bytes()
+                } else {
+                    chance.random::<u64>().to_le_bytes()
+                };
+                bytes[8 * at..][..8].copy_from_slice(&number);
+            }
+            let opened = OnlineEm::from_bytes(spec.clone(), block.column_names(), &bytes);
+            let Ok(mut opened) = opened else { continue };
+            assert_eq!(opened.to_bytes(), bytes);
+            let _ = opened.fit();
+            if opened.take(&block).is_ok() {
+                let _ = opened.fit();
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ use super::moments::{Errors, LatentMoments, Loadings, Maximize};
 use super::parameters::{Frame, Parameters};
 use super::{Em, Estimator};
 use crate::data::{COLUMN_FACTS, ColumnFacts, Facts};
-use crate::infer::report::{Fit, FitReport, Objective, ObjectiveKind, Termination};
+use crate::infer::report::{Fit, FitReport, Objective, ObjectiveKind, Observer, Termination};
 use crate::linalg::{Cholesky, dot, packed};
 use crate::model::check_columns;
 use crate::spec::Prior;
@@ -78,8 +78,21 @@ impl OnlineEm {
     /// What [`Em`] says of the first block, [`Error::ColumnCount`] of a later one with other columns, [`Error::Numerical`] where
     /// squares overflow.
     pub fn take(&mut self, block: &Dataset) -> Result<(), Error> {
+        self.take_observed(block, &Em::default(), &mut ())
+    }
+
+    /// [`take`](Self::take), the first block being fitted by `em` and watched.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn take_observed(
+        &mut self,
+        block: &Dataset,
+        em: &Em,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Error> {
         self.seen = Some(match &self.seen {
-            None => self.first(block)?,
+            None => self.first(block, em, observer)?,
             Some(seen) => {
                 check_columns(seen.facts.n_columns(), block)?;
                 if block.n_informative_rows() == 0 {
@@ -105,7 +118,7 @@ impl OnlineEm {
         Ok(Fit { model, draws: None, report })
     }
 
-    fn first(&self, block: &Dataset) -> Result<Seen, Error> {
+    fn first(&self, block: &Dataset, em: &Em, observer: &mut dyn Observer) -> Result<Seen, Error> {
         let facts = block.facts();
         // The frame stays that of this block: a column without a standard deviation would never be standardized.
         if self.spec.standardize
@@ -116,7 +129,7 @@ impl OnlineEm {
         let fewest = facts.n_observed_by_column().iter().min().copied().unwrap_or(0);
         let few = self.spec.prior.is_flat() && fewest < CELLS_PER_COMPONENT * self.spec.n_components;
         let prior = if few { Prior::weak() } else { self.spec.prior.clone() };
-        let fit = Em::default().fit(block, &Spec { prior, ..self.spec.clone() })?;
+        let fit = em.fit_observed(block, &Spec { prior, ..self.spec.clone() }, observer)?;
         let frame = Frame::of_columns(facts.observed_means(), facts.observed_variances(), &self.spec);
         let at = frame.parameters(&fit.model);
         let moments = LatentMoments::of(block, &frame, &at);
