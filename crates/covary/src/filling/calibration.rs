@@ -171,7 +171,9 @@ mod tests {
                 let (off, of_specification) = (own[k] - level, of_specification[k] - level);
                 assert!(off.abs() < 0.003, "{n} residuals, {level}: covers {} too much", off);
                 let excess = of_specification - 0.5 / (n as f64 + 1.0);
-                assert!(k == 0 || excess.abs() < 0.003, "{n}, {level}: {of_specification}");
+                // By its positions the last residual stands lower, and beyond it there is nothing to hold.
+                let within = level < (n as f64 - 0.5) / (n as f64 + 1.0);
+                assert!(k == 0 || !within || excess.abs() < 0.003, "{n}, {level}: {of_specification}");
             }
         }
     }

@@ -404,7 +404,8 @@ impl<'a> Task<'a> {
         same("version", &from.text()?, VERSION)?;
         let [kind, d, q, isotropic] = [from.count()?, from.count()?, from.count()?, from.count()?];
         // What a kind has no use for is 0, and all but names have columns.
-        let has = [(0, 0), (0, 0), (0, 1), (usize::MAX, 1), (0, 1)];
+        let any = usize::MAX;
+        let has = [(0, 0), (0, 0), (0, 1), (any, 1), (0, 1), (any, 1), (any, 0)];
         let possible = has.get(kind).is_some_and(|&(most_q, most)| q <= most_q && isotropic <= most);
         if !possible || (kind > 0 && d == 0) || u32::try_from(d).is_err() {
             return Err(Error::DamagedState { why: "its counts contradict each other" });
@@ -445,7 +446,7 @@ impl<'a> Task<'a> {
             }
             5 => {
                 let frame = frame(&mut from)?;
-                let how = (from.count()? == 1, from.count()? == 1);
+                let how = (from.flag()?, from.flag()?);
                 let mut at = Vec::new();
                 for _ in 0..q {
                     let q = from.count()?;
@@ -737,6 +738,13 @@ impl<'a> Reader<'a> {
     fn count(&mut self) -> Result<usize, Error> {
         let count = u64::from_le_bytes(*self.word()?);
         usize::try_from(count).map_err(|_| Error::DamagedState { why: "a count is too large" })
+    }
+
+    fn flag(&mut self) -> Result<bool, Error> {
+        match self.count()? {
+            flag @ (0 | 1) => Ok(flag == 1),
+            _ => Err(Error::DamagedState { why: "what is yes or no is neither" }),
+        }
     }
 
     fn numbers(&mut self, n: usize) -> Result<Vec<f64>, Error> {
