@@ -75,7 +75,9 @@ impl Request {
     pub fn method_of_stream(&self) -> Result<Em, Error> {
         let what = match self.method_by_passes() {
             Ok(AnyMethod::Linear(Method::Em(em))) if self.filling.is_none() => return Ok(em),
-            Ok(AnyMethod::Linear(Method::Em(_))) => "a model that hidden cells choose or calibrate for filling".to_owned(),
+            Ok(AnyMethod::Linear(Method::Em(_))) => {
+                "a model that hidden cells choose or calibrate for filling".to_owned()
+            }
             Ok(method) => format!("model `{}` by method `{}`", self.family.name(), method.name()),
             Err(Error::NotInMemory { what, .. }) => what,
             Err(other) => return Err(other),
