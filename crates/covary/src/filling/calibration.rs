@@ -169,7 +169,7 @@ mod tests {
             for k in (0..KNOTS).filter(reached) {
                 let level = 2.0 * cdf(place(k)) - 1.0;
                 let (off, of_specification) = (own[k] - level, of_specification[k] - level);
-                assert!(off.abs() < 0.003, "{n} residuals, {level}: covers {} too much", off);
+                assert!(off.abs() < 0.003, "{n} residuals, {level}: covers {off} too much");
                 let excess = of_specification - 0.5 / (n as f64 + 1.0);
                 // By its positions the last residual stands lower, and beyond it there is nothing to hold.
                 let within = level < (n as f64 - 0.5) / (n as f64 + 1.0);

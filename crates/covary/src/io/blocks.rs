@@ -548,7 +548,7 @@ impl Text {
         self.for_pieces(|piece| match piece {
             Piece::Rows(table) => {
                 // Of the text nothing is needed any more.
-                let Table { data, .. } = table;
+                let Table { data, .. } = *table;
                 put(&data, to)
             }
             Piece::Blank(_) => Ok(()),
@@ -558,7 +558,7 @@ impl Text {
     /// Calls `visit` with one piece after the other.
     fn for_pieces(mut self, mut visit: impl FnMut(Piece<'_>) -> Result<(), Error>) -> Result<(), Error> {
         if let Some(first) = self.first.take() {
-            visit(Piece::Rows(first))?;
+            visit(Piece::Rows(Box::new(first)))?;
         }
         let (mut n, mut lines) = self.before;
         let names = &self.names;
@@ -580,7 +580,7 @@ impl Text {
             }
             n += table.data.n_rows();
             lines += here;
-            visit(Piece::Rows(table))?;
+            visit(Piece::Rows(Box::new(table)))?;
         }
         Ok(())
     }
@@ -596,7 +596,7 @@ fn n_lines(text: &[u8]) -> usize {
 
 /// A part of a text.
 enum Piece<'a> {
-    Rows(Table),
+    Rows(Box<Table>),
     /// White space alone.
     Blank(&'a [u8]),
 }

@@ -1,6 +1,7 @@
 //! From rows that come once to a learned model, block after block.
 
 use super::{Seen, Watch};
+use crate::data::Facts;
 use crate::family::{AnyMethod, Choice, Request};
 use crate::infer::{Em, OnlineEm};
 use crate::learned::{Constant, Learned, Training};
@@ -124,7 +125,7 @@ impl LearnedStream {
 
     /// Rows so far.
     pub fn n_rows(&self) -> usize {
-        self.state.facts().map_or(0, |facts| facts.n_rows())
+        self.state.facts().map_or(0, Facts::n_rows)
     }
 
     /// Missing values so far, in columns of numbers.
