@@ -1,4 +1,4 @@
-//! Standard input as rows that come: who reads it may be told to wait, and hears Ctrl-C while waiting.
+//! Standard input as rows that come: who reads it may be told to wait, and Ctrl-C ends the waiting.
 
 use crate::interrupt;
 use std::io::{ErrorKind, Read, Result};

@@ -97,11 +97,11 @@ fn other_models_of_a_table_beyond_memory_have_the_same_bytes_and_a_killed_fit_go
     let here = "fit t.npy --inference em --components 2 --max-iter 3 --checkpoint passes -o here.covary";
     assert!(succeed(root, here).err.contains("goes on after 5 passes"));
     assert!(fs::read(root.join("here.covary")).unwrap() == fs::read(root.join("alone.covary")).unwrap());
-    // Starts that are compared make no more steps than the fit: a limit below 20 is a part of them. A mixture, whose start is found on rows that are gone through again.
-    let fit = "fit t.npy --model mppca --mixtures 2 --components 1 --option restarts=0 --checkpoint steps";
-    let alone =
-        "fit t.npy --model mppca --mixtures 2 --components 1 --memory 20M --max-iter 3 -o alone.covary";
-    let alone = succeed(root, alone);
+    // A mixture, whose start is found on rows that are gone through again. It has one start: several are compared after 20 steps, or
+    // after --max-iter if that is less, so that a fit that was ended earlier asks for other passes.
+    let one = "fit t.npy --model mppca --mixtures 2 --components 1 --option restarts=0";
+    let fit = format!("{one} --checkpoint steps");
+    let alone = succeed(root, &format!("{one} --memory 20M --max-iter 3 -o alone.covary"));
     let short = succeed(root, &format!("{fit} --memory 20M --max-iter 1 -o short.covary"));
     let rest = succeed(root, &format!("{fit} --memory 20M --max-iter 3 -o rest.covary"));
     assert!(rest.err.contains("goes on after 2 passes, from steps"), "{}", rest.err);

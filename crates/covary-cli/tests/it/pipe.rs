@@ -194,7 +194,7 @@ fn what_cannot_be_learned_from_rows_that_come_once_is_refused_by_name() {
         ("--model bpca", "model `bpca` by method `structured` cannot be learned from rows that come once"),
         ("--model gaussian", "model `gaussian` by method `full-covariance`"),
         ("--model ica", "model `ica` cannot be learned"),
-        ("--model mppca", "model `mppca` cannot be learned"),
+        ("--model mppca", "model `mppca` by method `mixture-em` cannot be learned"),
         ("--inference spectral", "method `spectral` cannot be learned"),
         ("--model fa --inference mean-field", "model `fa` by method `mean-field`"),
         ("--checkpoint c", "--checkpoint goes with rows that can be gone through again"),

@@ -421,7 +421,7 @@ impl Bytes {
         Self { from, gzip, first, rest, ended, at_once: TEXT, longest: usize::MAX, delimiter }
     }
 
-    /// Reads until so many bytes are there, or all; `false` if the source has to be waited for, which it says by
+    /// Reads until there are `enough` bytes, or all; `false` if the source has to be waited for, which it says by
     /// [`ErrorKind::WouldBlock`].
     ///
     /// A source that was stopped says [`ErrorKind::ConnectionAborted`], and ends with its last whole row: nobody knows what the next

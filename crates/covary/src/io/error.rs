@@ -728,7 +728,7 @@ impl Error {
         }
     }
 
-    /// What is wrong with a piece of a text, whose columns go by number, after so many rows and lines of it.
+    /// What is wrong with a piece of a text, whose columns go by number, after these numbers of rows and lines of it.
     pub(super) fn in_piece(
         self,
         (rows, lines): (usize, usize),
