@@ -55,4 +55,6 @@ mod _covary {
     use super::sources::Sources;
     #[pymodule_export]
     use super::sparse::{elastic_net, sparse_canonical, sparse_components};
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
 }

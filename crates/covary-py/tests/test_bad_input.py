@@ -1,5 +1,6 @@
 """What cannot be fitted is refused in words; no panic crosses the border."""
 
+import importlib.metadata
 import subprocess
 import sys
 import warnings
@@ -213,6 +214,10 @@ def test_a_column_of_text_in_an_arrow_table_is_named():
         covary.PCA(1).fit(pyarrow.table({"age": [1.0, 2.0, 4.0], "kind": ["u", "v", "w"]}))
 
 
+def test_the_version_is_that_of_the_package():
+    assert covary.__version__ == importlib.metadata.version("covary")
+
+
 def test_errors_are_those_users_catch():
     for name in covary.exceptions.__all__:
         kind = getattr(covary.exceptions, name)
@@ -240,6 +245,7 @@ def test_ctrl_c_leaves_a_decomposition(model):
     code = f"""
 import numpy as np, os, signal, threading, time
 import covary
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a shell's background ignores it
 X = np.random.default_rng(0).normal(size=(4000, 3000))
 late = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT))
 late.start()

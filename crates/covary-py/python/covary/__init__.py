@@ -11,6 +11,7 @@ PPCA(n_components=2)
 from . import exceptions
 from ._cca import ProbabilisticCCA
 from ._classifier import PPCAClassifier
+from ._covary import VERSION as __version__
 from ._dynamic import DynamicFactor
 from ._factor import FactorAnalysis
 from ._families import load
@@ -58,6 +59,7 @@ __all__ = [
     "SparsePCA",
     "SparsePPCA",
     "StudentPPCA",
+    "__version__",
     "exceptions",
     "load",
     "pool",

@@ -13,6 +13,8 @@ _Sparse = tuple[tuple[int, int], NDArray[np.int64], NDArray[np.int64], _F]
 _At = tuple[str, Any, tuple[str, list[int]] | None] | tuple[str, str, list[str], list[int], Any] | None
 _Filled = tuple[_F, NDArray[np.uint64], NDArray[np.uint64], _F, _F]
 
+VERSION: str
+
 class Request(TypedDict, total=False):
     """What may be asked for; what is missing, or None, is left to the library."""
 

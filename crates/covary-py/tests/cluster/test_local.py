@@ -208,7 +208,7 @@ def test_what_needs_the_table_is_refused_with_a_remedy(tmp_path):
 
 
 def test_what_cannot_be_fitted_so_says_so(parquet, frame, tmp_path):
-    with pytest.raises(OptionError, match="GaussianMixture is not fitted in passes over the rows; PPCA, BayesianPCA, FactorAnalysis and Gaussian are"):
+    with pytest.raises(OptionError, match="GaussianMixture is not fitted in passes over the rows; PPCA, BayesianPCA, FactorAnalysis, Gaussian and MixturePPCA are"):
         cluster.fit(covary.GaussianMixture(2), parquet)
     with pytest.raises(OptionError, match="method `gibbs` needs the table in memory"):
         cluster.fit(covary.BayesianPCA(2, inference="gibbs"), parquet, columns=NAMES)

@@ -43,6 +43,23 @@ use crate::{Dataset, Error};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+/// Multiplications of a step of the full covariance from which on a table is modeled by components: at 1e9 a fit takes about a
+/// second.
+const TOO_MUCH_WORK: f64 = 1e9;
+
+/// Multiplications of a step of the full covariance: moments, and a block for each pattern of gaps.
+pub(crate) fn work_of_step(data: &Dataset) -> f64 {
+    let d = data.n_columns() as f64;
+    let of_blocks = |gaps: usize| (gaps.min(data.n_columns() - gaps) as f64).powi(2) * d;
+    let rows = data.patterns().map(|p| p.rows.len() as f64 * (d * d + of_blocks(p.gaps.len())));
+    d * d * d + rows.sum::<f64>()
+}
+
+/// Whether a full covariance takes too long.
+pub(crate) fn too_large(data: &Dataset) -> bool {
+    work_of_step(data) > TOO_MUCH_WORK
+}
+
 /// What hidden cells say of how a model fills.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Filling {

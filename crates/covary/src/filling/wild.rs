@@ -1,11 +1,12 @@
 //! Cells far from what the rest of their rows say [M 4.11].
 
-use super::MANY_ROWS;
 use super::correction::LeftOut;
+use super::{MANY_ROWS, too_large};
 use crate::data::WildCell;
 use crate::infer::FullCovariance;
 use crate::linalg::positive_inverse;
-use crate::{Dataset, Error, Estimator, Matrix, Spec};
+use crate::select::{ChoiceRule, PilotSearch, Purpose};
+use crate::{Dataset, Error, Estimator, LinearGaussian, Matrix, Method, Spec};
 use std::fmt;
 use std::ops::Range;
 
@@ -61,7 +62,8 @@ impl FarCell {
 /// Cells far from what the rest of their rows say, the farthest first.
 ///
 /// Each is judged by its residual given the other observed cells of its row, the exact leave-one-out one [M 4.3.1], under a
-/// Gaussian fitted to the table with all cells brought within four robust standard deviations of the median. How far is
+/// Gaussian fitted to the table with all cells brought within four robust standard deviations of the median, of as many components as
+/// predict best where a covariance takes too long. How far is
 /// too far goes by the tail of all residuals u, each in standard deviations of its column that are at least the robust ones of its residuals, as if it were a Pareto tail:
 ///
 /// ```text
@@ -126,14 +128,7 @@ impl Judge {
         if sample.observed_variances().iter().any(|v| *v <= 0.0) {
             return Ok(None);
         }
-        let spec = Spec { standardize: true, ..Spec::ppca(data.n_columns() - 1) };
-        let tolerance = if work(data.n_rows(), data.n_columns()) > MUCH_WORK {
-            ROUGHLY
-        } else {
-            FullCovariance::default().tolerance
-        };
-        let method = FullCovariance { pseudo_rows: PSEUDO_ROWS, tolerance, ..FullCovariance::default() };
-        let model = method.fit(&sample, &spec)?.model;
+        let model = if too_large(&sample) { by_components(&sample)? } else { by_covariance(&sample)? };
         let scale: Vec<f64> = sample.observed_variances().iter().map(|v| v.sqrt()).collect();
         let mut covariance = model.covariance();
         covariance.scale_both(&scale.iter().map(|s| 1.0 / s).collect::<Vec<_>>());
@@ -216,6 +211,24 @@ impl Judge {
         out.sort_by(|a, b| b.distance().total_cmp(&a.distance()).then(a.row.cmp(&b.row)));
         out
     }
+}
+
+/// A Gaussian of any covariance.
+fn by_covariance(data: &Dataset) -> Result<LinearGaussian, Error> {
+    let spec = Spec { standardize: true, ..Spec::ppca(data.n_columns() - 1) };
+    let default = FullCovariance::default();
+    let much = work(data.n_rows(), data.n_columns()) > MUCH_WORK;
+    let tolerance = if much { ROUGHLY } else { default.tolerance };
+    Ok(FullCovariance { pseudo_rows: PSEUDO_ROWS, tolerance, ..default }.fit(data, &spec)?.model)
+}
+
+/// What such a table is filled by, too: the components that predict its cells best.
+fn by_components(data: &Dataset) -> Result<LinearGaussian, Error> {
+    let spec = Spec { standardize: true, ..Spec::ppca(0) };
+    let search = PilotSearch { purpose: Purpose::Filling, ..PilotSearch::default() };
+    let n_components = search.run(data, &spec)?.map_or(0, |found| found.chosen(ChoiceRule::Maximum));
+    let spec = Spec { n_components, ..spec };
+    Ok(Method::recommended(data, &spec).fit(data, &spec)?.model)
 }
 
 /// Whether a column has cells to judge by.

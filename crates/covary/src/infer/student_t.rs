@@ -103,7 +103,8 @@ fn most_likely(rows: &[RowDistance]) -> Result<Tails, Error> {
     let (mut last, mut side) = (f64::INFINITY, 0);
     loop {
         let middle = low + (high - low) * at_low / (at_low - at_high);
-        if (middle - last).abs() <= PRECISION {
+        let moved = (middle - last).abs();
+        if moved <= PRECISION || moved.is_nan() {
             return Tails::student(middle.exp());
         }
         last = middle;
@@ -137,9 +138,24 @@ fn n_rows_by_width(rows: &[RowDistance]) -> Vec<f64> {
 fn slope(rows: &[RowDistance], widths: &[f64], nu: f64) -> f64 {
     let none = digamma(0.5 * nu);
     let of_width = |(m, n): (usize, &f64)| n * (digamma(0.5 * (nu + m as f64)) - none);
+    // (δ − m)/(ν + δ), which is 1 for rows so far away that δ overflows.
     let of_row = |row: &RowDistance| {
-        (row.squared - row.n_observed as f64) / (nu + row.squared) - (row.squared / nu).ln_1p()
+        1.0 - (nu + row.n_observed as f64) / (nu + row.squared) - (row.squared / nu).ln_1p()
     };
     let parts = pieces(rows.len(), STEP, |part| rows[part].iter().map(of_row).sum::<f64>());
     0.5 * nu * (widths.iter().enumerate().map(of_width).sum::<f64>() + parts.iter().sum::<f64>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Few rows leave noise at its floor, and some rows infinitely far.
+    #[test]
+    fn rows_beyond_all_numbers_do_not_keep_the_search_going() {
+        let row = |squared: f64| RowDistance { n_observed: 4, ln_volume: 0.0, squared };
+        let rows = [row(f64::INFINITY), row(1e20), row(12.0), row(30.0)];
+        assert!(slope(&rows, &n_rows_by_width(&rows), 1.0) < 0.0);
+        assert_eq!(most_likely(&rows).unwrap(), Tails::student(FEWEST).unwrap());
+    }
 }

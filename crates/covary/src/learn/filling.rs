@@ -5,7 +5,7 @@ use crate::family::{Classes, Components, Family, ForFilling, Request};
 use crate::filling::{
     Calibration, Candidate, Correction, Filling, Gain, HiddenSet, Hiding, MANY_ROWS, Odds, Tried, Widths,
     calibrate, crps, hide_as_gaps_lie, hide_one_by_one, limits_of, most_gaps, observed_of, sets_of,
-    weights_by_gaps,
+    too_large, weights_by_gaps, work_of_step,
 };
 use crate::infer::{ClassConditional, FullCovariance};
 use crate::learned::{Learned, Residuals};
@@ -20,10 +20,8 @@ const BELOW: [f64; 5] = [3.0, 1.0, 0.3, 0.1, 0.03];
 const ABOVE: [f64; 3] = [10.0, 30.0, 100.0];
 /// This many pseudo-rows leave nothing but the mean of each column.
 const COLUMN_MEANS: f64 = 1e9;
-/// Multiplications of a step of the full covariance from which on pseudo-rows are chosen from fewer, by one set of cells, and
-/// from which on the table is filled by components: at 1e9 a fit takes about a second.
+/// Multiplications of a step of the full covariance from which on pseudo-rows are chosen from fewer, by one set of cells.
 const MUCH_WORK: f64 = 1e8;
-const TOO_MUCH_WORK: f64 = 1e9;
 /// Pseudo-rows tried where fits take long.
 const FEW_BELOW: [f64; 2] = [1.0, 0.1];
 const FEW_ABOVE: [f64; 1] = [30.0];
@@ -102,14 +100,6 @@ fn distinct(data: &Dataset, sets: &[HiddenSet]) -> usize {
     places.len()
 }
 
-/// Multiplications of a step of the full covariance: moments, and a block for each pattern of gaps.
-fn work_of_step(data: &Dataset) -> f64 {
-    let d = data.n_columns() as f64;
-    let of_blocks = |gaps: usize| (gaps.min(data.n_columns() - gaps) as f64).powi(2) * d;
-    let rows = data.patterns().map(|p| p.rows.len() as f64 * (d * d + of_blocks(p.gaps.len())));
-    d * d * d + rows.sum::<f64>()
-}
-
 /// Gaps of each column.
 fn gaps(data: &Dataset) -> Vec<usize> {
     data.n_observed_by_column().iter().map(|observed| data.n_rows() - observed).collect()
@@ -152,7 +142,7 @@ impl Request {
         let mut request = self.clone();
         if how.choose {
             (request.inference, request.method, request.options) = (None, None, Vec::new());
-            request = if work_of_step(data) > TOO_MUCH_WORK {
+            request = if too_large(data) {
                 Self { family: Family::Ppca, n_components: Some(Components::Auto), ..request }
             } else {
                 let pseudo_rows;

@@ -70,6 +70,24 @@ fn gross_cells_are_found_wherever_they_are_and_good_ones_are_left_alone() {
     assert_eq!(wild_cells(&scaled).len(), wild_cells(&with(&good, &[(3, 1, 1e6), (40, 5, -299.993)])).len());
 }
 
+/// Where a covariance takes too long the rest of a row speaks through components.
+#[test]
+fn wide_tables_with_many_gaps_are_judged_by_components() {
+    let good = simulate::hide(&table(400, 300, 7), 0.6, 8);
+    assert_eq!(wild_cells(&good), []);
+    // Not far for the column, but far for a row that lies at its other end.
+    let column = 11;
+    let cells = || (0..400).filter(|&i| !good.row(i)[column].is_nan());
+    let by_value = |a: &usize, b: &usize| good.row(*a)[column].total_cmp(&good.row(*b)[column]);
+    let (least, most) = (cells().min_by(by_value).unwrap(), cells().max_by(by_value).unwrap());
+    let range = good.row(most)[column] - good.row(least)[column];
+    let spoiled = with(&good, &[(least, column, good.row(most)[column] + 0.5 * range)]);
+    assert_eq!(Ledger::of(&spoiled).wild, []);
+    let found = wild_cells(&spoiled);
+    assert_eq!(places(&found), [(least, column)]);
+    assert!((found[0].expected - good.row(least)[column]).abs() < 4.0 * found[0].sd, "{:?}", found[0]);
+}
+
 /// Real tables raise few alarms: one cell in thousands.
 #[test]
 fn real_tables_raise_few_alarms() {
