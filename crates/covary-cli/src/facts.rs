@@ -65,6 +65,7 @@ pub(crate) fn tell(console: Console, source: &Source) -> Ledger {
 fn oddity_words(oddity: &Oddity) -> String {
     match oddity {
         Oddity::Matrix(kind) => format!("{oddity} (--model fa --matrix {} --rows N)", kind.name()),
+        Oddity::Code { code, .. } => format!("{oddity} (--gaps={})", code.value),
         other => other.to_string(),
     }
 }
@@ -90,6 +91,11 @@ pub(crate) fn judge(
             "check them; --wild down-weight lets such cells count as missing for the fit"
         };
         console.warn(&format!("{}: far from what the rest of the row says: {said}; {then}", source.name));
+    }
+    if hide && said.is_empty() {
+        console.say(&format!("{}: no cell is far from what the rest of its row says", source.name));
+    } else if said.is_empty() && !cells.is_empty() {
+        console.say("--wild down-weight lets such a cell count as missing for the fit");
     }
     let without = (hide && !cells.is_empty())
         .then(|| data.without_cells(cells.iter().map(|cell| (cell.row, cell.column))))

@@ -13,7 +13,7 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from . import _covary, _options, _table
-from ._families import FAMILIES, class_of
+from ._families import class_of
 from ._fitted import Shown
 from ._linear import LinearGaussian
 from ._threads import n_threads
@@ -109,28 +109,14 @@ class Imputer(Shown, TransformerMixin, BaseEstimator):
     random_state: Any = None
     verbose: bool | int = False
 
-    def _estimator(self) -> LinearGaussian:
-        """What was asked for, not yet fitted."""
-        asked = self.estimator
-        if isinstance(asked, LinearGaussian):
-            return clone(asked)
-        cls: Any = FAMILIES[asked] if isinstance(asked, str) and asked in _NAMED else None
-        if cls is None:
-            raise OptionError(
-                "The 'estimator' parameter of Imputer must be an estimator of covary, None, 'gaussian', 'ppca', "
-                f"'fa' or 'bpca'. Got {asked!r} instead."
-            )
-        own = {name: getattr(self, name) for name in ("random_state", "verbose")}
-        estimator: LinearGaussian = cls(**{name: own[name] for name in own if name in cls._get_param_names()})
-        return estimator
-
     def _learned(self, rows: Array, names: Array | None) -> LinearGaussian:
         """The fitted model of a table."""
         if self.bounds not in (None, "auto"):
             raise OptionError(f"bounds must be 'auto' or None, got {self.bounds!r}")
-        filling = (self.estimator is None, _options.switch(self, "calibrate"), self.bounds is not None)
-        if self.estimator is not None:
-            model = self._estimator()
+        asked = self.estimator
+        filling = (asked is None, _options.switch(self, "calibrate"), self.bounds is not None)
+        if isinstance(asked, LinearGaussian):
+            model: LinearGaussian = clone(asked)
             wanted = [said for said, on in zip(("calibrate=True", f"bounds={self.bounds!r}"), filling[1:]) if on]
             if wanted and not model._fills:
                 name = type(model).__name__
@@ -145,10 +131,16 @@ class Imputer(Shown, TransformerMixin, BaseEstimator):
                 model.feature_names_in_ = names
             model._filling = filling
             return model._fit_rows(rows)
-        asked = {"filling": filling, "seed": _table.seed_of(self.random_state)}
+        if asked is not None and not (isinstance(asked, str) and asked in _NAMED):
+            raise OptionError(
+                "The 'estimator' parameter of Imputer must be an estimator of covary, None, 'gaussian', 'ppca', "
+                f"'fa' or 'bpca'. Got {asked!r} instead."
+            )
+        # What a name leaves open is left to the library, as the command leaves it.
+        request = {"filling": filling, "seed": _table.seed_of(self.random_state)}
         said = None if names is None else [str(name) for name in names]
         progress = _options.progress(self)
-        found = _covary.fit(rows, said, "gaussian", asked, threads=n_threads(), progress=progress)  # type: ignore[arg-type]
+        found = _covary.fit(rows, said, asked or "gaussian", request, threads=n_threads(), progress=progress)  # type: ignore[arg-type]
         chosen: LinearGaussian = class_of(found)._of_model(found)
         return chosen._take(found, rows)
 

@@ -1,3 +1,4 @@
+use super::copies::{CopiedColumn, copies};
 use super::{Dataset, MatrixKind};
 use crate::linalg::Cell;
 use crate::linalg::rows::{ColumnSums, STRIP, Wanted, add_column_sums, extremes};
@@ -49,6 +50,8 @@ pub struct Ledger {
     pub constant_columns: Vec<(usize, f64)>,
     /// Rows equal to an earlier one, gaps included; rows of fewer than three values are not counted.
     pub duplicates: Option<Duplicates>,
+    /// Columns that are linear functions of an earlier one; of more than 2000 columns none is looked for.
+    pub copies: Vec<CopiedColumn>,
     /// Values that look like codes for a gap, by column.
     pub codes: Vec<SuspectedCode>,
     /// Cells far beyond anything that the other cells of their column lead to expect, by column.
@@ -167,6 +170,7 @@ impl Ledger {
             single_columns: equal(1, 1),
             constant_columns: equal(2, n),
             duplicates: duplicates(data),
+            copies: copies(data, &extremes.low, &extremes.high),
             wild: wild(data, &codes),
             codes,
         }
@@ -190,6 +194,10 @@ impl Ledger {
             names(&places(&self.single_columns)).map(|columns| Oddity::SingleColumns { columns }),
             names(&places(&self.constant_columns)).map(|columns| Oddity::ConstantColumns { columns }),
             self.duplicates.map(Oddity::Duplicates),
+            self.copies.first().map(|first| Oddity::Copies {
+                columns: self.copies.iter().map(|copy| name(&copy.column)).collect(),
+                of: name(&first.of),
+            }),
         ];
         let codes = self.codes.iter().map(move |&code| Oddity::Code { name: name(&code.column), code });
         let wild = self.wild.iter().map(move |&cell| Oddity::Wild { name: name(&cell.column), cell });
@@ -227,6 +235,13 @@ pub enum Oddity {
     },
     /// Rows equal to an earlier one.
     Duplicates(Duplicates),
+    /// Columns that are linear functions of earlier ones.
+    Copies {
+        /// Their names.
+        columns: Vec<String>,
+        /// What the first is a copy of.
+        of: String,
+    },
     /// A value that looks like a code for a gap.
     Code {
         /// Name of the column.
@@ -252,9 +267,14 @@ impl fmt::Display for Oddity {
                 if *kind == MatrixKind::Correlation { " with a diagonal of ones" } else { "" },
                 kind.name()
             ),
+            Self::EmptyRows { n_rows: 1, first } => write!(
+                f,
+                "row {} has no value at all: it carries no information and is imputed by column means; drop it unless it must be kept",
+                first + 1
+            ),
             Self::EmptyRows { n_rows, first } => write!(
                 f,
-                "{n_rows} row(s) have no value at all (for example row {}): they carry no information and are imputed by column means; drop them unless they must be kept",
+                "{n_rows} rows have no value at all (for example row {}): they carry no information and are imputed by column means; drop them unless they must be kept",
                 first + 1
             ),
             Self::EmptyColumns { columns } => write!(
@@ -272,11 +292,28 @@ impl fmt::Display for Oddity {
                 "all values are equal in {}: nothing varies there to learn from; drop the column, or impute its missing values by that value",
                 list(columns)
             ),
-            Self::Duplicates(Duplicates { n_rows, example: (earlier, later) }) => write!(
+            Self::Duplicates(Duplicates { n_rows: 1, example: (earlier, later) }) => write!(
                 f,
-                "{n_rows} row(s) repeat an earlier one (row {} repeats row {}, for example): if one record was entered twice, drop the duplicates, which make the fit too certain",
+                "row {} repeats row {}: if one record was entered twice, drop the duplicate, which makes the fit too certain",
                 later + 1,
                 earlier + 1
+            ),
+            Self::Duplicates(Duplicates { n_rows, example: (earlier, later) }) => write!(
+                f,
+                "{n_rows} rows repeat an earlier one (row {} repeats row {}, for example): if one record was entered twice, drop the duplicates, which make the fit too certain",
+                later + 1,
+                earlier + 1
+            ),
+            Self::Copies { columns, of } if columns.len() == 1 => write!(
+                f,
+                "`{}` is `{of}` again, up to its unit: drop one of the two, since what they share counts twice",
+                columns[0]
+            ),
+            Self::Copies { columns, of } => write!(
+                f,
+                "{} columns are others again, up to their units: {} (the first is `{of}`); drop them, since what they share counts twice",
+                columns.len(),
+                list(columns)
             ),
             Self::Code { name, code: SuspectedCode { value, cells, nearest, .. } } => write!(
                 f,

@@ -3,6 +3,7 @@
 //! scatter), [`Sparse`] (mostly zeros), [`Timeline`] (when rows happened, where that matters), [`Points`] (rows that are
 //! points of curves), [`Facts`] (what is known of a table that is gone through block by block), and [`simulate`].
 
+mod copies;
 mod dataset;
 mod ledger;
 mod moments;
@@ -15,6 +16,7 @@ mod sparse;
 mod time_axis;
 mod timeline;
 
+pub use copies::CopiedColumn;
 pub use dataset::Dataset;
 pub(crate) use dataset::{Cells, in_its_precision};
 pub(crate) use ledger::list;

@@ -4,8 +4,9 @@ use crate::Dataset;
 use crate::model::Limits;
 use std::collections::BTreeSet;
 
-/// Fewer observed cells tell nothing of what a column can be.
-const FEWEST: usize = 10;
+/// Fewer observed cells tell nothing of what a column can be, and fewer than ten nothing of how large.
+const FEWEST: usize = 5;
+const FEWEST_BELOW: usize = 10;
 /// Codes have at most this many different values, without holes.
 const MOST_CODES: usize = 12;
 
@@ -45,7 +46,9 @@ fn of_column(data: &Dataset, j: usize) -> Limits {
     let mut limits = Limits { whole, ..Limits::NONE };
     if least >= 0.0 {
         limits.lower = 0.0;
-        if !whole && most > 0.9 && most <= 1.0 {
+        if n < FEWEST_BELOW {
+            // Values close to 1 or 100 may be so by chance.
+        } else if !whole && most > 0.9 && most <= 1.0 {
             limits.upper = 1.0;
         } else if most > 90.0 && most <= 100.0 {
             limits.upper = 100.0;
@@ -90,8 +93,12 @@ mod tests {
         is(limits(&[3.0, 97.0]), 0.0, 100.0, true);
         is(limits(&[0.0, 20.0]), 0.0, infinity, true);
         is(limits(&[0.0, 1.0]), 0.0, 1.0, true);
-        let few = Dataset::new(Matrix::from_fn(9, 1, |i, _| i as f64)).unwrap();
-        assert_eq!(limits_of(&few), [Limits::NONE]);
+        let few = |n: usize, unit: f64| {
+            limits_of(&Dataset::new(Matrix::from_fn(n, 1, |i, _| 95.5 + unit * i as f64)).unwrap())[0]
+        };
+        assert_eq!(few(4, 0.5), Limits::NONE);
+        is(few(9, 0.5), 0.0, infinity, false);
+        is(few(10, 0.4), 0.0, 100.0, false);
         let likert: Vec<f64> = (0..60).map(|i| f64::from(i % 5 + 1)).collect();
         is(limits(&likert), 1.0, 5.0, true);
         let of_rows = |n: usize, codes: usize| {

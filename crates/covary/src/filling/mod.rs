@@ -110,7 +110,7 @@ pub enum Candidate {
 pub struct Calibration {
     /// One for each column.
     pub columns: Vec<ColumnCalibration>,
-    /// Residuals that they were made from.
+    /// Hidden cells that they were made from, each counted once.
     pub n_hidden: usize,
     /// Whether cells were hidden as gaps of other rows lie.
     pub transplanted: bool,
@@ -125,7 +125,8 @@ impl Filling {
         if let Some(observed) = &self.observed {
             restrain(observed, &mut cells);
         }
-        self.shape(&mut cells);
+        // Of a row without a value nothing was predicted: it has the spread of the columns, which the model knows.
+        self.shape(&mut cells, |row| data.row(row).iter().any(|v| !v.is_nan()));
         if !self.shift.is_empty() {
             for cell in &mut cells {
                 cell.mean += self.shift[cell.column];
@@ -134,8 +135,8 @@ impl Filling {
         cells
     }
 
-    /// Gives cells the distribution of their columns.
-    pub(crate) fn shape(&self, cells: &mut [FilledCell]) {
+    /// Gives cells the distribution of their columns, as wide as hidden cells say where rows are known in part.
+    pub(crate) fn shape(&self, cells: &mut [FilledCell], in_part: impl Fn(usize) -> bool) {
         let limits = |j: usize| self.limits.as_ref().map_or(Limits::NONE, |limits| limits[j]);
         let calibrated = |j: usize| self.calibration.as_ref().map(|c| &c.columns[j]);
         let n = self.calibration.as_ref().map(|c| c.columns.len()).or(self.limits.as_ref().map(Vec::len));
@@ -146,6 +147,7 @@ impl Filling {
         let shapes: Vec<Arc<Shape>> = (0..n.unwrap_or(0)).map(shape).collect();
         for cell in cells.iter_mut().filter(|cell| cell.sd > 0.0 && cell.column < shapes.len()) {
             match calibrated(cell.column) {
+                Some(_) if !in_part(cell.row) => {}
                 Some(column) => cell.sd *= column.spread,
                 None if self.estimated && limits(cell.column) != Limits::NONE => {
                     cell.distribution =

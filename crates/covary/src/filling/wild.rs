@@ -19,10 +19,12 @@ const PSEUDO_ROWS: f64 = 1.0;
 const MEDIAN_OF_NORMAL: f64 = 0.674_489_750_196_081_7;
 /// Fewest rows, and fewest cells, to judge by.
 const FEWEST_ROWS: usize = 20;
-const FEWEST_CELLS: f64 = 100.0;
+const FEWEST_CELLS: usize = 100;
 /// Share of the cells whose residuals tell how heavy tails are; from this many cells on a tenth of it.
 const TAIL: f64 = 0.01;
-const MANY_CELLS: f64 = 1e5;
+const MANY_CELLS: usize = 100_000;
+/// Share of the cells that may be wild, as far as tails are concerned.
+const MOST_WILD: f64 = 0.1;
 /// Good cells expected beyond the limit, in a table whose residuals have the tails that they show.
 const FALSE_ALARMS: f64 = 0.01;
 /// No cell is called wild that is nearer than this.
@@ -70,7 +72,8 @@ impl FarCell {
 /// limit = max(6, q(p) · (q(p)/q(10p))^log₁₀(100 p N))        q(p): exceeded by a share p of the N cells
 /// ```
 ///
-/// so that a hundredth of a good cell is expected beyond it, fewer if tails are lighter. p is 0.01, from 10⁵ cells on 0.001.
+/// so that a hundredth of a good cell is expected beyond it, fewer if tails are lighter. p is 0.01, from 10⁵ cells on 0.001. The N cells are
+/// those without the most, up to a tenth, that lie beyond the limit which the others set: many wild cells do not hide each other.
 /// Tables of fewer than 20 rows or 100 cells are not judged, nor are those with rows · columns² beyond 3·10⁸: for these
 /// [`Ledger::wild`](crate::data::Ledger::wild) has what the columns alone tell.
 ///
@@ -171,8 +174,7 @@ impl Judge {
         let starts = (0..n_rows).step_by(CHUNK);
         let mut cells: Vec<FarCell> =
             starts.flat_map(|start| self.cells_of(start..n_rows.min(start + CHUNK), &[])).collect();
-        let n = cells.len() as f64;
-        if n < FEWEST_CELLS {
+        if cells.len() < FEWEST_CELLS {
             return Vec::new();
         }
         let mut by_column: Vec<Vec<f64>> = vec![Vec::new(); self.scale.len()];
@@ -183,10 +185,7 @@ impl Judge {
             by_column.iter_mut().map(|z| (quantile(z, 0.5) / MEDIAN_OF_NORMAL).max(1.0)).collect();
         let in_units = |cells: &mut Vec<FarCell>| cells.iter_mut().for_each(|c| c.sd *= units[c.column]);
         in_units(&mut cells);
-        let mut u: Vec<f64> = cells.iter().map(FarCell::distance).collect();
-        let p = if n < MANY_CELLS { TAIL } else { TAIL / 10.0 };
-        let (far, near) = (quantile(&mut u, 1.0 - p), quantile(&mut u, 1.0 - 10.0 * p));
-        let limit = (far * (far / near).powf((p * n / FALSE_ALARMS).log10())).max(NEAREST);
+        let limit = limit(cells.iter().map(FarCell::distance).collect());
         let beyond = |cells: &mut Vec<FarCell>| {
             cells.retain(|cell| cell.distance() > limit);
             cells.sort_by(|a, b| b.distance().total_cmp(&a.distance()).then(a.row.cmp(&b.row)));
@@ -211,6 +210,25 @@ impl Judge {
         out.sort_by(|a, b| b.distance().total_cmp(&a.distance()).then(a.row.cmp(&b.row)));
         out
     }
+}
+
+/// What distances of cells are wild: beyond what the tail of the others reaches. The others are those without the most cells that
+/// lie beyond the limit that the others set, since wild cells that are counted among the tail would hide each other.
+fn limit(mut u: Vec<f64>) -> f64 {
+    let n = u.len();
+    let p = if n < MANY_CELLS { TAIL } else { TAIL / 10.0 };
+    let most = (MOST_WILD * n as f64) as usize;
+    // What is asked of the others lies among the largest of all.
+    let below = n - most - (10.0 * p * n as f64) as usize - 2;
+    u.select_nth_unstable_by(below, f64::total_cmp);
+    u[below..].sort_unstable_by(f64::total_cmp);
+    let beside = |k: usize| {
+        let last = (n - k - 1) as f64;
+        let beyond = |p: f64| u[((1.0 - p) * last).round() as usize];
+        let (far, near) = (beyond(p), beyond(10.0 * p));
+        (far * (far / near).powf((p * last / FALSE_ALARMS).log10())).max(NEAREST)
+    };
+    beside((1..=most).rev().find(|&k| u[n - k] > beside(k)).unwrap_or(0))
 }
 
 /// A Gaussian of any covariance.

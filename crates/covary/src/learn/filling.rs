@@ -262,7 +262,7 @@ impl Request {
                     .into_iter()
                     .map(Into::into)
                     .collect(),
-                n_hidden: cells.len(),
+                n_hidden: enough,
                 transplanted: sets.iter().all(|set| set.transplanted),
             });
         }

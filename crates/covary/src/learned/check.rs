@@ -132,7 +132,7 @@ impl Learned {
             };
             let mut own = predicted.corrected.unwrap_or(predicted.plain);
             if let Some(filling) = &self.filling {
-                filling.shape(&mut own);
+                filling.shape(&mut own, |_| true);
             }
             let own = set.checked(data, own);
             baseline.extend(own.iter().map(|c| set.visible.observed_means()[c.cell.column]));

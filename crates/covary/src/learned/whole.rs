@@ -233,7 +233,7 @@ impl<T: WholeTable> Answers for T {
                 None => self.cells(self.fitted().0, visible)?,
                 Some(observer) => self.cells(&self.without(learned, visible, *observer)?, visible)?,
             };
-            learned.filling.iter().for_each(|filling| filling.shape(&mut cells));
+            learned.filling.iter().for_each(|filling| filling.shape(&mut cells, |_| true));
             Ok(cells)
         };
         let checked = Checked::of(self.check(data, options, &mut fill), refitted);

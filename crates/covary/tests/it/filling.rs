@@ -8,7 +8,7 @@ use covary::io::model_file;
 use covary::learned::{Learned, Rows};
 use covary::model::FilledCell;
 use covary::select::SelfCheckOptions;
-use covary::{Dataset, Matrix};
+use covary::{Dataset, Density, Matrix};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{Distribution, StudentT};
@@ -265,6 +265,35 @@ fn gaussian(table: &Dataset, pseudo_rows: f64, standardize: bool) -> Learned {
 }
 
 /// The textbook's prediction interval of a regression, a + b x ± t √(s² (1 + 1/n + (x − x̄)²/Σ(x − x̄)²)).
+/// Residuals of cells that were predicted from the rest of their rows say nothing of rows that have no value.
+#[test]
+fn rows_without_a_value_have_the_spread_of_the_columns() {
+    let (whole, _) = simulate::ppca(Shape { rows: 90, columns: 6, n_components: 3 }, 11);
+    let mut values = simulate::hide(&whole, 0.1, 3).into_values();
+    values.row_mut(4).fill(f64::NAN);
+    let table = Dataset::new(values).unwrap();
+    for family in [Family::Gaussian, Family::Ppca, Family::Fa] {
+        let filling = Some(ForFilling { choose: family == Family::Gaussian, ..ForFilling::default() });
+        let learned = Request { filling, ..Request::new(family) }.learn(&table).unwrap();
+        let cells = learned.fill(Rows::Training).unwrap().cells(&table).unwrap();
+        let by_model = learned.linear().unwrap().model.gap_cells(&table).unwrap();
+        let calibration = learned.filling.as_ref().unwrap().calibration.as_ref().unwrap();
+        assert_eq!(cells.iter().filter(|cell| cell.row == 4).count(), 6);
+        for (cell, model) in cells.iter().zip(&by_model) {
+            let sd = table.observed_variances()[cell.column].sqrt();
+            let spread = calibration.columns[cell.column].spread;
+            if cell.row == 4 {
+                assert_eq!(cell.sd, model.sd);
+                assert!((cell.sd / sd - 1.0).abs() < 0.15, "{}: {} beside {sd}", cell.column, cell.sd);
+            } else if family != Family::Gaussian {
+                assert!((cell.sd / (model.sd * spread) - 1.0).abs() < 1e-12);
+            }
+        }
+        assert!(calibration.columns.iter().any(|c| (c.spread - 1.0).abs() > 0.01));
+        assert!(calibration.n_hidden < table.n_observed());
+    }
+}
+
 #[test]
 fn cells_of_tables_too_small_to_calibrate_are_those_of_the_regression() {
     let (x, y) = ([1.0, 2.0, 4.0, 5.5, 8.0], [2.3, 1.9, 5.1, 4.0, 8.2]);

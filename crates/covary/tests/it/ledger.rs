@@ -103,17 +103,33 @@ fn every_oddity_is_one_sentence_with_a_remedy() {
     let data = Dataset::new(Matrix::from_rows(&rows)).unwrap();
     let said: Vec<String> = Ledger::of(&data).oddities(&data).map(|o| o.to_string()).collect();
     let begin = [
-        "1 row(s) have no value at all (for example row 4",
+        "row 4 has no value at all",
         "no value at all in `x2`:",
         "one value only in `x3`:",
         "all values are equal in `x1`:",
-        "1 row(s) repeat an earlier one (row 3 repeats row 2",
+        "row 3 repeats row 2",
     ];
     assert_eq!(said.len(), begin.len(), "{said:?}");
     for (said, begin) in said.iter().zip(begin) {
         assert!(said.starts_with(begin), "{said}");
         assert!(said.contains("drop") && !said.contains('\n') && !said.ends_with('.'), "{said}");
     }
+}
+
+#[test]
+fn copies_of_columns_are_named_with_what_they_copy() {
+    let table = |n_copies: usize| {
+        let cell =
+            |i: usize, j: usize| ((i * 37) % 101) as f64 * (1.0 + j as f64) + f64::from(u8::from(j > 0));
+        Dataset::new(Matrix::from_fn(40, 1 + n_copies, cell)).unwrap()
+    };
+    let said = |data: &Dataset| Ledger::of(data).oddities(data).map(|o| o.to_string()).collect::<Vec<_>>();
+    assert!(said(&table(1))[0].starts_with("`x2` is `x1` again, up to its unit: drop"));
+    assert!(
+        said(&table(2))[0].starts_with(
+            "2 columns are others again, up to their units: `x2`, `x3` (the first is `x1`); drop"
+        )
+    );
 }
 
 #[test]
