@@ -20,7 +20,7 @@ use covary::select::{
     CheckedCell, GapTrend, HeldOut, ParallelAnalysis, Score, SelfCheck, SelfCheckOptions, gap_tests,
 };
 use covary::{CentralMoments, Dataset, Error, Estimator, Fit, LinearGaussian, Method, Spec};
-use covary_report::words::{calibrated_on, chosen_filling, ending, fit_statistics, objective, p_value};
+use covary_report::words::{calibrated_on, chosen_filling, ending, fit_statistics, not_calibrated, objective, p_value};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -244,13 +244,7 @@ impl Watch for Narrator<'_> {
             Some(calibrated) => self.console.say(&calibrated),
             None if self.request.family.arrangement() != Arrangement::Exchangeable => {}
             None if self.request.filling.is_some_and(|how| how.calibrate) => {
-                let instead = if filling.estimated {
-                    "; they are those of Student's t, which counts that mean and covariance were estimated"
-                } else {
-                    ""
-                };
-                self.console
-                    .say(&format!("intervals are not calibrated: too few cells can be hidden{instead}"));
+                self.console.say(&not_calibrated(filling));
             }
             None => {}
         }

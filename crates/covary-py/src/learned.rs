@@ -394,6 +394,13 @@ impl Learned {
         drawn.into_iter().map(|values| array2(py, self.place.with_singles(values))).collect()
     }
 
+    /// Why intervals of imputed values are not calibrated, if they are not.
+    #[getter]
+    fn uncalibrated(&self) -> Option<String> {
+        let filling = self.learned.filling.as_ref().filter(|filling| filling.calibration.is_none())?;
+        Some(covary_report::words::not_calibrated(filling))
+    }
+
     /// The same model, filling cells of these columns this many standard deviations above.
     fn shifted(&self, py: Python<'_>, by: Vec<(String, f64)>) -> PyResult<Py<PyAny>> {
         let mut learned = self.learned.clone();

@@ -261,7 +261,13 @@ def test_principal_axes_say_what_they_do_not_do(cls, wine_gaps):
 def test_small_tables_count_that_the_regression_was_estimated():
     line = np.array([[i, 2.0 * i] for i in range(1, 8)])
     line[5, 1] = np.nan
-    imputer = covary.Imputer().fit(line)
+    with pytest.warns(CovaryWarning, match="not calibrated: too few cells can be hidden; they are those of Student's t"):
+        imputer = covary.Imputer().fit(line)
+    with pytest.warns(CovaryWarning, match="not calibrated: too few cells can be hidden$"):
+        covary.Imputer("ppca").fit(line)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        covary.Imputer(calibrate=False).fit(line)
     filled, std = imputer.transform(line, return_std=True)
     lower, upper = imputer.interval(line, 0.95)
     assert abs(filled[5, 1] - 12) < 0.05 and std[5, 1] < 1.5 and lower[5, 1] < 12 < upper[5, 1]

@@ -115,7 +115,10 @@ def test_what_drop_ins_ask_for_is_the_same(case, path, command, tmp_path):
     check_bytes(command, path, options.split(), lambda table: fitted(estimator(), table), tmp_path)
 
 
-@pytest.mark.parametrize("options, imputer", [([], covary.Imputer()), (["--model", "ppca"], covary.Imputer("ppca"))])
+NAMED = [(["--model", name], covary.Imputer(name)) for name in ("gaussian", "ppca", "fa", "bpca")]
+
+
+@pytest.mark.parametrize("options, imputer", [([], covary.Imputer()), *NAMED])
 def test_imputed_values_are_the_same(options, imputer, command, tmp_path):
     out, cells = tmp_path / "filled.csv", tmp_path / "cells.csv"
     run(command, "impute", GAPS, *options, "-o", out, "--cells", cells, "--quiet", "--no-check")

@@ -50,7 +50,9 @@ pub fn chosen_filling(filling: &Filling) -> Option<String> {
             Candidate::PseudoRows(n) if tried.taken => chosen = Some((n, tried.crps)),
             Candidate::Correction if tried.taken => {
                 let Gain { mean, standard_error } = tried.gain;
-                words.push(format!("a nonlinear correction (CRPS lower by {mean:.3} ± {standard_error:.3})"));
+                let digits = if mean < 5e-4 { 5 } else { 3 };
+                let gain = format!("{mean:.digits$} ± {standard_error:.digits$}");
+                words.push(format!("a nonlinear correction (CRPS lower by {gain})"));
             }
             _ => {}
         }
@@ -74,6 +76,16 @@ pub fn calibrated_on(filling: &Filling) -> Option<String> {
     let calibration = filling.calibration.as_ref()?;
     let how = if calibration.transplanted { ", hidden as the gaps lie" } else { "" };
     Some(format!("intervals calibrated on {}{how}", several(calibration.n_hidden, "hidden cell")))
+}
+
+/// Why the intervals of imputed values are not calibrated, where that was asked for.
+pub fn not_calibrated(filling: &Filling) -> String {
+    let instead = if filling.estimated {
+        "; they are those of Student's t, which counts that mean and covariance were estimated"
+    } else {
+        ""
+    };
+    format!("intervals are not calibrated: too few cells can be hidden{instead}")
 }
 
 /// A p-value, with the sign that stands before it.

@@ -87,9 +87,13 @@ fn check_said(commands: &str, shown: &str, said: &str) {
     assert_eq!(shown.trim().lines().count(), said.trim().lines().count(), "`{commands}` says:\n{said}");
     for (shown, said_word) in shown.split_whitespace().zip(said.split_whitespace()) {
         // Instruction sets round differently: the last digit shown may move, and a step come or go.
-        let number = |word: &str| word.trim_end_matches([',', ';', ')']).parse::<f64>();
+        let number = |word: &str| {
+            let word = word.trim_end_matches([',', ';', ')']);
+            let digits = word.split_once('.').map_or(0, |(_, after)| after.len());
+            word.parse::<f64>().map(|value| (value, 0.1_f64.powi(digits.try_into().unwrap_or(0))))
+        };
         let close = match (number(shown), number(said_word)) {
-            (Ok(a), Ok(b)) => (a - b).abs() <= 0.05 * (a.abs() + b.abs()) + 0.01,
+            (Ok((a, last)), Ok((b, _))) => (a - b).abs() <= 0.01 * (a.abs() + b.abs()) + 1.5 * last,
             _ => shown == said_word,
         };
         assert!(close, "`{shown}` is shown and `{said_word}` is said; `{commands}` says:\n{said}");

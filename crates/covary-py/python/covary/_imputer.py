@@ -198,6 +198,9 @@ class Imputer(Shown, TransformerMixin, BaseEstimator):
                 CovaryWarning,
                 stacklevel=3,
             )
+        uncalibrated = self.calibrate and gaps.any() and getattr(self.estimator_._model, "uncalibrated", None)
+        if uncalibrated:
+            warnings.warn(uncalibrated, CovaryWarning, stacklevel=3)
         if self.add_indicator:
             self.indicator_ = MissingIndicator(error_on_new=False).fit(rows)
         else:

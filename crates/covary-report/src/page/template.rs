@@ -241,7 +241,7 @@ fn lede(facts: &Facts) -> Markup {
         }
         @if let Some(check) = &facts.check {
             @if check.skill > 0.0 {
-                " In cross-validation, " (percent(check.skill)) " of the variance of hidden cells was predicted"
+                " In cross-validation, imputation predicted " (percent(check.skill)) " of the variance of hidden cells"
             } @else { " Hidden cells were predicted no better than by the mean of their column" }
             @if let Some(c) = check.coverage.last() {
                 ", and " (level(c.level)) " prediction intervals covered " (covered(c)) " of them"
@@ -342,14 +342,14 @@ fn came_in(table: &TableFacts, in_time: bool, figures: &Markup) -> Markup {
                 table.sortable {
                     caption.quiet {
                         @if !modeled {} @else if in_time { "Explained: proportion of the column's variance that is not noise: factors, season and trend. " }
-                        @else { "Explained: proportion of the column's variance that the components explain, in the model (communality). " }
+                        @else { "Communality: proportion of the column's variance that it shares with the components; the variance explained counts the noise along them, too. " }
                         @if checked { "Predicted: proportion of variance predicted in cross-validation, from the few cells hidden in the column; below 0 the mean does better. " }
                         span.hint { "Click or press a heading to sort." }
                     }
                     thead { tr {
                         (th("column", "text")) (th("missing", "number")) (th("mean", "number")) (th("sd", "number"))
                         (th("minimum", "number")) (th("maximum", "number"))
-                        @if modeled { (th("explained", "number")) }
+                        @if modeled { (th(if in_time { "explained" } else { "communality" }, "number")) }
                         @if checked { (th("predicted", "number")) }
                     } }
                     tbody { @for c in shown { tr {
@@ -454,7 +454,7 @@ fn explained(model: &ModelFacts, facts: &Facts, figures: &Markup) -> Markup {
                 @if two(noise.least) != two(noise.largest) { " to " (two(noise.largest)) ", depending on the column," }
                 " in standard deviations of the column"
                 @if let Some(c) = worst && c.explained.unwrap_or(1.0) < 0.5 {
-                    "; the column explained least is " (name(&c.name)) " (" (percent(c.explained.unwrap_or(0.0))) ")"
+                    "; the column with the smallest communality is " (name(&c.name)) " (" (percent(c.explained.unwrap_or(0.0))) ")"
                 }
                 "."
             }
