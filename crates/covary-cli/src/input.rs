@@ -44,26 +44,49 @@ pub(crate) struct Blocks {
     pub(crate) limit: u64,
 }
 
-/// The Parquet files of a folder and of the folders in it, in the order of their names.
-fn folder(path: &Path) -> Result<Vec<PathBuf>, Failure> {
-    fn add(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+/// A folder as a table.
+pub(crate) struct Folder {
+    /// Its Parquet files and those of the folders in it, in the order of their names.
+    pub(crate) files: Vec<PathBuf>,
+    /// Itself and the folders in it.
+    pub(crate) folders: Vec<PathBuf>,
+}
+
+impl Folder {
+    pub(crate) fn of(path: &Path) -> std::io::Result<Self> {
+        let mut folder = Self { files: Vec::new(), folders: Vec::new() };
+        folder.add(path)?;
+        Ok(folder)
+    }
+
+    /// Whether a file of this name in one of the folders is a part of the table.
+    pub(crate) fn is_part(path: &Path) -> bool {
+        path.extension().is_some_and(|extension| extension == "parquet")
+    }
+
+    fn add(&mut self, path: &Path) -> std::io::Result<()> {
+        self.folders.push(path.to_owned());
         let mut entries: Vec<PathBuf> =
             std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
         entries.sort();
         for entry in entries {
             if entry.is_dir() {
-                add(&entry, files)?;
-            } else if entry.extension().is_some_and(|extension| extension == "parquet") {
-                files.push(entry);
+                self.add(&entry)?;
+            } else if Self::is_part(&entry) {
+                self.files.push(entry);
             }
         }
         Ok(())
     }
-    let mut files = Vec::new();
-    add(path, &mut files).map_err(|e| Failure::of_file(&name_of(path), &Error::Read(e)))?;
+}
+
+/// The files of a folder, of which there is one or more.
+fn parts(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let name = name_of(path);
+    let files = Folder::of(path).map_err(|e| Failure::of_file(&name, &Error::Read(e)))?.files;
     if files.is_empty() {
         let why = "the folder has no file *.parquet; give a file, or a folder of Parquet files";
-        return Err(Failure::work(&name_of(path), why));
+        return Err(Failure::work(&name, why));
     }
     Ok(files)
 }
@@ -168,7 +191,7 @@ impl Reading {
     /// The table at `path`, or that it takes more memory than it may.
     pub(crate) fn read_or_go_through(&self, path: &Path, select: Select<'_>) -> Result<Found, Failure> {
         if path.is_dir() {
-            return self.go_through(path, select, &folder(path)?);
+            return self.go_through(path, select, &parts(path)?);
         }
         let may = !is_pipe(path) && !self.transpose && self.in_blocks(path)?;
         match self.attempt(path, select)? {

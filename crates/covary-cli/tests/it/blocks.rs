@@ -225,3 +225,49 @@ fn what_needs_the_table_in_memory_says_so() {
         assert!(said.code != Some(0) && said.err.contains(words), "{call}: {}", said.err);
     }
 }
+
+#[test]
+fn no_output_is_a_part_of_the_folder_that_is_read_or_becomes_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    fs::create_dir_all(root.join("t/year=2001")).unwrap();
+    written(root, "t/a.parquet", &table(200));
+    written(root, "t/year=2001/b.parquet", &table(300));
+    succeed(root, "fit t --components 2 -o m.covary");
+    let bytes = |name: &str| fs::read(root.join(name)).unwrap();
+    let before = (bytes("t/a.parquet"), bytes("t/year=2001/b.parquet"));
+    let mut outputs =
+        vec!["t/a.parquet", "t/year=2001/b.parquet", "t/new.parquet", "t/year=2001/new.parquet"];
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("t", root.join("same")).unwrap();
+        std::os::unix::fs::symlink("t/a.parquet", root.join("link.parquet")).unwrap();
+        outputs.extend(["same/a.parquet", "same/new.parquet", "link.parquet"]);
+    }
+    for output in outputs {
+        for verb in [
+            "fit t --components 2",
+            "impute t --model m.covary",
+            "impute t --model m.covary --draws 2 --cells",
+            "transform m.covary t",
+            "score m.covary t",
+            "reconstruct m.covary t",
+            "fit t --components 2 -o n.covary --checkpoint",
+        ] {
+            let how = if verb.ends_with("--cells") || verb.ends_with("--checkpoint") { "" } else { " -o" };
+            let call = format!("{verb}{how} {output}");
+            let said = run_in(root, &call.split(' ').collect::<Vec<_>>(), b"");
+            assert!(said.code == Some(2), "{call}: {}", said.err);
+            assert!(
+                said.err.contains(output) && said.err.contains("a part of the table"),
+                "{call}: {}",
+                said.err
+            );
+        }
+    }
+    assert!((bytes("t/a.parquet"), bytes("t/year=2001/b.parquet")) == before);
+    // What is no Parquet file is no part of the table.
+    succeed(root, "fit t --components 2 -o t/m.covary");
+    succeed(root, "score m.covary t -o t/score.csv");
+    assert!(succeed(root, "fit t --components 2 -o m.covary").err.contains("500 rows"));
+}
