@@ -187,10 +187,9 @@ pub(crate) fn learn(
 
 /// Says that a table is gone through, and why.
 fn tell(console: Console, blocks: &Blocks) {
-    let why = if blocks.n_files > 1 {
-        format!("a folder of {} files", blocks.n_files)
-    } else {
-        format!("more than {} of memory may hold (--max-memory)", amount(blocks.limit))
+    let why = match blocks.n_parts {
+        Some(n) => format!("a folder of {}", count(n, "file")),
+        None => format!("more than {} of memory may hold (--max-memory)", amount(blocks.limit)),
     };
     console.say(&format!(
         "{}: {why}, so gone through block by block, {} at a time",
@@ -227,9 +226,10 @@ impl Answer<'_> {
         tell(console, blocks);
         if blocks.rows.n_aside() > 0 && !bare {
             return Err(Failure::Call(format!(
-                "{} has {} outside the model, which cannot be passed through where rows are gone through block by block; say --bare to leave what is passed through out, or allow more memory: --max-memory SIZE",
+                "{} has {} outside the model, which cannot be passed through where rows are gone through block by block; say --bare to leave what is passed through out{}",
                 blocks.name,
-                count(blocks.rows.n_aside(), "column")
+                count(blocks.rows.n_aside(), "column"),
+                blocks.or_more_memory()
             )));
         }
         let failed = |e: Error| Failure::of_table(&blocks.name, e);
@@ -265,13 +265,19 @@ pub(crate) fn fill(
     if text && format.layout != blocks.format.layout {
         return Err(Failure::work(
             &blocks.name,
-            "text is filled block by block into text of the same kind; name such a file, or allow more memory: --max-memory SIZE",
+            format!(
+                "text is filled block by block into text of the same kind; name such a file{}",
+                blocks.or_more_memory()
+            ),
         ));
     }
     if !text && blocks.rows.n_aside() > 0 {
         return Err(Failure::work(
             &blocks.name,
-            "Parquet is filled block by block if it has no columns but the model's; write it so, or allow more memory: --max-memory SIZE",
+            format!(
+                "Parquet is filled block by block if it has no columns but the model's; write it so{}",
+                blocks.or_more_memory()
+            ),
         ));
     }
     let failed = |e: Error| Failure::of_table(&blocks.name, e);

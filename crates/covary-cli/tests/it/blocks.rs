@@ -205,6 +205,14 @@ fn what_is_sampled_is_said() {
     assert!(fs::read(root.join("chosen.covary")).unwrap() == fs::read(root.join("memory.covary")).unwrap());
 }
 
+/// The call fails, and says all of this.
+#[track_caller]
+fn refused(root: &Path, call: &str, words: &[&str]) {
+    let said = run_in(root, &call.split_whitespace().collect::<Vec<_>>(), b"");
+    assert!(said.code.is_some_and(|code| code > 0), "{call}: {}", said.err);
+    assert!(words.iter().all(|words| said.err.contains(words)), "{call}: {}", said.err);
+}
+
 #[test]
 fn what_needs_the_table_in_memory_says_so() {
     let folder = tempfile::tempdir().unwrap();
@@ -212,18 +220,75 @@ fn what_needs_the_table_in_memory_says_so() {
     written(root, "t.npy", &table(3000));
     written(root, "t.arrow", &table(3000));
     fs::create_dir(root.join("empty")).unwrap();
-    for (call, words) in [
-        ("fit t.npy --model bpca --inference gibbs --memory 1M", "--max-memory SIZE"),
-        ("fit t.npy --model ica --memory 1M", "--max-memory SIZE"),
-        ("fit t.npy --model mppca --option ridge=1e-6 --memory 1M", "--max-memory SIZE"),
-        ("fit t.npy --inference spectral --memory 1M", "--max-memory SIZE"),
-        ("fit t.arrow --memory 1M", "--max-memory SIZE"),
-        ("fit empty", "no file *.parquet"),
-        ("fit t.npy --memory 1M --components 100", "100 components are too many"),
+    fs::create_dir(root.join("parts")).unwrap();
+    written(root, "parts/a.parquet", &table(300));
+    let small = table(300);
+    written(root, "s.npy", &small);
+    let times = (0..300).map(|i| format!("{i},{},{}\n", small[(i, 1)], small[(i, 2)])).collect::<String>();
+    fs::write(root.join("times.csv"), format!("day,a,b\n{times}")).unwrap();
+    succeed(root, "fit s.npy --components 2 -o m.covary");
+    succeed(root, "fit s.npy --model ica --inference noisy --components 2 --max-iter 5 -o ica.covary");
+    for (how, what) in [
+        ("fit t.npy --model tppca", "model `tppca`"),
+        ("fit t.npy --model bpca --inference gibbs", "method `gibbs`"),
+        ("fit t.npy --model ica", "model `ica`"),
+        ("fit t.npy --model fa --inference newton", "method `newton`"),
+        ("fit t.npy --model mppca --option ridge=1e-6", "a mixture with a ridge"),
+        ("fit t.npy --inference spectral", "method `spectral`"),
+        ("fit t.npy --wild down-weight", "--wild down-weight"),
+        ("fit t.npy --transpose", "--transpose"),
+        ("fit t.npy --target x1", "--target"),
+        ("fit t.arrow", "the format arrow"),
+        ("fit times.csv --model dfm --time day", "model `dfm`"),
+        ("select t.npy", "`covary select`"),
+        ("report t.npy -o r.html", "`covary report`"),
+        ("plot t.npy --kind correlation -o p.svg", "`covary plot`"),
+        ("plot m.covary t.npy --kind scores -o p.svg", "`covary plot`"),
+        ("impute t.npy", "`covary impute` without a model file"),
+        ("impute t.npy --model m.covary --cells c.csv -o f.npy", "--cells"),
+        ("impute t.npy --model m.covary --draws 2 -o f.npy", "--draws"),
+        ("impute t.npy --model m.covary --shift x1=1 -o f.npy", "--shift"),
+        ("impute t.npy --model m.covary --wild down-weight -o f.npy", "--wild down-weight"),
+        ("transform m.covary t.npy --covariance", "--covariance"),
+        ("transform m.covary t.npy --draw", "--draw"),
+        ("transform ica.covary t.npy", "a model `ica`"),
+        ("score m.covary t.npy --predictive exact", "--predictive exact"),
     ] {
-        let said = run_in(root, &call.split_whitespace().collect::<Vec<_>>(), b"");
-        assert!(said.code != Some(0) && said.err.contains(words), "{call}: {}", said.err);
+        let limit = if how.contains("times.csv") { "3K" } else { "1M" };
+        let call = format!("{how} --memory {limit}");
+        refused(root, &call, &[&format!("; {what} needs the table in memory: "), "(--max-memory SIZE)"]);
     }
+    for (call, what) in [
+        ("fit parts --model tppca", "model `tppca`"),
+        ("fit parts --wild down-weight", "--wild down-weight"),
+        ("select parts", "`covary select`"),
+        ("report parts -o r.html", "`covary report`"),
+        ("plot parts --kind correlation -o p.svg", "`covary plot`"),
+        ("impute parts", "`covary impute` without a model file"),
+        ("transform m.covary parts --covariance", "--covariance"),
+    ] {
+        let words =
+            format!("parts: is a folder, which is gone through block by block, and {what} needs the table");
+        refused(root, call, &[&words, "give one file"]);
+    }
+    // Of standard input, too, once there is more than memory holds.
+    let rows = "1.5,2.5\n".repeat(50_000);
+    let call = ["fit", "-", "--memory", "100K", "--wild", "down-weight", "-o", "p.covary"];
+    let said = run_in(root, &call, format!("a,b\n{rows}").as_bytes());
+    assert!(
+        said.code == Some(1) && said.err.contains("--wild down-weight goes with rows that"),
+        "{}",
+        said.err
+    );
+    assert!(!root.join("p.covary").exists());
+    // A folder is never read as a whole: more memory is no advice.
+    succeed(root, "fit s.npy --components 2 --exclude x1 -o less.covary");
+    let call = ["transform", "less.covary", "parts"];
+    let said = run_in(root, &call, b"");
+    assert!(said.code == Some(2) && said.err.contains("say --bare"), "{}", said.err);
+    assert!(!said.err.contains("--max-memory"), "{}", said.err);
+    refused(root, "fit empty", &["no file *.parquet"]);
+    refused(root, "fit t.npy --memory 1M --components 100", &["100 components are too many"]);
 }
 
 #[test]
@@ -248,7 +313,7 @@ fn no_output_is_a_part_of_the_folder_that_is_read_or_becomes_one() {
         for verb in [
             "fit t --components 2",
             "impute t --model m.covary",
-            "impute t --model m.covary --draws 2 --cells",
+            "impute t --model m.covary -o f.csv --cells",
             "transform m.covary t",
             "score m.covary t",
             "reconstruct m.covary t",
