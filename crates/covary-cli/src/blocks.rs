@@ -6,6 +6,7 @@ use crate::console::{Console, Progress, count, names};
 use crate::facts;
 use crate::failure::Failure;
 use crate::input::Blocks;
+use crate::input::name_of;
 use crate::interrupt;
 use crate::learn::{tell_checked, tell_choice, tell_fitted};
 use crate::output::Output;
@@ -19,6 +20,7 @@ use covary::model::ColumnMap;
 use covary::{Dataset, Error, Matrix};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Cells of the sample of rows that is looked at for oddities and that a check is made on.
@@ -208,6 +210,19 @@ pub(crate) struct Part<'a> {
     pub(crate) map: &'a ColumnMap,
 }
 
+/// What went wrong while rows were read and answers written, unless it is the destination that failed or cannot hold them.
+fn of_source(error: &covary::io::Error, blocks: &Blocks, model: &str) -> Option<Failure> {
+    use covary::io::Error::{CannotHold, LargeArchive, NotWritten, OnlyText, Request, Write};
+    match error {
+        Write(_) | OnlyText | CannotHold { .. } | NotWritten { .. } | LargeArchive { .. } => None,
+        Request(
+            error @ (Error::NotOneModel { .. } | Error::NoDensity { .. } | Error::NotAMixture { .. }),
+        ) => Some(Failure::of_model(model, error.clone())),
+        Request(error) => Some(Failure::of_table(&blocks.name, error.clone())),
+        error => Some(Failure::of_file(&blocks.name, error)),
+    }
+}
+
 /// What a verb says of the rows of a block, and of all of them at the end.
 pub(crate) struct Answer<'a> {
     pub(crate) of_block: &'a (dyn Fn(&Part<'_>) -> Result<Sheet<'static>, Error> + Sync),
@@ -219,7 +234,7 @@ impl Answer<'_> {
     pub(crate) fn write(
         &self,
         console: Console,
-        learned: &Learned,
+        (learned, model): (&Learned, &Path),
         blocks: &Blocks,
         (format, output, bare): (Format, &Output, bool),
     ) -> Result<Value, Failure> {
@@ -242,7 +257,10 @@ impl Answer<'_> {
             let data = &*map.dataset(block)?;
             Ok((self.of_block)(&Part { learned, data, block, names, map: &map })?)
         };
-        let left = output.write(|out| blocks.rows.write_answers(format, out, answer))?;
+        let left = output.write_from(
+            |out| blocks.rows.write_answers(format, out, answer),
+            |e| of_source(e, blocks, &name_of(model)),
+        )?;
         facts::left_out(console, &left, "the result");
         let facts = blocks.rows.facts().map_err(failed)?;
         let mut found = (self.of_all)(console, &facts);
@@ -256,7 +274,7 @@ impl Answer<'_> {
 /// Writes the table with its gaps filled, block by block; how many were, and how many are left.
 pub(crate) fn fill(
     console: Console,
-    learned: &Learned,
+    (learned, model): (&Learned, &Path),
     blocks: &Blocks,
     (format, output): (Format, &Output),
 ) -> Result<Value, Failure> {
@@ -283,7 +301,9 @@ pub(crate) fn fill(
     let failed = |e: Error| Failure::of_table(&blocks.name, e);
     let names = blocks.rows.column_names();
     let map = learned.column_map(names).map_err(failed)?;
-    let fill = learned.fill(AnyRows::New).map_err(|e| Failure::of_model(&blocks.name, e))?;
+    let model = name_of(model);
+    let fill = learned.fill(AnyRows::New).map_err(|e| Failure::of_model(&model, e))?;
+    let of_source = |e: &covary::io::Error| of_source(e, blocks, &model);
     let (mut n_filled, mut n_left) = (0, 0);
     let mut filled = |block: &Dataset| -> Result<Matrix, covary::io::Error> {
         if interrupt::asked() {
@@ -295,7 +315,7 @@ pub(crate) fn fill(
         Ok(filled.values().clone())
     };
     if text {
-        output.write(|out| blocks.rows.write_filled_text(format, out, &mut filled))?;
+        output.write_from(|out| blocks.rows.write_filled_text(format, out, &mut filled), of_source)?;
     } else {
         let answer = |block: &Dataset| {
             let values = filled(block)?;
@@ -305,7 +325,7 @@ pub(crate) fn fill(
             }
             Ok(sheet)
         };
-        let left = output.write(|out| blocks.rows.write_answers(format, out, answer))?;
+        let left = output.write_from(|out| blocks.rows.write_answers(format, out, answer), of_source)?;
         facts::left_out(console, &left, "the result");
     }
     let as_numbers = if text { "" } else { "columns leave as 64-bit numbers, and " };

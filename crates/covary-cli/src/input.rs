@@ -299,12 +299,15 @@ impl Reading {
 
     fn go_through(&self, path: &Path, select: Select<'_>, files: &[PathBuf]) -> Result<Found, Failure> {
         let failed = |path: &Path, e: Error| Failure::of_file(&name_of(path), &e);
-        let open = |path: &PathBuf| File::open(path).map_err(|e| failed(path, Error::Read(e)));
+        let open = |path: &PathBuf| {
+            let file = File::open(path).map_err(|e| failed(path, Error::Read(e)))?;
+            Ok((name_of(path), file))
+        };
         let format = self.format_of(&files[0])?;
         let opened = files.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let options = self.options(select.choice());
         let limit = options.max_memory.unwrap_or(u64::MAX);
-        let rows = BlockFile::open(opened, format, &options).map_err(|e| failed(path, e))?;
+        let rows = BlockFile::open_named(opened, format, &options).map_err(|e| failed(path, e))?;
         let name = name_of(path);
         let n_parts = path.is_dir().then_some(files.len());
         Ok(Found::Blocks(Box::new(Blocks { name, n_parts, format, rows, limit })))

@@ -58,6 +58,15 @@ impl Output {
         &self,
         write: impl FnOnce(&mut dyn Write) -> Result<T, Error>,
     ) -> Result<T, Failure> {
+        self.write_from(write, |_| None)
+    }
+
+    /// The same of what is read while it is written: `of_source` knows what to say of errors that are none of the destination.
+    pub(crate) fn write_from<T: Default>(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> Result<T, Error>,
+        of_source: impl FnOnce(&Error) -> Option<Failure>,
+    ) -> Result<T, Failure> {
         let outcome = match self {
             Self::Stdout => flushed(std::io::stdout().lock(), write),
             Self::Device(path) => File::options()
@@ -73,7 +82,7 @@ impl Output {
                 Ok(T::default())
             }
             (_, Err(Error::Request(covary::Error::Interrupted))) => Err(Failure::Interrupted),
-            (_, Err(e)) => Err(Failure::of_file(&self.name(), &e)),
+            (_, Err(e)) => Err(of_source(&e).unwrap_or_else(|| Failure::of_file(&self.name(), &e))),
         }
     }
 

@@ -291,7 +291,7 @@ impl Impute {
             Pending::Table(asked) => *asked,
             Pending::Blocks(learned, blocks) => {
                 let format = self.target.format(blocks.format)?;
-                return blocks::fill(console, &learned, &blocks, (format, &outputs.table));
+                return blocks::fill(console, (&learned, model), &blocks, (format, &outputs.table));
             }
         };
         let ledger = facts::tell(console, &asked.source);

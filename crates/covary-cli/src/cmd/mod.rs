@@ -259,7 +259,7 @@ impl Asking {
                         Pending::Table(asked) => *asked,
                         Pending::Blocks(learned, blocks) => {
                             let to = (format, &output, bare);
-                            let found = answer.write(console, &learned, &blocks, to)?;
+                            let found = answer.write(console, (&learned, &self.model), &blocks, to)?;
                             said_written(console, &outputs);
                             return self.running.report(&found);
                         }

@@ -5,6 +5,7 @@ use covary::Matrix;
 use covary::data::block_rows;
 use covary::io::{Format, Sheet};
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::Path;
 
 const COLUMNS: usize = 64;
@@ -335,4 +336,101 @@ fn no_output_is_a_part_of_the_folder_that_is_read_or_becomes_one() {
     succeed(root, "fit t --components 2 -o t/m.covary");
     succeed(root, "score m.covary t -o t/score.csv");
     assert!(succeed(root, "fit t --components 2 -o m.covary").err.contains("500 rows"));
+}
+
+/// A text of four columns of numbers, whose rows are so many that it is read in several pieces.
+fn long_text(rows: usize, odd: &str) -> String {
+    let row = |i: usize| format!("{}.5,{},{},{}\n", i % 97, i % 13, (i * i) % 31, (i * 7) % 11);
+    let mut text = String::from("x1,x2,x3,x4\n");
+    text.extend((0..rows).map(row));
+    text + odd
+}
+
+#[test]
+fn what_is_wrong_with_a_late_row_names_the_input_and_says_the_same_as_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let n = 1_600_000;
+    for (name, odd) in [("text.csv", "1,2,oops,4\n1,2,3,4\n"), ("ragged.csv", "1,2,3\n")] {
+        fs::write(root.join(name), long_text(n, odd)).unwrap();
+    }
+    assert!(fs::metadata(root.join("text.csv")).unwrap().len() > 1 << 24);
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gz.write_all(long_text(n, "").as_bytes()).unwrap();
+    let gz = gz.finish().unwrap();
+    fs::write(root.join("cut.csv.gz"), &gz[..gz.len() - 100]).unwrap();
+    fs::write(root.join("few.csv"), long_text(500, "")).unwrap();
+    succeed(root, "fit few.csv --components 1 -o m.covary");
+    succeed(root, "fit few.csv --model mppca --mixtures 2 --components 1 --option restarts=0 -o k.covary");
+    let hints = ["row 1600001 (line 1600002), column `x3`", "`oops`", "--gaps 'oops'", "--exclude 'x3'"];
+    for verb in ["fit text.csv --components 1", "impute text.csv --model m.covary", "score m.covary text.csv"]
+    {
+        for memory in ["", " --memory 20M"] {
+            refused(root, &format!("{verb}{memory} -o out"), &[&["covary: text.csv: "][..], &hints].concat());
+        }
+    }
+    refused(root, "score m.covary text.csv --memory 20M", &[&["covary: text.csv: "][..], &hints].concat());
+    for verb in ["impute --model m.covary", "score m.covary", "fit --components 1"] {
+        let call = |name: &str| format!("{verb} {name} --memory 20M -o out");
+        refused(root, &call("ragged.csv"), &["covary: ragged.csv: ", "row 1600001", "with 3 cells of 4"]);
+        refused(root, &call("cut.csv.gz"), &["covary: cut.csv.gz: ", "not a whole gzip file"]);
+    }
+    written(root, "t.npy", &table(3000));
+    written(root, "u.npy", &table(300));
+    succeed(root, "fit u.npy --model mppca --mixtures 2 --components 1 --option restarts=0 -o k.covary");
+    for memory in ["", " --memory 1M"] {
+        let said = "covary: k.covary: holds a mixture";
+        refused(root, &format!("reconstruct k.covary t.npy{memory} -o r.csv"), &[said]);
+    }
+    assert!(!root.join("out").exists() && !root.join("r.csv").exists());
+}
+
+#[test]
+fn parts_of_a_folder_that_differ_are_named_with_their_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let numbers = Matrix::from_fn(40, 4, |i, j| ((i * (j + 3) + i * i) % 17) as f64);
+    let part = |name: &str, columns: &[&str]| {
+        let mut sheet = Sheet::default();
+        sheet.push_matrix(columns.iter().map(|name| (*name).to_owned()), &numbers);
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        sheet.write(Format::of_file(name).unwrap(), File::create(path).unwrap()).unwrap();
+    };
+    for (name, columns, words) in [
+        (
+            "less",
+            ["a", "b", "c", "e"],
+            "lacks the column of numbers `d`, which the first file has, and has the column",
+        ),
+        ("order", ["a", "b", "d", "c"], "has the columns of numbers of the first file in another order"),
+    ] {
+        part(&format!("{name}/p0.parquet"), &["a", "b", "c", "d"]);
+        part(&format!("{name}/p1.parquet"), &columns);
+        refused(root, &format!("fit {name} --components 1 -o m"), &[&format!("{name}/p1.parquet: {words}")]);
+    }
+}
+
+#[test]
+fn a_table_that_changes_while_it_is_gone_through_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    fs::write(root.join("t.csv"), long_text(1_600_000, "")).unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let said = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut file = File::options().append(true).open(root.join("t.csv")).unwrap();
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                file.write_all(b"1,2,3,4\n").unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+        });
+        let call = ["fit", "t.csv", "--components", "1", "--memory", "20M", "-o", "m.covary"];
+        let said = run_in(root, &call, b"");
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        said
+    });
+    let words = "covary: t.csv: the rows could not be read: changed while it was read";
+    assert!(said.code == Some(1) && said.err.contains(words), "{}", said.err);
+    assert!(!root.join("m.covary").exists());
 }

@@ -153,7 +153,7 @@ impl Rows for Journal<'_> {
         let state = State::of_sums(task, &sums).to_bytes();
         let (length, sum) = ((state.len() as u64).to_le_bytes(), checksum(&state).to_le_bytes());
         let written = self.kept().file.write_all(&[&length[..], &state, &sum].concat());
-        written.map_err(|e| Refused::Unreadable { why: format!("the checkpoint: {e}") })?;
+        written.map_err(|e| Refused::Unreadable { why: format!("the checkpoint: {e}"), remedies: Vec::new() })?;
         Ok(sums)
     }
 
@@ -197,7 +197,8 @@ mod tests {
 
         fn pass(&self, task: &Task<'_>) -> Result<Sums, Error> {
             let left = self.left.get().checked_sub(1);
-            self.left.set(left.ok_or(Error::Unreadable { why: "killed".to_owned() })?);
+            let killed = || Error::Unreadable { why: "killed".to_owned(), remedies: Vec::new() };
+            self.left.set(left.ok_or_else(killed)?);
             self.rows.pass(task)
         }
 
@@ -226,7 +227,7 @@ mod tests {
             assert_eq!(journal.n_known(), lives);
             match method.fit_rows(&journal, spec, &mut ()) {
                 Ok(fit) => break fit,
-                Err(Error::Unreadable { why }) if why == "killed" => lives += 1,
+                Err(Error::Unreadable { why, .. }) if why == "killed" => lives += 1,
                 Err(other) => panic!("{other}"),
             }
         };
