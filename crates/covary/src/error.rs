@@ -664,6 +664,12 @@ pub enum Error {
         /// What can be asked for differently.
         remedies: Vec<Remedy>,
     },
+    /// Sums of a pass that could not be kept.
+    #[error("the checkpoint could not be written: {why}")]
+    Unkept {
+        /// What was said.
+        why: String,
+    },
     /// Bytes that are not what an [`Incremental`](crate::infer::Incremental) or a pass over blocks of rows wrote.
     #[error("the saved state is damaged: {why}; save it again, or start again")]
     DamagedState {

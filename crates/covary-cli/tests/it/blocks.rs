@@ -434,3 +434,37 @@ fn a_table_that_changes_while_it_is_gone_through_is_refused() {
     assert!(said.code == Some(1) && said.err.contains(words), "{}", said.err);
     assert!(!root.join("m.covary").exists());
 }
+
+#[test]
+fn what_is_wrong_with_a_checkpoint_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    written(root, "t.npy", &table(3000));
+    let fit = "fit t.npy --components 2 --memory 1M --checkpoint";
+    succeed(root, &format!("{fit} passes --max-iter 1 -o m.covary"));
+    let kept = fs::read(root.join("passes")).unwrap();
+    // A disk may leave zeros where something was about to be written when the power went.
+    fs::write(root.join("passes"), [&kept[..], &[0; 64]].concat()).unwrap();
+    let said = succeed(root, &format!("{fit} passes --max-iter 2 -o m.covary"));
+    assert!(said.err.contains("goes on after 3 passes"), "{}", said.err);
+    fs::write(root.join("text"), "what a text holds\n").unwrap();
+    refused(
+        root,
+        &format!("{fit} text -o n.covary"),
+        &["covary: text: is not a checkpoint of passes; name another"],
+    );
+    #[cfg(unix)]
+    {
+        // Files of this process may have one block of bytes: as a disk that is full.
+        let run =
+            format!("trap '' XFSZ; ulimit -f 1; exec {} {fit} new -o n.covary", env!("CARGO_BIN_EXE_covary"));
+        let said = std::process::Command::new("sh").current_dir(root).args(["-c", &run]).output().unwrap();
+        let err = String::from_utf8_lossy(&said.stderr);
+        assert!(said.status.code() == Some(1) && err.contains("covary: new: cannot be written: "), "{err}");
+        succeed(root, &format!("{fit} new --max-iter 2 -o n.covary"));
+        assert!(fs::read(root.join("n.covary")).unwrap() == fs::read(root.join("m.covary")).unwrap());
+    }
+    written(root, "t.npy", &table(2999));
+    let words = ["covary: passes: is the checkpoint of another table, or of this one before it changed"];
+    refused(root, &format!("{fit} passes -o n.covary"), &words);
+}

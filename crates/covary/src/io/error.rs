@@ -689,6 +689,14 @@ pub enum Error {
         /// What is wrong with it.
         error: Box<Error>,
     },
+    /// A file that keeps no passes.
+    #[error("is not a checkpoint of passes; name another file, or delete it to begin anew")]
+    NotACheckpoint,
+    /// A file that keeps the passes over another table.
+    #[error(
+        "is the checkpoint of another table, or of this one before it changed; call with that table, name another file, or delete it to begin anew"
+    )]
+    OtherCheckpoint,
     /// An archive that is too large to be put together in memory.
     #[error(
         "takes {} of memory or more, and an archive may take {}; write .npy, .parquet or .csv, which need no room for it",
