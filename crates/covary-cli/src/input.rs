@@ -244,6 +244,7 @@ impl Reading {
     /// The table at `path`, which `whole` needs in memory.
     pub(crate) fn read(&self, path: &Path, select: Select<'_>, whole: &Whole) -> Result<Source, Failure> {
         if path.is_dir() {
+            parts(path)?;
             return Err(whole.folder(&name_of(path)));
         }
         self.attempt(path, select)?.map_err(|e| whole.beyond(&name_of(path), &e))
@@ -251,11 +252,11 @@ impl Reading {
 
     /// The table at `path`, or that it takes more memory than it may.
     pub(crate) fn read_or_go_through(&self, path: &Path, select: Select<'_>) -> Result<Found, Failure> {
-        if path.is_dir() {
-            return self.go_through(path, select, &parts(path)?);
-        }
         if let Some(whole) = self.needs_memory(path)? {
             return Ok(Found::Table(Box::new(self.read(path, select, &whole)?)));
+        }
+        if path.is_dir() {
+            return self.go_through(path, select, &parts(path)?);
         }
         match self.attempt(path, select)? {
             Ok(source) => Ok(Found::Table(Box::new(source))),
@@ -284,7 +285,8 @@ impl Reading {
         use covary::io::Layout::{Csv, Npy, Parquet, Tsv};
         let format = self.format_of(path)?;
         let (layout, gzip) = (format.layout, if format.gzip { "gzipped " } else { "" });
-        let in_blocks = matches!(layout, Csv | Tsv) || (matches!(layout, Npy | Parquet) && !format.gzip);
+        let in_blocks =
+            path.is_dir() || matches!(layout, Csv | Tsv) || (matches!(layout, Npy | Parquet) && !format.gzip);
         Ok(if is_pipe(path) {
             Some(Whole::new("standard input, which comes once,", "write it to a file"))
         } else if self.transpose {

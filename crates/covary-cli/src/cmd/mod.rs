@@ -253,8 +253,8 @@ impl Asking {
             let format = self.target.format(Format::CSV)?;
             let output = self.target.open(format, self.running.json)?;
             let asked = match about {
-                About::Rows => match &by_blocks {
-                    Err(whole) => ask(&self.model, &self.data, &self.reading, whole)?,
+                About::Rows => match by_blocks {
+                    Err(whole) => ask(&self.model, &self.data, &self.reading, &whole)?,
                     Ok(answer) => match ask_or_go_through(&self.model, &self.data, &self.reading, None)? {
                         Pending::Table(asked) => *asked,
                         Pending::Blocks(learned, blocks) => {
