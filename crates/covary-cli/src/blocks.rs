@@ -4,15 +4,15 @@ use crate::args::Fitting;
 use crate::checkpoint;
 use crate::console::{Console, Progress, count, names};
 use crate::facts;
-use crate::failure::Failure;
+use crate::failure::{Failure, note_words};
 use crate::input::Blocks;
 use crate::input::name_of;
 use crate::interrupt;
 use crate::learn::{tell_checked, tell_choice, tell_fitted};
 use crate::output::Output;
 use covary::data::{Facts, Ledger, block_rows};
-use covary::family::{Choice, Kind, Request};
-use covary::infer::{Rows, Step};
+use covary::family::{Choice, Family, Kind, Request};
+use covary::infer::{ObjectiveKind, Rows, Step};
 use covary::io::{Cells, Format, Sheet, amount};
 use covary::learn::Watch;
 use covary::learned::{Checked, Learned, Rows as AnyRows};
@@ -145,6 +145,9 @@ pub(crate) fn learn(
             console.warn(&format!("in a sample of {}: {oddity}", count(sample.n_rows(), "row")));
         }
     }
+    if let Some(note) = blocks.rows.identifiers(&sample) {
+        console.warn(&format!("in a sample of {}: {}", count(sample.n_rows(), "row"), note_words(&note)));
+    }
     let n_sampled = sample.n_rows();
     let sample = check.then_some(sample);
     let is_mixture = request.family.kind() == Kind::Mixture;
@@ -157,6 +160,10 @@ pub(crate) fn learn(
             request.learn_rows(&journal, &teller).map_err(|e| checkpoint::refused(path, e, failed))?
         }
     };
+    let maximized = learned.ending().objective.is_some_and(|at| at.kind == ObjectiveKind::LogLikelihood);
+    if request.family == Family::Fa && maximized {
+        console.say("the test of fit is left out: it needs the table in memory");
+    }
     if let Some(sample) = sample {
         let columns: Vec<usize> =
             (0..d).filter(|&j| learned.columns.contains(&blocks.rows.column_names()[j])).collect();

@@ -3,7 +3,7 @@
 use super::{run_in, succeed};
 use covary::Matrix;
 use covary::data::block_rows;
-use covary::io::{Format, Sheet};
+use covary::io::{Cells, Format, Sheet};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
@@ -225,8 +225,8 @@ fn what_needs_the_table_in_memory_says_so() {
     written(root, "parts/a.parquet", &table(300));
     let small = table(300);
     written(root, "s.npy", &small);
-    let times = (0..300).map(|i| format!("{i},{},{}\n", small[(i, 1)], small[(i, 2)])).collect::<String>();
-    fs::write(root.join("times.csv"), format!("day,a,b\n{times}")).unwrap();
+    let times: Vec<String> = (0..300).map(|i| format!("{i},{},{}\n", small[(i, 1)], small[(i, 2)])).collect();
+    fs::write(root.join("times.csv"), format!("day,a,b\n{}", times.concat())).unwrap();
     succeed(root, "fit s.npy --components 2 -o m.covary");
     succeed(root, "fit s.npy --model ica --inference noisy --components 2 --max-iter 5 -o ica.covary");
     for (how, what) in [
@@ -262,6 +262,7 @@ fn what_needs_the_table_in_memory_says_so() {
     for (call, what) in [
         ("fit parts --model tppca", "model `tppca`"),
         ("fit parts --wild down-weight", "--wild down-weight"),
+        ("fit parts --transpose", "--transpose"),
         ("select parts", "`covary select`"),
         ("report parts -o r.html", "`covary report`"),
         ("plot parts --kind correlation -o p.svg", "`covary plot`"),
@@ -338,7 +339,7 @@ fn no_output_is_a_part_of_the_folder_that_is_read_or_becomes_one() {
     assert!(succeed(root, "fit t --components 2 -o m.covary").err.contains("500 rows"));
 }
 
-/// A text of four columns of numbers, whose rows are so many that it is read in several pieces.
+/// A text of four columns of numbers, with this many rows and an odd one at the end.
 fn long_text(rows: usize, odd: &str) -> String {
     let row = |i: usize| format!("{}.5,{},{},{}\n", i % 97, i % 13, (i * i) % 31, (i * 7) % 11);
     let mut text = String::from("x1,x2,x3,x4\n");
@@ -467,4 +468,34 @@ fn what_is_wrong_with_a_checkpoint_names_it() {
     written(root, "t.npy", &table(2999));
     let words = ["covary: passes: is the checkpoint of another table, or of this one before it changed"];
     refused(root, &format!("{fit} passes -o n.covary"), &words);
+}
+
+#[test]
+fn columns_that_label_rows_and_a_test_that_is_left_out_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let rows = table(3000);
+    let mut sheet = Sheet::default();
+    sheet.push("number", Cells::Integers((0..3000).collect()));
+    sheet.push_matrix((1..=COLUMNS).map(|j| format!("x{j}")), &rows);
+    for name in ["t.npy", "t.csv", "t.parquet"] {
+        let file = std::io::BufWriter::new(File::create(root.join(name)).unwrap());
+        sheet.write(Format::of_file(name).unwrap(), file).unwrap();
+    }
+    for name in ["t.csv", "t.parquet"] {
+        let fit = format!("fit {name} --components 2 --max-iter 2 -o m.covary");
+        let (here, disk) = (succeed(root, &fit).err, succeed(root, &format!("{fit} --memory 1M")).err);
+        let words = "`number` (numbers of the rows) looks like identifiers or dates";
+        assert!(here.contains(words), "{here}");
+        let sampled = format!("in a sample of 3000 rows: {words}");
+        assert!(disk.contains(&sampled) && disk.contains("(--id 'number')"), "{disk}");
+        let asked = succeed(root, &format!("{fit} --memory 1M --columns number:x9")).err;
+        assert!(!asked.contains("identifiers"), "{asked}");
+    }
+    // Factor analysis: all that is said of it in memory, but whether the factors are enough.
+    let fit = "fit t.npy --model fa --inference em --components 2 --max-iter 2 -o m.covary";
+    let here = succeed(root, fit).err;
+    let disk = succeed(root, &format!("{fit} --memory 1M")).err;
+    assert!(here.contains("RMSEA") && !here.contains("left out"), "{here}");
+    assert!(!disk.contains("RMSEA") && disk.contains("the test of fit is left out: it needs"), "{disk}");
 }

@@ -7,7 +7,7 @@
 use super::columns::Columns;
 use super::fields::{self, Delimiter, Rows as RowStarts};
 use super::table::{Body, Written};
-use super::{ColumnKind, Error, Format, Layout, ReadOptions, Sheet, Table, csv};
+use super::{ColumnKind, Error, Format, Layout, Note, ReadOptions, Sheet, Table, csv, identifiers};
 use crate::data::{Facts, block_rows};
 use crate::infer::pass::Blocks;
 use crate::infer::{Rows, Sums, Task};
@@ -210,6 +210,12 @@ impl BlockFile {
     /// How many columns are not of numbers, or were set aside.
     pub fn n_aside(&self) -> usize {
         self.n_aside
+    }
+
+    /// Columns that look like identifiers or dates in some rows of the table, such as a sample of them, unless columns were
+    /// asked for, as [`Table::identifiers`](super::Table::identifiers). Leading zeros of a text are not looked for.
+    pub fn identifiers(&self, rows: &Dataset) -> Option<Note> {
+        if self.options.choice.is_made() { None } else { identifiers::of_rows(rows) }
     }
 
     /// Writes what `answer` says of some rows after the other (fewer than a block), a sheet of as many rows; returns what the
@@ -804,11 +810,12 @@ mod tests {
     #[test]
     fn a_file_that_changes_between_or_within_passes_is_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
-        let text = |rows: usize| (0..rows).map(|i| format!("{i},{}\n", i % 7)).collect::<String>();
+        let text: Vec<String> = (0..300).map(|i| format!("{i},{}\n", i % 7)).collect();
+        let text = text.concat();
         let table = || {
             let named = |k: usize| {
                 let path = folder.path().join(format!("{k}.csv"));
-                std::fs::write(&path, format!("a,b\n{}", text(300))).unwrap();
+                std::fs::write(&path, format!("a,b\n{text}")).unwrap();
                 (format!("{k}.csv"), File::open(path).unwrap())
             };
             BlockFile::open_named(vec![named(1), named(2)], Format::CSV, &ReadOptions::default()).unwrap()
@@ -833,7 +840,7 @@ mod tests {
         check(some.facts().unwrap_err().to_string());
         // Within a pass, to a row that is torn.
         let rows = table();
-        let torn = rows.for_blocks(|_| {
+        let torn = rows.for_rows(10, |_| {
             append(b"1");
             Ok(())
         });
