@@ -46,6 +46,13 @@ pub(crate) struct Judging {
     pub(crate) wild: Wild,
 }
 
+impl Judging {
+    /// The option that needs to see all rows before a fit, if it was given.
+    pub(crate) fn again(&self) -> Option<&'static str> {
+        (self.wild == Wild::DownWeight).then_some("--wild down-weight")
+    }
+}
+
 /// Where the resulting table goes.
 #[derive(Args, Clone)]
 pub(crate) struct Target {

@@ -4,14 +4,15 @@ use crate::args::Fitting;
 use crate::checkpoint;
 use crate::console::{Console, Progress, count, names};
 use crate::facts;
-use crate::failure::Failure;
+use crate::failure::{Failure, note_words};
 use crate::input::Blocks;
+use crate::input::name_of;
 use crate::interrupt;
 use crate::learn::{tell_checked, tell_choice, tell_fitted};
 use crate::output::Output;
 use covary::data::{Facts, Ledger, block_rows};
-use covary::family::{Choice, Kind, Request};
-use covary::infer::{Rows, Step};
+use covary::family::{Choice, Family, Kind, Request};
+use covary::infer::{ObjectiveKind, Rows, Step};
 use covary::io::{Cells, Format, Sheet, amount};
 use covary::learn::Watch;
 use covary::learned::{Checked, Learned, Rows as AnyRows};
@@ -19,6 +20,7 @@ use covary::model::ColumnMap;
 use covary::{Dataset, Error, Matrix};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Cells of the sample of rows that is looked at for oddities and that a check is made on.
@@ -143,6 +145,9 @@ pub(crate) fn learn(
             console.warn(&format!("in a sample of {}: {oddity}", count(sample.n_rows(), "row")));
         }
     }
+    if let Some(note) = blocks.rows.identifiers(&sample) {
+        console.warn(&format!("in a sample of {}: {}", count(sample.n_rows(), "row"), note_words(&note)));
+    }
     let n_sampled = sample.n_rows();
     let sample = check.then_some(sample);
     let is_mixture = request.family.kind() == Kind::Mixture;
@@ -155,6 +160,10 @@ pub(crate) fn learn(
             request.learn_rows(&journal, &teller).map_err(|e| checkpoint::refused(path, e, failed))?
         }
     };
+    let maximized = learned.ending().objective.is_some_and(|at| at.kind == ObjectiveKind::LogLikelihood);
+    if request.family == Family::Fa && maximized {
+        console.say("the test of fit is left out: it needs the table in memory");
+    }
     if let Some(sample) = sample {
         let columns: Vec<usize> =
             (0..d).filter(|&j| learned.columns.contains(&blocks.rows.column_names()[j])).collect();
@@ -187,10 +196,9 @@ pub(crate) fn learn(
 
 /// Says that a table is gone through, and why.
 fn tell(console: Console, blocks: &Blocks) {
-    let why = if blocks.n_files > 1 {
-        format!("a folder of {} files", blocks.n_files)
-    } else {
-        format!("more than {} of memory may hold (--max-memory)", amount(blocks.limit))
+    let why = match blocks.n_parts {
+        Some(n) => format!("a folder of {}", count(n, "file")),
+        None => format!("more than {} of memory may hold (--max-memory)", amount(blocks.limit)),
     };
     console.say(&format!(
         "{}: {why}, so gone through block by block, {} at a time",
@@ -209,6 +217,19 @@ pub(crate) struct Part<'a> {
     pub(crate) map: &'a ColumnMap,
 }
 
+/// What went wrong while rows were read and answers written, unless it is the destination that failed or cannot hold them.
+fn of_source(error: &covary::io::Error, blocks: &Blocks, model: &str) -> Option<Failure> {
+    use covary::io::Error::{CannotHold, LargeArchive, NotWritten, OnlyText, Request, Write};
+    match error {
+        Write(_) | OnlyText | CannotHold { .. } | NotWritten { .. } | LargeArchive { .. } => None,
+        Request(
+            error @ (Error::NotOneModel { .. } | Error::NoDensity { .. } | Error::NotAMixture { .. }),
+        ) => Some(Failure::of_model(model, error.clone())),
+        Request(error) => Some(Failure::of_table(&blocks.name, error.clone())),
+        error => Some(Failure::of_file(&blocks.name, error)),
+    }
+}
+
 /// What a verb says of the rows of a block, and of all of them at the end.
 pub(crate) struct Answer<'a> {
     pub(crate) of_block: &'a (dyn Fn(&Part<'_>) -> Result<Sheet<'static>, Error> + Sync),
@@ -220,16 +241,17 @@ impl Answer<'_> {
     pub(crate) fn write(
         &self,
         console: Console,
-        learned: &Learned,
+        (learned, model): (&Learned, &Path),
         blocks: &Blocks,
         (format, output, bare): (Format, &Output, bool),
     ) -> Result<Value, Failure> {
         tell(console, blocks);
         if blocks.rows.n_aside() > 0 && !bare {
             return Err(Failure::Call(format!(
-                "{} has {} outside the model, which cannot be passed through where rows are gone through block by block; say --bare to leave what is passed through out, or allow more memory: --max-memory SIZE",
+                "{} has {} outside the model, which cannot be passed through where rows are gone through block by block; say --bare to leave what is passed through out{}",
                 blocks.name,
-                count(blocks.rows.n_aside(), "column")
+                count(blocks.rows.n_aside(), "column"),
+                blocks.or_more_memory()
             )));
         }
         let failed = |e: Error| Failure::of_table(&blocks.name, e);
@@ -242,7 +264,10 @@ impl Answer<'_> {
             let data = &*map.dataset(block)?;
             Ok((self.of_block)(&Part { learned, data, block, names, map: &map })?)
         };
-        let left = output.write(|out| blocks.rows.write_answers(format, out, answer))?;
+        let left = output.write_from(
+            |out| blocks.rows.write_answers(format, out, answer),
+            |e| of_source(e, blocks, &name_of(model)),
+        )?;
         facts::left_out(console, &left, "the result");
         let facts = blocks.rows.facts().map_err(failed)?;
         let mut found = (self.of_all)(console, &facts);
@@ -256,7 +281,7 @@ impl Answer<'_> {
 /// Writes the table with its gaps filled, block by block; how many were, and how many are left.
 pub(crate) fn fill(
     console: Console,
-    learned: &Learned,
+    (learned, model): (&Learned, &Path),
     blocks: &Blocks,
     (format, output): (Format, &Output),
 ) -> Result<Value, Failure> {
@@ -265,19 +290,27 @@ pub(crate) fn fill(
     if text && format.layout != blocks.format.layout {
         return Err(Failure::work(
             &blocks.name,
-            "text is filled block by block into text of the same kind; name such a file, or allow more memory: --max-memory SIZE",
+            format!(
+                "text is filled block by block into text of the same kind; name such a file{}",
+                blocks.or_more_memory()
+            ),
         ));
     }
     if !text && blocks.rows.n_aside() > 0 {
         return Err(Failure::work(
             &blocks.name,
-            "Parquet is filled block by block if it has no columns but the model's; write it so, or allow more memory: --max-memory SIZE",
+            format!(
+                "Parquet is filled block by block if it has no columns but the model's; write it so{}",
+                blocks.or_more_memory()
+            ),
         ));
     }
     let failed = |e: Error| Failure::of_table(&blocks.name, e);
     let names = blocks.rows.column_names();
     let map = learned.column_map(names).map_err(failed)?;
-    let fill = learned.fill(AnyRows::New).map_err(|e| Failure::of_model(&blocks.name, e))?;
+    let model = name_of(model);
+    let fill = learned.fill(AnyRows::New).map_err(|e| Failure::of_model(&model, e))?;
+    let of_source = |e: &covary::io::Error| of_source(e, blocks, &model);
     let (mut n_filled, mut n_left) = (0, 0);
     let mut filled = |block: &Dataset| -> Result<Matrix, covary::io::Error> {
         if interrupt::asked() {
@@ -289,7 +322,7 @@ pub(crate) fn fill(
         Ok(filled.values().clone())
     };
     if text {
-        output.write(|out| blocks.rows.write_filled_text(format, out, &mut filled))?;
+        output.write_from(|out| blocks.rows.write_filled_text(format, out, &mut filled), of_source)?;
     } else {
         let answer = |block: &Dataset| {
             let values = filled(block)?;
@@ -299,7 +332,7 @@ pub(crate) fn fill(
             }
             Ok(sheet)
         };
-        let left = output.write(|out| blocks.rows.write_answers(format, out, answer))?;
+        let left = output.write_from(|out| blocks.rows.write_answers(format, out, answer), of_source)?;
         facts::left_out(console, &left, "the result");
     }
     let as_numbers = if text { "" } else { "columns leave as 64-bit numbers, and " };

@@ -36,6 +36,12 @@ pub(crate) fn journal<'a>(console: Console, rows: &'a dyn Rows, path: &Path) -> 
 pub(crate) fn refused(path: &Path, error: Error, other: impl FnOnce(Error) -> Failure) -> Failure {
     match error {
         Error::ForeignState { what: "pass", .. } => Failure::work(&path.display().to_string(), OTHER),
+        Error::Unkept { why } => {
+            let why = format!(
+                "cannot be written: {why}; the passes before are kept, and the same command goes on from them once it can"
+            );
+            Failure::work(&path.display().to_string(), why)
+        }
         error => other(error),
     }
 }

@@ -10,7 +10,7 @@ use covary::family::{Arrangement, Family};
 use covary::io::model_file;
 use covary::io::{
     self, BlockFile, ColumnChoice, Columns, Error, Format, Gaps, Input, ReadOptions, RowStream, Table,
-    TimeColumns,
+    TimeColumns, amount,
 };
 use covary::learned::Learned;
 use std::fs::File;
@@ -37,33 +37,114 @@ pub(crate) enum Found {
 /// A table that is gone through block by block.
 pub(crate) struct Blocks {
     pub(crate) name: String,
-    pub(crate) n_files: usize,
+    /// The files of a folder; of a file that would not fit into memory there are none.
+    pub(crate) n_parts: Option<usize>,
     pub(crate) format: Format,
     pub(crate) rows: BlockFile,
     /// The memory that it would not fit into.
     pub(crate) limit: u64,
 }
 
-/// The Parquet files of a folder and of the folders in it, in the order of their names.
-fn folder(path: &Path) -> Result<Vec<PathBuf>, Failure> {
-    fn add(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+impl Blocks {
+    /// The last advice where something cannot be done block by block: a folder is never read as a whole.
+    pub(crate) fn or_more_memory(&self) -> &'static str {
+        if self.n_parts.is_some() { "" } else { ", or allow more memory: --max-memory SIZE" }
+    }
+}
+
+/// What needs a table in memory, and what to do instead.
+pub(crate) struct Whole {
+    what: String,
+    instead: String,
+}
+
+impl Whole {
+    pub(crate) fn new(what: impl Into<String>, instead: impl Into<String>) -> Self {
+        Self { what: what.into(), instead: instead.into() }
+    }
+
+    /// An option that rows can be gone through without.
+    pub(crate) fn option(flag: &str) -> Self {
+        Self::new(flag, "leave it out")
+    }
+
+    /// A verb that looks at all rows together.
+    pub(crate) fn verb(name: &str) -> Self {
+        Self::new(
+            format!("`covary {name}`"),
+            "use `covary fit` and, with its model, transform, score, reconstruct or impute, which go through it block by block",
+        )
+    }
+
+    /// What it says of a table that is larger than memory.
+    fn beyond(&self, name: &str, error: &Error) -> Failure {
+        let Error::OverMemory { bytes, limit, is_text } = *error else {
+            return Failure::of_file(name, error);
+        };
+        let why = format!(
+            "takes {} of memory or more{}, and {} are allowed; {} needs the table in memory: {}, or raise the limit if the machine has more (--max-memory SIZE)",
+            amount(bytes),
+            if is_text { " (a text table takes three times its bytes)" } else { "" },
+            amount(limit),
+            self.what,
+            self.instead
+        );
+        Failure::work(name, why)
+    }
+
+    /// What it says of a folder.
+    fn folder(&self, name: &str) -> Failure {
+        let why = format!(
+            "is a folder, which is gone through block by block, and {} needs the table in memory: {}, or give one file",
+            self.what, self.instead
+        );
+        Failure::work(name, why)
+    }
+}
+
+/// A folder as a table.
+pub(crate) struct Folder {
+    /// Its Parquet files and those of the folders in it, in the order of their names.
+    pub(crate) files: Vec<PathBuf>,
+    /// Itself and the folders in it.
+    pub(crate) folders: Vec<PathBuf>,
+}
+
+impl Folder {
+    pub(crate) fn of(path: &Path) -> std::io::Result<Self> {
+        let mut folder = Self { files: Vec::new(), folders: Vec::new() };
+        folder.add(path)?;
+        Ok(folder)
+    }
+
+    /// Whether a file of this name in one of the folders is a part of the table.
+    pub(crate) fn is_part(path: &Path) -> bool {
+        path.extension().is_some_and(|extension| extension == "parquet")
+    }
+
+    fn add(&mut self, path: &Path) -> std::io::Result<()> {
+        self.folders.push(path.to_owned());
         let mut entries: Vec<PathBuf> =
             std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
         entries.sort();
         for entry in entries {
             if entry.is_dir() {
-                add(&entry, files)?;
-            } else if entry.extension().is_some_and(|extension| extension == "parquet") {
-                files.push(entry);
+                self.add(&entry)?;
+            } else if Self::is_part(&entry) {
+                self.files.push(entry);
             }
         }
         Ok(())
     }
-    let mut files = Vec::new();
-    add(path, &mut files).map_err(|e| Failure::of_file(&name_of(path), &Error::Read(e)))?;
+}
+
+/// The files of a folder, of which there is one or more.
+fn parts(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let name = name_of(path);
+    let files = Folder::of(path).map_err(|e| Failure::of_file(&name, &Error::Read(e)))?.files;
     if files.is_empty() {
         let why = "the folder has no file *.parquet; give a file, or a folder of Parquet files";
-        return Err(Failure::work(&name_of(path), why));
+        return Err(Failure::work(&name, why));
     }
     Ok(files)
 }
@@ -160,23 +241,28 @@ impl Reading {
         Ok(Some(PointColumns { curve, time }))
     }
 
-    /// The table at `path`.
-    pub(crate) fn read(&self, path: &Path, select: Select<'_>) -> Result<Source, Failure> {
-        self.attempt(path, select)?.map_err(|e| Failure::of_file(&name_of(path), &e))
+    /// The table at `path`, which `whole` needs in memory.
+    pub(crate) fn read(&self, path: &Path, select: Select<'_>, whole: &Whole) -> Result<Source, Failure> {
+        if path.is_dir() {
+            parts(path)?;
+            return Err(whole.folder(&name_of(path)));
+        }
+        self.attempt(path, select)?.map_err(|e| whole.beyond(&name_of(path), &e))
     }
 
     /// The table at `path`, or that it takes more memory than it may.
     pub(crate) fn read_or_go_through(&self, path: &Path, select: Select<'_>) -> Result<Found, Failure> {
+        if let Some(whole) = self.needs_memory(path)? {
+            return Ok(Found::Table(Box::new(self.read(path, select, &whole)?)));
+        }
         if path.is_dir() {
-            return self.go_through(path, select, &folder(path)?);
+            return self.go_through(path, select, &parts(path)?);
         }
-        let may = !is_pipe(path) && !self.transpose && self.in_blocks(path)?;
         match self.attempt(path, select)? {
-            Ok(source) => return Ok(Found::Table(Box::new(source))),
-            Err(Error::OverMemory { .. }) if may => {}
-            Err(e) => return Err(Failure::of_file(&name_of(path), &e)),
+            Ok(source) => Ok(Found::Table(Box::new(source))),
+            Err(Error::OverMemory { .. }) => self.go_through(path, select, &[path.to_owned()]),
+            Err(e) => Err(Failure::of_file(&name_of(path), &e)),
         }
-        self.go_through(path, select, &[path.to_owned()])
     }
 
     /// Standard input that is text, if it was said how much memory it may take: what is more than that can be learned from as it
@@ -194,22 +280,39 @@ impl Reading {
         Ok(Some(Stream { name, format, rows, limit, gaps: Gaps::new(&self.gaps) }))
     }
 
-    fn in_blocks(&self, path: &Path) -> Result<bool, Failure> {
+    /// What of the file, and of the way it is read, needs it in memory.
+    fn needs_memory(&self, path: &Path) -> Result<Option<Whole>, Failure> {
         use covary::io::Layout::{Csv, Npy, Parquet, Tsv};
         let format = self.format_of(path)?;
-        Ok(matches!(format.layout, Csv | Tsv) || (matches!(format.layout, Npy | Parquet) && !format.gzip))
+        let (layout, gzip) = (format.layout, if format.gzip { "gzipped " } else { "" });
+        let in_blocks =
+            path.is_dir() || matches!(layout, Csv | Tsv) || (matches!(layout, Npy | Parquet) && !format.gzip);
+        Ok(if is_pipe(path) {
+            Some(Whole::new("standard input, which comes once,", "write it to a file"))
+        } else if self.transpose {
+            Some(Whole::new("--transpose", "write the table with its observations as rows"))
+        } else if in_blocks {
+            None
+        } else {
+            let what = format!("the format {gzip}{}", layout.name());
+            Some(Whole::new(what, "write the table as .npy, .parquet or .csv"))
+        })
     }
 
     fn go_through(&self, path: &Path, select: Select<'_>, files: &[PathBuf]) -> Result<Found, Failure> {
         let failed = |path: &Path, e: Error| Failure::of_file(&name_of(path), &e);
-        let open = |path: &PathBuf| File::open(path).map_err(|e| failed(path, Error::Read(e)));
+        let open = |path: &PathBuf| {
+            let file = File::open(path).map_err(|e| failed(path, Error::Read(e)))?;
+            Ok((name_of(path), file))
+        };
         let format = self.format_of(&files[0])?;
         let opened = files.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let options = self.options(select.choice());
         let limit = options.max_memory.unwrap_or(u64::MAX);
-        let rows = BlockFile::open(opened, format, &options).map_err(|e| failed(path, e))?;
+        let rows = BlockFile::open_named(opened, format, &options).map_err(|e| failed(path, e))?;
         let name = name_of(path);
-        Ok(Found::Blocks(Box::new(Blocks { name, n_files: files.len(), format, rows, limit })))
+        let n_parts = path.is_dir().then_some(files.len());
+        Ok(Found::Blocks(Box::new(Blocks { name, n_parts, format, rows, limit })))
     }
 
     fn format_of(&self, path: &Path) -> Result<Format, Failure> {

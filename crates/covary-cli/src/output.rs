@@ -2,7 +2,7 @@
 
 use crate::args::Target;
 use crate::failure::Failure;
-use crate::input::is_pipe;
+use crate::input::{Folder, is_pipe};
 use crate::interrupt::{self, Temporary};
 use covary::io::{Error, Format, Layout};
 use std::fs::{self, File};
@@ -58,6 +58,15 @@ impl Output {
         &self,
         write: impl FnOnce(&mut dyn Write) -> Result<T, Error>,
     ) -> Result<T, Failure> {
+        self.write_from(write, |_| None)
+    }
+
+    /// The same of what is read while it is written: `of_source` knows what to say of errors that are none of the destination.
+    pub(crate) fn write_from<T: Default>(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> Result<T, Error>,
+        of_source: impl FnOnce(&Error) -> Option<Failure>,
+    ) -> Result<T, Failure> {
         let outcome = match self {
             Self::Stdout => flushed(std::io::stdout().lock(), write),
             Self::Device(path) => File::options()
@@ -73,7 +82,7 @@ impl Output {
                 Ok(T::default())
             }
             (_, Err(Error::Request(covary::Error::Interrupted))) => Err(Failure::Interrupted),
-            (_, Err(e)) => Err(Failure::of_file(&self.name(), &e)),
+            (_, Err(e)) => Err(of_source(&e).unwrap_or_else(|| Failure::of_file(&self.name(), &e))),
         }
     }
 
@@ -210,7 +219,7 @@ pub(crate) fn is_device(path: &Path) -> bool {
     path.starts_with("/dev") || fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir())
 }
 
-/// Refuses to write over an input, or two results to one place.
+/// Refuses to write over an input, into a folder that is one, or two results to one place.
 pub(crate) fn check_places(inputs: &[&Path], outputs: &[&Path]) -> Result<(), Failure> {
     let standard_output = PathBuf::from("/dev/stdout");
     let place = |path: &Path| {
@@ -224,6 +233,9 @@ pub(crate) fn check_places(inputs: &[&Path], outputs: &[&Path]) -> Result<(), Fa
             _ => path.to_owned(),
         })
     };
+    // What is wrong with a folder is said when it is read.
+    let folders: Vec<(&Path, Folder)> =
+        inputs.iter().filter(|p| p.is_dir()).filter_map(|p| Some((*p, Folder::of(p).ok()?))).collect();
     let inputs: Vec<PathBuf> = inputs.iter().filter(|p| !is_pipe(p)).map(|p| place(p)).collect();
     for (k, output) in outputs.iter().enumerate() {
         let target = place(output);
@@ -234,6 +246,20 @@ pub(crate) fn check_places(inputs: &[&Path], outputs: &[&Path]) -> Result<(), Fa
             return Err(Failure::Call(format!(
                 "{name} is an input and would be overwritten; name another file"
             )));
+        }
+        for (table, Folder { files, folders }) in &folders {
+            let (name, table) = (output.display(), table.display());
+            if files.iter().any(|part| place(part) == target) {
+                return Err(Failure::Call(format!(
+                    "{name} is a part of the table in the folder {table} and would be overwritten; name another file"
+                )));
+            }
+            let within = |folder: &PathBuf| target.parent().is_some_and(|own| own == place(folder));
+            if Folder::is_part(&target) && folders.iter().any(within) {
+                return Err(Failure::Call(format!(
+                    "{name} would be read as a part of the table in the folder {table} from then on; name a file outside of it"
+                )));
+            }
         }
         let null = Path::new("/dev/null");
         if target != null && outputs[..k].iter().any(|other| place(other) == target) {

@@ -83,13 +83,14 @@ impl Meanwhile<'_> {
 }
 
 impl Stream {
-    /// Reads to the end, which Ctrl-C may be. The model of more rows than memory holds is learned as they come.
+    /// Reads to the end, which Ctrl-C may be. The model of more rows than memory holds is learned as they come, unless an
+    /// option, `again`, needs to see them again.
     pub(crate) fn go_through(
         mut self,
         console: Console,
         request: &Request,
         output: &Output,
-        (check, checkpoint): (bool, bool),
+        (check, again): (bool, Option<&str>),
     ) -> Result<Came, Failure> {
         let mut meanwhile = Meanwhile { console, output, since: Instant::now(), n_written: 0 };
         let whole = self.gather(request, &mut meanwhile)?;
@@ -107,10 +108,12 @@ impl Stream {
         }
         let unfit = |e: Error| Failure::of_request(&name, e, &request.views);
         request.method_of_stream().map_err(unfit)?;
-        if checkpoint {
+        if let Some(flag) = again {
             return Err(Failure::work(
                 &name,
-                "--checkpoint goes with rows that can be gone through again; write them to a file, or allow more memory: --max-memory SIZE",
+                format!(
+                    "{flag} goes with rows that can be gone through again; leave it out, write them to a file, or allow more memory: --max-memory SIZE"
+                ),
             ));
         }
         let (first, later) = rows.begin().map_err(failed)?;

@@ -43,6 +43,7 @@ fn class(error: &Error) -> &'static str {
         | Error::UnknownBlock { .. }
         | Error::ForeignState { .. }
         | Error::Unreadable { .. }
+        | Error::Unkept { .. }
         | Error::NotCovariance { .. } => "DataError",
         Error::TooManyComponents { .. }
         | Error::TooManyEigenfunctions { .. }

@@ -661,6 +661,14 @@ pub enum Error {
     Unreadable {
         /// What was said.
         why: String,
+        /// What can be asked for differently.
+        remedies: Vec<Remedy>,
+    },
+    /// Sums of a pass that could not be kept.
+    #[error("the checkpoint could not be written: {why}")]
+    Unkept {
+        /// What was said.
+        why: String,
     },
     /// Bytes that are not what an [`Incremental`](crate::infer::Incremental) or a pass over blocks of rows wrote.
     #[error("the saved state is damaged: {why}; save it again, or start again")]
@@ -728,6 +736,7 @@ impl Error {
             Self::EmptyColumn { column } => vec![Remedy::Exclude(column.clone())],
             Self::LooksLikeMatrix { kind } => vec![Remedy::Matrix(kind)],
             Self::InClass { error, .. } => error.remedies(),
+            Self::Unreadable { remedies, .. } => remedies.clone(),
             _ => Vec::new(),
         }
     }

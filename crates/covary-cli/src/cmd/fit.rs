@@ -9,11 +9,12 @@ use crate::classes;
 use crate::console::{Console, count};
 use crate::facts;
 use crate::failure::Failure;
-use crate::input::{Found, Select, Source};
+use crate::input::{self, Found, Select, Source, Whole};
 use crate::learn::Narrator;
 use crate::output::Output;
 use crate::stream::Came;
 use clap::Args;
+use covary::Error;
 use covary::data::{Ledger, MatrixKind};
 use covary::family::{Family, Request};
 use covary::io::model_file;
@@ -133,14 +134,18 @@ impl Fit {
             ));
         }
         let one_table = self.matrix.is_none() && self.target.is_none();
+        let whole = self.needs_memory(&request)?;
         let stream = if one_table { self.reading.stream(&self.data, Select::By(&selecting))? } else { None };
         let source = if let Some(stream) = stream {
-            let flags = (self.check, self.fitting.checkpoint.is_some());
-            match stream.go_through(console, &request, output, flags)? {
+            let again =
+                if self.fitting.checkpoint.is_some() { Some("--checkpoint") } else { self.judging.again() };
+            match stream.go_through(console, &request, output, (self.check, again))? {
                 Came::Table(source) => *source,
                 Came::Model(learned, found) => return self.written(output, &learned, &found),
             }
-        } else if request.method_by_passes().is_ok() && one_table {
+        } else if let Some(whole) = whole {
+            self.reading.read(&self.data, Select::By(&selecting), &whole)?
+        } else {
             match self.reading.read_or_go_through(&self.data, Select::By(&selecting))? {
                 Found::Table(source) => *source,
                 Found::Blocks(blocks) => {
@@ -149,8 +154,6 @@ impl Fit {
                     return self.written(output, &learned, &found);
                 }
             }
-        } else {
-            self.reading.read(&self.data, Select::By(&selecting))?
         };
         if let Some(kind) = self.matrix.as_deref().and_then(MatrixKind::from_name) {
             return self.fit_matrix(console, output, (&request, &source), kind);
@@ -181,6 +184,21 @@ impl Fit {
                 "model": facts::model_as_json(&learned),
             })
         }))
+    }
+
+    /// What of the request needs the table in memory.
+    fn needs_memory(&self, request: &Request) -> Result<Option<Whole>, Failure> {
+        if self.matrix.is_some() {
+            return Ok(Some(Whole::new("--matrix", "choose fewer columns")));
+        }
+        if self.target.is_some() {
+            return Ok(Some(Whole::option("--target")));
+        }
+        match request.method_by_passes() {
+            Ok(_) => Ok(self.judging.again().map(Whole::option)),
+            Err(Error::NotInMemory { what, instead }) => Ok(Some(Whole::new(what, format!("use {instead}")))),
+            Err(other) => Err(Failure::of_request(&input::name_of(&self.data), other, &[])),
+        }
     }
 
     /// Writes a model of rows that were gone through, and what was found.

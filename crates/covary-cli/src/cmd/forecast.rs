@@ -4,6 +4,7 @@ use super::{About, Asked, Asking};
 use crate::args::{at_least_one, probability};
 use crate::console::count;
 use crate::failure::Failure;
+use crate::input::Whole;
 use clap::Args;
 use covary::data::Timeline;
 use covary::dynamics;
@@ -54,7 +55,8 @@ struct Ahead<'a> {
 impl Forecast {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let taken = "which the table has already; rename that of the table";
-        self.asking.answer(&About::Rows, (true, taken), None, |console, asked, write| {
+        let whole = Err(Whole::new("`covary forecast`", "leave early rows out"));
+        self.asking.answer(&About::Rows, (true, taken), whole, |console, asked, write| {
             let refused = |e| asked.refused(e);
             let fit = asked.learned.dynamic().map_err(refused)?;
             if let Some(unstable) = fit.unstable() {

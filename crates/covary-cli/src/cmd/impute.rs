@@ -10,7 +10,7 @@ use crate::classes;
 use crate::console::{Console, count, names, said_table};
 use crate::facts;
 use crate::failure::Failure;
-use crate::input::{self, Select, Source};
+use crate::input::{self, Select, Source, Whole};
 use crate::learn::{self, Narrator};
 use crate::output::{Output, check_places, format_of, is_device};
 use clap::Args;
@@ -218,7 +218,11 @@ impl Impute {
             selecting.id.push(target.clone());
         }
         let outputs = Outputs::open(self, draws)?;
-        let source = self.reading.read(&self.data, Select::By(&selecting))?;
+        let whole = Whole::new(
+            "`covary impute` without a model file",
+            "use `covary fit` and then `covary impute --model FILE`, which go through it block by block",
+        );
+        let source = self.reading.read(&self.data, Select::By(&selecting), &whole)?;
         // A complete table has nothing to fill: any model leaves it as it is.
         if source.table.dataset().is_complete() {
             return self.pass_through(console, &source, &outputs);
@@ -277,12 +281,17 @@ impl Impute {
             ));
         }
         let outputs = Outputs::open(self, draws)?;
-        let plain = draws.is_empty() && outputs.cells.is_none() && self.shift.is_empty();
-        let asked = match ask_or_go_through(model, &self.data, &self.reading, plain)? {
+        let given = [
+            (!draws.is_empty(), "--draws"),
+            (outputs.cells.is_some(), "--cells"),
+            (!self.shift.is_empty(), "--shift"),
+        ];
+        let flag = given.iter().find(|(given, _)| *given).map(|(_, flag)| *flag).or(self.judging.again());
+        let asked = match ask_or_go_through(model, &self.data, &self.reading, flag.map(Whole::option))? {
             Pending::Table(asked) => *asked,
             Pending::Blocks(learned, blocks) => {
                 let format = self.target.format(blocks.format)?;
-                return blocks::fill(console, &learned, &blocks, (format, &outputs.table));
+                return blocks::fill(console, (&learned, model), &blocks, (format, &outputs.table));
             }
         };
         let ledger = facts::tell(console, &asked.source);

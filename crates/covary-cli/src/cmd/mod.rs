@@ -21,7 +21,7 @@ use crate::blocks::Answer;
 use crate::console::{Console, for_output};
 use crate::facts;
 use crate::failure::Failure;
-use crate::input::{self, Blocks, Found, Select, Source};
+use crate::input::{self, Blocks, Found, Select, Source, Whole};
 use crate::interrupt;
 use crate::output::check_places;
 use crate::views;
@@ -212,20 +212,21 @@ enum About<'a> {
 type WriteSheet<'a> = dyn FnMut(&Sheet<'_>) -> Result<(), Failure> + 'a;
 
 impl Question {
-    /// As [`Asking::answer`], with the columns carried through.
+    /// As [`Asking::answer`], with the columns carried through, of a table in memory: this option needs it there.
     fn answer(
         &self,
         about: &About<'_>,
+        flag: &str,
         answer: impl FnOnce(Console, &Asked, &mut WriteSheet<'_>) -> Result<Value, Failure> + Send,
     ) -> Result<(), Failure> {
-        self.answer_by_blocks(about, None, answer)
+        self.answer_by_blocks(about, Err(Whole::option(flag)), answer)
     }
 
-    /// The same, of a table beyond memory block by block if `by_blocks` knows how.
+    /// The same, of a table beyond memory block by block unless something needs it there.
     fn answer_by_blocks(
         &self,
         about: &About<'_>,
-        by_blocks: Option<&Answer<'_>>,
+        by_blocks: Result<&Answer<'_>, Whole>,
         answer: impl FnOnce(Console, &Asked, &mut WriteSheet<'_>) -> Result<Value, Failure> + Send,
     ) -> Result<(), Failure> {
         let taken = "and so has the table; rename it, or say --bare to leave out what is passed through";
@@ -240,7 +241,7 @@ impl Asking {
         &self,
         about: &About<'_>,
         (bare, taken): (bool, &str),
-        by_blocks: Option<&Answer<'_>>,
+        by_blocks: Result<&Answer<'_>, Whole>,
         answer: impl FnOnce(Console, &Asked, &mut WriteSheet<'_>) -> Result<Value, Failure> + Send,
     ) -> Result<(), Failure> {
         let outputs: Vec<&Path> = self.target.output.as_deref().into_iter().collect();
@@ -253,12 +254,12 @@ impl Asking {
             let output = self.target.open(format, self.running.json)?;
             let asked = match about {
                 About::Rows => match by_blocks {
-                    None => ask(&self.model, &self.data, &self.reading)?,
-                    Some(answer) => match ask_or_go_through(&self.model, &self.data, &self.reading, true)? {
+                    Err(whole) => ask(&self.model, &self.data, &self.reading, &whole)?,
+                    Ok(answer) => match ask_or_go_through(&self.model, &self.data, &self.reading, None)? {
                         Pending::Table(asked) => *asked,
                         Pending::Blocks(learned, blocks) => {
                             let to = (format, &output, bare);
-                            let found = answer.write(console, &learned, &blocks, to)?;
+                            let found = answer.write(console, (&learned, &self.model), &blocks, to)?;
                             said_written(console, &outputs);
                             return self.running.report(&found);
                         }
@@ -291,8 +292,8 @@ impl Asking {
 }
 
 /// The model and the table at these paths, columns matched by name.
-pub(crate) fn ask(model: &Path, data: &Path, reading: &Reading) -> Result<Asked, Failure> {
-    asked_of(input::model(model)?, model, |select| reading.read(data, select))
+pub(crate) fn ask(model: &Path, data: &Path, reading: &Reading, whole: &Whole) -> Result<Asked, Failure> {
+    asked_of(input::model(model)?, model, |select| reading.read(data, select, whole))
 }
 
 /// A model, and the table it is asked about or blocks of it.
@@ -301,18 +302,23 @@ pub(crate) enum Pending {
     Blocks(Box<Learned>, Box<Blocks>),
 }
 
-/// As [`ask`], of a table beyond memory its blocks if they `may` do.
+/// As [`ask`], of a table beyond memory its blocks unless `whole` or the model needs it there.
 pub(crate) fn ask_or_go_through(
     model: &Path,
     data: &Path,
     reading: &Reading,
-    may: bool,
+    whole: Option<Whole>,
 ) -> Result<Pending, Failure> {
     let learned = input::model(model)?;
     // Rows whose class the table may name are asked about with it.
     let by_rows = learned.linear().is_ok() || learned.mixture().is_ok_and(|fit| fit.classes.is_none());
-    if !may || !by_rows {
-        let asked = asked_of(learned, model, |select| reading.read(data, select))?;
+    let of_model = || {
+        let with_classes = if learned.mixture().is_ok() { " with classes" } else { "" };
+        let what = format!("a model `{}`{with_classes}", learned.family.name());
+        (!by_rows).then(|| Whole::new(what, "ask about fewer rows at a time"))
+    };
+    if let Some(whole) = whole.or_else(of_model) {
+        let asked = asked_of(learned, model, |select| reading.read(data, select, &whole))?;
         return Ok(Pending::Table(Box::new(asked)));
     }
     learned.check_rows().map_err(|e| Failure::of_model(&input::name_of(model), e))?;
@@ -343,7 +349,7 @@ fn ask_without(view: &str, model: &Path, data: &Path, reading: &Reading) -> Resu
         .filter(|j| !hidden.contains(j))
         .map(|j| learned.columns[j].clone())
         .collect();
-    ask_for(&needed, (learned, name), data, reading)
+    ask_for(&needed, (learned, name), (data, reading, &Whole::option("--view")))
 }
 
 /// As [`ask`], of a table of scores as `covary transform` writes it.
@@ -356,17 +362,16 @@ fn ask_scores(model: &Path, data: &Path, reading: &Reading) -> Result<Asked, Fai
     if needed.is_empty() {
         return Err(Failure::work(&name, "has no components, so there are no scores to make rows of"));
     }
-    ask_for(&needed, (learned, name), data, reading)
+    ask_for(&needed, (learned, name), (data, reading, &Whole::option("--from-scores")))
 }
 
 /// The model and these columns of the table, in their order.
 fn ask_for(
     needed: &[String],
     (learned, model): (Learned, String),
-    data: &Path,
-    reading: &Reading,
+    (data, reading, whole): (&Path, &Reading, &Whole),
 ) -> Result<Asked, Failure> {
-    let source = reading.read(data, Select::Some(needed))?;
+    let source = reading.read(data, Select::Some(needed), whole)?;
     let names = source.table.dataset().column_names();
     let place = |n: &String| names.iter().position(|name| name == n).expect("the reader found them all");
     let columns = needed.iter().map(place).collect();

@@ -8,7 +8,7 @@ use crate::args::{Reading, Running, Selecting, at_least_one};
 use crate::console::{Console, names};
 use crate::facts;
 use crate::failure::Failure;
-use crate::input::{self, Select, Source};
+use crate::input::{self, Select, Source, Whole};
 use crate::learn::mapped;
 use crate::output::{Output, check_places};
 use clap::Args;
@@ -399,7 +399,7 @@ impl Plot {
             Files::Model(path) => self.of_model(path, &style),
             Files::Data(path) => self.of_table(console, path, &style),
             Files::Both(model, data) => {
-                let asked = ask(model, data, &self.reading)?;
+                let asked = ask(model, data, &self.reading, &Whole::verb("plot"))?;
                 self.of_both(console, &asked, &style)
             }
         }
@@ -440,7 +440,7 @@ impl Plot {
     }
 
     fn of_table(&self, console: Console, path: &Path, style: &Style) -> Result<Drawn, Failure> {
-        let source = self.reading.read(path, Select::By(&self.selecting))?;
+        let source = self.reading.read(path, Select::By(&self.selecting), &Whole::verb("plot"))?;
         let failed = |e: covary_report::Error| Failure::of_figure(&source.name, &e);
         match self.kind {
             Kind::Missing => Ok(figure!(missing(source.table.dataset(), None), style, failed)),

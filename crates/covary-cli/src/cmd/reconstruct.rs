@@ -128,7 +128,7 @@ impl Reconstruct {
             Ok(sheet)
         };
         let by_blocks = Answer { of_block: &of_block, of_all: &|_, _| serde_json::Map::new() };
-        self.question.answer_by_blocks(&About::Rows, Some(&by_blocks), |_, asked, write| {
+        self.question.answer_by_blocks(&About::Rows, Ok(&by_blocks), |_, asked, write| {
             let data = asked.data()?;
             let seen = asked.learned.reconstruct(&data, self.orthogonal).map_err(|e| match e {
                 Error::Unsupported { .. } => Failure::Call(
@@ -163,7 +163,7 @@ impl Reconstruct {
 
     /// Every curve at these times.
     fn curves(&self, times: &[f64]) -> Result<(), Failure> {
-        self.question.answer(&About::Rows, |_, asked, write| {
+        self.question.answer(&About::Rows, "--at", |_, asked, write| {
             let (data, refused) = (asked.data()?, |e| asked.refused(e));
             let fit = asked.learned.functional().map_err(refused)?;
             let (from, to) = fit.model.basis().interval();
@@ -215,7 +215,7 @@ impl Reconstruct {
                 own => own,
             },
         };
-        self.question.answer(&About::Scores, |_, asked, write| {
+        self.question.answer(&About::Scores, "--from-scores", |_, asked, write| {
             let (data, learned) = (asked.data()?, &asked.learned);
             if let Some((i, j)) = data.first_gap() {
                 return Err(Failure::work(
@@ -249,7 +249,7 @@ impl Reconstruct {
 
     /// The columns of a view given the others.
     fn predict(&self, view: &str) -> Result<(), Failure> {
-        self.question.answer(&About::Without(view), |_, asked, write| {
+        self.question.answer(&About::Without(view), "--view", |_, asked, write| {
             let (fit, known) = (asked.linear()?, asked.data()?);
             let failed = |e| Failure::of_table(&asked.source.name, e);
             let hidden = views::find(fit, view)?;

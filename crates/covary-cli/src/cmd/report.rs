@@ -9,7 +9,7 @@ use crate::classes;
 use crate::console::Console;
 use crate::facts;
 use crate::failure::Failure;
-use crate::input::{Select, Source};
+use crate::input::{Select, Source, Whole};
 use crate::interrupt;
 use crate::learn::Narrator;
 use crate::output::Output;
@@ -199,7 +199,7 @@ impl Report {
         let subject = self.subject(&name, &command);
         let mut selecting = self.fitting.selecting(&self.selecting)?.into_owned();
         selecting.id.extend(self.target.clone());
-        let source = match self.reading.read(&self.data, Select::By(&selecting)) {
+        let source = match self.reading.read(&self.data, Select::By(&selecting), &Whole::verb("report")) {
             Ok(source) => source,
             Err(unfit @ Failure::Unfit { .. }) => return self.refused(output, subject, unfit),
             Err(other) => return Err(other),

@@ -4,6 +4,7 @@ use super::{About, Question, asked_json, push_membership};
 use crate::blocks::{Answer, Part};
 use crate::console::{Console, count};
 use crate::failure::Failure;
+use crate::input::Whole;
 use clap::Args;
 use covary::Error;
 use covary::data::Facts;
@@ -95,8 +96,11 @@ impl Score {
             told(console, total, total / observed.max(1) as f64, &count(n_rows, "row"))
         };
         let by_blocks = Answer { of_block: &of_block, of_all: &of_all };
-        let plain = self.predictive.is_none();
-        self.question.answer_by_blocks(&About::Rows, plain.then_some(&by_blocks), |console, asked, write| {
+        let by_blocks = match self.predictive {
+            None => Ok(&by_blocks),
+            Some(_) => Err(Whole::option("--predictive exact")),
+        };
+        self.question.answer_by_blocks(&About::Rows, by_blocks, |console, asked, write| {
             let data = asked.data()?;
             let refused = |e| match e {
                 Error::Unsupported { .. } => Failure::Call(

@@ -4,7 +4,7 @@ use crate::args::{Reading, Running, Selecting, at_least_one, families};
 use crate::console::{Console, count, harmless, table};
 use crate::facts;
 use crate::failure::Failure;
-use crate::input::{Select as Columns, Source};
+use crate::input::{Select as Columns, Source, Whole};
 use crate::learn::{mapped, of_time};
 use clap::Args;
 use covary::dynamics::{Season, TimeChoice, Tried};
@@ -130,7 +130,12 @@ impl Select {
             return call("--max-mixtures goes with --model mppca, mfa or gmm");
         }
         self.running.run(|console| {
-            let source = self.reading.read(&self.data, Columns::By(&self.selecting))?;
+            let source = {
+                let instead =
+                    "use `covary fit`, which chooses the number of components on a sample of its rows";
+                let whole = Whole::new("`covary select`", instead);
+                self.reading.read(&self.data, Columns::By(&self.selecting), &whole)?
+            };
             let ledger = facts::tell(console, &source);
             let column_map = mapped(console, &source, &ledger)?;
             let failed = |e| Failure::of_table(&source.name, e);

@@ -3,6 +3,7 @@
 use super::{About, Asked, Question, WriteSheet, asked_json, push_membership};
 use crate::blocks::{Answer, Part};
 use crate::failure::Failure;
+use crate::input::Whole;
 use clap::{Args, ValueEnum};
 use covary::family::{Arrangement, Family};
 use covary::io::{Cells, Sheet};
@@ -73,8 +74,6 @@ pub(super) enum CoordinatesName {
 
 impl Transform {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let plain = !(self.draw || self.covariance || self.filtered)
-            && self.coordinates != Some(CoordinatesName::Variates);
         let of_block = |&Part { learned, data, .. }: &Part<'_>| {
             let scores = learned.scores(data, self.coordinates.and_then(CoordinatesName::coordinates))?;
             let mut sheet = Sheet::default();
@@ -87,7 +86,18 @@ impl Transform {
             Ok(sheet)
         };
         let by_blocks = Answer { of_block: &of_block, of_all: &|_, _| serde_json::Map::new() };
-        self.question.answer_by_blocks(&About::Rows, plain.then_some(&by_blocks), |console, asked, write| {
+        let variates = self.coordinates == Some(CoordinatesName::Variates);
+        let given = [
+            (self.covariance, "--covariance"),
+            (self.draw, "--draw"),
+            (self.filtered, "--filtered"),
+            (variates, "--coordinates variates"),
+        ];
+        let by_blocks = match given.iter().find(|(given, _)| *given) {
+            None => Ok(&by_blocks),
+            Some((_, flag)) => Err(Whole::option(flag)),
+        };
+        self.question.answer_by_blocks(&About::Rows, by_blocks, |console, asked, write| {
             let (data, learned) = (asked.data()?, &asked.learned);
             let refused = |e| asked.refused(e);
             let covariances;

@@ -5,7 +5,7 @@ use crate::args::{Fitting, Reading, RotationName, Running, Selecting};
 use crate::console::{Console, count};
 use crate::facts;
 use crate::failure::Failure;
-use crate::input::{Select, Source};
+use crate::input::{Select, Source, Whole};
 use crate::interrupt;
 use crate::server::{Asked, Reply, Server};
 use clap::{Args, ValueEnum};
@@ -81,7 +81,7 @@ impl View {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let running = Running { threads: self.threads, quiet: self.quiet, json: false };
         running.run(|console| {
-            let source = self.reading.read(&self.data, Select::By(&self.selecting))?;
+            let source = self.reading.read(&self.data, Select::By(&self.selecting), &Whole::verb("view"))?;
             let ledger = facts::tell(console, &source);
             let n_rows = source.table.n_rows();
             let sampled =

@@ -79,11 +79,11 @@ fn text_tables_that_are_none() {
     bad.refuses("columnar.csv", b"PAR1\x15", &["looks like Parquet", "(--format parquet)"]);
     bad.refuses("quote.csv", b"x,it's\n1,2\n3,4\n5,o'\n", &[r"(--gaps 'o'\''', --exclude 'it'\''s')"]);
     bad.fails("impute nowhere.csv -o out.csv", 1, &["nowhere.csv: cannot be read: "]);
-    bad.fails("impute examples -o out.csv", 1, &["examples: cannot be read: "]);
+    bad.fails("impute examples -o out.csv", 1, &["examples: the folder has no file *.parquet"]);
 }
 
 #[test]
-fn a_gzip_that_ends_early() {
+fn a_gzip_that_ends_early_or_has_more_behind_it() {
     let bad = Bad::new();
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(b"x,y\n1,2\n3,4\n5,\n").expect("memory takes all");
@@ -93,6 +93,8 @@ fn a_gzip_that_ends_early() {
         &whole[..whole.len() - 9],
         &["cut.csv.gz: is not a whole gzip file", "download it again"],
     );
+    let more = [&whole[..], b"more"].concat();
+    bad.refuses("more.csv.gz", &more, &["is not a whole gzip file", "a few other bytes stand behind it"]);
     bad.refuses("plain.csv.gz", b"x,y\n1,2\n", &["is not a whole gzip file", "remove `.gz`"]);
 }
 

@@ -3,8 +3,9 @@
 use super::{run_in, succeed};
 use covary::Matrix;
 use covary::data::block_rows;
-use covary::io::{Format, Sheet};
+use covary::io::{Cells, Format, Sheet};
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::Path;
 
 const COLUMNS: usize = 64;
@@ -205,6 +206,14 @@ fn what_is_sampled_is_said() {
     assert!(fs::read(root.join("chosen.covary")).unwrap() == fs::read(root.join("memory.covary")).unwrap());
 }
 
+/// The call fails, and says all of this.
+#[track_caller]
+fn refused(root: &Path, call: &str, words: &[&str]) {
+    let said = run_in(root, &call.split_whitespace().collect::<Vec<_>>(), b"");
+    assert!(said.code.is_some_and(|code| code > 0), "{call}: {}", said.err);
+    assert!(words.iter().all(|words| said.err.contains(words)), "{call}: {}", said.err);
+}
+
 #[test]
 fn what_needs_the_table_in_memory_says_so() {
     let folder = tempfile::tempdir().unwrap();
@@ -212,16 +221,281 @@ fn what_needs_the_table_in_memory_says_so() {
     written(root, "t.npy", &table(3000));
     written(root, "t.arrow", &table(3000));
     fs::create_dir(root.join("empty")).unwrap();
-    for (call, words) in [
-        ("fit t.npy --model bpca --inference gibbs --memory 1M", "--max-memory SIZE"),
-        ("fit t.npy --model ica --memory 1M", "--max-memory SIZE"),
-        ("fit t.npy --model mppca --option ridge=1e-6 --memory 1M", "--max-memory SIZE"),
-        ("fit t.npy --inference spectral --memory 1M", "--max-memory SIZE"),
-        ("fit t.arrow --memory 1M", "--max-memory SIZE"),
-        ("fit empty", "no file *.parquet"),
-        ("fit t.npy --memory 1M --components 100", "100 components are too many"),
+    fs::create_dir(root.join("parts")).unwrap();
+    written(root, "parts/a.parquet", &table(300));
+    let small = table(300);
+    written(root, "s.npy", &small);
+    let times: Vec<String> = (0..300).map(|i| format!("{i},{},{}\n", small[(i, 1)], small[(i, 2)])).collect();
+    fs::write(root.join("times.csv"), format!("day,a,b\n{}", times.concat())).unwrap();
+    succeed(root, "fit s.npy --components 2 -o m.covary");
+    succeed(root, "fit s.npy --model ica --inference noisy --components 2 --max-iter 5 -o ica.covary");
+    for (how, what) in [
+        ("fit t.npy --model tppca", "model `tppca`"),
+        ("fit t.npy --model bpca --inference gibbs", "method `gibbs`"),
+        ("fit t.npy --model ica", "model `ica`"),
+        ("fit t.npy --model fa --inference newton", "method `newton`"),
+        ("fit t.npy --model mppca --option ridge=1e-6", "a mixture with a ridge"),
+        ("fit t.npy --inference spectral", "method `spectral`"),
+        ("fit t.npy --wild down-weight", "--wild down-weight"),
+        ("fit t.npy --transpose", "--transpose"),
+        ("fit t.npy --target x1", "--target"),
+        ("fit t.arrow", "the format arrow"),
+        ("fit times.csv --model dfm --time day", "model `dfm`"),
+        ("select t.npy", "`covary select`"),
+        ("report t.npy -o r.html", "`covary report`"),
+        ("plot t.npy --kind correlation -o p.svg", "`covary plot`"),
+        ("plot m.covary t.npy --kind scores -o p.svg", "`covary plot`"),
+        ("impute t.npy", "`covary impute` without a model file"),
+        ("impute t.npy --model m.covary --cells c.csv -o f.npy", "--cells"),
+        ("impute t.npy --model m.covary --draws 2 -o f.npy", "--draws"),
+        ("impute t.npy --model m.covary --shift x1=1 -o f.npy", "--shift"),
+        ("impute t.npy --model m.covary --wild down-weight -o f.npy", "--wild down-weight"),
+        ("transform m.covary t.npy --covariance", "--covariance"),
+        ("transform m.covary t.npy --draw", "--draw"),
+        ("transform ica.covary t.npy", "a model `ica`"),
+        ("score m.covary t.npy --predictive exact", "--predictive exact"),
     ] {
-        let said = run_in(root, &call.split_whitespace().collect::<Vec<_>>(), b"");
-        assert!(said.code != Some(0) && said.err.contains(words), "{call}: {}", said.err);
+        let limit = if how.contains("times.csv") { "3K" } else { "1M" };
+        let call = format!("{how} --memory {limit}");
+        refused(root, &call, &[&format!("; {what} needs the table in memory: "), "(--max-memory SIZE)"]);
     }
+    for (call, what) in [
+        ("fit parts --model tppca", "model `tppca`"),
+        ("fit parts --wild down-weight", "--wild down-weight"),
+        ("fit parts --transpose", "--transpose"),
+        ("select parts", "`covary select`"),
+        ("report parts -o r.html", "`covary report`"),
+        ("plot parts --kind correlation -o p.svg", "`covary plot`"),
+        ("impute parts", "`covary impute` without a model file"),
+        ("transform m.covary parts --covariance", "--covariance"),
+    ] {
+        let words =
+            format!("parts: is a folder, which is gone through block by block, and {what} needs the table");
+        refused(root, call, &[&words, "give one file"]);
+    }
+    // Of standard input, too, once there is more than memory holds.
+    let rows = "1.5,2.5\n".repeat(50_000);
+    let call = ["fit", "-", "--memory", "100K", "--wild", "down-weight", "-o", "p.covary"];
+    let said = run_in(root, &call, format!("a,b\n{rows}").as_bytes());
+    assert!(
+        said.code == Some(1) && said.err.contains("--wild down-weight goes with rows that"),
+        "{}",
+        said.err
+    );
+    assert!(!root.join("p.covary").exists());
+    // A folder is never read as a whole: more memory is no advice.
+    succeed(root, "fit s.npy --components 2 --exclude x1 -o less.covary");
+    let call = ["transform", "less.covary", "parts"];
+    let said = run_in(root, &call, b"");
+    assert!(said.code == Some(2) && said.err.contains("say --bare"), "{}", said.err);
+    assert!(!said.err.contains("--max-memory"), "{}", said.err);
+    refused(root, "fit empty", &["no file *.parquet"]);
+    refused(root, "fit t.npy --memory 1M --components 100", &["100 components are too many"]);
+}
+
+#[test]
+fn no_output_is_a_part_of_the_folder_that_is_read_or_becomes_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    fs::create_dir_all(root.join("t/year=2001")).unwrap();
+    written(root, "t/a.parquet", &table(200));
+    written(root, "t/year=2001/b.parquet", &table(300));
+    succeed(root, "fit t --components 2 -o m.covary");
+    let bytes = |name: &str| fs::read(root.join(name)).unwrap();
+    let before = (bytes("t/a.parquet"), bytes("t/year=2001/b.parquet"));
+    let mut outputs =
+        vec!["t/a.parquet", "t/year=2001/b.parquet", "t/new.parquet", "t/year=2001/new.parquet"];
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("t", root.join("same")).unwrap();
+        std::os::unix::fs::symlink("t/a.parquet", root.join("link.parquet")).unwrap();
+        outputs.extend(["same/a.parquet", "same/new.parquet", "link.parquet"]);
+    }
+    for output in outputs {
+        for verb in [
+            "fit t --components 2",
+            "impute t --model m.covary",
+            "impute t --model m.covary -o f.csv --cells",
+            "transform m.covary t",
+            "score m.covary t",
+            "reconstruct m.covary t",
+            "fit t --components 2 -o n.covary --checkpoint",
+        ] {
+            let how = if verb.ends_with("--cells") || verb.ends_with("--checkpoint") { "" } else { " -o" };
+            let call = format!("{verb}{how} {output}");
+            let said = run_in(root, &call.split(' ').collect::<Vec<_>>(), b"");
+            assert!(said.code == Some(2), "{call}: {}", said.err);
+            assert!(
+                said.err.contains(output) && said.err.contains("a part of the table"),
+                "{call}: {}",
+                said.err
+            );
+        }
+    }
+    assert!((bytes("t/a.parquet"), bytes("t/year=2001/b.parquet")) == before);
+    // What is no Parquet file is no part of the table.
+    succeed(root, "fit t --components 2 -o t/m.covary");
+    succeed(root, "score m.covary t -o t/score.csv");
+    assert!(succeed(root, "fit t --components 2 -o m.covary").err.contains("500 rows"));
+}
+
+/// A text of four columns of numbers, with this many rows and an odd one at the end.
+fn long_text(rows: usize, odd: &str) -> String {
+    let row = |i: usize| format!("{}.5,{},{},{}\n", i % 97, i % 13, (i * i) % 31, (i * 7) % 11);
+    let mut text = String::from("x1,x2,x3,x4\n");
+    text.extend((0..rows).map(row));
+    text + odd
+}
+
+#[test]
+fn what_is_wrong_with_a_late_row_names_the_input_and_says_the_same_as_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let n = 1_600_000;
+    for (name, odd) in [("text.csv", "1,2,oops,4\n1,2,3,4\n"), ("ragged.csv", "1,2,3\n")] {
+        fs::write(root.join(name), long_text(n, odd)).unwrap();
+    }
+    assert!(fs::metadata(root.join("text.csv")).unwrap().len() > 1 << 24);
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gz.write_all(long_text(n, "").as_bytes()).unwrap();
+    let gz = gz.finish().unwrap();
+    fs::write(root.join("cut.csv.gz"), &gz[..gz.len() - 100]).unwrap();
+    fs::write(root.join("few.csv"), long_text(500, "")).unwrap();
+    succeed(root, "fit few.csv --components 1 -o m.covary");
+    succeed(root, "fit few.csv --model mppca --mixtures 2 --components 1 --option restarts=0 -o k.covary");
+    let hints = ["row 1600001 (line 1600002), column `x3`", "`oops`", "--gaps 'oops'", "--exclude 'x3'"];
+    for verb in ["fit text.csv --components 1", "impute text.csv --model m.covary", "score m.covary text.csv"]
+    {
+        for memory in ["", " --memory 20M"] {
+            refused(root, &format!("{verb}{memory} -o out"), &[&["covary: text.csv: "][..], &hints].concat());
+        }
+    }
+    refused(root, "score m.covary text.csv --memory 20M", &[&["covary: text.csv: "][..], &hints].concat());
+    for verb in ["impute --model m.covary", "score m.covary", "fit --components 1"] {
+        let call = |name: &str| format!("{verb} {name} --memory 20M -o out");
+        refused(root, &call("ragged.csv"), &["covary: ragged.csv: ", "row 1600001", "with 3 cells of 4"]);
+        refused(root, &call("cut.csv.gz"), &["covary: cut.csv.gz: ", "not a whole gzip file"]);
+    }
+    written(root, "t.npy", &table(3000));
+    written(root, "u.npy", &table(300));
+    succeed(root, "fit u.npy --model mppca --mixtures 2 --components 1 --option restarts=0 -o k.covary");
+    for memory in ["", " --memory 1M"] {
+        let said = "covary: k.covary: holds a mixture";
+        refused(root, &format!("reconstruct k.covary t.npy{memory} -o r.csv"), &[said]);
+    }
+    assert!(!root.join("out").exists() && !root.join("r.csv").exists());
+}
+
+#[test]
+fn parts_of_a_folder_that_differ_are_named_with_their_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let numbers = Matrix::from_fn(40, 4, |i, j| ((i * (j + 3) + i * i) % 17) as f64);
+    let part = |name: &str, columns: &[&str]| {
+        let mut sheet = Sheet::default();
+        sheet.push_matrix(columns.iter().map(|name| (*name).to_owned()), &numbers);
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        sheet.write(Format::of_file(name).unwrap(), File::create(path).unwrap()).unwrap();
+    };
+    for (name, columns, words) in [
+        (
+            "less",
+            ["a", "b", "c", "e"],
+            "lacks the column of numbers `d`, which the first file has, and has the column",
+        ),
+        ("order", ["a", "b", "d", "c"], "has the columns of numbers of the first file in another order"),
+    ] {
+        part(&format!("{name}/p0.parquet"), &["a", "b", "c", "d"]);
+        part(&format!("{name}/p1.parquet"), &columns);
+        refused(root, &format!("fit {name} --components 1 -o m"), &[&format!("{name}/p1.parquet: {words}")]);
+    }
+}
+
+#[test]
+fn a_table_that_changes_while_it_is_gone_through_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    fs::write(root.join("t.csv"), long_text(1_600_000, "")).unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let said = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut file = File::options().append(true).open(root.join("t.csv")).unwrap();
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                file.write_all(b"1,2,3,4\n").unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+        });
+        let call = ["fit", "t.csv", "--components", "1", "--memory", "20M", "-o", "m.covary"];
+        let said = run_in(root, &call, b"");
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        said
+    });
+    let words = "covary: t.csv: the rows could not be read: changed while it was read";
+    assert!(said.code == Some(1) && said.err.contains(words), "{}", said.err);
+    assert!(!root.join("m.covary").exists());
+}
+
+#[test]
+fn what_is_wrong_with_a_checkpoint_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    written(root, "t.npy", &table(3000));
+    let fit = "fit t.npy --components 2 --memory 1M --checkpoint";
+    succeed(root, &format!("{fit} passes --max-iter 1 -o m.covary"));
+    let kept = fs::read(root.join("passes")).unwrap();
+    // A disk may leave zeros where something was about to be written when the power went.
+    fs::write(root.join("passes"), [&kept[..], &[0; 64]].concat()).unwrap();
+    let said = succeed(root, &format!("{fit} passes --max-iter 2 -o m.covary"));
+    assert!(said.err.contains("goes on after 3 passes"), "{}", said.err);
+    fs::write(root.join("text"), "what a text holds\n").unwrap();
+    refused(
+        root,
+        &format!("{fit} text -o n.covary"),
+        &["covary: text: is not a checkpoint of passes; name another"],
+    );
+    #[cfg(unix)]
+    {
+        // Files of this process may have one block of bytes: as a disk that is full.
+        let run =
+            format!("trap '' XFSZ; ulimit -f 1; exec {} {fit} new -o n.covary", env!("CARGO_BIN_EXE_covary"));
+        let said = std::process::Command::new("sh").current_dir(root).args(["-c", &run]).output().unwrap();
+        let err = String::from_utf8_lossy(&said.stderr);
+        assert!(said.status.code() == Some(1) && err.contains("covary: new: cannot be written: "), "{err}");
+        succeed(root, &format!("{fit} new --max-iter 2 -o n.covary"));
+        assert!(fs::read(root.join("n.covary")).unwrap() == fs::read(root.join("m.covary")).unwrap());
+    }
+    written(root, "t.npy", &table(2999));
+    let words = ["covary: passes: is the checkpoint of another table, or of this one before it changed"];
+    refused(root, &format!("{fit} passes -o n.covary"), &words);
+}
+
+#[test]
+fn columns_that_label_rows_and_a_test_that_is_left_out_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let rows = table(3000);
+    let mut sheet = Sheet::default();
+    sheet.push("number", Cells::Integers((0..3000).collect()));
+    sheet.push_matrix((1..=COLUMNS).map(|j| format!("x{j}")), &rows);
+    for name in ["t.npy", "t.csv", "t.parquet"] {
+        let file = std::io::BufWriter::new(File::create(root.join(name)).unwrap());
+        sheet.write(Format::of_file(name).unwrap(), file).unwrap();
+    }
+    for name in ["t.csv", "t.parquet"] {
+        let fit = format!("fit {name} --components 2 --max-iter 2 -o m.covary");
+        let (here, disk) = (succeed(root, &fit).err, succeed(root, &format!("{fit} --memory 1M")).err);
+        let words = "`number` (numbers of the rows) looks like identifiers or dates";
+        assert!(here.contains(words), "{here}");
+        let sampled = format!("in a sample of 3000 rows: {words}");
+        assert!(disk.contains(&sampled) && disk.contains("(--id 'number')"), "{disk}");
+        let asked = succeed(root, &format!("{fit} --memory 1M --columns number:x9")).err;
+        assert!(!asked.contains("identifiers"), "{asked}");
+    }
+    // Factor analysis: all that is said of it in memory, but whether the factors are enough.
+    let fit = "fit t.npy --model fa --inference em --components 2 --max-iter 2 -o m.covary";
+    let here = succeed(root, fit).err;
+    let disk = succeed(root, &format!("{fit} --memory 1M")).err;
+    assert!(here.contains("RMSEA") && !here.contains("left out"), "{here}");
+    assert!(!disk.contains("RMSEA") && disk.contains("the test of fit is left out: it needs"), "{disk}");
 }

@@ -6,6 +6,8 @@ import platform
 from importlib.metadata import version
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pyarrow.dataset as datasets
 import pyarrow.parquet as pq
 import pytest
@@ -43,6 +45,44 @@ def test_several_files_are_one_table(frame, expected, tmp_path, parts):
     for k, path in enumerate(paths):
         frame.iloc[k * size : (k + 1) * size].to_parquet(path)
     assert saved(cluster.fit(estimator(), paths, columns=NAMES), tmp_path) == expected
+
+
+def test_a_folder_is_the_table_that_the_command_reads(tmp_path):
+    values = np.random.default_rng(0).normal(size=(300, 3))
+    values[:100, 1] = np.nan
+    table = pd.DataFrame(values, columns=["a", "b", "c"])
+    folder = tmp_path / "table"
+    (folder / "year=2001").mkdir(parents=True)
+    (folder / "year=2002").mkdir()
+    (folder / "notes.txt").write_text("no part of it")
+    # Of no type where it holds nothing, and after other names of folders.
+    table[:50].to_parquet(folder / "year=2001" / "z.parquet")
+    table[50:100].astype({"b": object}).to_parquet(folder / "year=2002" / "a.parquet")
+    table[100:].to_parquet(folder / "zz.parquet")
+    assert pq.read_schema(folder / "year=2002" / "a.parquet").field("b").type == pa.null()
+    fitted = cluster.fit(estimator(), folder)
+    assert list(fitted.feature_names_in_) == ["a", "b", "c"]
+    assert saved(fitted, tmp_path) == saved(estimator().fit(table), tmp_path)
+    assert cluster.transform(fitted, folder).read_all().column_names == ["ppca0", "ppca1"]
+
+
+def test_a_part_of_other_columns_is_refused_by_name(tmp_path):
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(100, 3)), columns=["a", "b", "c"])
+    table.to_parquet(tmp_path / "p0.parquet")
+    for other, said in (
+        (table[["a", "c"]], "p1.parquet lacks the columns of numbers 'b', which .*p0.parquet has"),
+        (table.assign(b="text"), "p1.parquet lacks the columns of numbers 'b', which .*p0.parquet has"),
+        (table.assign(d=1.0), "p1.parquet has the columns of numbers 'd', which .*p0.parquet lacks"),
+    ):
+        other.to_parquet(tmp_path / "p1.parquet")
+        for source in (tmp_path, [tmp_path / "p0.parquet", tmp_path / "p1.parquet"]):
+            with pytest.raises(DataError, match=said):
+                cluster.fit(estimator(), source)
+    # A dataset that somebody else made has the columns that it says.
+    assert cluster.fit(estimator(), datasets.dataset(tmp_path), columns=["a", "b", "c"]).n_features_in_ == 3
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"empty has no file \*.parquet"):
+        cluster.fit(estimator(), tmp_path / "empty")
 
 
 def test_arrays_have_no_names_and_otherwise_the_same_model(frame, tmp_path):

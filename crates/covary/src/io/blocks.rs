@@ -7,7 +7,7 @@
 use super::columns::Columns;
 use super::fields::{self, Delimiter, Rows as RowStarts};
 use super::table::{Body, Written};
-use super::{ColumnKind, Error, Format, Layout, ReadOptions, Sheet, Table, csv};
+use super::{ColumnKind, Error, Format, Layout, Note, ReadOptions, Sheet, Table, csv, identifiers};
 use crate::data::{Facts, block_rows};
 use crate::infer::pass::Blocks;
 use crate::infer::{Rows, Sums, Task};
@@ -18,6 +18,7 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::SystemTime;
 
 /// Rows that a reader fills.
 pub(super) struct Block<'a> {
@@ -71,7 +72,7 @@ impl Block<'_> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct BlockFile {
-    files: Vec<File>,
+    files: Vec<Part>,
     format: Format,
     options: ReadOptions,
     /// The columns of numbers of every file, and how many others there are.
@@ -87,21 +88,102 @@ pub struct BlockFile {
     n_passes: Arc<AtomicUsize>,
 }
 
+/// A file of a table.
+struct Part {
+    /// Its name among several files.
+    name: Option<String>,
+    file: File,
+    stamp: Stamp,
+    /// How it is read, if that is not how the first is read.
+    options: Option<ReadOptions>,
+}
+
+/// What tells that a file was written to: its length and when it was last modified, where the system knows that.
+type Stamp = (u64, Option<SystemTime>);
+
+impl Part {
+    fn open(name: Option<String>, file: File) -> Result<Self, Error> {
+        let stamp = Self::stamp(&file).map_err(|error| error.in_file(name.as_deref()))?;
+        Ok(Self { name, file, stamp, options: None })
+    }
+
+    fn stamp(file: &File) -> Result<Stamp, Error> {
+        let metadata = file.metadata().map_err(Error::Read)?;
+        Ok((metadata.len(), metadata.modified().ok()))
+    }
+
+    fn check_unchanged(&self) -> Result<(), Error> {
+        if Self::stamp(&self.file)? == self.stamp { Ok(()) } else { Err(Error::Changed) }
+    }
+
+    /// Does something with the file; what goes wrong names it.
+    fn named<T>(&self, with: impl FnOnce(&Self) -> Result<T, Error>) -> Result<T, Error> {
+        with(self).map_err(|error| error.in_file(self.name.as_deref()))
+    }
+
+    /// The columns of numbers, and how many others there are. They must be those of the first file; a column that holds nothing,
+    /// not even a type, is one of gaps where the first has numbers.
+    fn columns(
+        &mut self,
+        format: Format,
+        options: &ReadOptions,
+        first: Option<&[String]>,
+    ) -> Result<(Vec<String>, usize), Error> {
+        let found = column_names(&self.file, format, options)?;
+        let Some(first) = first.filter(|first| **first != found.0) else { return Ok(found) };
+        let other = |here: &[String]| Error::other_columns(first, here);
+        if found.0.iter().any(|name| !first.contains(name)) {
+            return Err(other(&found.0));
+        }
+        let columns = Columns::OfModel { needed: first.to_vec(), welcome: Vec::new() };
+        let choice = super::ColumnChoice { columns, ..options.choice.clone() };
+        let own = ReadOptions { choice, ..options.clone() };
+        let again = column_names(&self.file, format, &own).map_err(|_| other(&found.0))?;
+        if again.0 != first {
+            return Err(other(&again.0));
+        }
+        self.options = Some(own);
+        Ok(again)
+    }
+
+    fn again(&self) -> Result<Self, Error> {
+        let file = self.named(|part| part.file.try_clone().map_err(Error::Read))?;
+        Ok(Self { name: self.name.clone(), file, stamp: self.stamp, options: self.options.clone() })
+    }
+}
+
 impl BlockFile {
     /// Looks at the columns of files whose rows follow each other.
     ///
     /// # Errors
+    /// As [`open_named`](Self::open_named), the files being called by their numbers.
+    pub fn open(files: Vec<File>, format: Format, options: &ReadOptions) -> Result<Self, Error> {
+        let named = files.into_iter().enumerate().map(|(k, file)| (format!("file {}", k + 1), file));
+        Self::open_named(named.collect(), format, options)
+    }
+
+    /// The same of files with names, by which errors call them if there are several.
+    ///
+    /// # Errors
     /// [`Error::NotInBlocks`] for a format that has to be read as a whole, [`Error::OtherColumns`] if files
     /// have other columns of numbers than the first, and what is wrong with a file.
-    pub fn open(files: Vec<File>, format: Format, options: &ReadOptions) -> Result<Self, Error> {
+    pub fn open_named(
+        files: Vec<(String, File)>,
+        format: Format,
+        options: &ReadOptions,
+    ) -> Result<Self, Error> {
+        let several = files.len() > 1;
+        let mut parts = Vec::with_capacity(files.len());
         let mut all: Option<(Vec<String>, usize)> = None;
-        for (k, file) in files.iter().enumerate() {
-            let names = column_names(file, format, options)?;
-            match &all {
-                Some(first) if first.0 != names.0 => return Err(Error::OtherColumns { file: k + 1 }),
-                _ => all = Some(names),
-            }
+        for (name, file) in files {
+            let mut part = Part::open(several.then_some(name), file)?;
+            let first = all.as_ref().map(|first| first.0.as_slice());
+            let found = part.columns(format, options, first);
+            let found = found.map_err(|error| error.in_file(part.name.as_deref()))?;
+            all.get_or_insert(found);
+            parts.push(part);
         }
+        let files = parts;
         let (all, n_aside) = all.ok_or(Error::Empty)?;
         let (columns, names) = ((0..all.len()).collect(), all.clone());
         let options = options.clone();
@@ -128,6 +210,12 @@ impl BlockFile {
     /// How many columns are not of numbers, or were set aside.
     pub fn n_aside(&self) -> usize {
         self.n_aside
+    }
+
+    /// Columns that look like identifiers or dates in some rows of the table, such as a sample of them, unless columns were
+    /// asked for, as [`Table::identifiers`](super::Table::identifiers). Leading zeros of a text are not looked for.
+    pub fn identifiers(&self, rows: &Dataset) -> Option<Note> {
+        if self.options.choice.is_made() { None } else { identifiers::of_rows(rows) }
     }
 
     /// Writes what `answer` says of some rows after the other (fewer than a block), a sheet of as many rows; returns what the
@@ -161,6 +249,8 @@ impl BlockFile {
             let next = |_| answer(&blocks.recv().map_err(|_| ended())??);
             let written = Sheet::write_parts(n_rows, size, format, out, next);
             drop(blocks);
+            // Nobody asks for what comes after the last row.
+            self.check_unchanged()?;
             written
         })
     }
@@ -200,10 +290,7 @@ impl BlockFile {
             });
         }
         let for_pieces = |visit: &mut dyn FnMut(Piece<'_>) -> Result<(), Error>| {
-            self.n_passes.fetch_add(1, Ordering::Relaxed);
-            self.files
-                .iter()
-                .try_for_each(|file| Text::open(file, self.format, &self.options)?.for_pieces(&mut *visit))
+            self.pass_over(|file, options| Text::open(file, self.format, options)?.for_pieces(&mut *visit))
         };
         let mut written: Option<Written> = None;
         for_pieces(&mut |piece| {
@@ -243,13 +330,32 @@ impl BlockFile {
         self.for_rows(block_rows(self.columns.len()), visit)
     }
 
+    fn check_unchanged(&self) -> Result<(), Error> {
+        self.files.iter().try_for_each(|part| part.named(Part::check_unchanged))
+    }
+
+    /// Goes through the files once. That one was written to since it was opened is an error, and comes before what a row that is
+    /// half written seems to be: sums of two tables are those of none.
+    fn pass_over(
+        &self,
+        mut visit: impl FnMut(&File, &ReadOptions) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.n_passes.fetch_add(1, Ordering::Relaxed);
+        self.check_unchanged()?;
+        let mut visit = |part: &Part| {
+            part.named(|part| visit(&part.file, part.options.as_ref().unwrap_or(&self.options)))
+        };
+        let ended = self.files.iter().try_for_each(&mut visit);
+        self.check_unchanged()?;
+        ended
+    }
+
     /// Calls `visit` with this many rows after the other.
     fn for_rows(
         &self,
         size: usize,
         mut visit: impl FnMut(&Dataset) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.n_passes.fetch_add(1, Ordering::Relaxed);
         let (d, whole) = (self.columns.len(), self.columns.len() == self.all.len());
         let mut n_before = 0;
         let mut spare = Vec::new();
@@ -284,9 +390,7 @@ impl BlockFile {
         let n_columns = self.all.len();
         let cells = std::mem::take(&mut *buffer());
         let mut block = Block { n_columns, size, cells, filled: 0, take: &mut take };
-        for file in &self.files {
-            fill(file, self.format, &self.options, &mut block)?;
-        }
+        self.pass_over(|file, options| fill(file, self.format, options, &mut block))?;
         block.pass_on()?;
         *buffer() = block.cells;
         Ok(())
@@ -309,7 +413,7 @@ fn rows_at_once(n_columns: usize) -> usize {
 fn unreadable(error: Error) -> crate::Error {
     match error {
         Error::Request(error) => error,
-        other => crate::Error::Unreadable { why: other.to_string() },
+        other => crate::Error::Unreadable { why: other.to_string(), remedies: other.remedies() },
     }
 }
 
@@ -334,7 +438,7 @@ impl Rows for BlockFile {
     }
 
     fn of_columns(&self, columns: &[usize]) -> Result<Box<dyn Rows + '_>, crate::Error> {
-        let again = |file: &File| file.try_clone().map_err(|e| unreadable(Error::Read(e)));
+        let again = |part: &Part| part.again().map_err(unreadable);
         Ok(Box::new(Self {
             files: self.files.iter().map(again).collect::<Result<_, _>>()?,
             format: self.format,
@@ -695,7 +799,69 @@ mod tests {
         let mut other = tempfile::tempfile().unwrap();
         other.write_all(b"a,b\n1,2\n").unwrap();
         let refused = BlockFile::open(vec![file(10, "csv"), other], Format::CSV, &options);
-        assert!(matches!(refused, Err(Error::OtherColumns { file: 2 })));
+        let refused = refused.err().unwrap().to_string();
+        for words in
+            ["file 2: lacks the columns of numbers `x1`, `x2`", "has the columns of numbers `a`, `b`"]
+        {
+            assert!(refused.contains(words), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_changes_between_or_within_passes_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let text: Vec<String> = (0..300).map(|i| format!("{i},{}\n", i % 7)).collect();
+        let text = text.concat();
+        let table = || {
+            let named = |k: usize| {
+                let path = folder.path().join(format!("{k}.csv"));
+                std::fs::write(&path, format!("a,b\n{text}")).unwrap();
+                (format!("{k}.csv"), File::open(path).unwrap())
+            };
+            BlockFile::open_named(vec![named(1), named(2)], Format::CSV, &ReadOptions::default()).unwrap()
+        };
+        let append = |bytes: &[u8]| {
+            let mut file = File::options().append(true).open(folder.path().join("2.csv")).unwrap();
+            file.write_all(bytes).unwrap();
+        };
+        let check = |refused: String| {
+            let changed = "2.csv: changed while it was read";
+            assert!(refused.contains(changed), "{refused}");
+        };
+        // Between two passes.
+        let rows = table();
+        rows.facts().unwrap();
+        append(b"1,2\n");
+        check(rows.some_rows(&[0, 5]).unwrap_err().to_string());
+        // Of other columns that see the same files.
+        let rows = table();
+        let some = Rows::of_columns(&rows, &[0]).unwrap();
+        append(b"1,2\n");
+        check(some.facts().unwrap_err().to_string());
+        // Within a pass, to a row that is torn.
+        let rows = table();
+        let torn = rows.for_rows(10, |_| {
+            append(b"1");
+            Ok(())
+        });
+        check(torn.unwrap_err().to_string());
+        // While answers are written, after the last row came.
+        let (rows, mut n) = (table(), 0);
+        let answers = rows.write_answers(Format::CSV, Vec::new(), |block| {
+            n += block.n_rows();
+            append(b"3,4\n");
+            let mut sheet = Sheet::default();
+            sheet.push("a", Cells::Numbers(block.values().column(0)));
+            Ok(sheet)
+        });
+        check(answers.unwrap_err().to_string());
+        assert_eq!(n, 600);
+        let rows = table();
+        let filled = rows.write_filled_text(Format::CSV, Vec::new(), |block| {
+            append(b"3,4\n");
+            Ok(block.values().clone())
+        });
+        check(filled.unwrap_err().to_string());
     }
 
     #[test]

@@ -54,6 +54,22 @@ fn among_numbers(count: usize, numbers: usize) -> String {
     }
 }
 
+fn other_columns(lacking: &[String], more: &[String]) -> String {
+    let named = |names: &[String]| {
+        format!("the column{} of numbers {}", if names.len() == 1 { "" } else { "s" }, list(names))
+    };
+    match (lacking, more) {
+        ([], []) => "has the columns of numbers of the first file in another order".to_owned(),
+        (_, []) => format!("lacks {}, which the first file has", named(lacking)),
+        ([], _) => format!("has {}, which the first file lacks", named(more)),
+        _ => format!(
+            "lacks {}, which the first file has, and has {}, which that lacks",
+            named(lacking),
+            named(more)
+        ),
+    }
+}
+
 fn list(names: &[String]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<String> = names.iter().take(SHOWN).map(|n| format!("`{n}`")).collect();
@@ -654,12 +670,33 @@ pub enum Error {
         /// What it is.
         what: String,
     },
-    /// Files of one table that do not go together.
-    #[error("file {file} has other columns of numbers than the first; give files of the same columns")]
+    /// A file that was written to while it was gone through.
+    #[error("changed while it was read, so that it was not one table; begin again once nothing writes to it")]
+    Changed,
+    /// A file whose columns are not those of the first of its table.
+    #[error("{}; give files of the same columns, in the same order", other_columns(.lacking, .more))]
     OtherColumns {
-        /// Its number, counted from 1.
-        file: usize,
+        /// Columns of numbers of the first file that are none here.
+        lacking: Vec<String>,
+        /// Columns of numbers that are none in the first file.
+        more: Vec<String>,
     },
+    /// What is wrong with one of several files.
+    #[error("{name}: {error}")]
+    InFile {
+        /// The file.
+        name: String,
+        /// What is wrong with it.
+        error: Box<Error>,
+    },
+    /// A file that keeps no passes.
+    #[error("is not a checkpoint of passes; name another file, or delete it to begin anew")]
+    NotACheckpoint,
+    /// A file that keeps the passes over another table.
+    #[error(
+        "is the checkpoint of another table, or of this one before it changed; call with that table, name another file, or delete it to begin anew"
+    )]
+    OtherCheckpoint,
     /// An archive that is too large to be put together in memory.
     #[error(
         "takes {} of memory or more, and an archive may take {}; write .npy, .parquet or .csv, which need no room for it",
@@ -722,7 +759,7 @@ impl Error {
             Self::TooLarge { .. } => vec![Remedy::Columns],
             Self::NoArray { .. } | Self::SeveralArrays { .. } => vec![Remedy::Array],
             Self::OverMemory { .. } | Self::LongLine { .. } => vec![Remedy::MaxMemory],
-            Self::InArray { error, .. } => error.remedies(),
+            Self::InArray { error, .. } | Self::InFile { error, .. } => error.remedies(),
             Self::Request(error) => error.remedies(),
             _ => Vec::new(),
         }
@@ -765,6 +802,22 @@ impl Error {
         }
     }
 
+    /// What tells the columns of a file from those of the first.
+    pub(super) fn other_columns(first: &[String], here: &[String]) -> Self {
+        let without = |all: &[String], some: &[String]| -> Vec<String> {
+            all.iter().filter(|name| !some.contains(name)).cloned().collect()
+        };
+        Self::OtherColumns { lacking: without(first, here), more: without(here, first) }
+    }
+
+    /// Says which of several files is wrong; what the caller does with the rows is no fault of the file.
+    pub(super) fn in_file(self, name: Option<&str>) -> Self {
+        match (name, self) {
+            (_, error @ (Self::Request(_) | Self::Write(_) | Self::InFile { .. })) | (None, error) => error,
+            (Some(name), error) => Self::InFile { name: name.to_owned(), error: Box::new(error) },
+        }
+    }
+
     /// Says which array of a file is wrong, unless a row or column is named already.
     #[cfg(feature = "npy")]
     pub(super) fn in_array(self, name: &str) -> Self {
@@ -782,7 +835,10 @@ impl Error {
     pub(super) fn gzip(error: std::io::Error) -> Self {
         use std::io::ErrorKind as Kind;
         match error.kind() {
-            Kind::UnexpectedEof => Self::Gzip { why: "it ends early".to_owned() },
+            // A few bytes behind a whole stream are taken for the beginning of another one.
+            Kind::UnexpectedEof => {
+                Self::Gzip { why: "it ends early, or a few other bytes stand behind it".to_owned() }
+            }
             // What follows a whole stream must be another one.
             Kind::InvalidInput if error.to_string().contains("header") => {
                 Self::Gzip { why: "other bytes stand before it or behind it".to_owned() }

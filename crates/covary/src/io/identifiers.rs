@@ -3,6 +3,7 @@
 use super::Table;
 use super::note::{Note, Pattern};
 use super::table::Body;
+use crate::Dataset;
 
 /// Rows whose text is looked at for leading zeros.
 const LOOKED_AT: usize = 1000;
@@ -31,33 +32,11 @@ impl Table {
         let data = self.dataset();
         let columns: Vec<(String, Pattern)> = (0..data.n_columns())
             .filter_map(|k| {
-                let pattern = if padded[k] { Some(Pattern::LeadingZeros) } else { self.pattern(k) };
+                let pattern = if padded[k] { Some(Pattern::LeadingZeros) } else { pattern(data, k) };
                 pattern.map(|pattern| (data.column_names()[k].clone(), pattern))
             })
             .collect();
         (!columns.is_empty()).then_some(Note::Identifiers { columns })
-    }
-
-    /// What the numbers of a column of the dataset look like.
-    fn pattern(&self, column: usize) -> Option<Pattern> {
-        let data = self.dataset();
-        let (n, value) = (data.n_rows(), |i: usize| data.row(i)[column]);
-        let mut observed = (0..n).map(value).filter(|v| !v.is_nan());
-        if n >= FEWEST_DATES
-            && observed.clone().take(FEWEST_DATES).count() == FEWEST_DATES
-            && observed.all(is_date)
-        {
-            return Some(Pattern::Dates);
-        }
-        let first = value(0);
-        let numbered = || (first == 0.0 || first == 1.0) && (1..n).all(|i| value(i) == first + i as f64);
-        let ascends =
-            || first.fract() == 0.0 && (1..n).all(|i| value(i).fract() == 0.0 && value(i) > value(i - 1));
-        match n {
-            FEWEST_NUMBERED.. if numbered() => Some(Pattern::RowNumbers),
-            FEWEST_ASCENDING.. if ascends() => Some(Pattern::Ascending),
-            _ => None,
-        }
     }
 
     /// Which columns of the dataset hold whole numbers that begin with zeros.
@@ -84,6 +63,34 @@ impl Table {
             .map(|k| columns.iter().any(|c| c.0 == k) && seen[k] >= FEWEST_PADDED)
             .collect();
         padded.iter().zip(alive).map(|(&padded, alive)| padded && alive).collect()
+    }
+}
+
+/// Columns of numbers that look like identifiers or dates in some rows of a table, by their values alone.
+pub(super) fn of_rows(data: &Dataset) -> Option<Note> {
+    let named = |k: usize| Some((data.column_names()[k].clone(), pattern(data, k)?));
+    let columns: Vec<(String, Pattern)> = (0..data.n_columns()).filter_map(named).collect();
+    (!columns.is_empty()).then_some(Note::Identifiers { columns })
+}
+
+/// What the numbers of a column look like.
+fn pattern(data: &Dataset, column: usize) -> Option<Pattern> {
+    let (n, value) = (data.n_rows(), |i: usize| data.row(i)[column]);
+    let mut observed = (0..n).map(value).filter(|v| !v.is_nan());
+    if n >= FEWEST_DATES
+        && observed.clone().take(FEWEST_DATES).count() == FEWEST_DATES
+        && observed.all(is_date)
+    {
+        return Some(Pattern::Dates);
+    }
+    let first = value(0);
+    let numbered = || (first == 0.0 || first == 1.0) && (1..n).all(|i| value(i) == first + i as f64);
+    let ascends =
+        || first.fract() == 0.0 && (1..n).all(|i| value(i).fract() == 0.0 && value(i) > value(i - 1));
+    match n {
+        FEWEST_NUMBERED.. if numbered() => Some(Pattern::RowNumbers),
+        FEWEST_ASCENDING.. if ascends() => Some(Pattern::Ascending),
+        _ => None,
     }
 }
 

@@ -55,33 +55,38 @@ struct Kept {
 
 impl<'a> Journal<'a> {
     /// Opens a file that is empty or was begun by an earlier fit to the same rows. What a writer that was killed left unfinished at
-    /// its end is dropped.
+    /// its end is dropped, and so is whatever else stands there.
     ///
     /// # Errors
-    /// [`Error::Damaged`] for a file of another kind or table, and what keeps the rows or the file from being read.
+    /// [`Error::NotACheckpoint`] for a file of another kind, [`Error::OtherCheckpoint`] for one of another table, and what keeps the
+    /// rows or the file from being read.
     pub fn open(rows: &'a dyn Rows, mut file: File) -> Result<Self, Error> {
         let digest = digest(&rows.facts()?);
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(0)).map_err(Error::Read)?;
         file.read_to_end(&mut bytes).map_err(Error::Read)?;
-        let other = |why: &str| Error::Damaged { format: "checkpoint", why: why.to_owned() };
         let header = [MAGIC, digest.to_le_bytes()].concat();
         let mut known = VecDeque::new();
         let mut whole = 0;
         if bytes.len() >= header.len() {
             if bytes[..8] != MAGIC {
-                return Err(other("it does not begin as one"));
+                return Err(Error::NotACheckpoint);
             }
             if !bytes.starts_with(&header) {
-                return Err(other("it is of another table"));
+                return Err(Error::OtherCheckpoint);
             }
             whole = header.len();
             while let Some((state, end)) = entry(&bytes, whole) {
-                known.push_back(State::from_bytes(state)?);
+                match State::from_bytes(state) {
+                    Ok(state) => known.push_back(state),
+                    // Zeros, which a disk may leave behind when the power goes, are a record of nothing with its checksum.
+                    Err(Refused::DamagedState { .. }) => break,
+                    Err(error) => return Err(error.into()),
+                }
                 whole = end;
             }
         } else if !header.starts_with(&bytes) {
-            return Err(other("it does not begin as one"));
+            return Err(Error::NotACheckpoint);
         }
         file.set_len(whole as u64).map_err(Error::Write)?;
         file.seek(SeekFrom::Start(whole as u64)).map_err(Error::Write)?;
@@ -153,7 +158,7 @@ impl Rows for Journal<'_> {
         let state = State::of_sums(task, &sums).to_bytes();
         let (length, sum) = ((state.len() as u64).to_le_bytes(), checksum(&state).to_le_bytes());
         let written = self.kept().file.write_all(&[&length[..], &state, &sum].concat());
-        written.map_err(|e| Refused::Unreadable { why: format!("the checkpoint: {e}") })?;
+        written.map_err(|e| Refused::Unkept { why: e.to_string() })?;
         Ok(sums)
     }
 
@@ -197,7 +202,8 @@ mod tests {
 
         fn pass(&self, task: &Task<'_>) -> Result<Sums, Error> {
             let left = self.left.get().checked_sub(1);
-            self.left.set(left.ok_or(Error::Unreadable { why: "killed".to_owned() })?);
+            let killed = || Error::Unreadable { why: "killed".to_owned(), remedies: Vec::new() };
+            self.left.set(left.ok_or_else(killed)?);
             self.rows.pass(task)
         }
 
@@ -226,7 +232,7 @@ mod tests {
             assert_eq!(journal.n_known(), lives);
             match method.fit_rows(&journal, spec, &mut ()) {
                 Ok(fit) => break fit,
-                Err(Error::Unreadable { why }) if why == "killed" => lives += 1,
+                Err(Error::Unreadable { why, .. }) if why == "killed" => lives += 1,
                 Err(other) => panic!("{other}"),
             }
         };
@@ -261,6 +267,14 @@ mod tests {
         assert_eq!(Em::default().fit_rows(&torn, &spec, &mut ()).unwrap().model, fit.unwrap().model);
         assert_eq!(Journal::open(&table, again(&file)).unwrap().n_known(), known);
 
+        for tail in [&[0; 16][..], &[0; 4096], b"torn by a power loss, and no record"] {
+            file.seek(SeekFrom::End(0)).unwrap();
+            file.write_all(tail).unwrap();
+            let journal = Journal::open(&table, again(&file)).unwrap();
+            assert_eq!(journal.n_known(), known);
+            assert_eq!(file.metadata().unwrap().len(), length);
+        }
+
         let refused =
             Em::default().fit_rows(&Journal::open(&table, again(&file)).unwrap(), &Spec::ppca(1), &mut ());
         assert!(matches!(refused, Err(Error::ForeignState { what: "pass", .. })), "{refused:?}");
@@ -268,6 +282,6 @@ mod tests {
         assert!(Journal::open(&other, again(&file)).err().unwrap().to_string().contains("another table"));
         let mut text = tempfile::tempfile().unwrap();
         text.write_all(b"a,b\n1,2\n3,4\n5,6\n").unwrap();
-        assert!(Journal::open(&table, text).err().unwrap().to_string().contains("begin"));
+        assert!(Journal::open(&table, text).err().unwrap().to_string().contains("not a checkpoint"));
     }
 }

@@ -93,6 +93,13 @@ fn a_column_may_begin_to_vary_and_a_block_may_lack_one() {
     let table = Dataset::new(Matrix::from_fn(2000, 12, lacking)).unwrap();
     let off = below(&table, &Spec::ppca(3), &stream(&table, &Spec::ppca(3), 100, 5));
     assert!(off < 0.02, "{off} nats per row");
+    // Of a column without a value nothing is known at all, whatever the noise.
+    let none = |i: usize, j: usize| if j == 2 { f64::NAN } else { table.values()[(i, j)] };
+    let empty = Dataset::new(Matrix::from_fn(200, 12, none)).unwrap();
+    for spec in [Spec { standardize: true, ..Spec::ppca(3) }, Spec { standardize: false, ..Spec::ppca(3) }] {
+        let refused = OnlineEm::new(spec).take(&empty);
+        assert!(matches!(&refused, Err(Error::EmptyColumn { column }) if column == "x3"), "{refused:?}");
+    }
     // A column has no standard deviation to be divided by before it varies.
     for spec in [Spec { standardize: true, ..Spec::ppca(3) }, Spec::factor_analysis(3)] {
         let off = below(&table, &spec, &stream(&table, &spec, 200, 5));

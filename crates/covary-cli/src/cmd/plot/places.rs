@@ -4,7 +4,7 @@ use super::{Asked, Plot, numbers_of};
 use crate::args::Selecting;
 use crate::console::{Console, count, names};
 use crate::failure::Failure;
-use crate::input::{self, Select, Source};
+use crate::input::{self, Select, Source, Whole};
 use clap::ValueEnum;
 use covary::Dataset;
 use covary::learned::Learned;
@@ -151,7 +151,7 @@ impl Plot {
         let mut reading = self.reading.clone();
         (reading.format, reading.time, reading.group, reading.sheet) = (None, None, None, None);
         let every = Selecting { columns: Vec::new(), exclude: Vec::new(), id: Vec::new() };
-        let source = reading.read(path, Select::By(&every))?;
+        let source = reading.read(path, Select::By(&every), &Whole::option("--coordinates"))?;
         let all = source.table.column_names();
         let find =
             |known: &[&str]| all.iter().position(|name| known.contains(&name.trim().to_lowercase().as_str()));

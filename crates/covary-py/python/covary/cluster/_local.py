@@ -68,8 +68,51 @@ def _dataset(source: Any) -> Any:
         return source
     if not isinstance(source, (str, os.PathLike, list, tuple)):
         raise DataError(f"a {type(source).__name__} is in memory, or no table: give a pyarrow.dataset.Dataset, or paths")
-    paths = _paths(source)
-    return datasets.dataset(paths[0] if len(paths) == 1 else paths, format="parquet", partitioning="hive")
+    paths = [file for path in _paths(source) for file in _files(path)]
+    # Names of folders are no columns, as the command has it.
+    return _of_one_kind(datasets.dataset(paths[0] if len(paths) == 1 else paths, format="parquet", partitioning=None))
+
+
+def _files(path: str) -> list[str]:
+    """The Parquet files of a folder and of the folders in it, in the order of names; any other path is one."""
+    if not os.path.isdir(path):
+        return [path]
+    found: list[str] = []
+
+    def add(folder: str) -> None:
+        for name in sorted(os.listdir(folder), key=os.fsencode):
+            entry = os.path.join(folder, name)
+            if os.path.isdir(entry):
+                add(entry)
+            elif name.endswith(".parquet"):
+                found.append(entry)
+
+    add(path)
+    if not found:
+        raise DataError(f"{path} has no file *.parquet: give a file, or a folder of Parquet files")
+    return found
+
+
+def _of_one_kind(dataset: Any) -> Any:
+    """The dataset, whose files must have the columns of numbers of the first: pyarrow would fill in and leave out."""
+    import pyarrow as pa
+
+    files = [(fragment.path, fragment.physical_schema) for fragment in dataset.get_fragments()]
+    numbers = [[field.name for field in schema if is_number(field.type)] for _, schema in files]
+    for (path, schema), here in zip(files[1:], numbers[1:]):
+        # A column that holds nothing, not even a type, is one of gaps.
+        gaps = [field.name for field in schema if pa.types.is_null(field.type)]
+        for which, names in (
+            ("lacks", [name for name in numbers[0] if name not in here + gaps]),
+            ("has", [name for name in here if name not in numbers[0]]),
+        ):
+            if names:
+                listed, other = ", ".join(map(repr, names)), "has" if which == "lacks" else "lacks"
+                raise DataError(f"{path} {which} the columns of numbers {listed}, which {files[0][0]} {other}: give files of the same columns")
+    try:
+        return dataset.replace_schema(pa.unify_schemas([schema for _, schema in files], promote_options="permissive"))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise DataError(f"the files have columns of one name that do not go together ({error})") from None
 
 
 class _FileRows(Rows):

@@ -120,6 +120,9 @@ impl OnlineEm {
 
     fn first(&self, block: &Dataset, em: &Em, observer: &mut dyn Observer) -> Result<Seen, Error> {
         let facts = block.facts();
+        if let Some(j) = facts.n_observed_by_column().iter().position(|&n| n == 0) {
+            return Err(Error::EmptyColumn { column: block.column_names()[j].clone() });
+        }
         // The frame stays that of this block: a column without a standard deviation would never be standardized.
         if self.spec.standardize
             && let Some(j) = (0..block.n_columns()).find(|&j| block.is_constant(j))

@@ -640,6 +640,47 @@ mod of_parquet {
     }
 
     #[test]
+    fn a_part_whose_column_holds_nothing_has_gaps_there_and_one_of_other_columns_is_refused() {
+        let file = |columns: Vec<(&str, ArrayRef)>| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&parquet_file(&batch(columns), 9, Compression::SNAPPY)).unwrap();
+            file
+        };
+        let opened = |second: Vec<(&str, ArrayRef)>| {
+            let first = vec![("x", numbers(&[1.0, 2.0])), ("y", numbers(&[3.0, 4.0]))];
+            let files = vec![("a".to_owned(), file(first)), ("b".to_owned(), file(second))];
+            io::BlockFile::open_named(files, PARQUET, &ReadOptions::default())
+        };
+        let nothing = || Arc::new(NullArray::new(2)) as ArrayRef;
+        let rows = opened(vec![("x", numbers(&[5.0, 6.0])), ("y", nothing())]).unwrap();
+        let mut blocks = Vec::new();
+        rows.for_blocks(|block| {
+            blocks.push(format!("{:?}", block.values().as_slice()));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(blocks, ["[1.0, 3.0, 2.0, 4.0, 5.0, NaN, 6.0, NaN]"]);
+        let text = Arc::new(StringArray::from(vec!["no", "number"])) as ArrayRef;
+        let one = || ("x", numbers(&[5.0, 6.0]));
+        for (second, words) in [
+            (vec![one()], "b: lacks the column of numbers `y`, which the first file has; "),
+            (vec![one(), ("y", text)], "b: lacks the column of numbers `y`, which the first file has; "),
+            (vec![one(), ("z", nothing())], "b: lacks the column of numbers `y`, which the first file has; "),
+            (
+                vec![one(), ("y", numbers(&[7.0, 8.0])), ("z", numbers(&[7.0, 8.0]))],
+                "b: has the column of numbers `z`, which the first file lacks; ",
+            ),
+            (
+                vec![("y", numbers(&[7.0, 8.0])), one()],
+                "b: has the columns of numbers of the first file in another order; ",
+            ),
+        ] {
+            let refused = opened(second).err().unwrap().to_string();
+            assert!(refused.starts_with(words), "{refused}");
+        }
+    }
+
+    #[test]
     fn every_codec_is_read() {
         let whole = all_kinds();
         let want = cells(&table(&whole));
