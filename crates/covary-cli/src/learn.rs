@@ -20,7 +20,9 @@ use covary::select::{
     CheckedCell, GapTrend, HeldOut, ParallelAnalysis, Score, SelfCheck, SelfCheckOptions, gap_tests,
 };
 use covary::{CentralMoments, Dataset, Error, Estimator, Fit, LinearGaussian, Method, Spec};
-use covary_report::words::{calibrated_on, chosen_filling, ending, fit_statistics, not_calibrated, objective, p_value};
+use covary_report::words::{
+    calibrated_on, chosen_filling, ending, fit_statistics, not_calibrated, objective, p_value,
+};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -10,7 +10,7 @@ const FEWEST_BELOW: usize = 10;
 /// Codes have at most this many different values, without holes.
 const MOST_CODES: usize = 12;
 
-/// Cells that tell so many codes: ten for each, or thirty if that leaves five for each. Of the cells that were then hidden in short
+/// Cells that tell this many codes: ten for each, or thirty if that leaves five for each. Of the cells that were then hidden in short
 /// tables 2 % had another value ([M 4.5]).
 fn enough_for(codes: usize) -> usize {
     (10 * codes).min((5 * codes).max(30))

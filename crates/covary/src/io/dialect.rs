@@ -175,13 +175,15 @@ fn delimiter_of(text: &[u8], comma: bool, gaps: &Gaps) -> Option<Delimiter> {
         if usual < 2 {
             return 0.0;
         }
-        let alike: Vec<&Vec<Cell<'_>>> = sample.iter().filter(|row| row.len() == usual).collect();
-        let cells = || alike.iter().skip(1).flat_map(|row| row.iter()).filter(|cell| !cell.is_empty());
-        let is_number = |cell: &&Cell<'_>| {
+        let is_number = |cell: &Cell<'_>| {
             number(cell, false, gaps).is_some()
                 || (delimiter != Delimiter::COMMA && number(cell, true, gaps).is_some())
         };
-        let share = cells().filter(is_number).count() as f64 / cells().count().max(1) as f64;
+        // A title with the delimiters of a row of the table is none: the names of columns come below it.
+        let of_table = |row: &&Vec<Cell<'_>>| row.len() == usual && !is_title(row, |cell| !is_number(cell));
+        let alike: Vec<&Vec<Cell<'_>>> = sample.iter().filter(of_table).collect();
+        let cells = || alike.iter().skip(1).flat_map(|row| row.iter()).filter(|cell| !cell.is_empty());
+        let share = cells().filter(|cell| is_number(cell)).count() as f64 / cells().count().max(1) as f64;
         alike.len() as f64 / sample.len() as f64 * share
     };
     // Of equals the first is taken.
@@ -228,6 +230,12 @@ fn decimals(sample: &Sample<'_>, gaps: &Gaps) -> Decimals {
     Decimals { comma: commas > points, are_usual, thousands: example.filter(|_| thousands == commas) }
 }
 
+/// Whether one cell of the row is filled, and that with text.
+fn is_title(row: &[Cell<'_>], is_text: impl Fn(&Cell<'_>) -> bool) -> bool {
+    let mut filled = row.iter().filter(|cell| !cell.is_empty());
+    filled.next().is_some_and(is_text) && filled.next().is_none()
+}
+
 /// Rows above the table: a title is one cell, and not a number. Where rows have two cells, and for a row of several, the
 /// row below must be a header without a number: two names above three numbers are a slip, and `x` above `1,5` one column.
 fn above(sample: &Sample<'_>, decimal_comma: bool, gaps: &Gaps) -> usize {
@@ -237,8 +245,8 @@ fn above(sample: &Sample<'_>, decimal_comma: bool, gaps: &Gaps) -> usize {
     }
     let is_text = |cell: &Cell<'_>| number(cell, decimal_comma, gaps).is_none();
     let is_title = |row: &Vec<Cell<'_>>| {
-        let mut filled = row.iter().filter(|cell| !cell.is_empty());
-        filled.next().is_some_and(is_text) && (filled.next().is_none() || row[0].text.starts_with(b"#"))
+        is_title(row, is_text)
+            || (row[0].text.starts_with(b"#") && row.iter().find(|c| !c.is_empty()).is_some_and(is_text))
     };
     let n = sample.iter().take_while(|row| row.len() < usual || is_title(row)).count();
     let Some(below) = sample.get(n) else { return 0 };
@@ -484,6 +492,15 @@ mod tests {
         let text = format!("row\n{}", rows(&|i| (i + 1).to_string()));
         let asked = read(Input::Stream(text.as_bytes()), Format::CSV, &options).expect("a table");
         assert_eq!(asked.identifiers(), None);
+    }
+
+    /// By blanks the last row of this table would be a blank line.
+    #[test]
+    fn a_row_of_gaps_below_a_title_is_cut_at_tabs() {
+        let text = "A title\t\t\na\tb\tc\n1\t2\t3\n4\t1\t6\n2\t2\t5\n\t\t\n";
+        let found = table(text);
+        assert_eq!((found.n_rows(), found.n_columns()), (4, 3));
+        assert_eq!(found.column_names(), ["a", "b", "c"]);
     }
 
     proptest! {
