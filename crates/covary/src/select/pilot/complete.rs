@@ -27,9 +27,8 @@ use std::f64::consts::PI;
 use std::iter::StepBy;
 use std::ops::Range;
 
-/// Rows are left out in this many parts, or in one where those that are scored are at most this share of the table.
+/// Rows are left out in as few parts as leave out at most one row in this many.
 const FOLDS: usize = 5;
-const FEW: usize = 10;
 /// Cells, and rows, that are scored at least if there are.
 const CELLS: usize = 30_000;
 const ROWS: usize = 100;
@@ -61,7 +60,7 @@ impl<'a> Complete<'a> {
         let mut order: Vec<usize> = (0..n).collect();
         order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
         order.truncate((CELLS / d).max(ROWS));
-        let n_folds = if order.len() * FEW <= n { 1 } else { FOLDS };
+        let n_folds = (FOLDS * order.len()).div_ceil(n);
         let folds: Vec<Vec<usize>> = (0..n_folds)
             .map(|f| {
                 let mut rows: Vec<usize> = order.iter().skip(f).step_by(n_folds).copied().collect();
