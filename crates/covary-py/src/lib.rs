@@ -26,6 +26,11 @@ mod sources;
 mod sparse;
 mod work;
 
+/// Every call has a thread of its own, whose memory that of the system takes back at its end and clears for the next one: 2 ms of
+/// 20 at 200 × 20 000 cells.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Private: `import covary` is the package.
 #[pyo3::pymodule]
 mod _covary {

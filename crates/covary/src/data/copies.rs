@@ -62,7 +62,8 @@ impl Line {
     fn of(pairs: impl Iterator<Item = (f64, f64)>, tolerance: f64) -> Option<Self> {
         let both = pairs.filter(|(x, y)| !x.is_nan() && !y.is_nan());
         let (mut n_rows, mut values) = (0, Vec::new());
-        let (mut first, mut line): (Option<(f64, f64)>, Option<(f64, f64)>) = (None, None);
+        let mut first: Option<(f64, f64)> = None;
+        let mut line: Option<(f64, f64)> = None;
         for (x, y) in both {
             n_rows += 1;
             let (x0, y0) = *first.get_or_insert((x, y));
@@ -100,14 +101,13 @@ mod tests {
     fn columns_in_other_units_are_copies_and_correlated_ones_are_not() {
         let celsius = |i: usize| ((i * 37) % 101) as f64 / 7.0 - 3.0;
         let cell = |i: usize, j: usize| match j {
-            0 => celsius(i),
             1 => 32.0 + 1.8 * celsius(i),
             2 => celsius(i) + if i == 50 { 1e-6 } else { 0.0 },
-            3 => f64::from(u8::from(i % 2 == 0)),
-            4 => f64::from(u8::from(i % 2 == 1)),
+            3 => f64::from(u8::from(i.is_multiple_of(2))),
+            4 => f64::from(u8::from(!i.is_multiple_of(2))),
             5 => 4.0,
-            6 if i % 3 == 0 => f64::NAN,
-            6 => celsius(i),
+            6 if i.is_multiple_of(3) => f64::NAN,
+            0 | 6 => celsius(i),
             _ => (i * i % 17) as f64,
         };
         let data = Dataset::new(Matrix::from_fn(90, 8, cell)).unwrap();

@@ -23,7 +23,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {
     values: Values,
-    column_names: Vec<String>,
+    column_names: Names,
     row_labels: Option<Vec<String>>,
     timeline: Option<Timeline>,
     points: Option<Points>,
@@ -32,6 +32,25 @@ pub struct Dataset {
     observed: Vec<usize>,
     columns: OnceLock<Columns>,
     blocks: Blocks,
+}
+
+/// Names of columns: of those that have none `x1, x2, …`, made when they are asked for, since a wide table has many.
+#[derive(Debug, Clone)]
+struct Names {
+    n: usize,
+    names: OnceLock<Vec<String>>,
+}
+
+impl Names {
+    fn all(&self) -> &[String] {
+        self.names.get_or_init(|| (1..=self.n).map(|j| format!("x{j}")).collect())
+    }
+}
+
+impl PartialEq for Names {
+    fn eq(&self, other: &Self) -> bool {
+        self.all() == other.all()
+    }
 }
 
 /// Cells in the precision they came in.
@@ -140,8 +159,8 @@ impl Dataset {
     /// # Errors
     /// [`Error::EmptyTable`] without rows or columns, [`Error::Infinite`] at the first ±∞.
     pub fn new(values: Matrix) -> Result<Self, Error> {
-        let names = default_names(values.n_columns());
-        Self::with_names(values, names)
+        let shape = (values.n_rows(), values.n_columns());
+        Self::of_values(Values::Double(values), shape, None)
     }
 
     /// Takes a table whose missing cells are NaN, and its column names.
@@ -149,8 +168,8 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::new`], and [`Error::WrongLength`] unless there is one name per column.
     pub fn with_names(values: Matrix, column_names: Vec<String>) -> Result<Self, Error> {
-        let (rows, columns) = (values.n_rows(), values.n_columns());
-        Self::of_values(Values::Double(values), (rows, columns), column_names)
+        let shape = (values.n_rows(), values.n_columns());
+        Self::of_values(Values::Double(values), shape, Some(column_names))
     }
 
     /// Looks at somebody else's table of single precision, row-major, without copying it; it is kept alive, and must
@@ -176,24 +195,27 @@ impl Dataset {
         column_names: Option<Vec<String>>,
     ) -> Result<Self, Error> {
         check_length("numbers in the table", n_rows * n_columns, (*cells).as_ref().len())?;
-        let names = column_names.unwrap_or_else(|| default_names(n_columns));
         let values = Values::Single(Single { n_columns, cells, wide: OnceLock::new() });
-        Self::of_values(values, (n_rows, n_columns), names)
+        Self::of_values(values, (n_rows, n_columns), column_names)
     }
 
     fn of_values(
         values: Values,
         (rows, columns): (usize, usize),
-        column_names: Vec<String>,
+        column_names: Option<Vec<String>>,
     ) -> Result<Self, Error> {
         if rows == 0 || columns == 0 {
             return Err(Error::EmptyTable { rows, columns });
         }
-        check_length("column names", columns, column_names.len())?;
+        if let Some(names) = &column_names {
+            check_length("column names", columns, names.len())?;
+        }
+        let column_names =
+            Names { n: columns, names: column_names.map_or_else(OnceLock::new, OnceLock::from) };
         let grouped = in_its_precision!(values, cells => Patterns::new(cells, columns).ok_or_else(|| {
             let infinite = |v: &f64| v.is_infinite();
             let (at, value) = cells.iter().map(|v| v.wide()).enumerate().find(|(_, v)| infinite(v)).expect("just seen");
-            Error::Infinite { row: at / columns + 1, column: column_names[at % columns].clone(), value }
+            Error::Infinite { row: at / columns + 1, column: column_names.all()[at % columns].clone(), value }
         }));
         let patterns = grouped?;
         let mut observed = vec![rows; columns];
@@ -329,7 +351,7 @@ impl Dataset {
 
     /// Column names in order.
     pub fn column_names(&self) -> &[String] {
-        &self.column_names
+        self.column_names.all()
     }
 
     /// Row labels, if any were given.
@@ -417,7 +439,7 @@ impl Dataset {
         let timeline = self.timeline.as_ref().and_then(|timeline| timeline.some_rows(rows));
         let points = self.points.as_ref().and_then(|points| points.some_rows(rows));
         let classes = self.classes.as_ref().map(|classes| rows.iter().map(|&i| classes[i]).collect());
-        let other = Self::with_names(values, self.column_names.clone())?;
+        let other = Self::with_names(values, self.column_names().to_vec())?;
         Ok(Self { timeline, points, classes, ..other })
     }
 
@@ -441,7 +463,7 @@ impl Dataset {
             times.sequences().iter().flat_map(|s| s.rows().iter().copied()).collect();
         let cell = |step: usize, j: usize| rows[step].map_or(f64::NAN, |row| self.row(row)[j]);
         let values = Matrix::from_fn(rows.len(), self.n_columns(), cell);
-        Self::with_names(values, self.column_names.clone())?.in_time(times.every_step())
+        Self::with_names(values, self.column_names().to_vec())?.in_time(times.every_step())
     }
 
     /// Some columns of the table, in the order given; labels stay behind.
@@ -453,7 +475,7 @@ impl Dataset {
     /// If there is no such column.
     pub fn of_columns(&self, columns: &[usize]) -> Result<Self, Error> {
         let values = Matrix::from_fn(self.n_rows(), columns.len(), |i, k| self.row(i)[columns[k]]);
-        self.with_cells(values, columns.iter().map(|&j| self.column_names[j].clone()).collect())
+        self.with_cells(values, columns.iter().map(|&j| self.column_names()[j].clone()).collect())
     }
 
     /// The table with these cells missing.
@@ -548,7 +570,7 @@ impl Dataset {
     /// What a method must know of it before it goes through its rows.
     pub fn facts(&self) -> Facts {
         let columns = self.columns().facts.clone();
-        Facts::new(self.column_names.clone(), (self.n_rows(), self.n_informative_rows()), columns)
+        Facts::new(self.column_names().to_vec(), (self.n_rows(), self.n_informative_rows()), columns)
     }
 
     /// Block by block.
@@ -584,7 +606,7 @@ fn columns_of_strip<C: Cell>(cells: &[C], d: usize, columns: Range<usize>, whole
             add_column_sums(&cells[rows.start * d..rows.end * d], d, columns.clone(), origin, &mut sums);
             sums
         };
-        over_pieces(n, BLOCK_CELLS.div_ceil(d), sums_of, |a, b| {
+        over_pieces(n, BLOCK_CELLS.div_ceil(columns.len()), sums_of, |a, b| {
             add(&mut a.count, &b.count);
             add(&mut a.sum, &b.sum);
             add(&mut a.squares, &b.squares);
@@ -601,11 +623,6 @@ fn columns_of_strip<C: Cell>(cells: &[C], d: usize, columns: Range<usize>, whole
     let differs = |j: usize| column(j).any(|v| v.wide() != first[j]);
     let varies = (0..columns.len()).map(|j| squares[j] > 0.0 || differs(j)).collect();
     ColumnFacts::new(count, first, varies, from_first, squares)
-}
-
-/// `x1, x2, …`
-fn default_names(n_columns: usize) -> Vec<String> {
-    (1..=n_columns).map(|j| format!("x{j}")).collect()
 }
 
 fn check_length(what: &'static str, expected: usize, got: usize) -> Result<(), Error> {

@@ -1,13 +1,13 @@
 use super::copies::{CopiedColumn, copies};
 use super::{Dataset, MatrixKind};
 use crate::linalg::Cell;
-use crate::linalg::rows::{ColumnSums, STRIP, Wanted, add_column_sums, extremes};
+use crate::linalg::rows::{ColumnSums, Rough, STRIP, Wanted, add_column_sums, extremes};
 use crate::{Matrix, parallel};
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 
 /// What a table lacks, and what is odd about it: the facts to look at before any model is fitted.
 /// Rows and columns are counted from 0; [`oddities`](Self::oddities) puts them into words.
@@ -525,6 +525,12 @@ fn may_have_wild<C: Cell>(cells: &[C], d: usize) -> bool {
         return false;
     }
     let n_rows = cells.len() / d;
+    let wide = 4 * STRIP;
+    if n_rows < OF_ROWS
+        && (0..d.div_ceil(wide)).all(|s| surely_has_none(cells, d, s * wide..((s + 1) * wide).min(d)))
+    {
+        return false;
+    }
     (0..d.div_ceil(STRIP)).any(|s| {
         let columns = s * STRIP..((s + 1) * STRIP).min(d);
         let (low, high) = extremes(cells, d, columns.clone());
@@ -536,21 +542,41 @@ fn may_have_wild<C: Cell>(cells: &[C], d: usize) -> bool {
                 let end = if every == OF_ROWS { rows.len().min(SAMPLED * d) } else { rows.len() };
                 add_column_sums(&rows[..end], d, columns.clone(), &origin, &mut sums);
             }
-            let most = MOST_WILD as f64;
             let judged = |j: &usize| every == OF_ROWS || sums.count[*j] > FEWEST_DISTANCES as f64;
             (0..columns.len()).filter(judged).any(|j| {
                 let n = sums.count[j];
                 let mean = sums.sum[j] / n;
                 let variance = sums.squares[j] / n - mean * mean;
-                let share = 1.0 - 1.0 / OUTLYING - most / n;
-                // A little less, for rounding; numbers too large for squares are looked at.
-                let bound = 0.99 * share * share / (most / n + 1.0 / (OUTLYING * OUTLYING));
                 // Not a number where squares overflow, or where there is no cell: then it may.
-                farthest(j, mean + origin[j]).powi(2).partial_cmp(&(bound * variance)) != Some(Ordering::Less)
+                !is_within(farthest(j, mean + origin[j]), n, variance)
             })
         };
         (n_rows < OF_ROWS || may(OF_ROWS, &|j, _| high[j] - low[j]))
             && may(n_rows, &|j, mean| (high[j] - mean).max(mean - low[j]))
+    })
+}
+
+/// Whether the farthest of n cells is as near to their mean as the bound of [`may_have_wild_cells`] says, and a little nearer, for
+/// rounding. Not if a number is none.
+fn is_within(farthest: f64, n: f64, variance: f64) -> bool {
+    let most = MOST_WILD as f64;
+    let share = 1.0 - 1.0 / OUTLYING - most / n;
+    let bound = 0.99 * share * share / (most / n + 1.0 / (OUTLYING * OUTLYING));
+    farthest * farthest < bound * variance
+}
+
+/// Whether some columns of a few rows are known to have no wild cell by one look at them in their own precision: sums of so few
+/// terms are good to a part in ten thousand, and variances that are not much smaller than what they are the difference of to one in a hundred.
+fn surely_has_none<C: Cell>(cells: &[C], d: usize, columns: Range<usize>) -> bool {
+    let n = (cells.len() / d) as f64;
+    let origin = &cells[columns.clone()];
+    let rough = Rough::of(cells, d, columns, origin);
+    let [low, high, sum, squares] = [&rough.low, &rough.high, &rough.sum, &rough.squares];
+    (0..origin.len()).all(|j| {
+        let (mean, square) = (sum[j].wide() / n, squares[j].wide() / n);
+        let (center, variance) = (origin[j].wide() + mean, square - mean * mean);
+        let farthest = (high[j].wide() - center).max(center - low[j].wide());
+        variance > 0.01 * square && is_within(farthest, n, variance)
     })
 }
 

@@ -9,9 +9,9 @@ use super::options::{options, words};
 use super::report::{Fit, FitReport, ObjectiveKind, Observer, Warning, decomposed};
 use super::scatter::{scatter_times, sum_matrices};
 use crate::data::in_its_precision;
-use crate::linalg::rows::{Directions, Panel, center, center_transposed, project_columns};
+use crate::linalg::rows::center;
 use crate::linalg::{
-    Cell, Eigen, Leading, canonical_signs, gemm, krylov, leading_eigenpairs, thin_svd, top_eigenpairs,
+    Cell, Eigen, Leading, canonical_signs, krylov, leading_eigenpairs, thin_svd, top_eigenpairs,
     top_eigenpairs_from_rough,
 };
 use crate::model::{LinearGaussian, Noise};
@@ -92,8 +92,8 @@ pub struct Spectrum {
 
 /// Below this share of the largest eigenvalue the squared methods have lost the digits that matter.
 const ILL_CONDITIONED: f64 = 1e-8;
-/// Axes up to which a wide table is projected as it is read.
-const FEW_AXES: usize = 24;
+/// Squares of means, as a share of the total variance, up to which products of a table as it is are good enough.
+const SMALL_MEANS: f64 = 0.25;
 /// Share of the smallest eigenvalue that counts that rounding to single precision may have.
 const NEGLIGIBLE: f64 = 1e-4;
 
@@ -476,17 +476,40 @@ impl<'a, C: Cell> Centered<'a, C> {
         }
     }
 
-    /// Some columns of all rows.
-    fn panel(&self, columns: Range<usize>) -> Panel<'a, C> {
-        Panel { rows: self.cells, d: self.data.n_columns(), columns }
+    /// The table as it is, where rows about their mean can be had of its products: their rounding is hardly more.
+    fn as_it_is<W: Cell>(&self) -> Option<&'a [W]> {
+        let of_means: f64 = self.data.observed_means().iter().map(|m| m * m).sum();
+        let small = !self.standardize && of_means <= SMALL_MEANS * self.units().total_variance;
+        small.then(|| W::these(self.cells)).flatten()
     }
 
-    fn mean(&self, columns: &Range<usize>) -> &[f64] {
-        &self.data.observed_means()[columns.clone()]
-    }
-
-    fn inverse(&self, columns: &Range<usize>) -> &[f64] {
-        &self.units().inverse[columns.clone()]
+    /// Calls `visit` with some columns of all rows after the other, a row beginning every so many cells: as they are where that will do,
+    /// else centered and scaled by arithmetic in the precision W, in which means are rounded. Their last columns are zeros.
+    fn for_panels<W: Cell>(
+        &self,
+        columns: Range<usize>,
+        width: usize,
+        mut visit: impl FnMut(&[W], usize, Range<usize>),
+    ) {
+        let (n, d) = (self.data.n_rows(), self.data.n_columns());
+        let in_precision = |numbers: &[f64]| numbers.iter().map(|v| W::of(*v)).collect::<Vec<W>>();
+        let (as_it_is, mut y) = (self.as_it_is::<W>(), Vec::new());
+        for start in columns.clone().step_by(width) {
+            let block = start..(start + width).min(columns.end);
+            if let Some(cells) = as_it_is.filter(|_| block.len() == width) {
+                visit(&cells[start..], d, block);
+                continue;
+            }
+            y.resize(n * width, W::of(0.0));
+            let mean = in_precision(&self.data.observed_means()[block.clone()]);
+            let inverse = in_precision(&self.units().inverse[block.clone()]);
+            for (row, out) in self.cells.chunks_exact(d).zip(y.chunks_exact_mut(width)) {
+                let (own, behind) = out.split_at_mut(block.len());
+                center(&row[block.clone()], &mean, &inverse, own);
+                behind.fill(W::of(0.0));
+            }
+            visit(&y, width, block);
+        }
     }
 
     fn svd(&self, k: usize, observer: &mut dyn Observer) -> Result<Spectrum, Error> {
@@ -513,18 +536,14 @@ impl<'a, C: Cell> Centered<'a, C> {
         observer: &mut dyn Observer,
     ) -> Result<Option<Spectrum>, Error> {
         let (n, d) = (self.data.n_rows(), self.data.n_columns());
-        let panel = (BLOCK_CELLS / n).clamp(64, 512);
-        let panel = (panel / W::LEAST_ROWS).max(1) * W::LEAST_ROWS;
-        let mut gram = sum_matrices(d, panel, (n, n), |columns, part| {
-            let mut y = vec![W::of(0.0); panel * n + W::BEHIND];
-            for start in columns.clone().step_by(panel) {
-                let block = start..(start + panel).min(columns.end);
-                let (m, mean, inverse) = (block.len(), self.mean(&block), self.inverse(&block));
-                center_transposed(self.panel(block), mean, inverse, &mut y);
-                W::add_gram(part, &y, m);
-            }
+        // Whole vectors of columns, whose rows stay in the second-level cache.
+        let width = (2 * BLOCK_CELLS / n).clamp(64, 1024) / 64 * 64;
+        let mut gram = sum_matrices(d, width, (n, n), |columns, part| {
+            self.for_panels(columns, width, |y: &[W], pitch, _| W::add_outer(part, y, pitch, width));
         });
         gram.mirror_lower();
+        // Rows are not about their mean, or it was rounded.
+        gram.center_both();
         gram.as_mut_slice().iter_mut().for_each(|v| *v /= n as f64);
         let k_in = k.min(n);
         let found = decomposed(observer, || leading_eigenpairs(&gram, k_in, f64::MAX_ANGLE, seed))?;
@@ -533,25 +552,18 @@ impl<'a, C: Cell> Centered<'a, C> {
         }
         let rest = found.rest;
         // u = Yᵀ a / √(N λ); a direction without variance has no axis and stays zero.
-        let a = found.vectors.view();
-        let few = (k_in <= FEW_AXES).then(|| Directions::new(&found.vectors));
-        let of_columns = pieces(d, panel, |columns| {
-            let (mut y, mut along) = (Vec::<f64>::new(), vec![0.0; columns.len() * k_in]);
-            for (start, along) in columns.clone().step_by(panel).zip(along.chunks_mut((panel * k_in).max(1)))
-            {
-                let m = along.len() / k_in;
-                let block = start..start + m;
-                let (mean, inverse) = (self.mean(&block), self.inverse(&block));
-                if let Some(few) = &few {
-                    project_columns(self.panel(block), mean, inverse, few, along);
-                } else {
-                    y.resize(m * n, 0.0);
-                    center_transposed(self.panel(block), mean, inverse, &mut y);
-                    let y = MatRef::from_row_major_slice(&y, m, n);
-                    gemm(MatMut::from_row_major_slice_mut(along, m, k_in), false, y, a);
-                }
-            }
-            along
+        let a: Vec<W> = found.vectors.as_slice().iter().map(|v| W::of(*v)).collect();
+        let a = MatRef::from_row_major_slice(&a, n, k_in);
+        let of_columns = pieces(d, width, |columns| {
+            let (mut all, mut part) = (Vec::with_capacity(columns.len() * k_in), Vec::new());
+            // The sum of each a is 0: what the rows are about does not matter.
+            self.for_panels(columns, width, |y: &[W], pitch, block| {
+                let y = MatRef::from_row_major_slice_with_stride(y, n, block.len(), pitch);
+                let mut along = Matrix::zeros(block.len(), k_in);
+                W::add_product(&mut along, y.transpose(), a, &mut part);
+                all.extend(along.into_vec());
+            });
+            all
         });
         let mut axes = Matrix::from_vec(d, k_in, of_columns.concat())?;
         let rounding = f64::EPSILON * n.max(d) as f64 * found.values.first().copied().unwrap_or(0.0);

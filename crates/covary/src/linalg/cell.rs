@@ -3,7 +3,7 @@
 //! Models, their answers and all small matrices are double. What may be single is the table as it is read, and the
 //! products that touch every cell of it: runs of at most [`RUN`] terms, added up in double.
 
-use super::{Matrix, add_gram_lower, gemm, gram, rows};
+use super::{Matrix, add_gram_lower, add_product_lower, gemm, gram, rows};
 use faer::traits::RealField;
 use faer::{MatMut, MatRef};
 
@@ -34,6 +34,14 @@ pub(crate) trait Cell: RealField + Copy + Send + Sync {
 
     /// Adds `Aᵀ A` to the lower triangle of `out`, A being `n_rows` rows, row-major, and [`BEHIND`](Self::BEHIND) cells behind them.
     fn add_gram(out: &mut Matrix, rows: &[Self], n_rows: usize);
+
+    /// Adds `A Aᵀ` to the lower triangle of `out`, A being rows of `length` cells, a multiple of 64, one every `pitch` cells.
+    fn add_outer(out: &mut Matrix, rows: &[Self], pitch: usize, length: usize);
+
+    /// The same cells, if they have this precision.
+    fn these<C: Cell>(cells: &[C]) -> Option<&[Self]>;
+    fn single(cells: &[Self]) -> Option<&[f32]>;
+    fn double(cells: &[Self]) -> Option<&[f64]>;
 }
 
 impl Cell for f64 {
@@ -71,6 +79,23 @@ impl Cell for f64 {
     fn add_gram(out: &mut Matrix, rows: &[Self], n_rows: usize) {
         let d = out.n_columns();
         add_gram_lower(out.view_mut(), MatRef::from_row_major_slice(&rows[..n_rows * d], n_rows, d));
+    }
+
+    fn add_outer(out: &mut Matrix, rows: &[Self], pitch: usize, length: usize) {
+        let a = MatRef::from_row_major_slice_with_stride(rows, out.n_rows(), length, pitch);
+        add_product_lower(out.view_mut(), a, a.transpose());
+    }
+
+    fn these<C: Cell>(cells: &[C]) -> Option<&[Self]> {
+        C::double(cells)
+    }
+
+    fn single(_: &[Self]) -> Option<&[f32]> {
+        None
+    }
+
+    fn double(cells: &[Self]) -> Option<&[f64]> {
+        Some(cells)
     }
 }
 
@@ -115,5 +140,21 @@ impl Cell for f32 {
 
     fn add_gram(out: &mut Matrix, rows: &[Self], n_rows: usize) {
         gram::add_single(out, rows, n_rows, RUN);
+    }
+
+    fn add_outer(out: &mut Matrix, rows: &[Self], pitch: usize, length: usize) {
+        gram::add_outer_single(out, rows, pitch, length);
+    }
+
+    fn these<C: Cell>(cells: &[C]) -> Option<&[Self]> {
+        C::single(cells)
+    }
+
+    fn single(cells: &[Self]) -> Option<&[f32]> {
+        Some(cells)
+    }
+
+    fn double(_: &[Self]) -> Option<&[f64]> {
+        None
     }
 }

@@ -265,6 +265,18 @@ impl Matrix {
         }
     }
 
+    /// The symmetric matrix of products of rows, made that of rows about their mean.
+    pub(crate) fn center_both(&mut self) {
+        let n = self.n_rows as f64;
+        let means: Vec<f64> = self.rows().map(|row| row.iter().sum::<f64>() / n).collect();
+        let all = means.iter().sum::<f64>() / n;
+        for i in 0..self.n_rows {
+            for (v, mean) in self.row_mut(i).iter_mut().zip(&means) {
+                *v = *v - means[i] - mean + all;
+            }
+        }
+    }
+
     /// Copies the lower triangle onto the upper one.
     pub(crate) fn mirror_lower(&mut self) {
         for i in 0..self.n_rows {

@@ -3,8 +3,8 @@
 //! These passes read the whole table; in baseline SSE2 code they cost as much as the matrix products
 //! they feed.
 
+use super::Cell;
 use super::lanes::LANES;
-use super::{Cell, Matrix};
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
 
@@ -16,9 +16,9 @@ fn rows_as_one(n_columns: usize) -> usize {
     if n_columns < WIDE { WIDE.div_ceil(n_columns) } else { 1 }
 }
 
-/// `out = (rows − mean) · inverse`, row by row; `rows` and `out` are row-major with `mean.len()`
+/// `out = (rows − mean) · inverse` in the precision of these, row by row; `rows` and `out` are row-major with `mean.len()`
 /// columns.
-pub(crate) fn center<C: Cell, W: Cell>(rows: &[C], mean: &[f64], inverse: &[f64], out: &mut [W]) {
+pub(crate) fn center<C: Cell, P: Cell, W: Cell>(rows: &[C], mean: &[P], inverse: &[P], out: &mut [W]) {
     let as_one = rows_as_one(mean.len());
     let wide = as_one * mean.len();
     let whole = rows.len() / wide * wide;
@@ -32,14 +32,14 @@ pub(crate) fn center<C: Cell, W: Cell>(rows: &[C], mean: &[f64], inverse: &[f64]
     Arch::new().dispatch(Center { rows: &rows[whole..], mean, inverse, out: rest });
 }
 
-struct Center<'a, C, W> {
+struct Center<'a, C, P, W> {
     rows: &'a [C],
-    mean: &'a [f64],
-    inverse: &'a [f64],
+    mean: &'a [P],
+    inverse: &'a [P],
     out: &'a mut [W],
 }
 
-impl<C: Cell, W: Cell> WithSimd for Center<'_, C, W> {
+impl<C: Cell, P: Cell, W: Cell> WithSimd for Center<'_, C, P, W> {
     type Output = ();
 
     #[inline(always)]
@@ -48,141 +48,7 @@ impl<C: Cell, W: Cell> WithSimd for Center<'_, C, W> {
         let (mean, inverse) = (&self.mean[..d], &self.inverse[..d]);
         for (row, out) in self.rows.chunks_exact(d).zip(self.out.chunks_exact_mut(d)) {
             for j in 0..d {
-                out[j] = W::of((row[j].wide() - mean[j]) * inverse[j]);
-            }
-        }
-    }
-}
-
-/// Some columns of rows of `d` cells.
-#[derive(Clone)]
-pub(crate) struct Panel<'a, C> {
-    pub(crate) rows: &'a [C],
-    pub(crate) d: usize,
-    pub(crate) columns: Range<usize>,
-}
-
-/// As [`center`], columns becoming rows: `out` begins with them.
-pub(crate) fn center_transposed<C: Cell, W: Cell>(
-    panel: Panel<'_, C>,
-    mean: &[f64],
-    inverse: &[f64],
-    out: &mut [W],
-) {
-    Arch::new().dispatch(CenterTransposed { panel, mean, inverse, out });
-}
-
-/// Rows that are gone through side by side: as many cells of the transposed lie beside each other.
-const SIDE_BY_SIDE: usize = 16;
-
-struct CenterTransposed<'a, C, W> {
-    panel: Panel<'a, C>,
-    mean: &'a [f64],
-    inverse: &'a [f64],
-    out: &'a mut [W],
-}
-
-impl<C: Cell, W: Cell> WithSimd for CenterTransposed<'_, C, W> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let Self { panel: Panel { rows, d, columns }, mean, inverse, out } = self;
-        let (n, m) = (rows.len() / d, columns.len());
-        let (mean, inverse) = (&mean[..m], &inverse[..m]);
-        let row = |i: usize| &rows[i * d..][columns.clone()][..m];
-        let whole = n / SIDE_BY_SIDE * SIDE_BY_SIDE;
-        for first in (0..whole).step_by(SIDE_BY_SIDE) {
-            let beside: [&[C]; SIDE_BY_SIDE] = std::array::from_fn(|k| row(first + k));
-            for j in 0..m {
-                let cells: [W; SIDE_BY_SIDE] =
-                    std::array::from_fn(|k| W::of((beside[k][j].wide() - mean[j]) * inverse[j]));
-                out[j * n + first..][..SIDE_BY_SIDE].copy_from_slice(&cells);
-            }
-        }
-        for i in whole..n {
-            for (j, cell) in row(i).iter().enumerate() {
-                out[j * n + i] = W::of((cell.wide() - mean[j]) * inverse[j]);
-            }
-        }
-    }
-}
-
-/// `out ← Yᵀ A`, m × k, Y being the m columns of a panel less their mean, times `inverse`, and A of k columns: for few of
-/// them, where a product would take longer to make Y in double than to use it.
-pub(crate) fn project_columns<C: Cell>(
-    panel: Panel<'_, C>,
-    mean: &[f64],
-    inverse: &[f64],
-    a: &Directions,
-    out: &mut [f64],
-) {
-    Arch::new().dispatch(Project { panel, mean, inverse, a, out });
-}
-
-/// Directions taken together, and columns beside each other: their sums stay in registers.
-const TOGETHER: usize = 6;
-const COLUMNS: usize = 16;
-
-/// A matrix of few columns for [`project_columns`].
-pub(crate) struct Directions {
-    k: usize,
-    /// For as many directions as are taken together, their entries row by row.
-    groups: Vec<Vec<[f64; TOGETHER]>>,
-}
-
-impl Directions {
-    pub(crate) fn new(a: &Matrix) -> Self {
-        let k = a.n_columns();
-        let of_row =
-            |row: &[f64], first: usize| std::array::from_fn(|g| row.get(first + g).copied().unwrap_or(0.0));
-        let group = |first: usize| a.rows().map(|row| of_row(row, first)).collect();
-        Self { k, groups: (0..k).step_by(TOGETHER).map(group).collect() }
-    }
-}
-
-struct Project<'a, C> {
-    panel: Panel<'a, C>,
-    mean: &'a [f64],
-    inverse: &'a [f64],
-    a: &'a Directions,
-    out: &'a mut [f64],
-}
-
-impl<C: Cell> WithSimd for Project<'_, C> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(mut self, _: S) {
-        let m = self.panel.columns.len();
-        let whole = m / COLUMNS * COLUMNS;
-        (0..whole).step_by(COLUMNS).for_each(|j| self.columns::<COLUMNS>(j));
-        (whole..m).for_each(|j| self.columns::<1>(j));
-    }
-}
-
-impl<C: Cell> Project<'_, C> {
-    /// L columns from the j-th on.
-    #[inline(always)]
-    fn columns<const L: usize>(&mut self, j: usize) {
-        let (k, first) = (self.a.k, self.panel.columns.start + j);
-        let of = |numbers: &[f64]| -> [f64; L] { std::array::from_fn(|l| numbers[j + l]) };
-        let (mean, inverse) = (of(self.mean), of(self.inverse));
-        for (g, group) in self.a.groups.iter().enumerate() {
-            let mut sums = [[0.0; L]; TOGETHER];
-            for (row, a) in self.panel.rows.chunks_exact(self.panel.d).zip(group) {
-                let cells = &row[first..][..L];
-                let y: [f64; L] = std::array::from_fn(|l| (cells[l].wide() - mean[l]) * inverse[l]);
-                for (sums, a) in sums.iter_mut().zip(a) {
-                    for l in 0..L {
-                        sums[l] = a.mul_add(y[l], sums[l]);
-                    }
-                }
-            }
-            for (i, sums) in (g * TOGETHER..k).zip(&sums) {
-                for l in 0..L {
-                    self.out[(j + l) * k + i] = sums[l];
-                }
+                out[j] = W::of(((P::of(row[j].wide()) - mean[j]) * inverse[j]).wide());
             }
         }
     }
@@ -324,30 +190,36 @@ impl<C: Cell> AddColumns<'_, C> {
             Wanted::All => {
                 let (count, sum, squares) = (&mut count[..n], &mut sum[..n], &mut squares[..n]);
                 for j in 0..n {
+                    let mut of_column = [count[j], sum[j], squares[j]];
                     for row in &rows {
                         let seen = !row[j].is_gap();
                         let y = if seen { row[j].wide() - origin[j] } else { 0.0 };
-                        count[j] += if seen { 1.0 } else { 0.0 };
-                        sum[j] += y;
-                        squares[j] += y * y;
+                        of_column[0] += if seen { 1.0 } else { 0.0 };
+                        of_column[1] += y;
+                        of_column[2] += y * y;
                     }
+                    [count[j], sum[j], squares[j]] = of_column;
                 }
             }
             Wanted::Sum => {
                 let sum = &mut sum[..n];
                 for j in 0..n {
+                    let mut of_column = sum[j];
                     for row in &rows {
-                        sum[j] += row[j].wide() - origin[j];
+                        of_column += row[j].wide() - origin[j];
                     }
+                    sum[j] = of_column;
                 }
             }
             Wanted::Squares => {
                 let squares = &mut squares[..n];
                 for j in 0..n {
+                    let mut of_column = squares[j];
                     for row in &rows {
                         let y = row[j].wide() - origin[j];
-                        squares[j] += y * y;
+                        of_column += y * y;
                     }
+                    squares[j] = of_column;
                 }
             }
         }
@@ -525,41 +397,72 @@ impl<C: Cell> AddExtremes<'_, C> {
         let (low, high) = (&mut self.low[..n], &mut self.high[..n]);
         // NaN is neither less nor more.
         for j in 0..n {
+            let (mut least, mut greatest) = (low[j], high[j]);
             for row in &rows {
-                low[j] = if row[j] < low[j] { row[j] } else { low[j] };
-                high[j] = if row[j] > high[j] { row[j] } else { high[j] };
+                least = if row[j] < least { row[j] } else { least };
+                greatest = if row[j] > greatest { row[j] } else { greatest };
             }
+            (low[j], high[j]) = (least, greatest);
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Of some columns, in the precision of their cells: the least and the greatest cell, the sum and the sum of squares about `origin`. A gap
+/// makes the sums of its column gaps.
+pub(crate) struct Rough<C> {
+    pub(crate) low: Vec<C>,
+    pub(crate) high: Vec<C>,
+    pub(crate) sum: Vec<C>,
+    pub(crate) squares: Vec<C>,
+}
 
-    #[test]
-    fn columns_of_rows_are_centered_transposed_and_projected() {
-        let d = 40;
-        for (n, columns, k) in [(1, 0..1, 1), (5, 3..40, 2), (16, 0..16, 6), (33, 2..35, 7), (48, 7..40, 13)]
-        {
-            let cell = |i: usize| ((i * 7919 + 13) % 2003) as f32 / 1001.5 - 1.0;
-            let rows: Vec<f32> = (0..n * d).map(cell).collect();
-            let mean: Vec<f64> = columns.clone().map(|j| j as f64 / 7.0).collect();
-            let inverse: Vec<f64> = columns.clone().map(|j| 1.0 + j as f64).collect();
-            let a = Matrix::from_fn(n, k, |i, c| (i + 3 * c) as f64 / 5.0 - 1.0);
-            let y = |i: usize, j: usize| (f64::from(rows[i * d + columns.start + j]) - mean[j]) * inverse[j];
-            let m = columns.len();
-            let panel = || Panel { rows: &rows, d, columns: columns.clone() };
-            let (mut turned, mut along) = (vec![0.0; m * n + 3], vec![0.0; m * k]);
-            center_transposed(panel(), &mean, &inverse, &mut turned);
-            project_columns(panel(), &mean, &inverse, &Directions::new(&a), &mut along);
-            for j in 0..m {
-                assert!((0..n).all(|i| turned[j * n + i] == y(i, j)));
-                for c in 0..k {
-                    let sum: f64 = (0..n).map(|i| y(i, j) * a[(i, c)]).sum();
-                    assert!((along[j * k + c] - sum).abs() < 1e-11 * (1.0 + sum.abs()), "{n} × {m}, {k}");
-                }
+impl<C: Cell> Rough<C> {
+    pub(crate) fn of(rows: &[C], d: usize, columns: Range<usize>, origin: &[C]) -> Self {
+        let all = |v: f64| vec![C::of(v); columns.len()];
+        let mut found =
+            Self { low: all(f64::INFINITY), high: all(f64::NEG_INFINITY), sum: all(0.0), squares: all(0.0) };
+        Arch::new().dispatch(AddRough { rows, d, columns, origin, to: &mut found });
+        found
+    }
+}
+
+struct AddRough<'a, C> {
+    rows: &'a [C],
+    d: usize,
+    columns: Range<usize>,
+    origin: &'a [C],
+    to: &'a mut Rough<C>,
+}
+
+impl<C: Cell> WithSimd for AddRough<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, _: S) {
+        let (d, rows) = (self.d, self.rows.chunks_exact(BESIDE * self.d));
+        let rest = rows.remainder().chunks_exact(d);
+        rows.for_each(|rows| self.add::<BESIDE>(std::array::from_fn(|r| &rows[r * d..][..d])));
+        rest.for_each(|row| self.add([row]));
+    }
+}
+
+impl<C: Cell> AddRough<'_, C> {
+    #[inline(always)]
+    fn add<const R: usize>(&mut self, rows: [&[C]; R]) {
+        let n = self.columns.len();
+        let (origin, rows) = (&self.origin[..n], rows.map(|row| &row[self.columns.clone()][..n]));
+        let Rough { low, high, sum, squares } = &mut *self.to;
+        let (low, high, sum, squares) = (&mut low[..n], &mut high[..n], &mut sum[..n], &mut squares[..n]);
+        for j in 0..n {
+            let mut of_column = [low[j], high[j], sum[j], squares[j]];
+            for row in &rows {
+                let y = row[j] - origin[j];
+                of_column[0] = if row[j] < of_column[0] { row[j] } else { of_column[0] };
+                of_column[1] = if row[j] > of_column[1] { row[j] } else { of_column[1] };
+                of_column[2] += y;
+                of_column[3] += y * y;
             }
+            [low[j], high[j], sum[j], squares[j]] = of_column;
         }
     }
 }

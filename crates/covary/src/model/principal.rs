@@ -82,7 +82,7 @@ impl Principal {
     /// # Errors
     /// As [`model`](Self::model).
     pub fn log_likelihood(&self) -> Result<f64, Error> {
-        self.model()?;
+        self.check_noise()?;
         let (n, d) = (self.n_rows as f64, self.mean.len());
         let (kept, noise) = self.kept_and_noise();
         let inside = &self.explained_variance[..kept];
@@ -101,6 +101,11 @@ impl Principal {
     /// # Errors
     /// [`Error::DegenerateNoise`] where the covariance has no inverse.
     pub fn model(&self) -> Result<LinearGaussian, Error> {
+        self.check_noise()?;
+        self.density(0.0)
+    }
+
+    fn check_noise(&self) -> Result<(), Error> {
         let q = self.components.n_rows();
         // What rounding leaves of a variance that is zero.
         let largest = self.explained_variance.first().copied().unwrap_or(self.noise_variance);
@@ -108,7 +113,7 @@ impl Principal {
         if self.kept_and_noise().1 <= rounding {
             return Err(Error::DegenerateNoise { asked: q, rank: q });
         }
-        self.density(0.0)
+        Ok(())
     }
 
     /// How many components make the signal, and the variance beyond them.

@@ -319,13 +319,8 @@ impl Scaled<'_> {
                     let of_row = products.row(i);
                     s.row_mut(a).iter_mut().zip(&kept).for_each(|(s, &j)| *s = of_row[j]);
                 }
-                let sums: Vec<f64> = s.rows().map(|row| row.iter().sum::<f64>() / n_rows as f64).collect();
-                let all = sums.iter().sum::<f64>() / n_rows as f64;
-                for a in 0..n_rows {
-                    for (b, v) in s.row_mut(a).iter_mut().enumerate() {
-                        *v = (*v - sums[a] - sums[b] + all) / n_rows as f64;
-                    }
-                }
+                s.center_both();
+                s.as_mut_slice().iter_mut().for_each(|v| *v /= n_rows as f64);
                 let total = s.trace();
                 let apply = |x: MatRef<'_, f64>, out: MatMut<'_, f64>| gemm(out, false, s.view(), x);
                 let near = near.filter(|near| near.n_columns() >= k && n_rows >= krylov::SMALLEST);
