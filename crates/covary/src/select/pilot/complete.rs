@@ -44,7 +44,7 @@ const LEAST_NOISE: f64 = 1e-4;
 const VERY_LARGE: usize = 640;
 const PASSES: usize = 4;
 /// Passes from the axes without another part.
-const PASSES_FROM_NEAR: usize = 2;
+const PASSES_FROM_NEAR: usize = 3;
 
 /// A complete table, the rows of it that are left out in turn, and what all choices need of it.
 pub(super) struct Complete<'a> {
@@ -675,7 +675,7 @@ mod tests {
         }
     }
 
-    /// Two passes from the axes without another part are as good as a search of their own.
+    /// Few passes from the axes without another part are as good as a search of their own.
     #[test]
     fn axes_found_from_those_of_another_part_are_the_same() {
         let shape = Shape { rows: 300, columns: 500, n_components: 4 };
