@@ -157,6 +157,12 @@ impl Stream {
         tell_end(console);
         let learned = stream.learned().map_err(unfit)?;
         tell_learned(console, &learned, stream.n_blocks());
+        for column in stream.left_out() {
+            console.warn(&format!(
+                "`{column}` had at most one value in the first {} and has more in later ones: it is not in the model; shuffle the rows, or allow more memory (--max-memory SIZE)",
+                count(n_first, "row")
+            ));
+        }
         for column in stream.no_constants() {
             console.warn(&format!(
                 "`{column}` is constant in the first {} and not in later ones: it is not in the model; shuffle the rows, allow more memory (--max-memory SIZE) or leave the column out",
@@ -192,7 +198,12 @@ impl Stream {
             let bytes = self.rows.n_bytes();
             // The table of a text takes three times its memory, beside the text.
             let fits = bytes as u64 <= self.limit / 4;
-            if !meanwhile.is_due() || bytes < 2 * fitted || !fits || request.method_by_passes().is_err() {
+            if !meanwhile.is_due()
+                || bytes == 0
+                || bytes < 2 * fitted
+                || !fits
+                || request.method_by_passes().is_err()
+            {
                 continue;
             }
             fitted = bytes;

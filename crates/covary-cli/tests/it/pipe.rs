@@ -226,6 +226,31 @@ fn a_column_that_varies_late_is_not_in_the_model() {
     assert!(kept.constants.is_empty() && kept.columns == ["x1", "x2"], "{:?}", kept.constants);
 }
 
+#[test]
+fn a_column_that_has_values_late_is_not_in_the_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let late = |i: usize| if i < 8000 { String::new() } else { (i % 5).to_string() };
+    let rows: Vec<String> = (0..9000).map(|i| format!("{},{},{}\n", i % 7, (i * i) % 11, late(i))).collect();
+    let text = format!("x1,x2,x3\n{}", rows.concat());
+    let said = fitted(root, "fit - --columns x1,x2,x3 --components 1 --memory 60K -o m.covary", &text);
+    assert!(said.err.contains("warning: `x3` had at most one value in the first "), "{}", said.err);
+    assert_eq!(learned(root, "m.covary").columns, ["x1", "x2"]);
+}
+
+#[test]
+fn rows_without_a_value_are_counted_wherever_blocks_are_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let row = |i: usize| {
+        if (400..800).contains(&i) { ",\n".to_owned() } else { format!("{},{}\n", i % 7, (i * i) % 11) }
+    };
+    let text = format!("x,y\n{}", (0..1200).map(row).collect::<String>());
+    fitted(root, "fit - --components 1 --memory 12K -o m.covary", &text);
+    let kept = learned(root, "m.covary");
+    assert_eq!((kept.training.n_rows, &kept.training.n_observed_by_column), (1200, &vec![800, 800]));
+}
+
 #[cfg(target_os = "linux")]
 mod endless {
     use super::*;
@@ -322,6 +347,24 @@ mod endless {
         assert_eq!(said.code, Some(130), "{}", said.err);
         assert!(said.err.contains("wrote the model of the first 300 rows"), "{}", said.err);
         assert!(fs::read(root.join("m.covary")).unwrap() == whole);
+    }
+
+    /// Nothing is missed behind an inch mark, whose quotation nobody closes.
+    #[test]
+    fn ctrl_c_keeps_the_rows_behind_a_quote_within_a_cell() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let mut child = start(root, "fit - --components 2 --memory 10M -o m.covary");
+        let mut stdin = child.stdin.take().unwrap();
+        let text = rows(300).replacen("\"a \"\"3\"\"\"", "5\" pipe", 1);
+        assert!(text.contains("\n5\" pipe,"));
+        stdin.write_all(text.as_bytes()).unwrap();
+        stdin.write_all(b"a,1.5,2.5").unwrap();
+        wait_for(&root.join("m.covary"));
+        signal(&child, "-INT");
+        let said = ended(child);
+        drop(stdin);
+        assert!(said.err.contains("wrote the model of the first 300 rows"), "{}", said.err);
     }
 
     #[test]

@@ -66,6 +66,18 @@ def test_a_folder_is_the_table_that_the_command_reads(tmp_path):
     assert cluster.transform(fitted, folder).read_all().column_names == ["ppca0", "ppca1"]
 
 
+def test_whole_numbers_in_one_part_go_with_others_in_another(tmp_path):
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 3)).round(1), columns=["a", "b", "c"])
+    table.loc[:149, "b"] = np.arange(150.0)
+    folder = tmp_path / "table"
+    folder.mkdir()
+    for order in (("0", "1"), ("1", "0")):
+        table[:150].astype({"b": "int64"}).to_parquet(folder / f"{order[0]}.parquet")
+        table[150:].to_parquet(folder / f"{order[1]}.parquet")
+        whole = table if order[0] == "0" else pd.concat([table[150:], table[:150]])
+        assert saved(cluster.fit(estimator(), folder), tmp_path) == saved(estimator().fit(whole), tmp_path)
+
+
 def test_a_part_of_other_columns_is_refused_by_name(tmp_path):
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(100, 3)), columns=["a", "b", "c"])
     table.to_parquet(tmp_path / "p0.parquet")

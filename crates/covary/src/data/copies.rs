@@ -19,7 +19,7 @@ const FEWEST_ROWS: usize = 10;
 const FEWEST_VALUES: usize = 3;
 /// What rounding may leave, as a share of the range of the column.
 const ROUNDING: f64 = 1e-9;
-/// Rows in which all pairs are compared first, and columns beyond which pairs are too many.
+/// Rows in which all pairs are compared first, which must show that both vary, and columns beyond which pairs are too many.
 const SAMPLE: usize = 32;
 const MOST_COLUMNS: usize = 2000;
 
@@ -35,12 +35,13 @@ pub(super) fn copies(data: &Dataset, low: &[f64], high: &[f64]) -> Vec<CopiedCol
     let copy_of = |j: usize| {
         let alike = |&of: &usize| {
             let pairs = sample.row(of).iter().zip(sample.row(j)).map(|(x, y)| (*x, *y));
-            varies(of) && Line::of(pairs, ROUNDING.sqrt() * (high[j] - low[j])).is_some()
+            varies(of)
+                && Line::of(pairs, ROUNDING.sqrt() * (high[j] - low[j])).is_some_and(|line| line.is_slanted())
         };
         let same = |of: usize| {
             let pairs = (0..data.n_rows()).map(|i| (data.row(i)[of], data.row(i)[j]));
             let line = Line::of(pairs, ROUNDING * (high[j] - low[j]))?;
-            let enough = line.n_rows >= FEWEST_ROWS && line.values.len() >= FEWEST_VALUES;
+            let enough = line.n_rows >= FEWEST_ROWS && line.is_slanted();
             enough.then_some(CopiedColumn { column: j, of, factor: line.factor, added: line.added })
         };
         (0..j).filter(alike).find_map(same)
@@ -51,8 +52,8 @@ pub(super) fn copies(data: &Dataset, low: &[f64], high: &[f64]) -> Vec<CopiedCol
 /// The line through pairs of numbers.
 struct Line {
     n_rows: usize,
-    /// Some different values of x.
-    values: Vec<f64>,
+    /// Some different values of x and of y.
+    values: [Vec<f64>; 2],
     factor: f64,
     added: f64,
 }
@@ -61,14 +62,16 @@ impl Line {
     /// `None` if pairs without a gap do not lie on one to within `tolerance`.
     fn of(pairs: impl Iterator<Item = (f64, f64)>, tolerance: f64) -> Option<Self> {
         let both = pairs.filter(|(x, y)| !x.is_nan() && !y.is_nan());
-        let (mut n_rows, mut values) = (0, Vec::new());
+        let (mut n_rows, mut values) = (0, [Vec::new(), Vec::new()]);
         let mut first: Option<(f64, f64)> = None;
         let mut line: Option<(f64, f64)> = None;
         for (x, y) in both {
             n_rows += 1;
             let (x0, y0) = *first.get_or_insert((x, y));
-            if values.len() < FEWEST_VALUES && !values.contains(&x) {
-                values.push(x);
+            for (values, v) in values.iter_mut().zip([x, y]) {
+                if values.len() < FEWEST_VALUES && !values.contains(&v) {
+                    values.push(v);
+                }
             }
             let (far, factor) = match line {
                 Some((far, factor)) => (far, factor),
@@ -90,6 +93,11 @@ impl Line {
         let added = if added.abs() <= tolerance { 0.0 } else { added };
         Some(Self { n_rows, values, factor, added })
     }
+
+    /// Whether both x and y vary: what is constant where the other is seen says nothing of it.
+    fn is_slanted(&self) -> bool {
+        self.values.iter().all(|values| values.len() >= FEWEST_VALUES)
+    }
 }
 
 #[cfg(test)]
@@ -108,9 +116,13 @@ mod tests {
             5 => 4.0,
             6 if i.is_multiple_of(3) => f64::NAN,
             0 | 6 => celsius(i),
-            _ => (i * i % 17) as f64,
+            7 => (i * i % 17) as f64,
+            // Weeks of pregnancy, and sex: constant where the former is known.
+            8 if i % 4 > 1 => f64::NAN,
+            8 => 30.0 + (i * 7 % 11) as f64,
+            _ => f64::from(u8::from(i % 4 > 1)) * (1 + i % 3) as f64,
         };
-        let data = Dataset::new(Matrix::from_fn(90, 8, cell)).unwrap();
+        let data = Dataset::new(Matrix::from_fn(90, 10, cell)).unwrap();
         let found = Ledger::of(&data).copies;
         assert_eq!(found.iter().map(|c| (c.column, c.of)).collect::<Vec<_>>(), [(1, 0), (6, 0)]);
         assert!((found[0].factor - 1.8).abs() < 1e-12 && (found[0].added - 32.0).abs() < 1e-9);

@@ -527,7 +527,7 @@ fn may_have_wild<C: Cell>(cells: &[C], d: usize) -> bool {
     let n_rows = cells.len() / d;
     let wide = 4 * STRIP;
     if n_rows < OF_ROWS
-        && (0..d.div_ceil(wide)).all(|s| surely_has_none(cells, d, s * wide..((s + 1) * wide).min(d)))
+        && (0..d.div_ceil(wide)).all(|s| has_none_at_a_glance(cells, d, s * wide..((s + 1) * wide).min(d)))
     {
         return false;
     }
@@ -567,7 +567,7 @@ fn is_within(farthest: f64, n: f64, variance: f64) -> bool {
 
 /// Whether some columns of a few rows are known to have no wild cell by one look at them in their own precision: sums of so few
 /// terms are good to a part in ten thousand, and variances that are not much smaller than what they are the difference of to one in a hundred.
-fn surely_has_none<C: Cell>(cells: &[C], d: usize, columns: Range<usize>) -> bool {
+fn has_none_at_a_glance<C: Cell>(cells: &[C], d: usize, columns: Range<usize>) -> bool {
     let n = (cells.len() / d) as f64;
     let origin = &cells[columns.clone()];
     let rough = Rough::of(cells, d, columns, origin);

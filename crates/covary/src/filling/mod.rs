@@ -117,16 +117,21 @@ pub struct Calibration {
 }
 
 impl Filling {
-    /// Of cells that the model fills, those that are to be filled in.
-    pub(crate) fn finish(&self, data: &Dataset, mut cells: Vec<FilledCell>) -> Vec<FilledCell> {
+    /// Of cells that the model fills, those that are to be filled in; `exchangeable` says that rows tell nothing of each other.
+    pub(crate) fn finish(
+        &self,
+        data: &Dataset,
+        mut cells: Vec<FilledCell>,
+        exchangeable: bool,
+    ) -> Vec<FilledCell> {
         if let Some(correction) = &self.correction {
             correction.correct(data, &mut cells);
         }
         if let Some(observed) = &self.observed {
             restrain(observed, &mut cells);
         }
-        // Of a row without a value nothing was predicted: it has the spread of the columns, which the model knows.
-        self.shape(&mut cells, |row| data.row(row).iter().any(|v| !v.is_nan()));
+        // Of a row without a value nothing was predicted: it has the spread of the columns, which the model knows. Unless others tell.
+        self.shape(&mut cells, |row| !exchangeable || data.row(row).iter().any(|v| !v.is_nan()));
         if !self.shift.is_empty() {
             for cell in &mut cells {
                 cell.mean += self.shift[cell.column];
@@ -169,6 +174,8 @@ pub(crate) struct Finished<'a> {
     pub(crate) filling: &'a Filling,
     /// How uncertain its parameters are, where cells are to count it.
     pub(crate) parameters: Option<ParameterPosterior>,
+    /// Whether rows tell nothing of each other.
+    pub(crate) exchangeable: bool,
 }
 
 impl Finished<'_> {
@@ -176,7 +183,7 @@ impl Finished<'_> {
         if let Some(parameters) = &self.parameters {
             parameters.predict(table, &mut cells);
         }
-        self.filling.finish(table, cells)
+        self.filling.finish(table, cells, self.exchangeable)
     }
 }
 

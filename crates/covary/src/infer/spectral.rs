@@ -483,7 +483,7 @@ impl<'a, C: Cell> Centered<'a, C> {
         small.then(|| W::these(self.cells)).flatten()
     }
 
-    /// Calls `visit` with some columns of all rows after the other, a row beginning every so many cells: as they are where that will do,
+    /// Calls `visit` with some columns of all rows after the other, and the distance from one row to the next: as they are where that will do,
     /// else centered and scaled by arithmetic in the precision W, in which means are rounded. Their last columns are zeros.
     fn for_panels<W: Cell>(
         &self,

@@ -7,7 +7,7 @@
 use super::columns::Columns;
 use super::fields::{self, Delimiter, Rows as RowStarts};
 use super::table::{Body, Written};
-use super::{ColumnKind, Error, Format, Layout, Note, ReadOptions, Sheet, Table, csv, identifiers};
+use super::{ColumnKind, Error, Format, Layout, Note, ReadOptions, Sheet, Table, csv, dialect, identifiers};
 use crate::data::{Facts, block_rows};
 use crate::infer::pass::Blocks;
 use crate::infer::{Rows, Sums, Task};
@@ -513,16 +513,33 @@ pub(super) struct Bytes {
     /// How many are read at once, and the most that a row may take.
     pub(super) at_once: usize,
     pub(super) longest: usize,
-    /// What separates cells, once that is known.
+    /// What separates cells, once that is known, and what else tells it.
     pub(super) delimiter: Option<Delimiter>,
+    layout: Layout,
+    options: ReadOptions,
 }
 
 impl Bytes {
-    pub(super) fn new(from: impl Read + 'static, gzip: bool) -> Self {
+    pub(super) fn new(
+        from: impl Read + 'static,
+        Format { layout, gzip }: Format,
+        options: &ReadOptions,
+    ) -> Self {
         let from: Box<dyn Read> =
             if gzip { Box::new(flate2::read::MultiGzDecoder::new(from)) } else { Box::new(from) };
-        let (first, rest, ended, delimiter) = (None, Vec::new(), false, None);
-        Self { from, gzip, first, rest, ended, at_once: TEXT, longest: usize::MAX, delimiter }
+        let (first, rest, ended, delimiter, options) = (None, Vec::new(), false, None, options.clone());
+        Self {
+            from,
+            gzip,
+            first,
+            rest,
+            ended,
+            at_once: TEXT,
+            longest: usize::MAX,
+            delimiter,
+            layout,
+            options,
+        }
     }
 
     /// Reads until there are `enough` bytes, or all; `false` if the source has to be waited for, which it says by
@@ -571,9 +588,17 @@ impl Bytes {
         Ok(if piece.is_empty() { None } else { Some(piece) })
     }
 
+    /// What separates cells, by how the text begins: where rows end is known exactly only by that.
+    pub(super) fn recognized(&self, text: &[u8]) -> Option<Delimiter> {
+        let mark = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        dialect::recognize(text, mark, self.layout, &self.options).ok().map(|found| found.delimiter)
+    }
+
     /// Where the last whole row ends.
     pub(super) fn whole_rows(&self, text: &[u8]) -> Option<usize> {
-        let Some(delimiter) = self.delimiter else { return last_line_feed(text) };
+        let Some(delimiter) = self.delimiter.or_else(|| self.recognized(text)) else {
+            return memrchr(b'\n', text).map(|end| end + 1);
+        };
         if let (None, Some(end)) = (memchr(b'"', text), memrchr(b'\n', text)) {
             return Some(end + 1);
         }
@@ -583,19 +608,6 @@ impl Bytes {
         }
         rows.starts.last().copied().filter(|start| *start > 0)
     }
-}
-
-/// Where the last line feed outside quotes is, as far as that can be known without knowing what separates cells.
-fn last_line_feed(text: &[u8]) -> Option<usize> {
-    let mut quoted = text.iter().fold(false, |quoted, byte| quoted ^ (*byte == b'"'));
-    for (i, byte) in text.iter().enumerate().rev() {
-        match byte {
-            b'"' => quoted = !quoted,
-            b'\n' if !quoted => return Some(i + 1),
-            _ => {}
-        }
-    }
-    None
 }
 
 /// Text that is read a piece at a time. What the first piece shows (separators, decimals, a header, which columns are
@@ -617,7 +629,7 @@ impl Text {
     fn open(file: &File, format: Format, options: &ReadOptions) -> Result<Self, Error> {
         let mut file = file.try_clone().map_err(Error::Read)?;
         file.seek(SeekFrom::Start(0)).map_err(Error::Read)?;
-        Self::begin(Bytes::new(file, format.gzip), format.layout, options)
+        Self::begin(Bytes::new(file, format, options), format.layout, options)
     }
 
     /// Reads the first piece.
@@ -749,6 +761,16 @@ mod tests {
         let mut file = file.try_clone().unwrap();
         file.seek(SeekFrom::Start(0)).unwrap();
         file
+    }
+
+    /// An inch mark opens no quotation that the first piece would end in.
+    #[test]
+    fn a_quote_within_one_of_the_first_cells_ends_no_row() {
+        let rows: Vec<String> = (0..200).map(|i| format!("5\" pipe,{i},{}\n", (i * i) % 17)).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(format!("name,x,y\n{}", rows.concat()).as_bytes()).unwrap();
+        let table = BlockFile::open(vec![file], Format::CSV, &ReadOptions::default()).unwrap();
+        assert_eq!((table.facts().unwrap().n_rows(), table.column_names().len()), (200, 2));
     }
 
     #[test]

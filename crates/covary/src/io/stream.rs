@@ -4,7 +4,7 @@
 //! was kept is the first block, and what follows is gone through and let go, in blocks that are cut by rows alone.
 
 use super::blocks::{Block, Bytes, TEXT, Text};
-use super::{Error, Format, Layout, ReadOptions, Table, csv, dialect};
+use super::{Error, Format, Layout, ReadOptions, Table, csv};
 use crate::data::block_rows;
 use crate::{Dataset, Matrix};
 use std::io::Read;
@@ -64,7 +64,7 @@ impl RowStream {
         }
         let most =
             options.max_text().map_or(usize::MAX - 1, |n| usize::try_from(n).unwrap_or(usize::MAX - 1));
-        let bytes = Bytes::new(from, format.gzip);
+        let bytes = Bytes::new(from, format, options);
         Ok(Self { bytes, kept: Vec::new(), most, layout: format.layout, options: options.clone() })
     }
 
@@ -122,9 +122,7 @@ impl RowStream {
     /// As [`read`](super::read), and [`Error::NotInBlocks`] for text that is not UTF-8.
     pub fn begin(self) -> Result<(Table, LaterRows), Error> {
         let Self { mut bytes, kept, most, layout, options } = self;
-        // Where rows end is known exactly only by what separates cells.
-        let mark = if kept.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-        bytes.delimiter = dialect::recognize(&kept, mark, layout, &options).ok().map(|found| found.delimiter);
+        bytes.delimiter = bytes.recognized(&kept);
         bytes.longest = most.saturating_mul(2);
         let limit = most.saturating_mul(3);
         bytes.at_once = (limit / 24).clamp(1 << 10, TEXT.max(1 << 10));

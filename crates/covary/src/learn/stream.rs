@@ -35,6 +35,8 @@ pub struct LearnedStream {
     n_blocks: usize,
     n_gaps: usize,
     no_constants: Vec<String>,
+    /// Columns without a value to learn from among the first rows, and whether later ones have any.
+    empty: Vec<(usize, bool)>,
 }
 
 impl Request {
@@ -55,6 +57,8 @@ impl Request {
         let mut state = OnlineEm::new(spec);
         state.take_observed(&data, &em, &mut Seen::Fitting(watch))?;
         let (names, n_gaps) = (first.column_names().to_vec(), first.n_gaps());
+        let placed = |j: &usize| map.columns.contains(j) || map.constants.iter().any(|c| c.0 == *j);
+        let empty = (0..names.len()).filter(|j| !placed(j)).map(|j| (j, false)).collect();
         let request = self.clone();
         Ok(LearnedStream {
             request,
@@ -66,6 +70,7 @@ impl Request {
             n_blocks: 1,
             n_gaps,
             no_constants: Vec::new(),
+            empty,
         })
     }
 
@@ -101,6 +106,8 @@ impl LearnedStream {
         let names = &self.names;
         self.no_constants.extend(self.map.constants.iter().filter(|c| varies(c)).map(|c| names[c.0].clone()));
         self.map.constants.retain(|constant| !varies(constant));
+        let observed = block.n_observed_by_column();
+        self.empty.iter_mut().for_each(|(j, seen)| *seen |= observed[*j] > 0);
         self.n_blocks += 1;
         self.n_gaps += block.n_gaps();
         Ok(())
@@ -136,6 +143,11 @@ impl LearnedStream {
     /// Blocks so far.
     pub fn n_blocks(&self) -> usize {
         self.n_blocks
+    }
+
+    /// Columns that had one value at most in the first rows, and have others in later ones: they are not in the model.
+    pub fn left_out(&self) -> impl Iterator<Item = &str> {
+        self.empty.iter().filter(|(_, seen)| *seen).map(|(j, _)| &*self.names[*j])
     }
 
     /// Columns that were constant in the first rows and not in later ones: they are not in the model.

@@ -264,7 +264,8 @@ impl Learned {
             Some(filling) => {
                 let asked = if filling.estimated { Some(self) } else { None };
                 let parameters = asked.and_then(|learned| self.answers().parameter_posterior(learned));
-                Box::new(Finished { model, filling, parameters })
+                let exchangeable = self.has_exchangeable_rows();
+                Box::new(Finished { model, filling, parameters, exchangeable })
             }
         })
     }

@@ -55,7 +55,7 @@ impl Learned {
                 parameters.predict(data, &mut finished);
                 parameters.predict_draws(data, &mut plain);
             }
-            let finished = filling.finish(data, finished);
+            let finished = filling.finish(data, finished, self.has_exchangeable_rows());
             // Residuals of hidden cells are those of estimated parameters: a calibrated cell has counted them already, so
             // that draws are put in units that count them, too.
             if let (Some(parameters), Some(_)) = (&parameters, &filling.calibration) {

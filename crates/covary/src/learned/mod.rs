@@ -39,7 +39,7 @@ pub use sensitivity::{Tipping, TippingPoint};
 pub(crate) use whole::Residuals;
 
 use crate::data::Facts;
-use crate::family::Family;
+use crate::family::{Arrangement, Family};
 use crate::filling::Filling;
 use crate::ica;
 use crate::infer::{FitReport, MethodRecord, Objective, Termination};
@@ -177,6 +177,11 @@ impl Learned {
             created_by: CREATED_BY.to_owned(),
             model,
         }
+    }
+
+    /// Whether rows tell nothing of each other.
+    fn has_exchangeable_rows(&self) -> bool {
+        self.family.arrangement() == Arrangement::Exchangeable
     }
 
     /// Where the model's columns stand among these, by name, and the constants.

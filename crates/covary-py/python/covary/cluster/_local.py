@@ -96,6 +96,7 @@ def _files(path: str) -> list[str]:
 def _of_one_kind(dataset: Any) -> Any:
     """The dataset, whose files must have the columns of numbers of the first: pyarrow would fill in and leave out."""
     import pyarrow as pa
+    import pyarrow.dataset as datasets
 
     files = [(fragment.path, fragment.physical_schema) for fragment in dataset.get_fragments()]
     numbers = [[field.name for field in schema if is_number(field.type)] for _, schema in files]
@@ -109,10 +110,15 @@ def _of_one_kind(dataset: Any) -> Any:
             if names:
                 listed, other = ", ".join(map(repr, names)), "has" if which == "lacks" else "lacks"
                 raise DataError(f"{path} {which} the columns of numbers {listed}, which {files[0][0]} {other}: give files of the same columns")
-    try:
-        return dataset.replace_schema(pa.unify_schemas([schema for _, schema in files], promote_options="permissive"))
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise DataError(f"the files have columns of one name that do not go together ({error})") from None
+    fields: dict[str, Any] = {}
+    for _, schema in files:
+        for field in schema:
+            known = fields.setdefault(field.name, field)
+            # A column of whole numbers has others where some are missing; what is no number is not looked at.
+            if known.type != field.type and (is_number(known.type) or pa.types.is_null(known.type)):
+                fields[field.name] = pa.field(field.name, pa.float64() if is_number(known.type) else field.type)
+    schema = pa.schema(list(fields.values()))
+    return datasets.dataset([path for path, _ in files], format="parquet", partitioning=None, schema=schema)
 
 
 class _FileRows(Rows):

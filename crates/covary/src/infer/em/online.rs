@@ -95,10 +95,7 @@ impl OnlineEm {
             None => self.first(block, em, observer)?,
             Some(seen) => {
                 check_columns(seen.facts.n_columns(), block)?;
-                if block.n_informative_rows() == 0 {
-                    return Ok(());
-                }
-                self.next(seen, block)?
+                if block.n_informative_rows() > 0 { self.next(seen, block)? } else { seen.with_empty(block) }
             }
         });
         Ok(())
@@ -176,6 +173,15 @@ impl OnlineEm {
             return Err(Error::Numerical { what: "the step of a stream" });
         }
         Ok(Seen { facts, moments, log_likelihood })
+    }
+}
+
+impl Seen {
+    /// With rows that have no value: they are counted, and say nothing.
+    fn with_empty(&self, block: &Dataset) -> Self {
+        let mut facts = self.facts.clone();
+        facts.merge(&block.facts());
+        Self { facts, moments: self.moments.clone(), log_likelihood: self.log_likelihood }
     }
 }
 

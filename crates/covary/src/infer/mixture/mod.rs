@@ -77,7 +77,7 @@ options! {
         pub init: MixtureInit = MixtureInit::Auto,
         /// Further starts from other seeds: the likelihood has many maxima, and most bad ones are distinguished
         /// early. Each makes five steps, the best third goes on to twenty, and the best of these to the end;
-        /// of a long table the others are made on a part of its rows. Without chance, as from given
+        /// of a long table all are made on a part of its rows. Without chance, as from given
         /// parameters, there are none.
         pub restarts: usize = 11,
         /// Seed of the starts.
@@ -137,7 +137,7 @@ pub enum MixtureInit {
     Auto,
     /// Seeds far from each other (k-means++), a few rounds of k-means, and one M-step.
     KMeans,
-    /// Rows to the nearest of these centers, K × d, and one M-step.
+    /// Rows to the nearest of these centers, K × d, and one M-step; of a table of more than a block a part of the rows, evenly spread.
     Centers(Box<Matrix>),
     /// One M-step from these responsibilities, n × K.
     Responsibilities(Box<Matrix>),
@@ -266,6 +266,9 @@ impl MixtureEm {
                 }
                 (None, Source::Memory(data)) => self.best_start(data, climb, observer)?,
                 (None, Source::Passes(rows)) => {
+                    if let Some(data) = rows.in_memory() {
+                        return self.fit_observed(data, spec, observer);
+                    }
                     let all: Vec<usize> = (0..facts.n_rows()).collect();
                     return self.fit_observed(&rows.some_rows(&all)?, spec, observer);
                 }
