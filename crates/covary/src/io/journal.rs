@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const MAGIC: [u8; 8] = *b"covpass\x01";
 
 /// Rows whose sums are written down. The fit of a method that goes by passes may be killed at any time and begun again with
-/// the same file: it comes to where it was without going through the rows again, but for samples of them, and ends with the same bits.
+/// the same file: it comes to where it was without going through the rows again, except for samples of them, and ends with the same bits.
 ///
 /// ```
 /// use covary::{data::{simulate, Shape}, infer::Em, io::Journal, Estimator, Spec};

@@ -118,8 +118,13 @@ fn what_cannot_be_learned_from_is_refused_and_changes_nothing() {
     let before = stream.to_bytes();
     let other = table.of_columns(&[0, 1, 2]).unwrap();
     assert_eq!(stream.take(&other).unwrap_err(), Error::ColumnCount { expected: 12, got: 3 });
+    assert!(stream.to_bytes() == before);
+    // Rows without a value are counted.
+    let fit = stream.fit().unwrap();
     stream.take(&Dataset::new(Matrix::from_fn(3, 12, |_, _| f64::NAN)).unwrap()).unwrap();
-    assert_eq!(stream.to_bytes(), before);
+    let facts = stream.facts().unwrap();
+    assert_eq!((facts.n_rows(), facts.n_informative_rows()), (303, 300));
+    assert_eq!(stream.fit().unwrap().model, fit.model);
     assert_eq!(OnlineEm::from_bytes(spec.clone(), table.column_names(), &before).unwrap().to_bytes(), before);
     for damaged in [&before[1..], &before[..before.len() - 8], &[0; 64][..]] {
         assert!(OnlineEm::from_bytes(spec.clone(), table.column_names(), damaged).is_err());
