@@ -273,7 +273,7 @@ def test_small_tables_count_that_the_regression_was_estimated():
     assert abs(filled[5, 1] - 12) < 0.05 and std[5, 1] < 1.5 and lower[5, 1] < 12 < upper[5, 1]
     # Five pseudo-rows, by matrices: Student's t of a regression on the one observed column.
     noisy = np.array([[1, 2.3], [2, 1.9], [4, 5.1], [5.5, 4.0], [8, 8.2], [7, np.nan], [3, 3.5]])
-    imputer = covary.Imputer("gaussian").fit(noisy)
+    imputer = covary.Imputer("gaussian", bounds=None).fit(noisy)
     filled, std = imputer.transform(noisy, return_std=True)
     mean, covariance = imputer.estimator_.mean_, imputer.estimator_.get_covariance()
     n, pseudo_rows, away = 6, 5, 7 - mean[0]
@@ -284,4 +284,8 @@ def test_small_tables_count_that_the_regression_was_estimated():
     assert np.isclose(filled[5, 1], mean[1] + slope * away, rtol=1e-9)
     assert np.isclose(std[5, 1], scale * np.sqrt(freedom / (freedom - 2)), rtol=1e-9)
     _, upper = imputer.interval(noisy, 0.95)
-    assert np.isclose(upper[5, 1], filled[5, 1] + stats.t.ppf(0.975, freedom) * scale, rtol=1e-6)
+    half = stats.t.ppf(0.975, freedom) * scale
+    assert np.isclose(upper[5, 1], filled[5, 1] + half, rtol=1e-6)
+    # Within bounds quantiles are read off lines between knots a quarter of a standard normal deviation apart.
+    _, bounded = covary.Imputer("gaussian").fit(noisy).interval(noisy, 0.95)
+    assert np.isclose(bounded[5, 1] - filled[5, 1], half, rtol=5e-3)

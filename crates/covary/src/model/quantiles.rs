@@ -19,7 +19,8 @@ impl Quantiles {
         Self { knots: std::array::from_fn(place) }
     }
 
-    /// That of another distribution, of mean 0, standard deviation 1 and symmetric.
+    /// That of another distribution, of mean 0, standard deviation 1 and symmetric: exact at the knots, and between them as near as lines
+    /// are (to .7 % of Student's t of 4 degrees of freedom).
     pub(crate) fn of(distribution: &Distribution) -> Self {
         let normal = Normal::standard();
         Self { knots: std::array::from_fn(|k| distribution.quantile(normal.cdf(place(k)))) }
