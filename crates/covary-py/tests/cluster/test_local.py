@@ -69,6 +69,7 @@ def test_a_folder_is_the_table_that_the_command_reads(tmp_path):
 def test_whole_numbers_in_one_part_go_with_others_in_another(tmp_path):
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 3)).round(1), columns=["a", "b", "c"])
     table.loc[:149, "b"] = np.arange(150.0)
+    table.loc[200:219, "b"] = np.nan
     folder = tmp_path / "table"
     folder.mkdir()
     for order in (("0", "1"), ("1", "0")):
