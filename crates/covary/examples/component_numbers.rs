@@ -18,6 +18,10 @@ use covary::{Dataset, Density, Estimator, LinearGaussian, Method, Spec, io::csv}
 use std::error::Error;
 use std::fs::File;
 
+/// That of the command and of the Python extension.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 type Failure = Box<dyn Error + Send + Sync>;
 type Answer = Result<(), Failure>;
 
