@@ -26,8 +26,8 @@ mod sources;
 mod sparse;
 mod work;
 
-/// Every call has a thread of its own, whose memory that of the system takes back at its end and clears for the next one: 2 ms of
-/// 20 at 200 × 20 000 cells.
+/// That of the command. With the system's, PCA of 200 × 20 000 cells of single precision took 22 ms in the library, and 20 with this one: pages
+/// that it has back are not cleared again.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
